@@ -1,0 +1,195 @@
+//! What a conversation is made of: messages, their blocks, and the tools a model is told about.
+//!
+//! These are posse's own words. How they are spelt on a provider's wire belongs to posse-model.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Who speaks in a [`Message`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The person, or the runtime speaking for one (tool results, mail).
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub content: Vec<ContentBlock>,
+}
+
+impl Message {
+    /// A user message of one text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self { role: Role::User, content: vec![ContentBlock::text(text)] }
+    }
+
+    /// An assistant message.
+    pub fn assistant(content: Vec<ContentBlock>) -> Self {
+        Self { role: Role::Assistant, content }
+    }
+}
+
+/// One block of a message.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentBlock {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, as base64.
+    Image {
+        /// Its media type, `image/png` for one.
+        media_type: String,
+        /// The base64 text.
+        data: String,
+    },
+    /// The model's thinking; the signature binds it to what came before it.
+    Thinking {
+        /// The thinking, possibly empty when the API keeps it to itself.
+        thinking: String,
+        /// The provider's seal, empty where a provider has none.
+        signature: String,
+    },
+    /// Thinking that only the provider can read.
+    RedactedThinking {
+        /// The sealed data.
+        data: String,
+    },
+    /// The model asks for a tool.
+    ToolUse {
+        /// The call's id, echoed by its result.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The input, byte for byte as the model wrote it.
+        input: RawJson,
+    },
+    /// What a tool answered.
+    ToolResult {
+        /// The call that is answered.
+        tool_use_id: String,
+        /// The answer: text and images.
+        content: Vec<ContentBlock>,
+        /// Whether the tool failed.
+        is_error: bool,
+    },
+    /// A block of a kind that posse does not know: kept as it came, sent back as it came.
+    Opaque {
+        /// The whole block.
+        block: RawJson,
+    },
+}
+
+impl ContentBlock {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
+/// A JSON value kept as the text it arrived in, so that it can be sent again byte for byte.
+///
+/// It is made from text that has been checked to be JSON; cloning shares the text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson(Arc<str>);
+
+impl RawJson {
+    /// Takes `text` if it is one JSON value.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+        Ok(Self(text.trim().into()))
+    }
+
+    /// The empty object.
+    pub fn empty_object() -> Self {
+        Self("{}".into())
+    }
+
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the value is an object.
+    pub fn is_object(&self) -> bool {
+        self.0.starts_with('{')
+    }
+}
+
+impl From<&serde_json::Value> for RawJson {
+    fn from(value: &serde_json::Value) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// A tool as the model is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolSpec {
+    /// The name the model calls it by.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// The JSON Schema of its input: an object.
+    pub input_schema: RawJson,
+}
+
+/// Why the model stopped. An open set: a reason that posse does not know is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It had no more to say.
+    EndTurn,
+    /// It reached the cap on output.
+    MaxTokens,
+    /// It wrote one of the stop sequences.
+    StopSequence,
+    /// It waits for tool results.
+    ToolUse,
+    /// The server paused a long turn; the reply is sent back as it is to go on.
+    PauseTurn,
+    /// It declined.
+    Refusal,
+    /// The conversation filled the context window.
+    ContextFull,
+    /// A reason added since.
+    Other(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_json_keeps_the_bytes_it_was_given() {
+        let odd = r#"{"b":1.50,"a" : [ 1,2 ]}"#;
+        let raw = RawJson::parse(odd).unwrap();
+        assert_eq!(serde_json::to_string(&raw).unwrap(), odd);
+        assert!(RawJson::parse("{\"a\":").is_err());
+        assert!(RawJson::parse("{} {}").is_err());
+    }
+}
