@@ -1,0 +1,111 @@
+//! The Anthropic Messages API.
+
+mod encode;
+mod error;
+mod limits;
+mod stream;
+
+use std::time::SystemTime;
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+use posse_protocol::Message;
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::model::{
+    ApiError, Attribution, Body, Call, Failure, Model, Piece, Place, Preamble, RateLimits, Reply, Request,
+};
+
+use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::pieces::Rope;
+
+/// The versions of the API that are alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApiVersion {
+    /// `2023-06-01`, what compatible servers and gateways speak.
+    V2023,
+    /// `2026-10-21`, which has no sampling parameters any more.
+    #[default]
+    V2026,
+}
+
+impl ApiVersion {
+    /// The header's value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V2023 => "2023-06-01",
+            Self::V2026 => "2026-10-21",
+        }
+    }
+}
+
+/// The adapter.
+#[derive(Clone)]
+pub struct Anthropic {
+    connection: Connection,
+    dialect: Wire,
+}
+
+#[derive(Clone)]
+struct Wire {
+    version: ApiVersion,
+    /// Whether the API is asked to explain cache misses; compatible servers do not know how.
+    diagnose: bool,
+}
+
+impl Anthropic {
+    /// An adapter that calls over `connection`.
+    pub fn new(connection: Connection, version: ApiVersion) -> Self {
+        Self { connection, dialect: Wire { version, diagnose: version == ApiVersion::V2026 } }
+    }
+}
+
+impl Model for Anthropic {
+    fn preamble(&self, preamble: &Preamble) -> Piece {
+        encode::preamble(preamble)
+    }
+
+    fn entry(&self, message: &Message) -> Piece {
+        encode::entry(message)
+    }
+
+    fn body(&self, request: &Request<'_>) -> Body {
+        let mut rope = Rope::for_request(request);
+        rope.fixed(b"{");
+        rope.piece(request.preamble, Place::Preamble, request.marks);
+        let diagnostics = match request.previous {
+            _ if !self.dialect.diagnose => String::new(),
+            Some(id) => {
+                format!(r#","diagnostics":{{"previous_message_id":{}}}"#, serde_json::Value::from(id))
+            }
+            None => r#","diagnostics":{"previous_message_id":null}"#.to_owned(),
+        };
+        rope.own(format!(r#","max_tokens":{},"stream":true{diagnostics},"messages":["#, request.max_tokens));
+        rope.entries(request);
+        rope.fixed(b"]}");
+        rope.finish()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
+        Box::pin(self.connection.call(&self.dialect, call))
+    }
+}
+
+impl Dialect for Wire {
+    type Assembly = stream::Assembly;
+
+    fn path(&self) -> &'static str {
+        "/v1/messages"
+    }
+
+    fn headers(&self, _: &Attribution, headers: &mut HeaderMap) {
+        headers.insert("anthropic-version", HeaderValue::from_static(self.version.as_str()));
+    }
+
+    fn limits(&self, headers: &HeaderMap) -> RateLimits {
+        limits::read(headers)
+    }
+
+    fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError {
+        error::read(status, headers, body, now)
+    }
+}

@@ -1,0 +1,124 @@
+//! Words spelt as the Messages API wants them.
+
+use posse_protocol::{ContentBlock, Message, Role};
+use posse_runtime::port::model::{Piece, Preamble, Thinking};
+use serde_json::Value;
+
+/// `"model":…,"tools":[…],"system":[…],"thinking":…,"output_config":…`, without braces around it.
+pub(super) fn preamble(preamble: &Preamble) -> Piece {
+    let mut out = format!(r#""model":{}"#, json(&preamble.model));
+    let mut mark_at = None;
+    let tools = preamble.tools.iter().map(|tool| {
+        format!(
+            r#"{{"name":{},"description":{},"input_schema":{}}}"#,
+            json(&tool.name),
+            json(&tool.description),
+            tool.input_schema.get()
+        )
+    });
+    list(&mut out, r#","tools":["#, tools, &mut mark_at);
+    let system = preamble.system.iter().filter(|text| !text.is_empty()).map(|text| text_block(text));
+    list(&mut out, r#","system":["#, system, &mut mark_at);
+    match preamble.thinking {
+        Thinking::Default => {}
+        Thinking::Adaptive => out.push_str(r#","thinking":{"type":"adaptive"}"#),
+        Thinking::Budget(tokens) => {
+            out.push_str(&format!(r#","thinking":{{"type":"enabled","budget_tokens":{tokens}}}"#));
+        }
+        Thinking::Off => out.push_str(r#","thinking":{"type":"disabled"}"#),
+    }
+    if let Some(effort) = preamble.effort {
+        out.push_str(&format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()));
+    }
+    Piece { bytes: out.into(), mark_at }
+}
+
+/// Writes a list if it has items, and notes the splice inside its last one.
+fn list(out: &mut String, open: &str, items: impl Iterator<Item = String>, mark_at: &mut Option<usize>) {
+    let mut separator = open;
+    for item in items {
+        out.push_str(separator);
+        out.push_str(&item);
+        *mark_at = Some(out.len() - 1);
+        separator = ",";
+    }
+    if separator == "," {
+        out.push(']');
+    }
+}
+
+/// One message.
+pub(super) fn entry(message: &Message) -> Piece {
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    let mut out = format!(r#"{{"role":"{role}","content":["#);
+    let (start, mut mark_at) = (out.len(), None);
+    for block in &message.content {
+        let Some(text) = block_json(block) else { continue };
+        if out.len() > start {
+            out.push(',');
+        }
+        out.push_str(&text);
+        if can_carry_mark(block) {
+            mark_at = Some(out.len() - 1);
+        }
+    }
+    if out.len() == start {
+        // The API refuses an empty message; one that had nothing to say says so.
+        out.push_str(&text_block("(nothing)"));
+        mark_at = Some(out.len() - 1);
+    }
+    out.push_str("]}");
+    Piece { bytes: out.into(), mark_at }
+}
+
+fn can_carry_mark(block: &ContentBlock) -> bool {
+    !matches!(
+        block,
+        ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. } | ContentBlock::Opaque { .. }
+    )
+}
+
+/// A block's JSON; none for what the API would refuse: empty text, thinking without its seal.
+fn block_json(block: &ContentBlock) -> Option<String> {
+    Some(match block {
+        ContentBlock::Text { text } if text.is_empty() => return None,
+        ContentBlock::Text { text } => text_block(text),
+        ContentBlock::Image { media_type, data } => format!(
+            r#"{{"type":"image","source":{{"type":"base64","media_type":{},"data":{}}}}}"#,
+            json(media_type),
+            json(data)
+        ),
+        ContentBlock::Thinking { signature, .. } if signature.is_empty() => return None,
+        ContentBlock::Thinking { thinking, signature } => {
+            format!(r#"{{"type":"thinking","thinking":{},"signature":{}}}"#, json(thinking), json(signature))
+        }
+        ContentBlock::RedactedThinking { data } => {
+            format!(r#"{{"type":"redacted_thinking","data":{}}}"#, json(data))
+        }
+        ContentBlock::ToolUse { id, name, input } => format!(
+            r#"{{"type":"tool_use","id":{},"name":{},"input":{}}}"#,
+            json(id),
+            json(name),
+            input.get()
+        ),
+        ContentBlock::ToolResult { tool_use_id, content, is_error } => {
+            let parts: Vec<String> = content.iter().filter_map(block_json).collect();
+            let content =
+                if parts.is_empty() { String::new() } else { format!(r#","content":[{}]"#, parts.join(",")) };
+            let error = if *is_error { r#","is_error":true"# } else { "" };
+            format!(r#"{{"type":"tool_result","tool_use_id":{}{content}{error}}}"#, json(tool_use_id))
+        }
+        ContentBlock::Opaque { block } => block.get().to_owned(),
+    })
+}
+
+fn text_block(text: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, json(text))
+}
+
+fn json(text: &str) -> Value {
+    Value::from(text)
+}

@@ -1,0 +1,296 @@
+//! Sending a request and following its reply: one attempt, and the loop that makes another.
+
+mod rope_body;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use posse_protocol::{ContentBlock, Usage};
+use posse_runtime::port::clock::Clock;
+use posse_runtime::port::model::{Attribution, Body, Call, Failure, ModelError, ModelEvent, Reply};
+use secrecy::{ExposeSecret, SecretString};
+use tokio_util::sync::CancellationToken;
+
+use crate::dialect::{Assembly, Dialect, Listener};
+use crate::retry::RetryPolicy;
+use crate::sse::Decoder;
+
+/// An error body longer than this is cut: nobody reads on.
+const ERROR_BODY_LIMIT: usize = 64 << 10;
+
+/// Where a provider is, and how to say who we are.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The base URL, as the provider's documentation gives it.
+    pub base_url: String,
+    /// The credential.
+    pub auth: Auth,
+}
+
+/// How a request is authenticated.
+#[derive(Clone, Debug)]
+pub enum Auth {
+    /// `Authorization: Bearer …`.
+    Bearer(SecretString),
+    /// `x-api-key: …`.
+    ApiKey(SecretString),
+    /// Not at all: a server on this machine.
+    None,
+}
+
+/// Why an adapter could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The base URL is not one.
+    #[error("`{url}` is not a URL that a model can be reached at")]
+    BadUrl {
+        /// As given.
+        url: String,
+    },
+    /// The credential cannot be put in a header.
+    #[error("the API key has characters that no key has")]
+    BadKey,
+    /// The HTTP client did not start.
+    #[error("the HTTP client did not start")]
+    Http(#[from] reqwest::Error),
+}
+
+/// A provider's endpoint, ready to be called. Cheap to clone; connections are shared.
+#[derive(Clone)]
+pub struct Connection {
+    http: reqwest::Client,
+    base_url: Arc<str>,
+    auth: Option<(HeaderName, HeaderValue)>,
+    clock: Arc<dyn Clock>,
+    policy: RetryPolicy,
+}
+
+impl Connection {
+    /// Prepares to call `endpoint`. Nothing is sent yet.
+    pub fn new(endpoint: &Endpoint, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<Self, SetupError> {
+        let bad_url = || SetupError::BadUrl { url: endpoint.base_url.clone() };
+        let url = reqwest::Url::parse(&endpoint.base_url).map_err(|_| bad_url())?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(bad_url());
+        }
+        let auth = match &endpoint.auth {
+            Auth::Bearer(key) => Some((AUTHORIZATION, secret(&format!("Bearer {}", key.expose_secret()))?)),
+            Auth::ApiKey(key) => Some((HeaderName::from_static("x-api-key"), secret(key.expose_secret())?)),
+            Auth::None => None,
+        };
+        let http = http_client()?;
+        let base_url = endpoint.base_url.trim_end_matches('/').into();
+        Ok(Self { http, base_url, auth, clock, policy })
+    }
+
+    /// Makes the call and retries it while that is worth it.
+    pub(crate) async fn call<D: Dialect>(&self, dialect: &D, call: Call<'_>) -> Result<Reply, Failure> {
+        let (mut wasted, mut stalls, mut attempt) = (Usage::default(), 0, 1);
+        loop {
+            let failed = match self.attempt(dialect, &call.body, call.attribution, call.cancel, call.on).await
+            {
+                Ok(reply) => return Ok(Reply { wasted, attempts: attempt, ..reply }),
+                Err(failed) => failed,
+            };
+            let Attempt { error, finished, spent } = *failed;
+            wasted += spent;
+            stalls += u32::from(matches!(error, ModelError::Stalled { .. }));
+            let Some(wait) = self.policy.wait(&error, attempt, stalls) else {
+                return Err(Failure { error, finished, spent: wasted, attempts: attempt });
+            };
+            (call.on)(ModelEvent::Retry { attempt, wait, error: &error });
+            tokio::select! {
+                biased;
+                () = call.cancel.cancelled() => {
+                    let error = ModelError::Cancelled;
+                    return Err(Failure { error, finished, spent: wasted, attempts: attempt });
+                }
+                () = self.clock.sleep(wait) => {}
+            }
+            attempt += 1;
+        }
+    }
+
+    async fn attempt<D: Dialect>(
+        &self,
+        dialect: &D,
+        body: &Body,
+        attribution: &Attribution,
+        cancel: &CancellationToken,
+        on: Listener<'_>,
+    ) -> Result<Reply, Box<Attempt>> {
+        let mut watch = Watch::new(&*self.clock, self.policy.stall, cancel);
+        let mut response = watch
+            .race(self.request(dialect, body, attribution).send())
+            .await?
+            .map_err(|error| self.send_error(error))?;
+        watch.alive();
+        if !response.status().is_success() {
+            let body = error_body(&mut response, &mut watch).await;
+            let now = self.clock.wall();
+            let error = dialect.error(response.status(), response.headers(), &body, now);
+            return Err(ModelError::Api(Box::new(error)).into());
+        }
+        let limits = dialect.limits(response.headers());
+        let mut assembly = D::Assembly::default();
+        match follow(&mut response, &mut assembly, &mut watch, on).await {
+            Ok(()) => assembly.finish(limits).map_err(Into::into),
+            Err(error) => {
+                let (finished, spent) = assembly.salvage();
+                Err(Box::new(Attempt { error, finished, spent }))
+            }
+        }
+    }
+
+    fn request<D: Dialect>(
+        &self,
+        dialect: &D,
+        body: &Body,
+        attribution: &Attribution,
+    ) -> reqwest::RequestBuilder {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some((name, value)) = &self.auth {
+            headers.insert(name.clone(), value.clone());
+        }
+        attribute(attribution, &mut headers);
+        dialect.headers(attribution, &mut headers);
+        self.http
+            .post(format!("{}{}", self.base_url, dialect.path()))
+            .headers(headers)
+            .body(rope_body::RopeBody::wrap(body))
+    }
+
+    fn send_error(&self, error: reqwest::Error) -> ModelError {
+        if error.is_connect() {
+            ModelError::Connect { endpoint: self.base_url.to_string(), source: Box::new(error) }
+        } else {
+            ModelError::Cut { received: 0, source: Some(Box::new(error)) }
+        }
+    }
+}
+
+/// The HTTP client that posse speaks to providers with.
+pub fn http_client() -> Result<reqwest::Client, SetupError> {
+    // Fails only when a provider is installed already, which is just as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // HTTP/1.1 on purpose: a provider's cap on streams per HTTP/2 connection would queue agents
+    // behind each other unseen, and one reset would cut them all.
+    let builder = reqwest::Client::builder()
+        .http1_only()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .user_agent(concat!("posse/", env!("CARGO_PKG_VERSION")));
+    Ok(builder.build()?)
+}
+
+/// An attempt that failed, with what can be kept of it.
+struct Attempt {
+    error: ModelError,
+    finished: Vec<ContentBlock>,
+    spent: Usage,
+}
+
+impl From<ModelError> for Box<Attempt> {
+    fn from(error: ModelError) -> Self {
+        Self::new(Attempt { error, finished: Vec::new(), spent: Usage::default() })
+    }
+}
+
+/// Reads events into `assembly` until the stream says that it is complete.
+async fn follow<A: Assembly>(
+    response: &mut reqwest::Response,
+    assembly: &mut A,
+    watch: &mut Watch<'_>,
+    on: Listener<'_>,
+) -> Result<(), ModelError> {
+    let mut decoder = Decoder::default();
+    let mut received = 0;
+    while !assembly.is_complete() {
+        let cut = |source| ModelError::Cut { received, source };
+        let chunk = watch.race(response.chunk()).await?.map_err(|error| cut(Some(Box::new(error))))?;
+        let Some(chunk) = chunk else { return Err(cut(None)) };
+        received += chunk.len() as u64;
+        // Bytes alone are no sign of life: a stream that drips for ever without an event has stalled.
+        let result = decoder.feed(&chunk, |event| {
+            watch.alive();
+            assembly.event(event, on).map_err(Box::new)
+        });
+        result.map_err(|error: Box<ModelError>| *error)?;
+    }
+    Ok(())
+}
+
+async fn error_body(response: &mut reqwest::Response, watch: &mut Watch<'_>) -> Vec<u8> {
+    let mut body = Vec::new();
+    // What could be read of it is enough: the status has already said that the call failed.
+    while let Ok(Ok(Some(chunk))) = watch.race(response.chunk()).await {
+        body.extend_from_slice(&chunk);
+        if body.len() > ERROR_BODY_LIMIT {
+            break;
+        }
+    }
+    body
+}
+
+/// Ends a wait when the call is cancelled or nothing has happened for too long.
+///
+/// One timer serves a whole stream: a sign of life only notes the time, and the timer, when it
+/// fires, sleeps on for what is left.
+struct Watch<'a> {
+    clock: &'a dyn Clock,
+    stall: Duration,
+    cancel: &'a CancellationToken,
+    last_sign: Duration,
+    timer: posse_runtime::port::BoxFuture<'static, ()>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(clock: &'a dyn Clock, stall: Duration, cancel: &'a CancellationToken) -> Self {
+        Self { clock, stall, cancel, last_sign: clock.now(), timer: clock.sleep(stall) }
+    }
+
+    fn alive(&mut self) {
+        self.last_sign = self.clock.now();
+    }
+
+    async fn race<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ModelError> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(ModelError::Cancelled),
+                done = &mut work => return Ok(done),
+                () = &mut self.timer => {}
+            }
+            let silent = self.clock.now().saturating_sub(self.last_sign);
+            if silent >= self.stall {
+                return Err(ModelError::Stalled { after: silent });
+            }
+            self.timer = self.clock.sleep(self.stall - silent);
+        }
+    }
+}
+
+fn secret(text: &str) -> Result<HeaderValue, SetupError> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| SetupError::BadKey)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn attribute(attribution: &Attribution, headers: &mut HeaderMap) {
+    let named = [
+        ("x-posse-session-id", Some(&attribution.session)),
+        ("x-posse-agent-id", Some(&attribution.agent)),
+        ("x-posse-parent-agent-id", attribution.parent.as_ref()),
+        ("x-posse-agent", Some(&attribution.path)),
+    ];
+    for (name, value) in named {
+        if let Some(value) = value.filter(|value| !value.is_empty())
+            && let Ok(value) = HeaderValue::from_str(value)
+        {
+            headers.insert(name, value);
+        }
+    }
+}

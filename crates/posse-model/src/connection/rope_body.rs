@@ -1,0 +1,61 @@
+//! A rope of bytes as an HTTP body: nothing is copied, and its length is known.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use posse_runtime::port::model::Body;
+
+/// Small parts are joined up to this size, so that a history of many entries is not as many writes.
+const JOIN_BELOW: usize = 16 << 10;
+
+/// What is left to send of a [`Body`].
+pub(super) struct RopeBody {
+    parts: VecDeque<Bytes>,
+    left: u64,
+}
+
+impl RopeBody {
+    pub(super) fn wrap(body: &Body) -> reqwest::Body {
+        reqwest::Body::wrap(Self { parts: body.parts().iter().cloned().collect(), left: body.len() as u64 })
+    }
+
+    fn next(&mut self) -> Option<Bytes> {
+        let first = self.parts.pop_front()?;
+        let joins = |next: &Bytes, size: usize| size + next.len() <= JOIN_BELOW;
+        if !self.parts.front().is_some_and(|next| joins(next, first.len())) {
+            return Some(first);
+        }
+        let mut joined = Vec::with_capacity(JOIN_BELOW);
+        joined.extend_from_slice(&first);
+        while let Some(next) = self.parts.pop_front_if(|next| joins(next, joined.len())) {
+            joined.extend_from_slice(&next);
+        }
+        Some(joined.into())
+    }
+}
+
+impl http_body::Body for RopeBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.next();
+        self.left -= next.as_ref().map_or(0, Bytes::len) as u64;
+        Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

@@ -1,0 +1,19 @@
+//! Adapters to model APIs, behind the runtime's model port.
+//!
+//! A dialect ([`Anthropic`], [`OpenAi`]) spells words as bytes and puts a stream of events together
+//! into a reply. What they share is here once: server-sent events, sending, retrying, prices.
+
+mod anthropic;
+mod connection;
+mod dialect;
+mod openai;
+mod pieces;
+pub mod price;
+mod response;
+mod retry;
+pub mod sse;
+
+pub use anthropic::{Anthropic, ApiVersion};
+pub use connection::{Auth, Connection, Endpoint, SetupError, http_client};
+pub use openai::OpenAi;
+pub use retry::RetryPolicy;

@@ -1,0 +1,127 @@
+//! Chat Completions as OpenAI, Ollama, vLLM, llama.cpp and OpenRouter speak it.
+//!
+//! Every field that one of them leaves out is optional here.
+
+mod encode;
+mod stream;
+
+use std::time::SystemTime;
+
+use http::{HeaderMap, StatusCode};
+use posse_protocol::Message;
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::model::{
+    Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Piece, Place, Preamble,
+    RateLimits, Reply, Request,
+};
+use serde::Deserialize;
+
+use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::pieces::Rope;
+use crate::response::{excerpt, from_status, retry_after};
+
+/// The adapter.
+#[derive(Clone)]
+pub struct OpenAi {
+    connection: Connection,
+}
+
+impl OpenAi {
+    /// An adapter that calls over `connection`, whose base URL ends in `/v1` as this API's do.
+    pub fn new(connection: Connection) -> Self {
+        Self { connection }
+    }
+}
+
+impl Model for OpenAi {
+    fn preamble(&self, preamble: &Preamble) -> Piece {
+        encode::preamble(preamble)
+    }
+
+    fn entry(&self, message: &Message) -> Piece {
+        encode::entry(message)
+    }
+
+    fn body(&self, request: &Request<'_>) -> Body {
+        let mut rope = Rope::for_request(request);
+        rope.own(format!(
+            r#"{{"max_completion_tokens":{},"stream":true,"stream_options":{{"include_usage":true}},"#,
+            request.max_tokens
+        ));
+        rope.piece(request.preamble, Place::Preamble, &[]);
+        let begins_list = request.preamble.bytes.ends_with(b"[");
+        if !begins_list && !request.entries.is_empty() {
+            rope.fixed(b",");
+        }
+        rope.entries(request);
+        rope.fixed(b"]}");
+        rope.finish()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
+        Box::pin(self.connection.call(&Wire, call))
+    }
+}
+
+struct Wire;
+
+#[derive(Deserialize)]
+struct Envelope {
+    error: ErrorBody,
+}
+
+/// OpenAI sends an object; some compatible servers send a bare string.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ErrorBody {
+    Full { message: Option<String>, code: Option<serde_json::Value> },
+    Text(String),
+}
+
+impl Dialect for Wire {
+    type Assembly = stream::Assembly;
+
+    fn path(&self) -> &'static str {
+        "/chat/completions"
+    }
+
+    fn headers(&self, _: &Attribution, _: &mut HeaderMap) {}
+
+    fn limits(&self, headers: &HeaderMap) -> RateLimits {
+        let allowance = |what: &str| {
+            let number = |part: &str| {
+                headers.get(format!("x-ratelimit-{part}-{what}"))?.to_str().ok()?.parse::<u64>().ok()
+            };
+            Some(Allowance { limit: number("limit")?, remaining: number("remaining")?, reset_at_ms: None })
+        };
+        RateLimits { requests: allowance("requests"), tokens: allowance("tokens"), ..RateLimits::default() }
+    }
+
+    fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError {
+        let (message, code) = read_error(body).unwrap_or_else(|| (excerpt(body, status), None));
+        let kind = match code.as_deref() {
+            Some("insufficient_quota") => ApiErrorKind::SpendLimit,
+            _ => from_status(status),
+        };
+        ApiError {
+            kind,
+            status: status.as_u16(),
+            message,
+            request_id: headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(str::to_owned),
+            retry_after: retry_after(headers, now),
+            should_retry: None,
+        }
+    }
+}
+
+/// Message and code of an error body.
+fn read_error(body: &[u8]) -> Option<(String, Option<String>)> {
+    match serde_json::from_slice::<Envelope>(body).ok()?.error {
+        ErrorBody::Full { message, code } => {
+            let code = code.and_then(|code| code.as_str().map(str::to_owned));
+            Some((message.unwrap_or_else(|| "no explanation".to_owned()), code))
+        }
+        ErrorBody::Text(message) => Some((message, None)),
+    }
+}

@@ -1,0 +1,109 @@
+//! Words spelt as Chat Completions wants them.
+
+use posse_protocol::{ContentBlock, Message, Role};
+use posse_runtime::port::model::{Piece, Preamble, Thinking};
+use serde_json::{Value, json};
+
+/// `"model":…,"tools":[…],"messages":[…` up to and including the system message: the list stays open.
+pub(super) fn preamble(preamble: &Preamble) -> Piece {
+    let mut out = format!(r#""model":{}"#, Value::from(preamble.model.as_str()));
+    let tools: Vec<String> = preamble
+        .tools
+        .iter()
+        .map(|tool| {
+            format!(
+                r#"{{"type":"function","function":{{"name":{},"description":{},"parameters":{}}}}}"#,
+                Value::from(tool.name.as_str()),
+                Value::from(tool.description.as_str()),
+                tool.input_schema.get()
+            )
+        })
+        .collect();
+    if !tools.is_empty() {
+        out.push_str(&format!(r#","tools":[{}]"#, tools.join(",")));
+    }
+    let effort = match (preamble.effort, preamble.thinking) {
+        (_, Thinking::Off) => Some("none"),
+        (effort, _) => effort.map(posse_runtime::port::model::Effort::as_str),
+    };
+    if let Some(effort) = effort {
+        out.push_str(&format!(r#","reasoning_effort":"{effort}""#));
+    }
+    out.push_str(r#","messages":["#);
+    let system: Vec<&str> =
+        preamble.system.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    if !system.is_empty() {
+        out.push_str(&json!({"role": "system", "content": system.join("\n\n")}).to_string());
+    }
+    Piece { bytes: out.into(), mark_at: None }
+}
+
+/// One message; a user message with tool results is several on this wire, answers first.
+pub(super) fn entry(message: &Message) -> Piece {
+    let bytes = match message.role {
+        Role::Assistant => assistant(&message.content).to_string(),
+        Role::User => {
+            let spelt: Vec<String> = user(&message.content).iter().map(Value::to_string).collect();
+            spelt.join(",")
+        }
+    };
+    Piece { bytes: bytes.into(), mark_at: None }
+}
+
+fn assistant(content: &[ContentBlock]) -> Value {
+    let mut text = String::new();
+    let mut calls = Vec::new();
+    for block in content {
+        match block {
+            ContentBlock::Text { text: more } => text.push_str(more),
+            ContentBlock::ToolUse { id, name, input } => calls.push(json!({
+                "id": id, "type": "function", "function": {"name": name, "arguments": input.get()},
+            })),
+            // This wire has no place for thinking or for blocks of another provider.
+            _ => {}
+        }
+    }
+    if calls.is_empty() {
+        let text = if text.is_empty() { "(nothing)" } else { &text };
+        return json!({"role": "assistant", "content": text});
+    }
+    let content = if text.is_empty() { Value::Null } else { Value::from(text) };
+    json!({"role": "assistant", "content": content, "tool_calls": calls})
+}
+
+fn user(content: &[ContentBlock]) -> Vec<Value> {
+    let mut messages = Vec::new();
+    let mut parts = Vec::new();
+    for block in content {
+        match block {
+            ContentBlock::ToolResult { tool_use_id, content, .. } => {
+                let mut text = String::new();
+                for block in content {
+                    match block {
+                        ContentBlock::Text { text: more } => text.push_str(more),
+                        // A tool's answer is text here; its images follow with the user's words.
+                        other => parts.extend(part(other)),
+                    }
+                }
+                messages.push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": text}));
+            }
+            other => parts.extend(part(other)),
+        }
+    }
+    if !parts.is_empty() {
+        messages.push(json!({"role": "user", "content": parts}));
+    } else if messages.is_empty() {
+        messages.push(json!({"role": "user", "content": "(nothing)"}));
+    }
+    messages
+}
+
+fn part(block: &ContentBlock) -> Option<Value> {
+    match block {
+        ContentBlock::Text { text } if !text.is_empty() => Some(json!({"type": "text", "text": text})),
+        ContentBlock::Image { media_type, data } => Some(json!({
+            "type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")},
+        })),
+        _ => None,
+    }
+}

@@ -1,0 +1,252 @@
+//! A reply of Chat Completions, put together from its chunks.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use posse_protocol::{ContentBlock, RawJson, StopReason, Usage};
+use posse_runtime::port::model::{ApiError, ModelError, ModelEvent, RateLimits, Reply};
+use serde::Deserialize;
+
+use super::read_error;
+use crate::dialect::{self, Listener, garbled};
+use crate::sse;
+
+/// A reply in the making.
+#[derive(Default)]
+pub(crate) struct Assembly {
+    id: String,
+    model: String,
+    begun: bool,
+    text: String,
+    thinking: String,
+    calls: BTreeMap<u64, ToolCall>,
+    finish: Option<StopReason>,
+    usage: Usage,
+    done: bool,
+}
+
+#[derive(Default)]
+struct ToolCall {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Chunk {
+    id: Option<String>,
+    model: Option<String>,
+    choices: Option<Vec<Choice>>,
+    usage: Option<ChunkUsage>,
+    error: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    delta: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<String>,
+    refusal: Option<String>,
+    /// llama.cpp, DeepSeek, vLLM say `reasoning_content`; OpenRouter and newer vLLM `reasoning`.
+    #[serde(alias = "reasoning")]
+    reasoning_content: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionDelta>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta {
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ChunkUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl dialect::Assembly for Assembly {
+    fn event(&mut self, event: sse::Event<'_>, on: Listener<'_>) -> Result<(), ModelError> {
+        if event.data == "[DONE]" {
+            self.done = true;
+            return if self.finish.is_some() { Ok(()) } else { Err(garbled("it ended without saying why")) };
+        }
+        let chunk: Chunk = serde_json::from_str(event.data).map_err(|error| garbled(error.to_string()))?;
+        if chunk.error.is_some() {
+            return Err(in_stream(event.data));
+        }
+        if !std::mem::replace(&mut self.begun, true) {
+            self.id = chunk.id.unwrap_or_default();
+            self.model = chunk.model.unwrap_or_default();
+            on(ModelEvent::Started { model: &self.model });
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = usage.total();
+        }
+        for choice in chunk.choices.into_iter().flatten().take(1) {
+            if let Some(delta) = choice.delta {
+                self.delta(delta, on)?;
+            }
+            if let Some(reason) = choice.finish_reason {
+                self.finish = Some(stop_reason(&reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.done
+    }
+
+    fn finish(mut self, limits: RateLimits) -> Result<Reply, ModelError> {
+        let content = self.content()?;
+        let Some(mut stop) = self.finish else { return Err(garbled("it ended without saying why")) };
+        // Some servers say `stop` after tool calls; what counts is that calls wait for results.
+        if stop == StopReason::EndTurn
+            && content.iter().any(|block| matches!(block, ContentBlock::ToolUse { .. }))
+        {
+            stop = StopReason::ToolUse;
+        }
+        Ok(Reply {
+            id: self.id,
+            model: self.model,
+            content,
+            stop,
+            usage: self.usage,
+            wasted: Usage::default(),
+            cache_miss: None,
+            limits,
+            attempts: 1,
+        })
+    }
+
+    /// Nothing on this wire says that a block is finished, so nothing can be kept.
+    fn salvage(self) -> (Vec<ContentBlock>, Usage) {
+        (Vec::new(), self.usage)
+    }
+}
+
+impl Assembly {
+    fn delta(&mut self, delta: Delta, on: Listener<'_>) -> Result<(), ModelError> {
+        if let Some(more) = delta.reasoning_content.filter(|more| !more.is_empty()) {
+            on(ModelEvent::Thinking(&more));
+            self.thinking.push_str(&more);
+        }
+        for more in [delta.content, delta.refusal].into_iter().flatten().filter(|more| !more.is_empty()) {
+            on(ModelEvent::Text(&more));
+            self.text.push_str(&more);
+        }
+        for (place, call) in delta.tool_calls.into_iter().flatten().enumerate() {
+            self.call(place as u64, call, on)?;
+        }
+        Ok(())
+    }
+
+    /// A fragment of a call. Servers that send whole calls may leave the index out.
+    fn call(&mut self, place: u64, delta: CallDelta, on: Listener<'_>) -> Result<(), ModelError> {
+        let index = delta.index.unwrap_or(place);
+        let (name, arguments) = delta.function.map_or((None, None), |call| (call.name, call.arguments));
+        let known = self.calls.contains_key(&index);
+        let call = self.calls.entry(index).or_default();
+        if !known {
+            let Some(name) = name else { return Err(garbled("a tool call without a name")) };
+            call.id = delta.id.unwrap_or_else(|| format!("call_{}_{index}", self.id));
+            call.name = name;
+            on(ModelEvent::ToolUse { id: &call.id, name: &call.name });
+        }
+        if let Some(more) = arguments {
+            on(ModelEvent::ToolInput(&more));
+            call.arguments.push_str(&more);
+        }
+        Ok(())
+    }
+
+    fn content(&mut self) -> Result<Vec<ContentBlock>, ModelError> {
+        let mut content = Vec::new();
+        if !self.thinking.is_empty() {
+            let thinking = std::mem::take(&mut self.thinking);
+            content.push(ContentBlock::Thinking { thinking, signature: String::new() });
+        }
+        if !self.text.is_empty() {
+            content.push(ContentBlock::Text { text: std::mem::take(&mut self.text) });
+        }
+        for call in std::mem::take(&mut self.calls).into_values() {
+            let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+            let input = RawJson::parse(arguments)
+                .ok()
+                .filter(RawJson::is_object)
+                .ok_or_else(|| garbled(format!("the input of `{}` is not an object", call.name)))?;
+            content.push(ContentBlock::ToolUse { id: call.id, name: call.name, input });
+        }
+        Ok(content)
+    }
+}
+
+impl ChunkUsage {
+    /// On this wire the prompt's count includes what the cache served.
+    fn total(self) -> Usage {
+        let details = self.prompt_tokens_details.unwrap_or_default();
+        let (read, written) = (details.cached_tokens.unwrap_or(0), details.cache_write_tokens.unwrap_or(0));
+        Usage {
+            input: self.prompt_tokens.unwrap_or(0).saturating_sub(read + written),
+            cache_read: read,
+            cache_write_5m: written,
+            cache_write_1h: 0,
+            output: self.completion_tokens.unwrap_or(0),
+            thinking: self.completion_tokens_details.unwrap_or_default().reasoning_tokens.unwrap_or(0),
+        }
+    }
+}
+
+fn stop_reason(word: &str) -> StopReason {
+    match word {
+        "stop" => StopReason::EndTurn,
+        "length" => StopReason::MaxTokens,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        "content_filter" => StopReason::Refusal,
+        other => StopReason::Other(other.to_owned()),
+    }
+}
+
+fn in_stream(data: &str) -> ModelError {
+    let message = read_error(data.as_bytes()).map_or_else(|| data.to_owned(), |(message, _)| message);
+    ModelError::Api(Box::new(ApiError {
+        kind: posse_runtime::port::model::ApiErrorKind::Server,
+        status: 200,
+        message,
+        request_id: None,
+        retry_after: None,
+        should_retry: None,
+    }))
+}

@@ -1,0 +1,72 @@
+//! A recorded completion, cut and damaged at every byte, and what compatible servers leave out.
+
+use posse_protocol::{ContentBlock, RawJson, StopReason};
+use posse_runtime::port::model::{ModelError, RateLimits, Reply};
+
+use super::Assembly;
+use crate::dialect::Assembly as _;
+use crate::sse::Decoder;
+
+const RECORDED: &[u8] = include_bytes!("recorded.txt");
+
+fn read(bytes: &[u8]) -> Result<Reply, ModelError> {
+    let (mut decoder, mut assembly) = (Decoder::default(), Assembly::default());
+    let result = decoder.feed(bytes, |event| assembly.event(event, &mut |_| {}).map_err(Box::new));
+    result.map_err(|error| *error)?;
+    if assembly.is_complete() {
+        assembly.finish(RateLimits::default())
+    } else {
+        Err(ModelError::Cut { received: 0, source: None })
+    }
+}
+
+#[test]
+fn cut_at_every_byte_it_is_never_whole() {
+    assert_eq!(read(RECORDED).unwrap().content.len(), 4);
+    for at in 0..RECORDED.len() {
+        match read(&RECORDED[..at]) {
+            Err(ModelError::Cut { .. }) => {}
+            other => panic!("cut at {at}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_damaged_byte_is_never_accepted() {
+    let mut bytes = RECORDED.to_vec();
+    for at in 0..bytes.len() {
+        let good = std::mem::replace(&mut bytes[at], 0xff);
+        match read(&bytes) {
+            Err(error @ (ModelError::Garbled { .. } | ModelError::Cut { .. })) => assert!(error.retryable()),
+            other => panic!("damaged at {at}: {other:?}"),
+        }
+        bytes[at] = good;
+    }
+}
+
+#[test]
+fn every_optional_field_is_optional() {
+    let stream = |chunks: &[&str]| {
+        let text: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+        read(text.as_bytes())
+    };
+    // No id, no model, no usage, no role; finish in the same chunk as the text.
+    let bare = stream(&[r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#, "[DONE]"]);
+    assert_eq!(bare.unwrap().content, [ContentBlock::text("hi")]);
+    // A whole call at once, without index, id or arguments, and `stop` for a reason.
+    let call = stream(&[
+        r#"{"id":"x","choices":[{"delta":{"reasoning":"hm","tool_calls":[{"function":{"name":"List"}}]}}]}"#,
+        r#"{"choices":[{"delta":null,"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ])
+    .unwrap();
+    let expected =
+        ContentBlock::ToolUse { id: "call_x_0".into(), name: "List".into(), input: RawJson::empty_object() };
+    assert_eq!((&call.content[1], call.stop), (&expected, StopReason::ToolUse));
+    // An error inside the stream, as an object or as words.
+    for error in [r#"{"error":{"message":"no memory"}}"#, r#"{"error":"no memory"}"#] {
+        let Err(ModelError::Api(error)) = stream(&[error]) else { panic!("{error}") };
+        assert_eq!(error.message, "no memory");
+    }
+    assert!(matches!(stream(&["[DONE]"]), Err(ModelError::Garbled { .. })));
+}

@@ -1,0 +1,76 @@
+//! When to try again, and how long to wait before.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use posse_runtime::port::model::ModelError;
+
+/// How often and how patiently a call is retried.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy {
+    /// Attempts after the first.
+    pub retries: u32,
+    /// Attempts after the first that stalled: a stall has already cost its whole time-out.
+    pub stall_retries: u32,
+    /// The wait before the first retry; it doubles from there.
+    pub first_wait: Duration,
+    /// What doubling stops at.
+    pub longest_wait: Duration,
+    /// The longest `retry-after` that is waited out; a longer one ends the call.
+    pub longest_retry_after: Duration,
+    /// Nothing arrived for so long: the attempt has stalled.
+    pub stall: Duration,
+    /// A number between 0 and 1 that spreads the waits of many agents.
+    pub random: fn() -> f64,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            retries: 8,
+            stall_retries: 1,
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(30),
+            longest_retry_after: Duration::from_secs(300),
+            stall: Duration::from_secs(600),
+            random,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The wait before the next attempt, if there is to be one. `attempt` counts from 1.
+    pub(crate) fn wait(&self, error: &ModelError, attempt: u32, stalls: u32) -> Option<Duration> {
+        let stalled_too_often = matches!(error, ModelError::Stalled { .. }) && stalls > self.stall_retries;
+        if !error.retryable() || attempt > self.retries || stalled_too_often {
+            return None;
+        }
+        if let Some(asked) = error.retry_after() {
+            return (asked <= self.longest_retry_after).then_some(asked);
+        }
+        let doubled = self.first_wait.saturating_mul(1 << (attempt - 1).min(16));
+        Some(doubled.min(self.longest_wait).mul_f64(0.75 + 0.25 * (self.random)()))
+    }
+}
+
+/// Randomness for spreading waits needs no more quality than the standard library's hash seeds.
+fn random() -> f64 {
+    (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_cap_and_spread() {
+        let policy = RetryPolicy { random: || 1.0, ..RetryPolicy::default() };
+        let cut = ModelError::Cut { received: 0, source: None };
+        let waits: Vec<f64> =
+            (1..=9).map_while(|n| policy.wait(&cut, n, 0)).map(|wait| wait.as_secs_f64()).collect();
+        assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
+        let least = RetryPolicy { random: || 0.0, ..policy };
+        assert_eq!(least.wait(&cut, 1, 0), Some(Duration::from_millis(375)));
+        assert!((0..1000).map(|_| random()).all(|number| (0.0..1.0).contains(&number)));
+    }
+}
