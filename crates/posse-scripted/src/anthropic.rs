@@ -1,0 +1,12 @@
+//! The Anthropic side: what is refused, what it costs, how it is answered.
+
+mod binding;
+mod headers;
+mod pairing;
+mod reply;
+mod request;
+mod rules;
+
+pub(crate) use headers::check as check_headers;
+pub(crate) use reply::Reply;
+pub(crate) use request::{Request, agent_of};

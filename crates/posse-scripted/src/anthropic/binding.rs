@@ -1,0 +1,124 @@
+//! Thinking is bound to the conversation it was thought in.
+//!
+//! A signature carries the hash of everything before its message. It comes back, the hash is made
+//! anew, and the two must agree; the text must be the one that was signed.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use serde_json::{Value, json};
+
+use super::headers::Asked;
+use super::request::{add_preamble, text_block};
+use crate::api_error::Refusal;
+use crate::prefix::{Builder, Section};
+
+const DROP_BETA: &str = "thinking-binding-controls-2026-08-01";
+
+/// Signs a thinking block of `model` that follows the prompt with hash `prompt`.
+pub(crate) fn sign(model: &str, prompt: u64, thinking: &str) -> String {
+    format!("{model}.{prompt:016x}.{:016x}", seal(model, prompt, thinking))
+}
+
+fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(b"posse scripted model");
+    hasher.write(model.as_bytes());
+    hasher.write_u64(prompt);
+    hasher.write(thinking.as_bytes());
+    hasher.finish()
+}
+
+/// A hash of tools and system prompt.
+pub(super) fn before_messages(body: &Value, model: &str) -> Builder {
+    let mut builder = Builder::new(model);
+    add_preamble(&mut builder, body);
+    builder
+}
+
+/// Adds the blocks of a message.
+pub(super) fn add_message(builder: &mut Builder, message: &Value) {
+    let role = message["role"].as_str().unwrap_or_default();
+    match &message["content"] {
+        Value::String(text) => builder.block(Section::Messages, role, &text_block(text)),
+        Value::Array(blocks) => {
+            blocks.iter().for_each(|block| builder.block(Section::Messages, role, block));
+        }
+        _ => {}
+    }
+}
+
+/// Checks every thinking block of the history. Those of another model are dropped silently, as the
+/// API does; those of another conversation are an error, or dropped and listed if that was asked for.
+pub(super) fn check(asked: &Asked, body: &mut Value, model: &str) -> Result<Vec<Value>, Refusal> {
+    let may_drop =
+        asked.has(DROP_BETA) && body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
+    let mut builder = before_messages(body, model);
+    let mut dropped = Vec::new();
+    let Some(messages) = body["messages"].as_array_mut() else { return Ok(dropped) };
+    for (at, message) in messages.iter_mut().enumerate() {
+        let prompt = builder.hash();
+        if let Some(blocks) = message["content"].as_array_mut() {
+            let mut index = 0;
+            let mut refusal = None;
+            blocks.retain(|block| {
+                let place = format!("messages.{at}.content.{index}");
+                index += 1;
+                match judge(block, model, prompt) {
+                    Verdict::Keep => true,
+                    Verdict::Foreign => false,
+                    Verdict::Mismatch if may_drop => {
+                        dropped.push(json!({"type": "thinking_dropped", "path": place, "reason": "prefix_binding_mismatch"}));
+                        false
+                    }
+                    Verdict::Mismatch => {
+                        refusal.get_or_insert(format!(
+                            "{place}: `thinking` block is bound to a different conversation"
+                        ));
+                        true
+                    }
+                    Verdict::Forged => {
+                        refusal.get_or_insert(format!("{place}: Invalid `signature` in `thinking` block"));
+                        true
+                    }
+                }
+            });
+            if let Some(message) = refusal {
+                return Err(Refusal::invalid(message));
+            }
+        }
+        add_message(&mut builder, message);
+    }
+    Ok(dropped)
+}
+
+enum Verdict {
+    Keep,
+    Foreign,
+    Mismatch,
+    Forged,
+}
+
+fn judge(block: &Value, model: &str, prompt: u64) -> Verdict {
+    if block["type"] != "thinking" {
+        return Verdict::Keep;
+    }
+    let thinking = block["thinking"].as_str().unwrap_or_default();
+    let mut parts = block["signature"].as_str().unwrap_or_default().split('.');
+    let (Some(signer), Some(bound), Some(sealed), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Verdict::Forged;
+    };
+    let (Ok(bound), Ok(sealed)) = (u64::from_str_radix(bound, 16), u64::from_str_radix(sealed, 16)) else {
+        return Verdict::Forged;
+    };
+    if sealed != seal(signer, bound, thinking) {
+        Verdict::Forged
+    } else if signer != model {
+        Verdict::Foreign
+    } else if bound != prompt {
+        Verdict::Mismatch
+    } else {
+        Verdict::Keep
+    }
+}

@@ -1,0 +1,76 @@
+//! Who asks, and in which version of the API.
+
+use http::HeaderMap;
+use serde_json::Value;
+
+use crate::api_error::Refusal;
+use crate::schema;
+
+/// What the headers settle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) betas: Vec<String>,
+    /// The version that still has sampling parameters.
+    pub(crate) old_version: bool,
+}
+
+/// Top-level fields that exist only with a beta. Any of the named ones opens the field.
+const BETA_FIELDS: &[(&str, &[&str])] = &[
+    ("context_management", &["context-management-2025-06-27", "compact-2026-01-12"]),
+    ("compaction", &["compact-2026-09-04"]),
+    ("fallbacks", &["server-side-fallback-2026-06-01", "server-side-fallback-2026-07-01"]),
+    ("fallback_credit_token", &["fallback-credit-2026-06-01", "fallback-credit-2026-07-01"]),
+    ("mcp_servers", &["mcp-client-2025-04-04", "mcp-client-2025-11-20", "mcp-client-2026-09-15"]),
+    ("thread", &["message-threads-2026-08-12"]),
+];
+
+/// Authentication, version, betas.
+pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, Refusal> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let bearer = text("authorization").strip_prefix("Bearer ").unwrap_or("");
+    if text("x-api-key").is_empty() && bearer.is_empty() {
+        return Err(Refusal::new(401, "x-api-key header is required"));
+    }
+    let old_version = match text("anthropic-version") {
+        "2023-06-01" => true,
+        "2026-10-21" => false,
+        "" => return Err(Refusal::invalid("anthropic-version: header is required")),
+        other => {
+            return Err(Refusal::invalid(format!(
+                "anthropic-version: \"{other}\" is not a valid version for this API"
+            )));
+        }
+    };
+    let betas: Vec<String> = headers
+        .get_all("anthropic-beta")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(|beta| beta.trim().to_owned())
+        .filter(|beta| !beta.is_empty())
+        .collect();
+    if let Some(unknown) = betas.iter().find(|beta| !schema::is_beta(beta)) {
+        return Err(Refusal::invalid(format!(
+            "Unexpected value(s) `{unknown}` for the `anthropic-beta` header."
+        )));
+    }
+    Ok(Asked { betas, old_version })
+}
+
+impl Asked {
+    /// Whether a beta is named.
+    pub(crate) fn has(&self, beta: &str) -> bool {
+        self.betas.iter().any(|named| named == beta)
+    }
+
+    /// The closed schema, after the fields of betas that were not named.
+    pub(crate) fn check_fields(&self, body: &Value) -> Result<(), Refusal> {
+        for (field, betas) in BETA_FIELDS {
+            if !body[*field].is_null() && !betas.iter().any(|beta| self.has(beta)) {
+                return Err(Refusal::invalid(format!("{field}: Extra inputs are not permitted")));
+            }
+        }
+        let schema = if self.betas.is_empty() { &schema::MESSAGES } else { &schema::MESSAGES_BETA };
+        schema.check(body).map_err(Refusal::invalid)
+    }
+}

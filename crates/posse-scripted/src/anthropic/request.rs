@@ -1,0 +1,171 @@
+//! A request of the Messages API, read and judged.
+
+use http::HeaderMap;
+use serde_json::Value;
+
+use super::headers::Asked;
+use super::{binding, pairing, rules};
+use crate::api_error::Refusal;
+use crate::conversation::{Conversation, text_of};
+use crate::models::{self, ModelFacts};
+use crate::prefix::{Builder, Position, Prefix, Section, ttl_of};
+use crate::schema;
+
+/// A request that the API would accept.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) body: Value,
+    pub(crate) model: &'static ModelFacts,
+    pub(crate) prefix: Prefix,
+    /// Hash of the whole prompt, to which thinking in the reply is bound.
+    pub(crate) prompt_hash: u64,
+    /// Thinking blocks that were dropped because they belong to another conversation.
+    pub(crate) dropped: Vec<Value>,
+}
+
+impl Request {
+    /// Judges the body of `POST /v1/messages`.
+    pub(crate) fn read(asked: &Asked, body: &[u8]) -> Result<Self, Refusal> {
+        let mut body = parse(body)?;
+        if asked.old_version {
+            rules::take_sampling(&mut body)?;
+        }
+        asked.check_fields(&body)?;
+        if !asked.old_version {
+            rules::check_removed(&body)?;
+        }
+        rules::check_output(&body, find_model(&body)?)?;
+        Self::judged(asked, body)
+    }
+
+    /// Judges the body of `POST /v1/messages/count_tokens`.
+    pub(crate) fn read_for_count(asked: &Asked, body: &[u8]) -> Result<Self, Refusal> {
+        let body = parse(body)?;
+        schema::COUNT_TOKENS.check(&body).map_err(Refusal::invalid)?;
+        Self::judged(asked, body)
+    }
+
+    fn judged(asked: &Asked, mut body: Value) -> Result<Self, Refusal> {
+        let model = find_model(&body)?;
+        rules::check(&body, model)?;
+        pairing::check(&body["messages"])?;
+        let dropped = binding::check(asked, &mut body, model.id)?;
+        let (prefix, prompt_hash) = prefix_of(&body, model.id);
+        if prefix.tokens() > model.context {
+            return Err(Refusal::invalid(format!(
+                "prompt is too long: {} tokens > {} maximum",
+                prefix.tokens(),
+                model.context
+            )));
+        }
+        Ok(Self { body, model, prefix, prompt_hash, dropped })
+    }
+
+    /// Whether the reply is to be streamed.
+    pub(crate) fn streams(&self) -> bool {
+        self.body["stream"] == true
+    }
+
+    /// The request as a script sees it.
+    pub(crate) fn conversation(&self, headers: &HeaderMap, with_text: bool) -> Conversation {
+        let messages = self.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+        let last_user = of_role("user")
+            .rev()
+            .map(|message| text_of(&message["content"]))
+            .find(|text| !text.is_empty())
+            .unwrap_or_default();
+        let results = messages.last().and_then(|last| last["content"].as_array()).into_iter().flatten();
+        let tool_texts: Vec<String> = results
+            .filter(|block| block["type"] == "tool_result")
+            .map(|block| text_of(&block["content"]))
+            .collect();
+        let mut all_text = String::new();
+        if with_text {
+            all_text = text_of(&self.body["system"]);
+            for message in messages {
+                all_text.push('\n');
+                all_text.push_str(&text_of(&message["content"]));
+            }
+        }
+        Conversation {
+            agent: agent_of(headers),
+            model: self.body["model"].as_str().unwrap_or_default().to_owned(),
+            last_user,
+            last_tool: tool_texts.join("\n"),
+            turn: of_role("assistant").count() as u32 + 1,
+            all_text,
+        }
+    }
+}
+
+/// The agent's path, or, for other clients, whatever says who they are.
+pub(crate) fn agent_of(headers: &HeaderMap) -> String {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    text("x-posse-agent").or_else(|| text("x-claude-code-agent-id")).unwrap_or_default().to_owned()
+}
+
+fn parse(body: &[u8]) -> Result<Value, Refusal> {
+    let body: Value = serde_json::from_slice(body)
+        .map_err(|error| Refusal::invalid(format!("The request body is not valid JSON: {error}")))?;
+    if body.is_object() { Ok(body) } else { Err(Refusal::invalid("The request body is not a JSON object")) }
+}
+
+fn find_model(body: &Value) -> Result<&'static ModelFacts, Refusal> {
+    let id = body["model"].as_str().unwrap_or_default();
+    models::find(id).ok_or_else(|| Refusal::new(404, format!("model: {id}")))
+}
+
+/// The prompt as the cache sees it, and the hash of all of it.
+fn prefix_of(body: &Value, model: &str) -> (Prefix, u64) {
+    let mut builder = binding::before_messages(body, model);
+    for name in ["tool_choice", "thinking"] {
+        builder.setting(name, &body[name]);
+    }
+    builder.setting("effort", &body["output_config"]["effort"]);
+    let mut bound = binding::before_messages(body, model);
+    for message in body["messages"].as_array().into_iter().flatten() {
+        binding::add_message(&mut builder, message);
+        binding::add_message(&mut bound, message);
+    }
+    let hash = bound.hash();
+    let mut prefix = builder.finish();
+    let automatic = &body["cache_control"];
+    if !automatic.is_null()
+        && let Some(last) = prefix.positions.last_mut()
+    {
+        *last = Position { mark: last.mark.or(Some(ttl_of(automatic))), ..*last };
+    }
+    (prefix, hash)
+}
+
+/// Adds tools and system prompt, in the order in which they are cached.
+pub(super) fn add_preamble(builder: &mut Builder, body: &Value) {
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        builder.block(Section::Tools, "", tool);
+    }
+    builder.setting("speed", &body["speed"]);
+    match &body["system"] {
+        Value::String(text) => builder.block(Section::System, "", &text_block(text)),
+        Value::Array(blocks) => blocks.iter().for_each(|block| builder.block(Section::System, "", block)),
+        _ => {}
+    }
+}
+
+/// A string is short for one text block.
+pub(super) fn text_block(text: &str) -> Value {
+    serde_json::json!({"type": "text", "text": text})
+}
+
+/// Visits every block in the order in which they are cached: tools, system, messages.
+pub(super) fn each_block(body: &Value, mut visit: impl FnMut(&Value)) {
+    let lists = [&body["tools"], &body["system"]].into_iter();
+    let contents = body["messages"].as_array().into_iter().flatten().map(|message| &message["content"]);
+    for list in lists.chain(contents) {
+        match list {
+            Value::Array(blocks) => blocks.iter().for_each(&mut visit),
+            Value::String(text) => visit(&text_block(text)),
+            _ => {}
+        }
+    }
+}

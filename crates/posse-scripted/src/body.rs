@@ -1,0 +1,101 @@
+//! A response's body: bytes, pauses and mishaps, one after another.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Frame;
+
+use crate::pace::Pace;
+use crate::record::{Outcome, Record};
+
+/// What a body does next.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    Send(Bytes),
+    Wait(Duration),
+    /// The connection ends here.
+    Break,
+    /// The connection is reset here.
+    Reset,
+    /// Nothing more ever comes.
+    Hang,
+}
+
+/// A body that plays steps.
+pub(crate) struct Body {
+    steps: VecDeque<Step>,
+    waiting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pace: Arc<dyn Pace>,
+    reset: Arc<AtomicBool>,
+    entry: Option<(Arc<Record>, u64)>,
+}
+
+impl Body {
+    pub(crate) fn new(steps: Vec<Step>, pace: Arc<dyn Pace>, reset: Arc<AtomicBool>) -> Self {
+        Self { steps: steps.into(), waiting: None, pace, reset, entry: None }
+    }
+
+    /// Notes in the record how the body ended.
+    pub(crate) fn recorded(mut self, record: Arc<Record>, number: u64) -> Self {
+        self.entry = Some((record, number));
+        self
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        if let Some((record, number)) = self.entry.take() {
+            record.update(number, |request| request.outcome = outcome);
+        }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        let outcome = if self.steps.is_empty() { Outcome::Sent } else { Outcome::Abandoned };
+        self.note(outcome);
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        loop {
+            if let Some(wait) = &mut self.waiting {
+                std::task::ready!(wait.as_mut().poll(context));
+                self.waiting = None;
+            }
+            match self.steps.pop_front() {
+                None => {
+                    self.note(Outcome::Sent);
+                    return Poll::Ready(None);
+                }
+                Some(Step::Send(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(Step::Wait(duration)) => self.waiting = Some(self.pace.sleep(duration)),
+                Some(step @ (Step::Break | Step::Reset)) => {
+                    self.reset.store(step == Step::Reset, Ordering::Relaxed);
+                    self.note(Outcome::Sent);
+                    return Poll::Ready(Some(Err(io::Error::other("the script says so"))));
+                }
+                Some(Step::Hang) => {
+                    // Put back, so that being dropped here counts as abandoned.
+                    self.steps.push_front(Step::Hang);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.steps.is_empty() && self.waiting.is_none()
+    }
+}

@@ -1,0 +1,110 @@
+//! Requests with the class of answer that each must get, from this server and from the real API alike.
+//!
+//! The cases are data (`conformance.jsonl`). Some send back what an earlier one was answered, so
+//! they are run in order, and whoever runs them keeps the answers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One request and what must become of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What it tries, for people.
+    pub about: String,
+    /// The path; `/v1/messages` unless given.
+    #[serde(default = "messages")]
+    pub path: String,
+    /// Headers that differ from the usual ones; null leaves one out.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Option<String>>,
+    /// It sends back the reply to this earlier case, which must have thinking in it.
+    #[serde(default)]
+    pub needs_thinking_of: Option<String>,
+    body: Value,
+    /// What must become of it.
+    pub expect: Expected,
+}
+
+/// The class of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// The HTTP status.
+    pub status: u16,
+    /// The error's type, where the status is one.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+}
+
+fn messages() -> String {
+    "/v1/messages".to_owned()
+}
+
+/// All cases, in the order in which they must be run.
+pub fn cases() -> Result<Vec<Case>, serde_json::Error> {
+    include_str!("conformance.jsonl").lines().map(serde_json::from_str).collect()
+}
+
+/// Answers of earlier cases, by name.
+pub type Answers = HashMap<String, Value>;
+
+impl Case {
+    /// The body to send; none when an earlier answer lacks what this case sends back.
+    pub fn body(&self, model: &str, answers: &Answers) -> Option<Vec<u8>> {
+        if let Value::String(raw) = &self.body {
+            return Some(raw.clone().into_bytes());
+        }
+        let mut body = self.body.clone();
+        if body["model"] == "$model" {
+            body["model"] = model.into();
+        }
+        if let Some(earlier) = &self.needs_thinking_of {
+            let content = &answers.get(earlier)?["content"];
+            if !content.as_array()?.iter().any(|block| block["type"] == "thinking") {
+                return None;
+            }
+            for message in body["messages"].as_array_mut()? {
+                match message["content"].as_str() {
+                    Some("$content") => message["content"] = content.clone(),
+                    Some("$edited_content") => message["content"] = edited(content),
+                    _ => {}
+                }
+            }
+        }
+        Some(body.to_string().into_bytes())
+    }
+
+    /// What was wrong with the answer, if anything.
+    pub fn judge(&self, status: u16, answer: &Value) -> Result<(), String> {
+        let kind = answer["error"]["type"].as_str().map(str::to_owned);
+        let got = Expected { status, kind };
+        if got == self.expect {
+            return Ok(());
+        }
+        let words = answer["error"]["message"].as_str().unwrap_or_default();
+        Err(format!("expected {}, got {} {words}", self.expect, got))
+    }
+}
+
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.status)?;
+        self.kind.as_ref().map_or(Ok(()), |kind| write!(f, " {kind}"))
+    }
+}
+
+/// The same content with a word put into its thinking.
+fn edited(content: &Value) -> Value {
+    let mut content = content.clone();
+    for block in content.as_array_mut().into_iter().flatten() {
+        if block["type"] == "thinking" {
+            block["thinking"] = format!("{} not", block["thinking"].as_str().unwrap_or_default()).into();
+        }
+    }
+    content
+}

@@ -1,0 +1,91 @@
+//! Playing a reply as its rule says: at its pace, with its mishap.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::body::Step;
+use crate::script::Fault;
+
+/// An event of a stream, and how many tokens it carries.
+pub(crate) struct Timed {
+    pub(crate) bytes: String,
+    pub(crate) tokens: u64,
+}
+
+/// The steps that play `events`.
+pub(crate) fn play(mut events: Vec<Timed>, tokens_per_s: Option<f64>, fault: Option<&Fault>) -> Vec<Step> {
+    match fault {
+        Some(Fault::Duplicate { event }) if *event < events.len() => {
+            let twin = Timed { bytes: events[*event].bytes.clone(), tokens: 0 };
+            events.insert(*event, twin);
+        }
+        Some(Fault::Error { event, class }) => {
+            events.truncate(*event);
+            events.push(Timed { bytes: error_event(class), tokens: 0 });
+        }
+        _ => {}
+    }
+    let mut steps = Vec::new();
+    let Some(rate) = tokens_per_s else {
+        let all: String = events.into_iter().map(|event| event.bytes).collect();
+        return mishap(vec![Step::Send(all.into())], fault);
+    };
+    for event in events {
+        if event.tokens > 0 {
+            steps.push(Step::Wait(Duration::from_secs_f64(event.tokens as f64 / rate)));
+        }
+        steps.push(Step::Send(event.bytes.into()));
+    }
+    mishap(steps, fault)
+}
+
+fn error_event(class: &str) -> String {
+    let data = serde_json::json!({"type": "error", "error": {"type": class, "message": "scripted"}});
+    format!("event: error\ndata: {data}\n\n")
+}
+
+/// What happens to bytes on their way.
+fn mishap(steps: Vec<Step>, fault: Option<&Fault>) -> Vec<Step> {
+    match fault {
+        Some(Fault::Cut { at }) => until(steps, *at, Step::Break),
+        Some(Fault::Reset { at }) => until(steps, *at, Step::Reset),
+        Some(Fault::Stall { at: Some(at) }) => until(steps, *at, Step::Hang),
+        Some(Fault::Garbage { at }) => {
+            let mut steps = until(steps, *at, Step::Send(Bytes::from_static(&[0xff, 0x00, 0xfe, b'\n'])));
+            steps.push(Step::Send(Bytes::from_static(b"\n")));
+            steps
+        }
+        Some(Fault::Drip { bytes_per_s }) if *bytes_per_s > 0.0 => {
+            let wait = Duration::from_secs_f64(1.0 / bytes_per_s);
+            let drip = |step| match step {
+                Step::Send(bytes) => (0..bytes.len())
+                    .flat_map(|at| [Step::Wait(wait), Step::Send(bytes.slice(at..=at))])
+                    .collect(),
+                other => vec![other],
+            };
+            steps.into_iter().flat_map(drip).collect()
+        }
+        _ => steps,
+    }
+}
+
+/// The steps up to `at` bytes, then `end`.
+fn until(steps: Vec<Step>, at: usize, end: Step) -> Vec<Step> {
+    let (mut left, mut out) = (at, Vec::new());
+    for step in steps {
+        match step {
+            Step::Send(bytes) if bytes.len() >= left => {
+                out.push(Step::Send(bytes.slice(..left)));
+                break;
+            }
+            Step::Send(bytes) => {
+                left -= bytes.len();
+                out.push(Step::Send(bytes));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push(end);
+    out
+}

@@ -1,0 +1,190 @@
+//! Which rule answers, and what it says: the script's memory between turns lives here.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+
+use crate::conversation::Conversation;
+use crate::script::{Fault, Rule, Say, Script};
+use crate::template::{Template, Values};
+
+/// What a rule says to a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) rule: String,
+    pub(crate) blocks: Vec<Spoken>,
+    pub(crate) stop: Option<String>,
+    pub(crate) delay_ms: u64,
+    pub(crate) tokens_per_s: Option<f64>,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// A block, rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Spoken {
+    Text(String),
+    Thinking(String),
+    RedactedThinking(String),
+    Tool { name: String, input: Value, id: Option<String> },
+}
+
+/// A script being played.
+#[derive(Debug)]
+pub(crate) struct Play {
+    script: Script,
+    used: Vec<u32>,
+    /// Keys that begin with `shared.` are everybody's; the rest belong to one agent.
+    state: HashMap<String, BTreeMap<String, String>>,
+}
+
+impl Play {
+    pub(crate) fn new(script: Script) -> Self {
+        let used = vec![0; script.rules.len()];
+        Self { script, used, state: HashMap::new() }
+    }
+
+    /// Whether any rule looks for a marker, so that gathering all text is worth it.
+    pub(crate) fn reads_all_text(&self) -> bool {
+        self.script.rules.iter().any(|rule| rule.when.marker.is_some())
+    }
+
+    /// The answer of the first rule that fits, which is thereby used once more.
+    pub(crate) fn answer(&mut self, conversation: &Conversation) -> Option<Answer> {
+        let mut values = Values {
+            user: conversation.last_user.clone(),
+            tool: conversation.last_tool.clone(),
+            agent: conversation.agent.clone(),
+            model: conversation.model.clone(),
+            turn: conversation.turn,
+            state: self.state_of(&conversation.agent),
+            ..Values::default()
+        };
+        let chosen = self.script.rules.iter().enumerate().find(|(index, rule)| {
+            rule.times.is_none_or(|times| self.used[*index] < times) && fits(rule, conversation, &mut values)
+        });
+        let (index, rule) = chosen?;
+        let answer = Answer {
+            rule: rule.name.clone(),
+            blocks: rule.reply.iter().map(|say| spoken(say, &values)).collect(),
+            stop: rule.stop.clone(),
+            delay_ms: rule.delay_ms,
+            tokens_per_s: rule.tokens_per_s,
+            fault: rule.fault.clone(),
+        };
+        let set: Vec<(String, String)> =
+            rule.set.iter().map(|(key, value)| (key.clone(), value.render(&values))).collect();
+        self.used[index] += 1;
+        for (key, value) in set {
+            let owner = if key.starts_with("shared.") { "" } else { conversation.agent.as_str() };
+            self.state.entry(owner.to_owned()).or_default().insert(key, value);
+        }
+        Some(answer)
+    }
+
+    fn state_of(&self, agent: &str) -> BTreeMap<String, String> {
+        let mut state = self.state.get("").cloned().unwrap_or_default();
+        state.extend(self.state.get(agent).cloned().unwrap_or_default());
+        state
+    }
+}
+
+fn fits(rule: &Rule, conversation: &Conversation, values: &mut Values) -> bool {
+    let when = &rule.when;
+    let plain = [
+        (&when.agent, conversation.agent.as_str()),
+        (&when.model, conversation.model.as_str()),
+        (&when.marker, conversation.all_text.as_str()),
+    ];
+    if when.turn.is_some_and(|turn| turn != conversation.turn)
+        || plain.iter().any(|(pattern, text)| pattern.as_ref().is_some_and(|it| it.groups(text).is_none()))
+        || when.state.iter().any(|(key, value)| values.state.get(key).map_or("", String::as_str) != value)
+    {
+        return false;
+    }
+    let groups = |pattern: &Option<crate::script::Pattern>, text: &str| match pattern {
+        Some(pattern) => pattern.groups(text),
+        None => Some(Vec::new()),
+    };
+    let (Some(user), Some(tool)) =
+        (groups(&when.user, &conversation.last_user), groups(&when.tool, &conversation.last_tool))
+    else {
+        return false;
+    };
+    // A rule about a tool's answer speaks of a request that brings one.
+    if when.tool.is_some() && conversation.last_tool.is_empty() {
+        return false;
+    }
+    (values.user_groups, values.tool_groups) = (user, tool);
+    true
+}
+
+fn spoken(say: &Say, values: &Values) -> Spoken {
+    match say {
+        Say::Text(text) => Spoken::Text(text.render(values)),
+        Say::Thinking(text) => Spoken::Thinking(text.render(values)),
+        Say::RedactedThinking(data) => Spoken::RedactedThinking(data.clone()),
+        Say::Tool { name, input, id } => Spoken::Tool {
+            name: name.render(values),
+            input: input
+                .iter()
+                .map(|(key, value)| (key.clone(), Template::render_value(value, values)))
+                .collect(),
+            id: id.clone(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(play: &mut Play, conversation: &Conversation) -> Option<String> {
+        let answer = play.answer(conversation)?;
+        match &answer.blocks[..] {
+            [Spoken::Text(text)] => Some(text.clone()),
+            other => Some(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn rules_are_tried_in_order_counted_and_remember() {
+        let script = Script::parse(
+            r#"
+            [[rule]]
+            when.user = "re:call me (\\w+)"
+            set = { name = "{{user.1}}", "shared.last" = "{{user.1}}" }
+            reply = [{ text = "hello {{user.1}}" }]
+            [[rule]]
+            when.state = { name = "Ann" }
+            times = 1
+            reply = [{ text = "you are {{state.name}}" }]
+            [[rule]]
+            when.turn = 3
+            reply = [{ text = "third turn" }]
+            [[rule]]
+            when.tool = "ok"
+            reply = [{ text = "tool said {{tool}}" }]
+            [[rule]]
+            when.user = "?"
+            reply = [{ text = "last was {{state.shared.last}}" }]
+            "#,
+        )
+        .unwrap();
+        let mut play = Play::new(script);
+        let ask = |agent: &str, user: &str| Conversation {
+            agent: agent.into(),
+            last_user: user.into(),
+            turn: 1,
+            ..Conversation::default()
+        };
+        assert_eq!(said(&mut play, &ask("/a", "call me Ann")).unwrap(), "hello Ann");
+        assert_eq!(said(&mut play, &ask("/b", "who?")).unwrap(), "last was Ann", "another agent's state");
+        assert_eq!(said(&mut play, &ask("/a", "who?")).unwrap(), "you are Ann");
+        assert_eq!(said(&mut play, &ask("/a", "who?")).unwrap(), "last was Ann", "used up");
+        let third = Conversation { turn: 3, ..Conversation::default() };
+        assert_eq!(said(&mut play, &third).unwrap(), "third turn");
+        let tool = Conversation { last_tool: "all ok".into(), turn: 2, ..Conversation::default() };
+        assert_eq!(said(&mut play, &tool).unwrap(), "tool said all ok");
+        assert_eq!(said(&mut play, &Conversation::default()), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! A request as the prompt cache sees it: a row of blocks, each with the hash of all up to it.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use serde_json::Value;
+
+use crate::tokens;
+
+/// The part of the prompt that a block belongs to, in the order they are hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Section {
+    Tools,
+    System,
+    Messages,
+}
+
+/// How long an entry lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ttl {
+    FiveMinutes,
+    OneHour,
+}
+
+/// One block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    pub(crate) section: Section,
+    /// Hash of everything up to and including this block, without cache marks.
+    pub(crate) hash: u64,
+    /// Tokens up to and including this block.
+    pub(crate) tokens: u64,
+    pub(crate) mark: Option<Ttl>,
+}
+
+/// A prompt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefix {
+    pub(crate) positions: Vec<Position>,
+}
+
+/// Hashes blocks one after another.
+pub(crate) struct Builder {
+    hasher: DefaultHasher,
+    tokens: u64,
+    positions: Vec<Position>,
+}
+
+impl Builder {
+    /// Starts with what every block depends on: the model.
+    pub(crate) fn new(model: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(model.as_bytes());
+        Self { hasher, tokens: 0, positions: Vec::new() }
+    }
+
+    /// Mixes in a setting that what follows depends on.
+    pub(crate) fn setting(&mut self, name: &str, value: &Value) {
+        if !value.is_null() {
+            self.hasher.write(name.as_bytes());
+            self.hasher.write(value.to_string().as_bytes());
+        }
+    }
+
+    /// Adds a block. Its JSON is hashed as it is written, but for the cache mark.
+    pub(crate) fn block(&mut self, section: Section, role: &str, block: &Value) {
+        let mark = mark_of(block);
+        let text = match block.as_object() {
+            Some(object) if object.contains_key("cache_control") => {
+                let mut bare = object.clone();
+                bare.shift_remove("cache_control");
+                Value::Object(bare).to_string()
+            }
+            _ => block.to_string(),
+        };
+        self.hasher.write_u8(section as u8);
+        self.hasher.write(role.as_bytes());
+        self.hasher.write(text.as_bytes());
+        self.tokens += tokens::of_block(text.len());
+        self.positions.push(Position { section, hash: self.hasher.finish(), tokens: self.tokens, mark });
+    }
+
+    /// The hash of everything so far.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hasher.finish()
+    }
+
+    pub(crate) fn finish(self) -> Prefix {
+        Prefix { positions: self.positions }
+    }
+}
+
+impl Prefix {
+    /// Tokens of the whole prompt.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.positions.last().map_or(0, |last| last.tokens)
+    }
+}
+
+fn mark_of(block: &Value) -> Option<Ttl> {
+    let mark = block.get("cache_control").filter(|mark| !mark.is_null())?;
+    Some(ttl_of(mark))
+}
+
+/// The time to live that a mark asks for.
+pub(crate) fn ttl_of(mark: &Value) -> Ttl {
+    if mark["ttl"] == "1h" { Ttl::OneHour } else { Ttl::FiveMinutes }
+}

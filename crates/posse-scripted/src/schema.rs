@@ -1,0 +1,144 @@
+//! The closed schemas of requests: what is not in them is refused, in the words of the real API.
+
+use std::sync::LazyLock;
+
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{ValidationError, Validator};
+use serde_json::{Value, json};
+
+/// A closed schema, compiled when it is first needed.
+pub(crate) struct Schema(LazyLock<Result<Validator, String>>);
+
+/// `POST /v1/messages`.
+pub(crate) static MESSAGES: Schema = Schema(LazyLock::new(|| compile(STABLE, messages)));
+/// The same with beta features.
+pub(crate) static MESSAGES_BETA: Schema = Schema(LazyLock::new(|| compile(BETA, messages)));
+/// `POST /v1/messages/count_tokens`.
+pub(crate) static COUNT_TOKENS: Schema = Schema(LazyLock::new(|| compile(STABLE, count_tokens)));
+/// `POST /v1/chat/completions`.
+pub(crate) static CHAT: Schema = Schema(LazyLock::new(|| compile(CHAT_REQUEST, messages)));
+
+/// Whether the API knows a beta of this name.
+pub(crate) fn is_beta(name: &str) -> bool {
+    static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let schema: Value = serde_json::from_str(BETA).unwrap_or_default();
+        let known = &schema["properties"]["betas"]["items"]["anyOf"][1]["enum"];
+        known.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    });
+    KNOWN.iter().any(|known| known == name)
+}
+
+const STABLE: &str = include_str!("../schemas/anthropic_request.json");
+const BETA: &str = include_str!("../schemas/anthropic_request_beta.json");
+const CHAT_REQUEST: &str = include_str!("../schemas/openai_request.json");
+
+/// Streaming and plain requests differ in one field; betas are named in a header, not in the body.
+fn messages(schema: &mut Value) {
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.shift_remove("betas");
+    }
+    schema["properties"]["stream"] = json!({"type": "boolean"});
+    require(schema, |name| name != "stream");
+}
+
+/// Fields that speak of generating have no place where nothing is generated.
+fn count_tokens(schema: &mut Value) {
+    let generating = ["max_tokens", "stream", "stop_sequences", "metadata", "service_tier", "diagnostics"];
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.retain(|name, _| !generating.contains(&name.as_str()));
+    }
+    require(schema, |name| !generating.contains(&name));
+}
+
+fn require(schema: &mut Value, keep: impl Fn(&str) -> bool) {
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.retain(|name| name.as_str().is_some_and(&keep));
+    }
+}
+
+fn compile(text: &str, adapt: fn(&mut Value)) -> Result<Validator, String> {
+    let mut schema = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    adapt(&mut schema);
+    jsonschema::draft202012::new(&schema).map_err(|error| error.to_string())
+}
+
+impl Schema {
+    /// The most telling thing that is wrong with `request`, if anything is.
+    pub(crate) fn check(&self, request: &Value) -> Result<(), String> {
+        let validator = self.0.as_ref().map_err(Clone::clone)?;
+        if validator.is_valid(request) {
+            return Ok(());
+        }
+        let mut errors: Vec<String> = validator.iter_errors(request).map(|error| tell(&error)).collect();
+        // An extra field is what the real API names first.
+        errors.sort_by_key(|error| !error.ends_with(EXTRA));
+        Err(errors.into_iter().next().unwrap_or_else(|| "the request is not valid".to_owned()))
+    }
+}
+
+const EXTRA: &str = "Extra inputs are not permitted";
+
+/// An error in the API's words: the path with dots, then what is wrong there.
+fn tell(error: &ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string().trim_start_matches('/').replace('/', ".");
+    let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match error.kind() {
+        Kind::AdditionalProperties { unexpected } => {
+            format!("{}: {EXTRA}", at(unexpected.first().map_or("?", String::as_str)))
+        }
+        Kind::Required { property } => {
+            format!("{}: Field required", at(property.as_str().unwrap_or("?")))
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            closest(context).unwrap_or_else(|| format!("{path}: Input does not match any allowed form"))
+        }
+        _ => format!("{path}: {error}"),
+    }
+}
+
+/// Of the forms that were tried, the one that was meant: its tag fits, or else it came furthest.
+fn closest(forms: &[Vec<ValidationError<'static>>]) -> Option<String> {
+    let is_tag = |error: &ValidationError<'_>| {
+        let path = error.instance_path().to_string();
+        let names_tag = path.ends_with("/type") || path.ends_with("/role");
+        names_tag && matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })
+    };
+    let is_shape = |error: &ValidationError<'_>| matches!(error.kind(), Kind::Type { .. });
+    let best = forms
+        .iter()
+        .filter(|errors| !errors.is_empty())
+        .min_by_key(|errors| (errors.iter().any(is_tag), errors.iter().all(is_shape), errors.len()))?;
+    let mut told: Vec<String> = best.iter().map(|error| tell(error)).collect();
+    told.sort_by_key(|error| !error.ends_with(EXTRA));
+    told.into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_as_the_api_tells_them() {
+        let request = |extra: &str, block: Value| {
+            let mut request =
+                json!({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [block]}]});
+            if !extra.is_empty() {
+                request[extra] = json!(1);
+            }
+            MESSAGES.check(&request)
+        };
+        let text = json!({"type": "text", "text": "x"});
+        assert_eq!(request("", text.clone()), Ok(()));
+        assert_eq!(request("temperature", text), Err("temperature: Extra inputs are not permitted".into()));
+        assert_eq!(
+            request("", json!({"type": "text", "text": "x", "colour": 1})),
+            Err("messages.0.content.0.colour: Extra inputs are not permitted".into())
+        );
+        assert_eq!(
+            request("", json!({"type": "tool_result", "content": "x"})),
+            Err("messages.0.content.0.tool_use_id: Field required".into())
+        );
+        let unknown = request("", json!({"type": "video", "url": "x"})).unwrap_err();
+        assert!(unknown.starts_with("messages.0.content.0"), "{unknown}");
+    }
+}

@@ -1,0 +1,289 @@
+//! Scripts: what the server is told to say, as data.
+//!
+//! `docs/scripted-model.md` is the manual. A script is read once, checked as a whole, and errors
+//! name the rule they are in.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::template::Template;
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// It is not the TOML that a script is.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A rule says something that makes no sense.
+    #[error("rule {rule}: {what}")]
+    Rule {
+        /// The rule's name, or its number.
+        rule: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// A script: rules, tried in order; the first that fits a request answers it.
+#[derive(Debug, Default)]
+pub struct Script {
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// The script that runs when none is given: it greets, and repeats what it is told.
+const BUILT_IN: &str = include_str!("built_in.toml");
+
+impl Script {
+    /// Reads a script.
+    pub fn parse(text: &str) -> Result<Self, ScriptError> {
+        let raw: RawScript = toml::from_str(text)?;
+        let rules = raw.rule.into_iter().enumerate().map(|(n, rule)| Rule::check(n, rule, &raw.pace));
+        Ok(Self { rules: rules.collect::<Result<_, _>>()? })
+    }
+
+    /// The script that runs when none is given.
+    pub fn built_in() -> Result<Self, ScriptError> {
+        Self::parse(BUILT_IN)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawScript {
+    #[serde(default)]
+    pace: RawPace,
+    #[serde(default)]
+    rule: Vec<RawRule>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPace {
+    delay_ms: Option<u64>,
+    tokens_per_s: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    name: Option<String>,
+    #[serde(default)]
+    when: RawWhen,
+    times: Option<u32>,
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+    #[serde(default)]
+    reply: Vec<RawSay>,
+    stop: Option<String>,
+    delay_ms: Option<u64>,
+    tokens_per_s: Option<f64>,
+    fault: Option<Fault>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawWhen {
+    agent: Option<String>,
+    model: Option<String>,
+    marker: Option<String>,
+    user: Option<String>,
+    tool: Option<String>,
+    turn: Option<u32>,
+    #[serde(default)]
+    state: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSay {
+    text: Option<String>,
+    thinking: Option<String>,
+    redacted_thinking: Option<String>,
+    tool: Option<String>,
+    input: Option<toml::Table>,
+    id: Option<String>,
+}
+
+/// One rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) when: When,
+    /// How often it may answer.
+    pub(crate) times: Option<u32>,
+    pub(crate) set: Vec<(String, Template)>,
+    pub(crate) reply: Vec<Say>,
+    pub(crate) stop: Option<String>,
+    pub(crate) delay_ms: u64,
+    pub(crate) tokens_per_s: Option<f64>,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What a request must be like.
+#[derive(Debug)]
+pub(crate) struct When {
+    pub(crate) agent: Option<Pattern>,
+    pub(crate) model: Option<Pattern>,
+    pub(crate) marker: Option<Pattern>,
+    pub(crate) user: Option<Pattern>,
+    pub(crate) tool: Option<Pattern>,
+    pub(crate) turn: Option<u32>,
+    pub(crate) state: BTreeMap<String, String>,
+}
+
+/// A text that must occur, or, after `re:`, a regular expression that must match.
+#[derive(Debug)]
+pub(crate) enum Pattern {
+    Contains(String),
+    Regex(Regex),
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("re:") {
+            Some(expression) => Regex::new(expression).map(Self::Regex).map_err(|error| error.to_string()),
+            None => Ok(Self::Contains(text.to_owned())),
+        }
+    }
+
+    /// The groups of a match, the whole of it first; none if there is no match.
+    pub(crate) fn groups(&self, text: &str) -> Option<Vec<String>> {
+        match self {
+            Self::Contains(part) => text.contains(part.as_str()).then(|| vec![part.clone()]),
+            Self::Regex(regex) => regex.captures(text).map(|found| {
+                found.iter().map(|group| group.map_or_else(String::new, |m| m.as_str().to_owned())).collect()
+            }),
+        }
+    }
+}
+
+/// One block of a reply.
+#[derive(Debug)]
+pub(crate) enum Say {
+    Text(Template),
+    Thinking(Template),
+    RedactedThinking(String),
+    Tool { name: Template, input: Vec<(String, toml::Value)>, id: Option<String> },
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Fault {
+    /// The request is answered with an error.
+    Status {
+        status: u16,
+        #[serde(rename = "type")]
+        class: Option<String>,
+        message: Option<String>,
+        code: Option<String>,
+        retry_after: Option<String>,
+        retry_after_ms: Option<u64>,
+        should_retry: Option<bool>,
+    },
+    /// The body ends after `at` bytes, and the connection with it.
+    Cut { at: usize },
+    /// The connection is reset after `at` bytes.
+    Reset { at: usize },
+    /// Nothing comes after `at` bytes; without `at`, not even the head.
+    Stall { at: Option<usize> },
+    /// From byte `at` on, bytes that are no text.
+    Garbage { at: usize },
+    /// Event number `event` (from 0) comes twice.
+    Duplicate { event: usize },
+    /// The body comes at so many bytes per second.
+    Drip { bytes_per_s: f64 },
+    /// An `error` event takes the place of event number `event`.
+    Error {
+        event: usize,
+        #[serde(rename = "type")]
+        class: String,
+    },
+    /// The connection is dropped, and for so long no new one is accepted.
+    Refuse { for_ms: u64 },
+}
+
+impl Rule {
+    fn check(number: usize, raw: RawRule, pace: &RawPace) -> Result<Self, ScriptError> {
+        let name = raw.name.unwrap_or_else(|| format!("{}", number + 1));
+        let wrong = |what: String| ScriptError::Rule { rule: name.clone(), what };
+        let pattern = |text: Option<String>| text.map(|text| Pattern::parse(&text)).transpose();
+        let when = (|| {
+            Ok(When {
+                agent: pattern(raw.when.agent)?,
+                model: pattern(raw.when.model)?,
+                marker: pattern(raw.when.marker)?,
+                user: pattern(raw.when.user)?,
+                tool: pattern(raw.when.tool)?,
+                turn: raw.when.turn,
+                state: raw.when.state,
+            })
+        })()
+        .map_err(wrong)?;
+        if raw.reply.is_empty() && raw.fault.is_none() {
+            return Err(wrong("it neither replies nor fails; give it `reply` or `fault`".into()));
+        }
+        let reply = raw.reply.into_iter().map(Say::check).collect::<Result<_, _>>().map_err(wrong)?;
+        let set = raw.set.into_iter().map(|(key, value)| Ok((key, Template::parse(&value)?)));
+        Ok(Self {
+            when,
+            times: raw.times,
+            set: set.collect::<Result<_, String>>().map_err(wrong)?,
+            reply,
+            stop: raw.stop,
+            delay_ms: raw.delay_ms.or(pace.delay_ms).unwrap_or(0),
+            tokens_per_s: raw.tokens_per_s.or(pace.tokens_per_s).filter(|rate| *rate > 0.0),
+            fault: raw.fault,
+            name,
+        })
+    }
+}
+
+impl Say {
+    fn check(raw: RawSay) -> Result<Self, String> {
+        let only_with_tool = raw.tool.is_none() && (raw.input.is_some() || raw.id.is_some());
+        let say = match (raw.text, raw.thinking, raw.redacted_thinking, raw.tool) {
+            (Some(text), None, None, None) => Self::Text(Template::parse(&text)?),
+            (None, Some(thinking), None, None) => Self::Thinking(Template::parse(&thinking)?),
+            (None, None, Some(data), None) => Self::RedactedThinking(data),
+            (None, None, None, Some(name)) => {
+                let input: Vec<(String, toml::Value)> = raw.input.unwrap_or_default().into_iter().collect();
+                for (_, value) in &input {
+                    Template::check_value(value)?;
+                }
+                Self::Tool { name: Template::parse(&name)?, input, id: raw.id }
+            }
+            _ => {
+                return Err(
+                    "a block of a reply is one of `text`, `thinking`, `redacted_thinking`, `tool`".into()
+                );
+            }
+        };
+        if only_with_tool { Err("`input` and `id` belong to `tool`".into()) } else { Ok(say) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_script_is_one() {
+        assert!(!Script::built_in().unwrap().rules.is_empty());
+    }
+
+    #[test]
+    fn errors_name_the_rule() {
+        let check = |text: &str| Script::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            check("[[rule]]\nname = 'a'"),
+            "rule a: it neither replies nor fails; give it `reply` or `fault`"
+        );
+        assert!(check("[[rule]]\nreply = [{ text = 'x', tool = 'y' }]").starts_with("rule 1: a block"));
+        assert!(check("[[rule]]\nwhen.user = 're:('\nreply = [{ text = 'x' }]").starts_with("rule 1: "));
+        assert!(check("[[rule]]\nreply = [{ text = '{{nope}}' }]").contains("`nope`"));
+        assert!(check("[[rule]]\nwehn = {}").contains("unknown field `wehn`"));
+    }
+}

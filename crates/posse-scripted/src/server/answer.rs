@@ -1,0 +1,363 @@
+//! One request, from its head to the response.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::Request;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+
+use super::Shared;
+use crate::api_error::{Refusal, kind_of};
+use crate::body::{Body, Step};
+use crate::conversation::Conversation;
+use crate::fault::{self, Timed};
+use crate::pick::Answer;
+use crate::record::{Outcome, Recorded};
+use crate::script::Fault;
+use crate::{anthropic, control, models, openai};
+
+const BODY_LIMIT: usize = 32 << 20;
+const OPENAI_CACHE_MINIMUM: u64 = 1024;
+
+/// Which API's words an answer is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Api {
+    Anthropic,
+    OpenAi,
+}
+
+/// One request being answered.
+struct Exchange<'a> {
+    shared: &'a Arc<Shared>,
+    reset: &'a Arc<AtomicBool>,
+    headers: &'a HeaderMap,
+    number: u64,
+    id: String,
+    api: Api,
+}
+
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    shared: Arc<Shared>,
+    reset: Arc<AtomicBool>,
+) -> Result<Response<Body>, io::Error> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    let fixed = |response| Ok(whole(&shared, &reset, response));
+    if path.starts_with("/_scripted/") {
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        return fixed(control::answer(&shared, &head, &body).await);
+    }
+    let openai = path.ends_with("/chat/completions") || !head.headers.contains_key("anthropic-version");
+    let api = if openai && path != "/v1/messages" { Api::OpenAi } else { Api::Anthropic };
+    let body = match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Refusal::new(413, "Request exceeds the maximum size"))
+        }
+        Err(_) => return Err(io::Error::other("the client went away")),
+    };
+    if shared.play.is_none() {
+        return fixed(sink(&body.unwrap_or_default()));
+    }
+    let number = record(&shared, &head, body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone));
+    let exchange = Exchange {
+        shared: &shared,
+        reset: &reset,
+        headers: &head.headers,
+        number,
+        id: shared.next_id(),
+        api,
+    };
+    let response = match body {
+        Err(refusal) => exchange.refuse(&refusal, &[]),
+        Ok(body) => exchange.route(&head.method, path, &body).await?,
+    };
+    shared.record.update(number, |request| request.status = response.status().as_u16());
+    Ok(response)
+}
+
+fn record(shared: &Shared, head: &http::request::Parts, body: Bytes) -> u64 {
+    let secret = |name: &str| matches!(name, "authorization" | "x-api-key");
+    let headers = head.headers.iter().filter(|(name, _)| !secret(name.as_str()));
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    shared.record.add(Recorded {
+        number: 0,
+        at_ms: shared.pace.now().as_millis() as u64,
+        method: head.method.to_string(),
+        path: head.uri.path().to_owned(),
+        headers: headers.map(|(name, value)| (name.to_string(), text(value))).collect(),
+        body,
+        status: 0,
+        rule: None,
+        usage: None,
+        outcome: Outcome::Open,
+    })
+}
+
+impl Exchange<'_> {
+    async fn route(&self, method: &Method, path: &str, body: &[u8]) -> Result<Response<Body>, io::Error> {
+        let refused = |refusal: Refusal| Ok(self.refuse(&refusal, &[]));
+        match (method.as_str(), path) {
+            ("POST", "/v1/messages") => match self.read_messages(body) {
+                Ok(request) => self.messages(&request).await,
+                Err(refusal) => refused(refusal),
+            },
+            ("POST", "/v1/messages/count_tokens") => {
+                let counted = anthropic::check_headers(self.headers)
+                    .and_then(|asked| anthropic::Request::read_for_count(&asked, body));
+                match counted {
+                    Ok(request) => Ok(self.json(&json!({"input_tokens": request.prefix.tokens()}))),
+                    Err(refusal) => refused(refusal),
+                }
+            }
+            ("POST", "/v1/chat/completions") => match openai::Request::read(self.headers, body) {
+                Ok(request) => self.chat(&request).await,
+                Err(refusal) => refused(refusal),
+            },
+            ("GET", "/v1/models") => Ok(self.json(&model_list(self.api))),
+            ("GET", _) if path.starts_with("/v1/models/") => {
+                let id = path.trim_start_matches("/v1/models/");
+                match models::find(id) {
+                    Some(model) => Ok(self.json(&model_json(model, self.api))),
+                    None => refused(Refusal::new(404, format!("model: {id}"))),
+                }
+            }
+            ("HEAD", "/api/hello") => Ok(self.json(&json!({}))),
+            (_, "/v1/messages" | "/v1/messages/count_tokens" | "/v1/chat/completions") => {
+                refused(Refusal { kind: kind_of(400).to_owned(), ..Refusal::new(405, "Method Not Allowed") })
+            }
+            _ => refused(Refusal::new(404, "Not found")),
+        }
+    }
+
+    fn read_messages(&self, body: &[u8]) -> Result<anthropic::Request, Refusal> {
+        let asked = anthropic::check_headers(self.headers)?;
+        anthropic::Request::read(&asked, body)
+    }
+
+    async fn messages(&self, request: &anthropic::Request) -> Result<Response<Body>, io::Error> {
+        let answer = match self.pick(|text| request.conversation(self.headers, text)) {
+            Ok(answer) => answer,
+            Err(refusal) => return Ok(self.refuse(&refusal, &[])),
+        };
+        if let Some(response) = self.fail_early(&answer).await? {
+            return Ok(response);
+        }
+        let (id, model) = (format!("msg_{}", self.id), request.model.id);
+        let (billing, ticket, diagnostics) = {
+            let mut cache = self.shared.cache();
+            let now = self.shared.pace.now();
+            cache.sweep(now);
+            let (billing, ticket) = cache.bill(&request.prefix, request.model.cache_minimum, now);
+            let asked = request.body.get("diagnostics").filter(|asked| !asked.is_null());
+            let reason = asked.map(|asked| match asked["previous_message_id"].as_str() {
+                Some(previous) => cache.explain(previous, model, &request.prefix, &billing),
+                None => Value::Null,
+            });
+            cache.remember(&id, model, &request.prefix);
+            (billing, ticket, reason)
+        };
+        let reply = anthropic::Reply::new(id, request, &answer, billing, diagnostics);
+        self.wait(answer.delay_ms).await;
+        self.shared.cache().begin(&ticket);
+        self.shared.record.update(self.number, |request| request.usage = Some(reply.usage()));
+        Ok(if request.streams() {
+            self.stream(reply.events(), &answer)
+        } else {
+            self.finish(self.json_builder(), fault::play(one(&reply.message()), None, answer.fault.as_ref()))
+        })
+    }
+
+    async fn chat(&self, request: &openai::Request) -> Result<Response<Body>, io::Error> {
+        let answer = match self.pick(|text| request.conversation(self.headers, text)) {
+            Ok(answer) => answer,
+            Err(refusal) => return Ok(self.refuse(&refusal, &[])),
+        };
+        if let Some(response) = self.fail_early(&answer).await? {
+            return Ok(response);
+        }
+        let now = self.shared.pace.now();
+        let (cached, ticket) = self.shared.cache().bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now);
+        let reply = openai::Reply::new(self.id.clone(), request, &answer, cached);
+        self.wait(answer.delay_ms).await;
+        self.shared.cache().begin(&ticket);
+        self.shared.record.update(self.number, |request| request.usage = Some(reply.usage()));
+        Ok(if request.streams() {
+            self.stream(reply.events(), &answer)
+        } else {
+            self.finish(
+                self.json_builder(),
+                fault::play(one(&reply.completion()), None, answer.fault.as_ref()),
+            )
+        })
+    }
+
+    fn pick(&self, conversation: impl FnOnce(bool) -> Conversation) -> Result<Answer, Refusal> {
+        let none = || Refusal::invalid("scripted model: this server only counts");
+        let play = self.shared.play.as_ref().ok_or_else(none)?;
+        let mut play = play.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let conversation = conversation(play.reads_all_text());
+        let answer = play.answer(&conversation).ok_or_else(|| {
+            let start: String = conversation.last_user.chars().take(200).collect();
+            Refusal::invalid(format!(
+                "scripted model: no rule of the script fits turn {} of agent {:?}, last user text {start:?}",
+                conversation.turn, conversation.agent
+            ))
+        })?;
+        self.shared.record.update(self.number, |request| request.rule = Some(answer.rule.clone()));
+        Ok(answer)
+    }
+
+    async fn wait(&self, delay_ms: u64) {
+        if delay_ms > 0 {
+            self.shared.pace.sleep(Duration::from_millis(delay_ms)).await;
+        }
+    }
+
+    /// Faults that leave nothing to say.
+    async fn fail_early(&self, answer: &Answer) -> Result<Option<Response<Body>>, io::Error> {
+        match &answer.fault {
+            Some(Fault::Status {
+                status,
+                class,
+                message,
+                code,
+                retry_after,
+                retry_after_ms,
+                should_retry,
+            }) => {
+                self.wait(answer.delay_ms).await;
+                let refusal = Refusal {
+                    status: *status,
+                    kind: class.clone().unwrap_or_else(|| kind_of(*status).to_owned()),
+                    message: message.clone().unwrap_or_else(|| "the script says so".to_owned()),
+                    code: code.clone(),
+                };
+                let headers = [
+                    ("retry-after", retry_after.clone()),
+                    ("retry-after-ms", retry_after_ms.map(|wait| wait.to_string())),
+                    ("x-should-retry", should_retry.map(|retry| retry.to_string())),
+                ];
+                Ok(Some(self.refuse(&refusal, &headers)))
+            }
+            Some(Fault::Stall { at: None }) => std::future::pending().await,
+            Some(Fault::Refuse { for_ms }) => {
+                self.shared.refuse_for(Duration::from_millis(*for_ms)).await;
+                Err(io::Error::other("the script says so"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn builder(&self) -> http::response::Builder {
+        let builder = Response::builder();
+        match self.api {
+            Api::Anthropic => builder
+                .header("request-id", format!("req_{}", self.id))
+                .header("anthropic-organization-id", "00000000-0000-4000-8000-000000000000")
+                .header("anthropic-ratelimit-requests-limit", "4000")
+                .header("anthropic-ratelimit-requests-remaining", "3999")
+                .header("anthropic-ratelimit-requests-reset", "2026-11-15T00:00:00Z"),
+            Api::OpenAi => builder.header("x-request-id", format!("req_{}", self.id)),
+        }
+    }
+
+    fn json_builder(&self) -> http::response::Builder {
+        self.builder().header("content-type", "application/json")
+    }
+
+    fn json(&self, value: &Value) -> Response<Body> {
+        self.finish(self.json_builder(), vec![Step::Send(value.to_string().into())])
+    }
+
+    fn refuse(&self, refusal: &Refusal, headers: &[(&'static str, Option<String>)]) -> Response<Body> {
+        let mut builder = self.json_builder().status(refusal.http_status());
+        for (name, value) in headers {
+            if let Some(value) = value {
+                builder = builder.header(*name, value);
+            }
+        }
+        let body = match self.api {
+            Api::Anthropic => refusal.anthropic_body(&format!("req_{}", self.id)),
+            Api::OpenAi => refusal.openai_body(),
+        };
+        self.finish(builder, vec![Step::Send(body.to_string().into())])
+    }
+
+    fn stream(&self, events: Vec<Timed>, answer: &Answer) -> Response<Body> {
+        let steps = fault::play(events, answer.tokens_per_s, answer.fault.as_ref());
+        let builder = self
+            .builder()
+            .header("content-type", "text/event-stream; charset=utf-8")
+            .header("cache-control", "no-cache");
+        self.finish(builder, steps)
+    }
+
+    fn finish(&self, builder: http::response::Builder, steps: Vec<Step>) -> Response<Body> {
+        let body = |steps| {
+            Body::new(steps, Arc::clone(&self.shared.pace), Arc::clone(self.reset))
+                .recorded(Arc::clone(&self.shared.record), self.number)
+        };
+        // A header from a script that is none makes the answer an error, not a panic.
+        builder.body(body(steps)).unwrap_or_else(|_| {
+            let mut response = Response::new(body(Vec::new()));
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        })
+    }
+}
+
+/// A body in one piece, as the only event.
+fn one(value: &Value) -> Vec<Timed> {
+    vec![Timed { bytes: value.to_string(), tokens: 0 }]
+}
+
+fn whole(shared: &Shared, reset: &Arc<AtomicBool>, response: Response<Bytes>) -> Response<Body> {
+    response.map(|bytes| Body::new(vec![Step::Send(bytes)], Arc::clone(&shared.pace), Arc::clone(reset)))
+}
+
+const SINK_REPLY: &str = include_str!("sink_reply.txt");
+
+/// The body's hash in a header, and one short reply for all.
+fn sink(body: &[u8]) -> Response<Bytes> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(body);
+    let mut response = Response::new(Bytes::from_static(SINK_REPLY.as_bytes()));
+    let headers = response.headers_mut();
+    headers.insert("content-type", http::HeaderValue::from_static("text/event-stream"));
+    headers.insert("x-body-hash", http::HeaderValue::from(hasher.finish()));
+    response
+}
+
+fn model_json(model: &models::ModelFacts, api: Api) -> Value {
+    match api {
+        Api::OpenAi => json!({"id": model.id, "object": "model", "created": 0, "owned_by": "posse"}),
+        Api::Anthropic => json!({
+            "type": "model", "id": model.id, "display_name": model.id, "created_at": "2026-01-01T00:00:00Z",
+            "max_input_tokens": model.context, "max_tokens": model.max_output,
+        }),
+    }
+}
+
+fn model_list(api: Api) -> Value {
+    let data: Vec<Value> = models::MODELS.iter().map(|model| model_json(model, api)).collect();
+    match api {
+        Api::OpenAi => json!({"object": "list", "data": data}),
+        Api::Anthropic => {
+            let (first, last) = (data.first().cloned(), data.last().cloned());
+            json!({
+                "data": data, "has_more": false,
+                "first_id": first.map(|model| model["id"].clone()),
+                "last_id": last.map(|model| model["id"].clone()),
+            })
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `{{…}}` in what a script says.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What a template can speak of.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    pub(crate) user: String,
+    pub(crate) tool: String,
+    pub(crate) agent: String,
+    pub(crate) model: String,
+    pub(crate) turn: u32,
+    pub(crate) user_groups: Vec<String>,
+    pub(crate) tool_groups: Vec<String>,
+    pub(crate) state: BTreeMap<String, String>,
+}
+
+/// A text with holes.
+#[derive(Debug)]
+pub(crate) struct Template(Vec<Part>);
+
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Hole(Hole),
+}
+
+#[derive(Debug)]
+enum Hole {
+    User,
+    Tool,
+    Agent,
+    Model,
+    Turn,
+    UserGroup(usize),
+    ToolGroup(usize),
+    State(String),
+}
+
+impl Template {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let (name, after) = after.split_once("}}").ok_or("`{{` without `}}`")?;
+            parts.push(Part::Text(before.to_owned()));
+            parts.push(Part::Hole(Hole::parse(name.trim())?));
+            rest = after;
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        Ok(Self(parts))
+    }
+
+    pub(crate) fn render(&self, values: &Values) -> String {
+        let group = |groups: &[String], n: usize| groups.get(n).cloned().unwrap_or_default();
+        let mut out = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Hole(Hole::User) => out.push_str(&values.user),
+                Part::Hole(Hole::Tool) => out.push_str(&values.tool),
+                Part::Hole(Hole::Agent) => out.push_str(&values.agent),
+                Part::Hole(Hole::Model) => out.push_str(&values.model),
+                Part::Hole(Hole::Turn) => out.push_str(&values.turn.to_string()),
+                Part::Hole(Hole::UserGroup(n)) => out.push_str(&group(&values.user_groups, *n)),
+                Part::Hole(Hole::ToolGroup(n)) => out.push_str(&group(&values.tool_groups, *n)),
+                Part::Hole(Hole::State(key)) => {
+                    out.push_str(values.state.get(key).map_or("", String::as_str));
+                }
+            }
+        }
+        out
+    }
+
+    /// Whether every text inside `value` is a template.
+    pub(crate) fn check_value(value: &toml::Value) -> Result<(), String> {
+        match value {
+            toml::Value::String(text) => Self::parse(text).map(drop),
+            toml::Value::Array(items) => items.iter().try_for_each(Self::check_value),
+            toml::Value::Table(table) => table.values().try_for_each(Self::check_value),
+            _ => Ok(()),
+        }
+    }
+
+    /// `value` as JSON, every text inside it rendered.
+    pub(crate) fn render_value(value: &toml::Value, values: &Values) -> Value {
+        match value {
+            toml::Value::String(text) => {
+                Self::parse(text).map_or_else(|_| Value::from(text.as_str()), |it| it.render(values).into())
+            }
+            toml::Value::Integer(number) => Value::from(*number),
+            toml::Value::Float(number) => Value::from(*number),
+            toml::Value::Boolean(truth) => Value::from(*truth),
+            toml::Value::Datetime(time) => Value::from(time.to_string()),
+            toml::Value::Array(items) => items.iter().map(|item| Self::render_value(item, values)).collect(),
+            toml::Value::Table(table) => {
+                table.iter().map(|(key, item)| (key.clone(), Self::render_value(item, values))).collect()
+            }
+        }
+    }
+}
+
+impl Hole {
+    fn parse(name: &str) -> Result<Self, String> {
+        let unknown = || format!("a template cannot speak of `{name}`");
+        Ok(match name.split_once('.') {
+            None => match name {
+                "user" => Self::User,
+                "tool" => Self::Tool,
+                "agent" => Self::Agent,
+                "model" => Self::Model,
+                "turn" => Self::Turn,
+                _ => return Err(unknown()),
+            },
+            Some(("user", group)) => Self::UserGroup(group.parse().map_err(|_| unknown())?),
+            Some(("tool", group)) => Self::ToolGroup(group.parse().map_err(|_| unknown())?),
+            Some(("state", key)) => Self::State(key.to_owned()),
+            Some(_) => return Err(unknown()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_filled() {
+        let values = Values {
+            user: "fix a.rs".into(),
+            user_groups: vec!["fix a.rs".into(), "a.rs".into()],
+            turn: 2,
+            state: [("phase".to_owned(), "two".to_owned())].into(),
+            ..Values::default()
+        };
+        let check = |text: &str| Template::parse(text).unwrap().render(&values);
+        assert_eq!(
+            check("{{user}} / {{user.1}} / {{ turn }} / {{state.phase}}!"),
+            "fix a.rs / a.rs / 2 / two!"
+        );
+        assert_eq!(check("{{user.7}}{{state.none}}"), "");
+        assert!(Template::parse("{{user").is_err());
+    }
+}
