@@ -1,0 +1,42 @@
+//! A scripted model in this process, and adapters that call it.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
+use posse_runtime::port::clock::Clock;
+use posse_scripted::{Mode, Script, Server, ServerOptions, SystemPace};
+
+use crate::clock::TestClock;
+
+/// What went wrong in setting a test up.
+pub type SetupError = Box<dyn Error + Send + Sync>;
+
+/// Starts a server that plays `script`, on the machine's clock.
+pub fn play(script: &str) -> Result<Server, SetupError> {
+    let options = ServerOptions {
+        port: 0,
+        mode: Mode::Play(Script::parse(script)?),
+        pace: Arc::new(SystemPace::default()),
+    };
+    Ok(Server::start(options)?)
+}
+
+/// Starts a server that plays `script`, on a clock of the test's.
+pub fn play_on(clock: &TestClock, script: &str) -> Result<Server, SetupError> {
+    let options =
+        ServerOptions { port: 0, mode: Mode::Play(Script::parse(script)?), pace: Arc::new(clock.clone()) };
+    Ok(Server::start(options)?)
+}
+
+/// An Anthropic adapter for the server at `url`.
+pub fn anthropic(url: &str, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<Anthropic, SetupError> {
+    let endpoint = Endpoint { base_url: url.to_owned(), auth: Auth::ApiKey("test".to_owned().into()) };
+    Ok(Anthropic::new(Connection::new(&endpoint, clock, policy)?, ApiVersion::V2026))
+}
+
+/// An OpenAI adapter for the server at `url`.
+pub fn openai(url: &str, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<OpenAi, SetupError> {
+    let endpoint = Endpoint { base_url: format!("{url}/v1"), auth: Auth::Bearer("test".to_owned().into()) };
+    Ok(OpenAi::new(Connection::new(&endpoint, clock, policy)?))
+}

@@ -1,0 +1,244 @@
+//! The fault table: what each fault costs in attempts and in waiting, and what it ends in.
+
+use std::time::{Duration, Instant};
+
+use posse_protocol::Usage;
+use posse_runtime::port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent};
+use posse_scripted::{Outcome, Server};
+use posse_testkit::{TestClock, scripted};
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::{Run, ask, body, kind, policy, port, preamble};
+
+const GOOD: &str = "[[rule]]\nreply = [{ text = 'the whole reply' }]\n";
+
+/// A script whose first `times` answers go wrong, and an adapter for it.
+fn broken(clock: &TestClock, times: u32, fault: &str) -> (Server, posse_model::Anthropic) {
+    let reply = "reply = [{ text = 'the whole reply' }]";
+    let script = format!("[[rule]]\ntimes = {times}\nfault = {{ {fault} }}\n{reply}\n{GOOD}");
+    let server = scripted::play_on(clock, &script).unwrap();
+    let model = scripted::anthropic(&server.url(), port(clock), policy()).unwrap();
+    (server, model)
+}
+
+async fn run(times: u32, fault: &str) -> (Run, usize) {
+    let clock = TestClock::default();
+    let (server, model) = broken(&clock, times, fault);
+    let run = ask(&model, &clock, "hello").await;
+    let requests = server.requests().len();
+    (run, requests)
+}
+
+/// The call succeeds after so many attempts and so much waiting, and every failure was of one kind.
+async fn check_recovers(times: u32, fault: &str, failure: &str, waited: f64) {
+    let (run, requests) = run(times, fault).await;
+    let reply = run.result.unwrap_or_else(|failed| panic!("{fault}: {:?}", failed.error));
+    assert_eq!(reply.content, [posse_protocol::ContentBlock::text("the whole reply")], "{fault}");
+    assert_eq!((reply.attempts, requests), (times + 1, times as usize + 1), "{fault}");
+    assert_eq!(run.failures, vec![failure; times as usize], "{fault}");
+    assert_eq!(run.waits.iter().sum::<f64>(), waited, "{fault}");
+    assert!(run.shown.ends_with("the whole reply"), "{fault}: {}", run.shown);
+}
+
+async fn check_fails(fault: &str, expected: ApiErrorKind) {
+    let (run, requests) = run(99, fault).await;
+    let failure = run.result.expect_err(fault);
+    assert_eq!((failure.attempts, requests), (1, 1), "{fault}");
+    assert!(run.waits.is_empty(), "{fault}");
+    let ModelError::Api(error) = failure.error else { panic!("{fault}: {:?}", failure.error) };
+    assert_eq!(error.kind, expected, "{fault}");
+    assert!(error.request_id.is_some(), "{fault}");
+}
+
+// proves TU-06 (open: the run that is paused or failed when retries end)
+#[tokio::test]
+async fn faults_that_pass_are_waited_out() {
+    check_recovers(2, "kind = 'status', status = 429, retry_after = '7'", "api", 14.0).await;
+    check_recovers(2, "kind = 'status', status = 429, retry_after_ms = 250", "api", 0.5).await;
+    check_recovers(2, "kind = 'status', status = 429", "api", 1.5).await;
+    check_recovers(
+        1,
+        "kind = 'status', status = 429, code = 'ramp_limit_exceeded', retry_after = '1'",
+        "api",
+        1.0,
+    )
+    .await;
+    check_recovers(8, "kind = 'status', status = 529", "api", 91.5).await;
+    check_recovers(1, "kind = 'status', status = 500", "api", 0.5).await;
+    check_recovers(1, "kind = 'status', status = 502", "api", 0.5).await;
+    check_recovers(1, "kind = 'status', status = 504", "api", 0.5).await;
+    check_recovers(1, "kind = 'status', status = 409", "api", 0.5).await;
+    check_recovers(1, "kind = 'status', status = 400, should_retry = true", "api", 0.5).await;
+    check_recovers(1, "kind = 'error', event = 3, type = 'overloaded_error'", "api", 0.5).await;
+    check_recovers(2, "kind = 'reset', at = 0", "cut", 1.5).await;
+    check_recovers(2, "kind = 'reset', at = 300", "cut", 1.5).await;
+    check_recovers(2, "kind = 'cut', at = 300", "cut", 1.5).await;
+    check_recovers(2, "kind = 'garbage', at = 300", "garbled", 1.5).await;
+    check_recovers(1, "kind = 'duplicate', event = 0", "garbled", 0.5).await;
+    check_recovers(1, "kind = 'duplicate', event = 2", "garbled", 0.5).await;
+    check_recovers(1, "kind = 'duplicate', event = 4", "garbled", 0.5).await;
+}
+
+#[tokio::test]
+async fn faults_that_stay_are_not_retried() {
+    check_fails("kind = 'status', status = 400", ApiErrorKind::InvalidRequest).await;
+    check_fails("kind = 'status', status = 401", ApiErrorKind::Authentication).await;
+    check_fails("kind = 'status', status = 402", ApiErrorKind::Billing).await;
+    check_fails("kind = 'status', status = 403", ApiErrorKind::Permission).await;
+    check_fails("kind = 'status', status = 404", ApiErrorKind::NotFound).await;
+    check_fails("kind = 'status', status = 413", ApiErrorKind::TooLarge).await;
+    check_fails("kind = 'status', status = 500, should_retry = false", ApiErrorKind::Server).await;
+    check_fails("kind = 'status', status = 429, retry_after = '3600'", ApiErrorKind::RateLimited).await;
+    check_fails(
+        "kind = 'status', status = 429, code = 'enforced_spend_limit_reached'",
+        ApiErrorKind::SpendLimit,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn retries_end() {
+    let (run, requests) = run(99, "kind = 'status', status = 529").await;
+    let failure = run.result.unwrap_err();
+    assert_eq!((failure.attempts, requests), (9, 9));
+    assert_eq!(run.waits.iter().sum::<f64>(), 91.5);
+    assert_eq!(kind(&failure.error), "api");
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_tried_until_somebody_listens() {
+    let (clock, servers_clock) = (TestClock::default(), TestClock::default());
+    let (server, _) = broken(&servers_clock, 1, "kind = 'refuse', for_ms = 1200");
+    let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
+    let body = body(&model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
+    let (attribution, cancel, mut failures) = (Attribution::default(), CancellationToken::new(), Vec::new());
+    let mut on = |event: ModelEvent<'_>| {
+        if let ModelEvent::Retry { error, .. } = event {
+            failures.push(kind(error));
+            if failures.len() == 3 {
+                servers_clock.advance(Duration::from_millis(1200));
+            }
+        }
+    };
+    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+    let result = tokio::select! {
+        result = model.call(call) => result,
+        () = clock.run_sparing(policy().stall) => unreachable!(),
+    };
+    assert_eq!(failures, ["cut", "connect", "connect"]);
+    assert_eq!(result.unwrap().attempts, 4);
+    drop(server);
+
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let model = scripted::anthropic(&url, port(&clock), policy()).unwrap();
+    let run = ask(&model, &clock, "hello").await;
+    assert_eq!(run.failures, ["connect"; 8]);
+    assert_eq!(run.waits.iter().sum::<f64>(), 91.5);
+    assert_eq!(kind(&run.result.unwrap_err().error), "connect");
+}
+
+/// Lets `stalls` attempts stall for ten minutes each; `begun` says whether their replies begin first.
+async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
+    let clock = TestClock::default();
+    let (server, model) = broken(&clock, stalls, fault);
+    let body = body(&model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
+    let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
+    let (started, mut starts) = tokio::sync::mpsc::channel(16);
+    let (mut waits, mut failures) = (Vec::new(), Vec::new());
+    let mut on = |event: ModelEvent<'_>| match event {
+        ModelEvent::Started { .. } => started.try_send(()).unwrap(),
+        ModelEvent::Retry { wait, error, .. } => {
+            waits.push(wait.as_secs_f64());
+            failures.push(kind(error));
+        }
+        _ => {}
+    };
+    let time = async {
+        for stalled in 1..=u64::from(stalls) {
+            server.wait_for_requests(stalled).await;
+            if begun {
+                starts.recv().await.unwrap();
+            }
+            clock.asleep_for(policy().stall).await;
+            clock.advance(policy().stall);
+        }
+        std::future::pending::<()>().await;
+    };
+    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+    let result = tokio::select! {
+        result = model.call(call) => result,
+        () = time => unreachable!(),
+        () = clock.run_sparing(policy().stall) => unreachable!(),
+    };
+    let elapsed = posse_runtime::port::clock::Clock::now(&clock);
+    let requests = server.requests().len();
+    (Run { result, waits, failures, shown: String::new(), elapsed }, requests)
+}
+
+#[tokio::test]
+async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
+    for (fault, begun) in [("kind = 'stall'", false), ("kind = 'stall', at = 1000", true)] {
+        let (run, requests) = stall(fault, 1, begun).await;
+        assert_eq!((run.result.unwrap().attempts, requests), (2, 2), "{fault}");
+        assert_eq!((run.failures, run.elapsed), (vec!["stalled"], Duration::from_millis(600_500)), "{fault}");
+
+        let (run, requests) = stall(fault, 2, begun).await;
+        let failure = run.result.unwrap_err();
+        assert_eq!((kind(&failure.error), failure.attempts, requests), ("stalled", 2, 2), "{fault}");
+        assert_eq!(run.elapsed, Duration::from_millis(1_200_500), "{fault}");
+        // What a stalled reply has used by then is paid for, and told.
+        assert_eq!(failure.spent != Usage::default(), begun, "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn a_byte_a_second_is_slow_and_not_a_fault() {
+    let (run, requests) = run(1, "kind = 'drip', bytes_per_s = 1").await;
+    assert_eq!((run.result.unwrap().attempts, requests), (1, 1));
+    assert!(run.elapsed > Duration::from_secs(1000), "{:?}", run.elapsed);
+}
+
+/// Cancels a call once `ready` says so; what it returned, and how long that took.
+async fn cancelled(
+    server: &Server,
+    model: &dyn Model,
+    ready: impl Future<Output = ()>,
+) -> (ModelError, Duration) {
+    let body = body(model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
+    let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
+    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut |_| {} };
+    let mut calling = model.call(call);
+    tokio::select! {
+        _ = &mut calling => unreachable!("it hangs"),
+        () = async { server.wait_for_requests(1).await; ready.await } => {}
+    }
+    let at = Instant::now();
+    cancel.cancel();
+    let failure = calling.await.unwrap_err();
+    (failure.error, at.elapsed())
+}
+
+// proves TU-05 (open: running tools, and the transcript)
+#[tokio::test]
+async fn cancelling_ends_a_call_at_once_wherever_it_is() {
+    let clock = TestClock::default();
+    let faults = [
+        ("before the head", "kind = 'stall'", policy().stall),
+        ("in the stream", "kind = 'stall', at = 1000", policy().stall),
+        ("while waiting to retry", "kind = 'status', status = 529", policy().first_wait),
+    ];
+    for (place, fault, sleeping) in faults {
+        let (server, model) = broken(&clock, 99, fault);
+        let (error, took) = cancelled(&server, &model, clock.asleep_for(sleeping)).await;
+        assert_eq!(kind(&error), "cancelled", "{place}");
+        assert!(took < Duration::from_millis(200), "{place}: {took:?}");
+        if place == "in the stream" {
+            // The server sees the client go: nothing of the stream lives on.
+            while server.requests()[0].outcome != Outcome::Abandoned {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Scenarios: adapters against the scripted model, over real HTTP.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+#![expect(clippy::expect_used, reason = "a test that cannot set itself up fails")]
+
+mod cache;
+mod calls;
+mod cuts;
+mod faults;
+mod openai;
+mod requests;
+mod strictness;
