@@ -1,0 +1,176 @@
+//! `posse ask-model`.
+
+use std::io::{IsTerminal, Read};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use posse_protocol::{ContentBlock, Message, StopReason, Usage};
+use posse_runtime::port::model::{
+    Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::hint::Advised;
+use crate::output::{print, say, say_to_person, tame};
+use crate::provider::{self, Chosen, ProviderArgs};
+
+/// Ask a model one thing and see the reply as it is written.
+///
+/// No tools, no history, no agent: the shortest way from a question to a model. Without TEXT, or
+/// with `-`, the question is read from standard input.
+#[derive(clap::Args)]
+pub(crate) struct AskModel {
+    /// The question
+    text: Option<String>,
+    #[command(flatten)]
+    provider: ProviderArgs,
+    /// A system prompt
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// The longest reply, in tokens
+    #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: u32,
+    /// Print one JSON object at the end instead of text as it comes
+    #[arg(long)]
+    json: bool,
+}
+
+impl AskModel {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let chosen = self.provider.choose()?;
+        let question = self.question()?;
+        let result = super::runtime()?.block_on(self.ask(&chosen, question));
+        match result {
+            Ok(reply) => self.finish(&chosen, &reply),
+            Err(failure) => {
+                if self.json {
+                    let error = failure.error.to_string();
+                    let line = json!({"error": error, "attempts": failure.attempts, "usage": failure.spent});
+                    print(format!("{line}\n").as_bytes())?;
+                }
+                Err(failure.error.into())
+            }
+        }
+    }
+
+    fn question(&self) -> anyhow::Result<String> {
+        let text = match self.text.as_deref() {
+            Some(text) if text != "-" => text.to_owned(),
+            _ => {
+                if std::io::stdin().is_terminal() {
+                    say_to_person("reading the question from the terminal; end with Ctrl-D");
+                }
+                let mut text = String::new();
+                std::io::stdin().read_to_string(&mut text).context("cannot read standard input as text")?;
+                text
+            }
+        };
+        if text.trim().is_empty() {
+            anyhow::bail!(Advised {
+                what: "there is no question".into(),
+                advice: "posse ask-model \"why is the sky blue?\"".into()
+            });
+        }
+        Ok(text)
+    }
+
+    async fn ask(&self, chosen: &Chosen, question: String) -> Result<Reply, Failure> {
+        let preamble = chosen.model.preamble(&Preamble {
+            model: chosen.name.clone(),
+            tools: Vec::new(),
+            system: self.system.iter().cloned().collect(),
+            thinking: Thinking::Default,
+            effort: None,
+        });
+        let entries = [chosen.model.entry(&Message::user(question))];
+        let body = chosen.model.body(&Request {
+            preamble: &preamble,
+            entries: &entries,
+            marks: &[],
+            max_tokens: self.max_tokens,
+            previous: None,
+        });
+        let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
+        let mut shown = Shown { live: !self.json, at_line_start: true };
+        let mut on = |event: ModelEvent<'_>| shown.event(event, &cancel);
+        let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+        let mut calling = chosen.model.call(call);
+        let result = tokio::select! {
+            result = &mut calling => result,
+            _ = tokio::signal::ctrl_c() => {
+                cancel.cancel();
+                (&mut calling).await
+            }
+        };
+        drop(calling);
+        shown.end_line();
+        result
+    }
+
+    fn finish(&self, chosen: &Chosen, reply: &Reply) -> anyhow::Result<ExitCode> {
+        let name = if reply.model.is_empty() { &chosen.name } else { &reply.model };
+        let spent = reply.usage + reply.wasted;
+        let cost = provider::prices()?.cost(name, &spent);
+        if self.json {
+            let texts = reply.content.iter().filter_map(|block| match block {
+                ContentBlock::Text { text } => Some(text.as_str()),
+                _ => None,
+            });
+            let line = json!({
+                "text": texts.collect::<String>(), "model": name, "stop_reason": reply.stop,
+                "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
+                "cost_usd": cost.map(posse_protocol::Cost::usd),
+            });
+            print(format!("{line}\n").as_bytes())?;
+        }
+        match &reply.stop {
+            StopReason::EndTurn | StopReason::StopSequence => {}
+            StopReason::MaxTokens => say("the reply was cut at its limit; --max-tokens raises it"),
+            StopReason::Refusal => say("the model declined to answer"),
+            other => say(&format!("the model stopped early: {other:?}")),
+        }
+        let cost = cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string());
+        let Usage { output, .. } = spent;
+        say_to_person(&format!("{name} · {} tokens in, {output} out · {cost}", spent.prompt()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What has been shown of the reply.
+struct Shown {
+    live: bool,
+    at_line_start: bool,
+}
+
+impl Shown {
+    fn event(&mut self, event: ModelEvent<'_>, cancel: &CancellationToken) {
+        match event {
+            ModelEvent::Text(text) if self.live && !text.is_empty() => {
+                self.at_line_start = text.ends_with('\n');
+                if print(tame(text).as_bytes()).is_err() {
+                    // Nobody reads any more, so nothing more need be paid for.
+                    cancel.cancel();
+                }
+            }
+            ModelEvent::Retry { attempt, wait, error } => {
+                self.end_line();
+                let void = if self.live { "; what it had said is void" } else { "" };
+                say(&format!(
+                    "attempt {attempt} failed{void}: {}; next in {:.1} s",
+                    tame(&error.to_string()),
+                    wait.as_secs_f64()
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.live && !self.at_line_start {
+            self.at_line_start = true;
+            // The reply is complete either way; a closed pipe has been noticed before.
+            let _ = print(b"\n");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `posse doctor`.
+
+mod checks;
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::hint::FAILED;
+use crate::output::{print, tame};
+use crate::provider::ProviderArgs;
+
+/// Check what posse needs on this machine, and say what to do where something is missing.
+///
+/// Exits with 1 if something that posse cannot work without is missing.
+#[derive(clap::Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    provider: ProviderArgs,
+    /// One JSON object per check
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a check went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    Good,
+    /// posse works, but not all of it.
+    Lacking,
+    /// posse does not work.
+    Bad,
+}
+
+/// One thing that was checked.
+struct Finding {
+    what: &'static str,
+    grade: Grade,
+    found: String,
+    /// What to do, unless all is well.
+    advice: Option<String>,
+}
+
+impl Doctor {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let settled = self.provider.settle()?;
+        let runtime = super::runtime()?;
+        let mut worst_is_bad = false;
+        let mut tell = |finding: Finding| {
+            worst_is_bad |= finding.grade == Grade::Bad;
+            print(format!("{}\n", self.line(&finding)).as_bytes())
+        };
+        tell(checks::key(&settled))?;
+        tell(runtime.block_on(checks::endpoint(&settled)))?;
+        tell(checks::git())?;
+        tell(checks::tmux())?;
+        tell(checks::sandbox())?;
+        tell(checks::home())?;
+        Ok(if worst_is_bad { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    }
+
+    fn line(&self, finding: &Finding) -> String {
+        let (word, mark) = match finding.grade {
+            Grade::Good => ("good", "\x1b[32m✓\x1b[0m"),
+            Grade::Lacking => ("lacking", "\x1b[33m!\x1b[0m"),
+            Grade::Bad => ("bad", "\x1b[31m✗\x1b[0m"),
+        };
+        if self.json {
+            let Finding { what, found, advice, .. } = finding;
+            return json!({"check": what, "grade": word, "found": found, "advice": advice}).to_string();
+        }
+        let advice =
+            finding.advice.as_ref().map_or_else(String::new, |advice| format!("\n           → {advice}"));
+        format!("{mark} {:<8} {}{advice}", finding.what, tame(&finding.found))
+    }
+}

@@ -1,0 +1,163 @@
+//! The checks themselves.
+
+use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Finding, Grade};
+use crate::environment::posse_home;
+use crate::provider::{Provider, Settled};
+
+fn good(what: &'static str, found: impl Into<String>) -> Finding {
+    Finding { what, grade: Grade::Good, found: found.into(), advice: None }
+}
+
+fn not(what: &'static str, grade: Grade, found: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding { what, grade, found: found.into(), advice: Some(advice.into()) }
+}
+
+/// Is there a key?
+pub(super) fn key(settled: &Settled) -> Finding {
+    match &settled.key {
+        Some(key) => good("key", format!("from {}", key.source)),
+        None if settled.is_local() => good("key", "none, and none is needed on this machine"),
+        None => {
+            let name = settled.key_name();
+            let advice = format!("export {name}=…, or use `posse scripted-model`, which needs none");
+            not("key", Grade::Bad, format!("{name} is not set"), advice)
+        }
+    }
+}
+
+/// Does the endpoint answer, and does it take the key?
+pub(super) async fn endpoint(settled: &Settled) -> Finding {
+    const WHAT: &str = "endpoint";
+    let url = &settled.base_url;
+    let path = match settled.provider {
+        Provider::Anthropic => "/v1/models",
+        Provider::Openai => "/models",
+    };
+    let client = match posse_model::http_client() {
+        Ok(client) => client,
+        Err(error) => {
+            return not(WHAT, Grade::Bad, error.to_string(), "this is a bug of posse; please report it");
+        }
+    };
+    let mut request = client
+        .get(format!("{}{path}", url.trim_end_matches('/')))
+        .header("anthropic-version", "2026-10-21")
+        .timeout(Duration::from_secs(10));
+    if let Some(key) = &settled.key {
+        request = key.sign(request);
+    } else if settled.is_local() {
+        request = request.bearer_auth("local");
+    }
+    match request.send().await {
+        Ok(response) => match response.status().as_u16() {
+            401 | 403 if settled.key.is_some() => not(
+                WHAT,
+                Grade::Bad,
+                format!("{url} refuses the key"),
+                "check the key; it may have been revoked",
+            ),
+            401 | 403 => good(WHAT, format!("{url} answers")),
+            200..500 => good(WHAT, format!("{url} answers")),
+            status => {
+                let found = format!("{url} answers with {status}");
+                not(WHAT, Grade::Lacking, found, "the provider has trouble; try again later")
+            }
+        },
+        Err(error) => {
+            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), deepest);
+            let advice = if settled.is_local() {
+                "start a server there; `posse scripted-model` is one"
+            } else {
+                "check the network, a proxy (HTTPS_PROXY), or the base URL"
+            };
+            not(WHAT, Grade::Bad, format!("{url} cannot be reached: {why}"), advice)
+        }
+    }
+}
+
+/// The cause at the bottom, which says most.
+fn deepest(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), deepest)
+}
+
+pub(super) fn git() -> Finding {
+    let advice = "install git 2.20 or later; posse isolates agents in its worktrees";
+    match version_of("git", &["--version"]) {
+        None => not("git", Grade::Bad, "not found", advice),
+        Some(found) => {
+            let numbers = found.trim_start_matches("git version ").split('.');
+            let numbers: Vec<u32> = numbers.map_while(|part| part.parse().ok()).take(2).collect();
+            if numbers >= vec![2, 20] { good("git", found) } else { not("git", Grade::Bad, found, advice) }
+        }
+    }
+}
+
+pub(super) fn tmux() -> Finding {
+    version_of("tmux", &["-V"]).map_or_else(
+        || not("tmux", Grade::Lacking, "not found", "install tmux to see teammates in panes; all else works"),
+        |found| good("tmux", found),
+    )
+}
+
+/// Not whether bubblewrap is there, but whether it confines: no capability may be left inside.
+pub(super) fn sandbox() -> Finding {
+    const WHAT: &str = "sandbox";
+    if !cfg!(target_os = "linux") {
+        return not(WHAT, Grade::Lacking, "not checked on this system", "shell commands are asked about");
+    }
+    let inside =
+        ["--ro-bind", "/", "/", "--proc", "/proc", "--unshare-all", "--cap-drop", "ALL", "--die-with-parent"];
+    let Some(version) = version_of("bwrap", &["--version"]) else {
+        let advice = "install bubblewrap; without it shell commands cannot be confined";
+        return not(WHAT, Grade::Lacking, "bubblewrap not found", advice);
+    };
+    let mut arguments = inside.to_vec();
+    arguments.extend(["cat", "/proc/self/status"]);
+    match run("bwrap", &arguments) {
+        Some(status) if status.lines().any(|line| line == "CapEff:\t0000000000000000") => {
+            good(WHAT, format!("{version}, and it confines"))
+        }
+        _ => {
+            let advice = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
+            not(WHAT, Grade::Lacking, format!("{version}, but it does not confine"), advice)
+        }
+    }
+}
+
+/// Can posse keep its store?
+pub(super) fn home() -> Finding {
+    const WHAT: &str = "store";
+    let Some(home) = posse_home() else {
+        return not(WHAT, Grade::Bad, "no home directory", "set POSSE_HOME to a directory of yours");
+    };
+    let write = || {
+        std::fs::create_dir_all(&home)?;
+        let probe = home.join(format!(".doctor-{}", std::process::id()));
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
+        let written = file.write_all(b"posse").and_then(|()| file.sync_all());
+        std::fs::remove_file(&probe)?;
+        written
+    };
+    match write() {
+        Ok(()) => good(WHAT, format!("{} can be written", home.display())),
+        Err(error) => {
+            let advice = "make it writable, or set POSSE_HOME to another directory";
+            not(WHAT, Grade::Bad, format!("{} cannot be written: {error}", home.display()), advice)
+        }
+    }
+}
+
+fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
+    run(program, arguments).and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
+}
+
+/// What a program prints, if it is there and succeeds.
+#[expect(clippy::disallowed_methods, reason = "these commands only say what they are")]
+fn run(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}

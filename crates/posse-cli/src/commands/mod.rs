@@ -1,0 +1,15 @@
+//! One command per file; a command's doc comment is its help text.
+
+pub(crate) mod ask_model;
+pub(crate) mod completions;
+mod conformance;
+pub(crate) mod doctor;
+pub(crate) mod scripted_model;
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
+
+/// A runtime on this thread alone: commands that wait for one thing need no more.
+fn runtime() -> anyhow::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().context("cannot start the async runtime")
+}

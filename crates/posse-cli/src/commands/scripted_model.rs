@@ -1,0 +1,92 @@
+//! `posse scripted-model`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use posse_scripted::{Mode, Script, Server, ServerOptions, SystemPace};
+
+use super::conformance;
+use crate::hint::Advised;
+use crate::output::{print, say};
+
+/// Run a model server whose replies come from a script: no key, no network, no cost.
+///
+/// It listens on 127.0.0.1 and speaks the Anthropic Messages API and OpenAI Chat Completions, as
+/// strictly as the real ones. Without SCRIPT it greets and echoes. docs/scripted-model.md is the
+/// manual of scripts.
+#[derive(clap::Args)]
+pub(crate) struct ScriptedModel {
+    /// The script, a TOML file
+    script: Option<PathBuf>,
+    /// The port; 0 takes any that is free
+    #[arg(long, value_name = "N", default_value_t = 4141)]
+    port: u16,
+    /// Take any request, hash its body and answer `ok`: for measuring clients
+    #[arg(long, conflicts_with = "script")]
+    sink: bool,
+    /// Instead of serving, send the conformance requests to URL and compare the answers
+    #[arg(long, value_name = "URL", conflicts_with_all = ["script", "sink"])]
+    conformance: Option<String>,
+    /// The model that conformance requests name
+    #[arg(long, default_value = "claude-opus-5-5", requires = "conformance")]
+    model: String,
+    /// One JSON line at the start (the URL), or one per conformance request
+    #[arg(long)]
+    json: bool,
+}
+
+impl ScriptedModel {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(url) = &self.conformance {
+            return super::runtime()?.block_on(conformance::run(url, &self.model, self.json));
+        }
+        let mode = self.mode()?;
+        super::runtime()?.block_on(self.serve(mode))
+    }
+
+    fn mode(&self) -> anyhow::Result<Mode> {
+        let script = match &self.script {
+            _ if self.sink => return Ok(Mode::Sink),
+            None => Script::built_in()?,
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read the script {}", path.display()))?;
+                Script::parse(&text).with_context(|| format!("the script {}", path.display()))?
+            }
+        };
+        Ok(Mode::Play(script))
+    }
+
+    async fn serve(&self, mode: Mode) -> anyhow::Result<ExitCode> {
+        let options = ServerOptions { port: self.port, mode, pace: Arc::new(SystemPace::default()) };
+        let server = Server::start(options).map_err(|error| Advised {
+            what: format!("cannot listen on 127.0.0.1:{}: {error}", self.port),
+            advice: "another server may run there; choose another port with --port, 0 for any".into(),
+        })?;
+        let url = server.url();
+        if self.json {
+            print(format!("{}\n", serde_json::json!({"url": url, "pid": std::process::id()})).as_bytes())?;
+        } else {
+            print(format!("scripted model on {url}\n").as_bytes())?;
+            say(&format!("try:   posse ask-model --base-url {url} \"hello\""));
+            say(&format!("look:  curl {url}/_scripted/requests"));
+            say("stop:  Ctrl-C");
+        }
+        ended().await?;
+        drop(server);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Ends at Ctrl-C or at a polite request to terminate.
+async fn ended() -> anyhow::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result?,
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

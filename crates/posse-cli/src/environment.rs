@@ -1,0 +1,15 @@
+//! The environment: the one place of posse that reads it.
+
+use std::path::PathBuf;
+
+/// A variable's value; empty counts as absent.
+#[expect(clippy::disallowed_methods, reason = "this is the room that reads the environment")]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Where posse keeps what is the user's: `$POSSE_HOME`, else `~/.posse`.
+pub(crate) fn posse_home() -> Option<PathBuf> {
+    let given = variable("POSSE_HOME").map(PathBuf::from);
+    given.or_else(|| std::env::home_dir().map(|home| home.join(".posse")))
+}

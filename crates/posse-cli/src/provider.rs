@@ -1,0 +1,172 @@
+//! Which model to call, where, and with which key.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use posse_model::price::PriceList;
+use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::model::Model;
+
+use crate::environment::{posse_home, variable};
+use crate::hint::Advised;
+
+/// How a model is chosen, the same for every command that calls one.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ProviderArgs {
+    /// The API to speak [env: POSSE_PROVIDER] [default: anthropic]
+    #[arg(long, value_enum)]
+    provider: Option<Provider>,
+    /// The model [env: POSSE_MODEL] [default: claude-opus-5-5]
+    #[arg(long)]
+    model: Option<String>,
+    /// Where the API is [env: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Version of the Anthropic API; older gateways want 2023-06-01 [env: POSSE_ANTHROPIC_VERSION]
+    #[arg(long, value_name = "DATE", value_parser = ["2023-06-01", "2026-10-21"])]
+    anthropic_version: Option<String>,
+}
+
+/// An API that posse speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Provider {
+    /// The Anthropic Messages API.
+    Anthropic,
+    /// Chat Completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter.
+    Openai,
+}
+
+/// A model that is chosen and can be called.
+pub(crate) struct Chosen {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) name: String,
+}
+
+/// Everything but the connection: what `doctor` looks at.
+pub(crate) struct Settled {
+    pub(crate) provider: Provider,
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: String,
+    pub(crate) key: Option<Key>,
+    version: ApiVersion,
+}
+
+/// A key, and where it was found.
+pub(crate) struct Key {
+    pub(crate) source: &'static str,
+    value: String,
+    bearer: bool,
+}
+
+impl Key {
+    /// Puts the key on a request.
+    pub(crate) fn sign(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        if self.bearer { request.bearer_auth(&self.value) } else { request.header("x-api-key", &self.value) }
+    }
+}
+
+impl ProviderArgs {
+    /// Settles what flags and environment leave open.
+    pub(crate) fn settle(&self) -> anyhow::Result<Settled> {
+        let provider = match (self.provider, variable("POSSE_PROVIDER").as_deref()) {
+            (Some(provider), _) => provider,
+            (None, None | Some("anthropic")) => Provider::Anthropic,
+            (None, Some("openai")) => Provider::Openai,
+            (None, Some(other)) => {
+                anyhow::bail!(Advised {
+                    what: format!("POSSE_PROVIDER is `{other}`, which is no provider"),
+                    advice: "set it to anthropic or openai".into(),
+                })
+            }
+        };
+        let (url_name, url_default, keys, model): (_, _, &[(&'static str, bool)], _) = match provider {
+            Provider::Anthropic => (
+                "ANTHROPIC_BASE_URL",
+                "https://api.anthropic.com",
+                &[("ANTHROPIC_API_KEY", false), ("ANTHROPIC_AUTH_TOKEN", true)],
+                Some("claude-opus-5-5"),
+            ),
+            Provider::Openai => {
+                ("OPENAI_BASE_URL", "https://api.openai.com/v1", &[("OPENAI_API_KEY", true)], None)
+            }
+        };
+        let base_url = self.base_url.clone().or_else(|| variable(url_name));
+        let version = self.anthropic_version.clone().or_else(|| variable("POSSE_ANTHROPIC_VERSION"));
+        Ok(Settled {
+            provider,
+            name: self.model.clone().or_else(|| variable("POSSE_MODEL")).or_else(|| model.map(str::to_owned)),
+            base_url: base_url.unwrap_or_else(|| url_default.to_owned()),
+            key: keys
+                .iter()
+                .find_map(|&(source, bearer)| variable(source).map(|value| Key { source, value, bearer })),
+            version: if version.as_deref() == Some("2023-06-01") {
+                ApiVersion::V2023
+            } else {
+                ApiVersion::V2026
+            },
+        })
+    }
+
+    /// The chosen model, ready to be called.
+    pub(crate) fn choose(&self) -> anyhow::Result<Chosen> {
+        let settled = self.settle()?;
+        let name = settled.name.clone().ok_or_else(|| Advised {
+            what: "no model is chosen".into(),
+            advice: "name one with --model or POSSE_MODEL".into(),
+        })?;
+        let endpoint = settled.endpoint()?;
+        let clock = Arc::new(SystemClock::default());
+        let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
+        let model: Box<dyn Model> = match settled.provider {
+            Provider::Anthropic => Box::new(Anthropic::new(connection, settled.version)),
+            Provider::Openai => Box::new(OpenAi::new(connection)),
+        };
+        Ok(Chosen { model, name })
+    }
+}
+
+impl Settled {
+    /// A server on this machine asks for no real key.
+    pub(crate) fn is_local(&self) -> bool {
+        let host = self.base_url.split("://").nth(1).unwrap_or_default();
+        ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
+    }
+
+    pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
+        let auth = match &self.key {
+            Some(Key { value, bearer: true, .. }) => Auth::Bearer(value.clone().into()),
+            Some(Key { value, bearer: false, .. }) => Auth::ApiKey(value.clone().into()),
+            None if self.is_local() => Auth::Bearer("local".to_owned().into()),
+            None => {
+                let name = self.key_name();
+                anyhow::bail!(Advised {
+                    what: format!("no API key: {name} is not set"),
+                    advice: format!(
+                        "export {name}=…, or try posse without a key: run `posse scripted-model` in another \
+                         terminal and add --base-url http://127.0.0.1:4141"
+                    ),
+                })
+            }
+        };
+        Ok(Endpoint { base_url: self.base_url.clone(), auth })
+    }
+
+    pub(crate) fn key_name(&self) -> &'static str {
+        match self.provider {
+            Provider::Anthropic => "ANTHROPIC_API_KEY",
+            Provider::Openai => "OPENAI_API_KEY",
+        }
+    }
+}
+
+/// The built-in prices, and those of `prices.toml` in posse's home before them.
+pub(crate) fn prices() -> anyhow::Result<PriceList> {
+    let built_in = PriceList::built_in()?;
+    let Some(path) = posse_home().map(|home| home.join("prices.toml")) else { return Ok(built_in) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => built_in.overridden_by(&text).with_context(|| format!("cannot use {}", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
