@@ -1,0 +1,97 @@
+//! `cargo xtask bench NAME`: a table for people, then one JSON line.
+
+mod model;
+mod startup;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Map, Value};
+
+/// How long a bench may take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// As the figures are published.
+    Full,
+    /// Enough to see that nothing fell over: CI's machine is busy, so a figure fails only when it
+    /// is three times its bar.
+    Quick,
+}
+
+/// A figure with the bar it must not pass.
+struct Figure {
+    key: &'static str,
+    value: f64,
+    most: f64,
+}
+
+/// What a bench found.
+struct Found {
+    figures: Vec<Figure>,
+    /// Things that must simply be so.
+    truths: Vec<(&'static str, bool)>,
+    notes: Vec<String>,
+}
+
+pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
+    let binaries = build(root)?;
+    let load = load()?;
+    let found = match name {
+        "startup" => startup::run(&binaries, effort)?,
+        "model" => model::run(&binaries, effort)?,
+        _ => bail!("there is no bench `{name}`; there are startup and model"),
+    };
+    println!("load before {load}, after {}", self::load()?);
+    for note in &found.notes {
+        println!("{note}");
+    }
+    let mut line = Map::new();
+    let mut failed = false;
+    let slack = if effort == Effort::Quick { 3.0 } else { 1.0 };
+    for Figure { key, value, most } in found.figures {
+        let verdict = if value <= most { "reached" } else { "MISSED" };
+        println!("{key:<32} {value:>10.3}   bar {most:>8.3}   {verdict}");
+        failed |= value > most * slack;
+        line.insert(key.to_owned(), Value::from((value * 1000.0).round() / 1000.0));
+    }
+    for (key, truth) in found.truths {
+        println!("{key:<32} {truth:>10}");
+        failed |= !truth;
+        line.insert(key.to_owned(), Value::from(truth));
+    }
+    println!("{}", Value::Object(line));
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Builds what is measured, and says where it is.
+fn build(root: &Path) -> Result<PathBuf> {
+    let built = Command::new("cargo")
+        .args(["build", "--quiet", "--profile", "bench", "-p", "posse-cli", "-p", "posse-testkit", "--bins"])
+        .current_dir(root)
+        .status()?;
+    ensure!(built.success(), "the bench build failed");
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
+    Ok(target.join("release"))
+}
+
+/// The machine's load: a figure from a busy machine is an upper bound.
+fn load() -> Result<String> {
+    let text = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
+    Ok(text.split(' ').next().unwrap_or_default().to_owned())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Processor time of a process so far, all its threads, in milliseconds.
+fn cpu_ms(pid: u32) -> Result<f64> {
+    let mut nanos = 0.0;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        nanos += text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0);
+    }
+    Ok(nanos / 1e6)
+}

@@ -1,0 +1,37 @@
+//! The house keeper: checks that the house is in order, what is proven, and how fast it is.
+//!
+//! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`.
+
+#![expect(clippy::disallowed_methods, reason = "a developer's tool starts processes")]
+#![expect(clippy::print_stdout, reason = "a developer's tool prints")]
+
+mod behaviour;
+mod bench;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str =
+    "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] | bench startup|model [--quick]";
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root()?;
+    match words[..] {
+        ["tidy"] => tidy::run(&root),
+        ["behaviour"] => behaviour::run(&root, ""),
+        ["behaviour", "--require", required] => behaviour::run(&root, required),
+        ["bench", name] => bench::run(&root, name, bench::Effort::Full),
+        ["bench", name, "--quick"] => bench::run(&root, name, bench::Effort::Quick),
+        _ => bail!(USAGE),
+    }
+}
+
+fn root() -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    Ok(root.context("xtask lies in the workspace")?.to_owned())
+}

@@ -1,0 +1,106 @@
+//! Who may depend on whom.
+
+use anyhow::{Context, Result};
+
+/// The arrows of ARCHITECTURE.md. A crate that is not listed here may not exist.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("posse-protocol", &[]),
+    ("posse-runtime", &["posse-protocol"]),
+    ("posse-model", &["posse-runtime", "posse-protocol"]),
+    ("posse-scripted", &["posse-protocol"]),
+    ("posse-testkit", &["posse-protocol", "posse-runtime", "posse-model", "posse-scripted"]),
+    ("posse-cli", &["posse-protocol", "posse-runtime", "posse-model", "posse-scripted"]),
+    ("xtask", &[]),
+];
+
+/// The crate of words depends on nothing that does anything.
+const PROTOCOL_MAY_USE: &[&str] = &["serde", "serde_json"];
+
+/// Rules that are pure: they decide, others do.
+const PURE: &[&str] =
+    &["crates/posse-runtime/src/permission/decide.rs", "crates/posse-runtime/src/agent/step.rs"];
+
+fn allowed(name: &str) -> Option<&'static [&'static str]> {
+    ARROWS.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+}
+
+/// Checks the dependencies of a manifest.
+pub(super) fn check_manifest(text: &str) -> Result<Vec<String>> {
+    let manifest: toml::Table = toml::from_str(text)?;
+    let name = manifest["package"]["name"].as_str().context("a package has a name")?;
+    let Some(allowed) = allowed(name) else {
+        return Ok(vec![format!("{name}: a crate that ARCHITECTURE.md does not know")]);
+    };
+    let mut faults = Vec::new();
+    for section in ["dependencies", "dev-dependencies"] {
+        let names =
+            manifest.get(section).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+        for dependency in names {
+            let ours = dependency.starts_with("posse-");
+            let stranger = name == "posse-protocol" && !PROTOCOL_MAY_USE.contains(&dependency.as_str());
+            if (ours && !allowed.contains(&dependency.as_str())) || (!ours && stranger) {
+                faults.push(format!("{name}: may not depend on {dependency}"));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Checks what a source file names.
+pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
+    let owner =
+        path.split('/').find(|part| part.starts_with("posse-") || *part == "xtask").unwrap_or_default();
+    let mut faults = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        let mut fault = |what: String| faults.push(format!("{path}:{}: {what}", number + 1));
+        for (name, _) in ARROWS.iter().filter(|(name, _)| *name != owner) {
+            let module = name.replace('-', "_");
+            let named = code.contains(&format!("{module}::")) || code.contains(&format!("use {module}"));
+            if named && !allowed(owner).is_some_and(|allowed| allowed.contains(name)) {
+                fault(format!("{owner} may not use {name}"));
+            }
+        }
+        if PURE.contains(&path) && code.contains("tokio") {
+            fault("this file is pure: no tokio".into());
+        }
+        let reads_environment = ["env::var", "env::home_dir", "env::current_dir", "env::temp_dir"]
+            .iter()
+            .any(|call| code.contains(call));
+        if reads_environment && !matches!(owner, "posse-cli" | "xtask") && !path.contains("/tests/") {
+            fault("only posse-cli reads the environment".into());
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forbidden_dependency_is_found() {
+        let manifest = |name: &str, dependency: &str| {
+            check_manifest(&format!("package.name = '{name}'\n[dependencies]\n{dependency} = '1'")).unwrap()
+        };
+        assert_eq!(manifest("posse-model", "posse-runtime"), Vec::<String>::new());
+        assert_eq!(
+            manifest("posse-runtime", "posse-model"),
+            ["posse-runtime: may not depend on posse-model"]
+        );
+        assert_eq!(manifest("posse-protocol", "tokio"), ["posse-protocol: may not depend on tokio"]);
+        assert_eq!(manifest("posse-extra", "serde").len(), 1);
+    }
+
+    #[test]
+    fn a_forbidden_use_is_found() {
+        let check = |path: &str, line: &str| check_source(path, line).len();
+        let (ours, theirs) = (format!("use posse_{}::X;", "runtime"), format!("use posse_{}::X;", "cli"));
+        assert_eq!(check("crates/posse-model/src/a.rs", &ours), 0);
+        assert_eq!(check("crates/posse-scripted/src/a.rs", &ours), 1);
+        assert_eq!(check("crates/posse-model/src/a.rs", &theirs), 1);
+        assert_eq!(check("crates/posse-model/src/a.rs", "let x = std::env::var(\"X\");"), 1);
+        assert_eq!(check("crates/posse-runtime/src/agent/step.rs", "use tokio::sync;"), 1);
+        assert_eq!(check("crates/posse-runtime/src/agent/step.rs", "// not tokio"), 0);
+    }
+}

@@ -1,0 +1,61 @@
+//! What every file owes its reader.
+
+use regex::Regex;
+
+/// A file longer than this needs to be two.
+const MOST_LINES: usize = 800;
+
+/// Names that say nothing.
+const EMPTY_NAMES: &[&str] = &[
+    "util", "utils", "common", "helper", "helpers", "manager", "service", "core", "misc", "legacy", "stuff",
+];
+
+/// Checks one file.
+pub(super) fn check(path: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut fault = |what: String| faults.push(format!("{path}: {what}"));
+    if !text.starts_with("//! ") {
+        fault("does not begin with //! and what it owns".into());
+    }
+    let lines = text.lines().count();
+    if lines > MOST_LINES {
+        fault(format!("{lines} lines; two rooms would read better"));
+    }
+    let stem = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
+    let is_empty = |name: &str| EMPTY_NAMES.contains(&name) || name.ends_with("_v1") || name.ends_with("_v2");
+    if is_empty(stem) {
+        fault(format!("`{stem}` says nothing about what is in it"));
+    }
+    let named = Regex::new(r"\b(?:struct|enum|trait|mod|type) (\w+)");
+    let open = Regex::new(concat!(r"\bTO", r"DO\b|\bFIX", r"ME\b|\bXX", "X\\b"));
+    for (number, line) in text.lines().enumerate() {
+        let at = number + 1;
+        if open.as_ref().is_ok_and(|open| open.is_match(line)) {
+            fault(format!("line {at}: left open; do it or file an issue"));
+        }
+        let names = named.as_ref().ok().and_then(|named| named.captures(line));
+        if let Some(name) = names.as_ref().map(|found| &found[1]) {
+            let vague = ["Manager", "Service", "Helper", "Util", "Utils"];
+            if is_empty(name) || vague.iter().any(|word| name.ends_with(word)) {
+                fault(format!("line {at}: `{name}` says nothing about what it is"));
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_found() {
+        let count = |path: &str, text: &str| check(path, text).len();
+        assert_eq!(count("a/fork.rs", "//! Forks.\nstruct Fork;\n"), 0);
+        assert_eq!(count("a/fork.rs", "struct Fork;\n"), 1, "no module doc");
+        assert_eq!(count("a/utils.rs", "//! Things.\n"), 1, "a name that says nothing");
+        assert_eq!(count("a/fork.rs", concat!("//! Forks.\nstruct Fork", "Manager;\n")), 1);
+        assert_eq!(count("a/fork.rs", concat!("//! Forks.\n// TO", "DO\n")), 1);
+        assert_eq!(count("a/fork.rs", &format!("//! Forks.\n{}", "\n".repeat(900))), 1);
+    }
+}
