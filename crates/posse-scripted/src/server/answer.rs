@@ -342,7 +342,8 @@ fn model_json(model: &models::ModelFacts, api: Api) -> Value {
         Api::OpenAi => json!({"id": model.id, "object": "model", "created": 0, "owned_by": "posse"}),
         Api::Anthropic => json!({
             "type": "model", "id": model.id, "display_name": model.id, "created_at": "2026-01-01T00:00:00Z",
-            "max_input_tokens": model.context, "max_tokens": model.max_output,
+            "max_input_tokens": model.context, "max_tokens": model.max_output, "lifecycle": "active",
+            "line": model.id.split('-').nth(1),
         }),
     }
 }

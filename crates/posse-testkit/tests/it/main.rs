@@ -9,4 +9,5 @@ mod cuts;
 mod faults;
 mod openai;
 mod requests;
+mod sdks;
 mod strictness;
