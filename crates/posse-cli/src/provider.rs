@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use posse_model::price::PriceList;
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
+use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::model::Model;
 
@@ -109,7 +109,7 @@ impl ProviderArgs {
     }
 
     /// The chosen model, ready to be called.
-    pub(crate) fn choose(&self) -> anyhow::Result<Chosen> {
+    pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<Chosen> {
         let settled = self.settle()?;
         let name = settled.name.clone().ok_or_else(|| Advised {
             what: "no model is chosen".into(),
@@ -117,7 +117,7 @@ impl ProviderArgs {
         })?;
         let endpoint = settled.endpoint()?;
         let clock = Arc::new(SystemClock::default());
-        let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
+        let connection = Connection::new(&endpoint, clock, policy)?;
         let model: Box<dyn Model> = match settled.provider {
             Provider::Anthropic => Box::new(Anthropic::new(connection, settled.version)),
             Provider::Openai => Box::new(OpenAi::new(connection)),
@@ -133,7 +133,11 @@ impl Settled {
         ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
     }
 
-    pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
+    fn endpoint(&self) -> anyhow::Result<Endpoint> {
+        // Before the key: a key that is missing for a place that is none would be the wrong complaint.
+        if !self.base_url.starts_with("http") {
+            return Err(SetupError::BadUrl { url: self.base_url.clone() }.into());
+        }
         let auth = match &self.key {
             Some(Key { value, bearer: true, .. }) => Auth::Bearer(value.clone().into()),
             Some(Key { value, bearer: false, .. }) => Auth::ApiKey(value.clone().into()),

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use posse_model::RetryPolicy;
 use posse_protocol::{ContentBlock, Message, StopReason, Usage};
 use posse_runtime::port::model::{
     Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
@@ -38,9 +39,14 @@ pub(crate) struct AskModel {
 
 impl AskModel {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let chosen = self.provider.choose()?;
+        // A person waits: better a quick answer that it does not work than a minute of hope.
+        let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
         let question = self.question()?;
-        let result = super::runtime()?.block_on(self.ask(&chosen, question));
+        let mut shown = Shown { live: !self.json, at_line_start: true, unread: None };
+        let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
+        if let Some(error) = shown.unread {
+            return Err(error.into());
+        }
         match result {
             Ok(reply) => self.finish(&chosen, &reply),
             Err(failure) => {
@@ -75,7 +81,7 @@ impl AskModel {
         Ok(text)
     }
 
-    async fn ask(&self, chosen: &Chosen, question: String) -> Result<Reply, Failure> {
+    async fn ask(&self, chosen: &Chosen, question: String, shown: &mut Shown) -> Result<Reply, Failure> {
         let preamble = chosen.model.preamble(&Preamble {
             model: chosen.name.clone(),
             tools: Vec::new(),
@@ -92,7 +98,6 @@ impl AskModel {
             previous: None,
         });
         let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
-        let mut shown = Shown { live: !self.json, at_line_start: true };
         let mut on = |event: ModelEvent<'_>| shown.event(event, &cancel);
         let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
         let mut calling = chosen.model.call(call);
@@ -141,6 +146,8 @@ impl AskModel {
 struct Shown {
     live: bool,
     at_line_start: bool,
+    /// Why the reply could not be written out.
+    unread: Option<std::io::Error>,
 }
 
 impl Shown {
@@ -148,8 +155,9 @@ impl Shown {
         match event {
             ModelEvent::Text(text) if self.live && !text.is_empty() => {
                 self.at_line_start = text.ends_with('\n');
-                if print(tame(text).as_bytes()).is_err() {
+                if let Err(error) = print(tame(text).as_bytes()) {
                     // Nobody reads any more, so nothing more need be paid for.
+                    self.unread = Some(error);
                     cancel.cancel();
                 }
             }

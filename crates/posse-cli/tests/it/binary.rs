@@ -1,0 +1,65 @@
+//! Running posse, and a scripted model beside it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+/// The binary, in an environment without keys and with a home of its own.
+pub(crate) fn posse() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_posse"));
+    command
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("POSSE_HOME", home())
+        .stdin(Stdio::null());
+    command
+}
+
+fn home() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("home")
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    posse().args(arguments).output().unwrap()
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A scripted model in a process of its own; it ends with the test.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    _script: Option<PathBuf>,
+}
+
+impl Server {
+    /// Plays `script`, or the built-in one if it is empty.
+    pub(crate) fn start(name: &str, script: &str) -> Self {
+        let mut command = posse();
+        command.args(["scripted-model", "--port", "0", "--json"]);
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.toml"));
+        if !script.is_empty() {
+            std::fs::File::create(&path).unwrap().write_all(script.as_bytes()).unwrap();
+            command.arg(&path);
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&line).unwrap();
+        Self { child, url: told["url"].as_str().unwrap().to_owned(), _script: Some(path) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

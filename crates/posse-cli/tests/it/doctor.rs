@@ -1,0 +1,67 @@
+//! `posse doctor`, and what else the binary says of itself.
+
+use serde_json::Value;
+
+use crate::binary::{Server, posse, run, stderr, stdout};
+
+fn grades(output: &std::process::Output) -> Vec<(String, String)> {
+    let line = |line: &str| {
+        let told: Value = serde_json::from_str(line).unwrap();
+        let text = |name: &str| told[name].as_str().unwrap().to_owned();
+        if text("grade") != "good" {
+            assert!(told["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{told}");
+        }
+        (text("check"), text("grade"))
+    };
+    stdout(output).lines().map(line).collect()
+}
+
+#[test]
+fn all_is_well_beside_a_scripted_model() {
+    let server = Server::start("doctor", "");
+    let output = run(&["doctor", "--json", "--base-url", &server.url]);
+    let all = ["key", "endpoint", "git", "tmux", "sandbox", "store"];
+    assert_eq!(
+        grades(&output),
+        all.map(|check| (check.to_owned(), "good".to_owned())),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let output = posse()
+        .args(["doctor", "--json", "--base-url", "http://127.0.0.1:9"])
+        .env("PATH", "/nowhere")
+        .env("POSSE_HOME", "/proc/nobody")
+        .output()
+        .unwrap();
+    let grade = |check: &str| grades(&output).into_iter().find(|(name, _)| name == check).unwrap().1;
+    assert_eq!(["endpoint", "git", "store"].map(grade), ["bad"; 3]);
+    assert_eq!(["tmux", "sandbox"].map(grade), ["lacking"; 2]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_missing_key_and_a_blocked_way_are_two_findings() {
+    let output = posse()
+        .args(["doctor", "--json", "--base-url", "https://model.invalid"])
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .output()
+        .unwrap();
+    let bad = |check: &str| (check.to_owned(), "bad".to_owned());
+    assert_eq!(grades(&output)[..2], [bad("key"), bad("endpoint")]);
+}
+
+#[test]
+fn it_says_what_it_is() {
+    assert_eq!(stdout(&run(&["--version"])), format!("posse {}\n", env!("CARGO_PKG_VERSION")));
+    let help = stdout(&run(&["--help"]));
+    for command in ["ask-model", "scripted-model", "doctor", "completions"] {
+        assert!(help.contains(command), "{help}");
+    }
+    assert!(stdout(&run(&["completions", "bash"])).contains("_posse()"));
+    assert_eq!(run(&["no-such-command"]).status.code(), Some(2));
+}

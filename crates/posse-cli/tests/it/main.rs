@@ -1,0 +1,10 @@
+//! The binary as people and programs run it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+#![expect(clippy::disallowed_methods, reason = "the tests run the binary")]
+
+mod ask_model;
+mod binary;
+mod doctor;
+mod first_minute;
+mod scripted_model;
