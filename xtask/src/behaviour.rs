@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use regex::Regex;
@@ -109,9 +109,8 @@ fn citations(package: &str, text: &str) -> Result<Vec<Citation>> {
 
 /// Package and name of every test that the runner lists and does not ignore.
 fn listed_tests(root: &Path) -> Result<BTreeSet<(String, String)>> {
-    let output = Command::new("cargo")
+    let output = crate::cargo(root)
         .args(["nextest", "list", "--workspace", "--cargo-profile", "ci", "--message-format", "json"])
-        .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo nextest")?;

@@ -4,7 +4,7 @@ mod model;
 mod startup;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
@@ -66,9 +66,8 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
 
 /// Builds what is measured, and says where it is.
 fn build(root: &Path) -> Result<PathBuf> {
-    let built = Command::new("cargo")
+    let built = crate::cargo(root)
         .args(["build", "--quiet", "--profile", "bench", "-p", "posse-cli", "-p", "posse-testkit", "--bins"])
-        .current_dir(root)
         .status()?;
     ensure!(built.success(), "the bench build failed");
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);

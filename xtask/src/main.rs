@@ -10,7 +10,7 @@ mod bench;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
@@ -29,6 +29,20 @@ fn main() -> Result<ExitCode> {
         ["bench", name, "--quick"] => bench::run(&root, name, bench::Effort::Quick),
         _ => bail!(USAGE),
     }
+}
+
+/// Cargo, without what `cargo run` told us about ourselves: build scripts that watch those variables
+/// would run again, and half the workspace be built twice.
+fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root);
+    let ours = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+    for (name, _) in std::env::vars_os() {
+        if ours.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 fn root() -> Result<PathBuf> {

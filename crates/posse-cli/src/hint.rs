@@ -39,23 +39,17 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         say("\ninterrupted");
         return ExitCode::from(INTERRUPTED);
     }
-    let causes: Vec<String> = error.chain().map(|cause| tame(&cause.to_string())).collect();
-    say(&format!("\x1b[1;31merror:\x1b[0m {}", without_repeats(&causes).join(": ")));
+    // What failed, and what it failed of at bottom: the layers between say the same in more words.
+    let mut said = tame(&error.to_string());
+    let deepest = tame(&error.root_cause().to_string());
+    if !said.contains(&deepest) {
+        said = format!("{said}: {deepest}");
+    }
+    say(&format!("\x1b[1;31merror:\x1b[0m {said}"));
     if let Some(hint) = hint(error) {
         say(&format!("\x1b[1mhint:\x1b[0m {hint}"));
     }
     ExitCode::from(FAILED)
-}
-
-/// Causes, without those whose words their effect has quoted already.
-fn without_repeats(causes: &[String]) -> Vec<&str> {
-    let mut told: Vec<&str> = Vec::new();
-    for cause in causes {
-        if !told.iter().any(|earlier| earlier.contains(cause.as_str())) {
-            told.push(cause);
-        }
-    }
-    told
 }
 
 fn hint(error: &anyhow::Error) -> Option<String> {

@@ -42,7 +42,7 @@ impl AskModel {
         // A person waits: better a quick answer that it does not work than a minute of hope.
         let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
         let question = self.question()?;
-        let mut shown = Shown { live: !self.json, at_line_start: true, unread: None };
+        let mut shown = Shown { live: !self.json, anything: false, at_line_start: true, unread: None };
         let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
             return Err(error.into());
@@ -145,6 +145,8 @@ impl AskModel {
 /// What has been shown of the reply.
 struct Shown {
     live: bool,
+    /// Whether this attempt has shown any text.
+    anything: bool,
     at_line_start: bool,
     /// Why the reply could not be written out.
     unread: Option<std::io::Error>,
@@ -154,6 +156,7 @@ impl Shown {
     fn event(&mut self, event: ModelEvent<'_>, cancel: &CancellationToken) {
         match event {
             ModelEvent::Text(text) if self.live && !text.is_empty() => {
+                self.anything = true;
                 self.at_line_start = text.ends_with('\n');
                 if let Err(error) = print(tame(text).as_bytes()) {
                     // Nobody reads any more, so nothing more need be paid for.
@@ -163,7 +166,8 @@ impl Shown {
             }
             ModelEvent::Retry { attempt, wait, error } => {
                 self.end_line();
-                let void = if self.live { "; what it had said is void" } else { "" };
+                let void =
+                    if std::mem::take(&mut self.anything) { ", and what it had said is void" } else { "" };
                 say(&format!(
                     "attempt {attempt} failed{void}: {}; next in {:.1} s",
                     tame(&error.to_string()),
