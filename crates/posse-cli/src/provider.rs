@@ -100,10 +100,13 @@ impl ProviderArgs {
             key: keys
                 .iter()
                 .find_map(|&(source, bearer)| variable(source).map(|value| Key { source, value, bearer })),
-            version: if version.as_deref() == Some("2023-06-01") {
-                ApiVersion::V2023
-            } else {
-                ApiVersion::V2026
+            version: match version.as_deref() {
+                None | Some("2026-10-21") => ApiVersion::V2026,
+                Some("2023-06-01") => ApiVersion::V2023,
+                Some(other) => anyhow::bail!(Advised {
+                    what: format!("POSSE_ANTHROPIC_VERSION is `{other}`, which is no version"),
+                    advice: "set it to 2026-10-21 or 2023-06-01".into(),
+                }),
             },
         })
     }
@@ -129,8 +132,7 @@ impl ProviderArgs {
 impl Settled {
     /// A server on this machine asks for no real key.
     pub(crate) fn is_local(&self) -> bool {
-        let host = self.base_url.split("://").nth(1).unwrap_or_default();
-        ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
+        posse_model::is_local(&self.base_url)
     }
 
     fn endpoint(&self) -> anyhow::Result<Endpoint> {

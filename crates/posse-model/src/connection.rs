@@ -12,12 +12,20 @@ use posse_runtime::port::model::{Attribution, Body, Call, Failure, ModelError, M
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
-use crate::dialect::{Assembly, Dialect, Listener};
+use crate::dialect::{Assembly, Dialect, Listener, garbled};
 use crate::retry::RetryPolicy;
 use crate::sse::Decoder;
 
-/// An error body longer than this is cut: nobody reads on.
+/// An error body longer than this is cut, and one that takes longer is given up: nobody reads on.
 const ERROR_BODY_LIMIT: usize = 64 << 10;
+const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
+
+/// No reply is this large; a stream that goes on regardless is not one.
+const REPLY_LIMIT: u64 = 64 << 20;
+
+/// How long the end of a stream may lag behind its last event. A connection that has been read to its
+/// end can be used again.
+const END_WAIT: Duration = Duration::from_millis(20);
 
 /// Where a provider is, and how to say who we are.
 #[derive(Clone, Debug)]
@@ -79,14 +87,14 @@ impl Connection {
             Auth::ApiKey(key) => Some((HeaderName::from_static("x-api-key"), secret(key.expose_secret())?)),
             Auth::None => None,
         };
-        let http = http_client()?;
+        let http = http_client(&endpoint.base_url)?;
         let base_url = endpoint.base_url.trim_end_matches('/').into();
         Ok(Self { http, base_url, auth, clock, policy })
     }
 
     /// Makes the call and retries it while that is worth it.
     pub(crate) async fn call<D: Dialect>(&self, dialect: &D, call: Call<'_>) -> Result<Reply, Failure> {
-        let (mut wasted, mut stalls, mut attempt) = (Usage::default(), 0, 1);
+        let (mut wasted, mut stalls, mut attempt) = (Vec::new(), 0, 1);
         loop {
             let failed = match self.attempt(dialect, &call.body, call.attribution, call.cancel, call.on).await
             {
@@ -94,7 +102,7 @@ impl Connection {
                 Err(failed) => failed,
             };
             let Attempt { error, finished, spent } = *failed;
-            wasted += spent;
+            wasted.extend((spent != Usage::default()).then_some(spent));
             stalls += u32::from(matches!(error, ModelError::Stalled { .. }));
             let Some(wait) = self.policy.wait(&error, attempt, stalls) else {
                 return Err(Failure { error, finished, spent: wasted, attempts: attempt });
@@ -127,19 +135,33 @@ impl Connection {
             .map_err(|error| self.send_error(error))?;
         watch.alive();
         if !response.status().is_success() {
-            let body = error_body(&mut response, &mut watch).await;
+            let mut patience = Watch::new(&*self.clock, ERROR_BODY_WAIT, cancel);
+            let body = error_body(&mut response, &mut patience).await?;
             let now = self.clock.wall();
             let error = dialect.error(response.status(), response.headers(), &body, now);
             return Err(ModelError::Api(Box::new(error)).into());
         }
         let limits = dialect.limits(response.headers());
         let mut assembly = D::Assembly::default();
-        match follow(&mut response, &mut assembly, &mut watch, on).await {
-            Ok(()) => assembly.finish(limits).map_err(Into::into),
+        let followed = follow(&mut response, &mut assembly, &mut watch, on).await;
+        match followed.and_then(|()| assembly.finish(limits)) {
+            Ok(reply) => {
+                self.read_to_end(&mut response).await;
+                Ok(reply)
+            }
             Err(error) => {
                 let (finished, spent) = assembly.salvage();
                 Err(Box::new(Attempt { error, finished, spent }))
             }
+        }
+    }
+
+    /// Reads what comes after the last event, so that the connection can be used again.
+    async fn read_to_end(&self, response: &mut reqwest::Response) {
+        tokio::select! {
+            biased;
+            () = async { while let Ok(Some(_)) = response.chunk().await {} } => {}
+            () = self.clock.sleep(END_WAIT) => {}
         }
     }
 
@@ -171,8 +193,14 @@ impl Connection {
     }
 }
 
-/// The HTTP client that posse speaks to providers with.
-pub fn http_client() -> Result<reqwest::Client, SetupError> {
+/// Whether a URL is on this machine.
+pub fn is_local(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or_default();
+    ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
+}
+
+/// The HTTP client that posse speaks to the provider at `url` with.
+pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
     // Fails only when a provider is installed already, which is just as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // HTTP/1.1 on purpose: a provider's cap on streams per HTTP/2 connection would queue agents
@@ -182,6 +210,8 @@ pub fn http_client() -> Result<reqwest::Client, SetupError> {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("posse/", env!("CARGO_PKG_VERSION")));
+    // reqwest takes proxies from the environment; what is on this machine is reached without one.
+    let builder = if is_local(url) { builder.no_proxy() } else { builder };
     Ok(builder.build()?)
 }
 
@@ -212,6 +242,9 @@ async fn follow<A: Assembly>(
         let chunk = watch.race(response.chunk()).await?.map_err(|error| cut(Some(Box::new(error))))?;
         let Some(chunk) = chunk else { return Err(cut(None)) };
         received += chunk.len() as u64;
+        if received > REPLY_LIMIT {
+            return Err(garbled(format!("it is larger than {REPLY_LIMIT} bytes")));
+        }
         // Bytes alone are no sign of life: a stream that drips for ever without an event has stalled.
         let result = decoder.feed(&chunk, |event| {
             watch.alive();
@@ -222,16 +255,17 @@ async fn follow<A: Assembly>(
     Ok(())
 }
 
-async fn error_body(response: &mut reqwest::Response, watch: &mut Watch<'_>) -> Vec<u8> {
+/// What can be read of an error body; only being cancelled is a failure, the status has said enough.
+async fn error_body(response: &mut reqwest::Response, watch: &mut Watch<'_>) -> Result<Vec<u8>, ModelError> {
     let mut body = Vec::new();
-    // What could be read of it is enough: the status has already said that the call failed.
-    while let Ok(Ok(Some(chunk))) = watch.race(response.chunk()).await {
-        body.extend_from_slice(&chunk);
-        if body.len() > ERROR_BODY_LIMIT {
-            break;
+    while body.len() <= ERROR_BODY_LIMIT {
+        match watch.race(response.chunk()).await {
+            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            Err(ModelError::Cancelled) => return Err(ModelError::Cancelled),
+            _ => break,
         }
     }
-    body
+    Ok(body)
 }
 
 /// Ends a wait when the call is cancelled or nothing has happened for too long.

@@ -37,8 +37,8 @@ pub(crate) trait Assembly: Default + Send {
     /// Whether the stream has said that it is complete.
     fn is_complete(&self) -> bool;
 
-    /// The reply; an error if what came does not add up to one.
-    fn finish(self, limits: RateLimits) -> Result<Reply, ModelError>;
+    /// The reply, taken out; an error if what came does not add up to one.
+    fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError>;
 
     /// What can be kept of an attempt that failed: finished blocks, and what was used so far.
     fn salvage(self) -> (Vec<ContentBlock>, Usage);

@@ -14,6 +14,6 @@ mod retry;
 pub mod sse;
 
 pub use anthropic::{Anthropic, ApiVersion};
-pub use connection::{Auth, Connection, Endpoint, SetupError, http_client};
+pub use connection::{Auth, Connection, Endpoint, SetupError, http_client, is_local};
 pub use openai::OpenAi;
 pub use retry::RetryPolicy;

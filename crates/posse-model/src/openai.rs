@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::pieces::Rope;
-use crate::response::{excerpt, from_status, retry_after};
+use crate::response::{excerpt, from_status, retry_after, should_retry};
 
 /// The adapter.
 #[derive(Clone)]
@@ -100,18 +100,24 @@ impl Dialect for Wire {
 
     fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError {
         let (message, code) = read_error(body).unwrap_or_else(|| (excerpt(body, status), None));
-        let kind = match code.as_deref() {
-            Some("insufficient_quota") => ApiErrorKind::SpendLimit,
-            _ => from_status(status),
-        };
+        let kind = classify(code.as_deref(), status);
         ApiError {
             kind,
             status: status.as_u16(),
             message,
             request_id: headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(str::to_owned),
             retry_after: retry_after(headers, now),
-            should_retry: None,
+            should_retry: should_retry(headers),
         }
+    }
+}
+
+fn classify(code: Option<&str>, status: StatusCode) -> ApiErrorKind {
+    match code {
+        Some("insufficient_quota") => ApiErrorKind::SpendLimit,
+        Some("rate_limit_exceeded") => ApiErrorKind::RateLimited,
+        Some("context_length_exceeded") => ApiErrorKind::InvalidRequest,
+        _ => from_status(status),
     }
 }
 

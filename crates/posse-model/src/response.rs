@@ -37,6 +37,15 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     Some(SystemTime::from(at).duration_since(now).unwrap_or(Duration::ZERO))
 }
 
+/// The API's own word on whether to retry.
+pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get("x-should-retry")?.as_bytes() {
+        b"true" => Some(true),
+        b"false" => Some(false),
+        _ => None,
+    }
+}
+
 /// The start of a body that is not JSON, so that the person sees what the gateway said.
 pub(crate) fn excerpt(body: &[u8], status: StatusCode) -> String {
     let text = String::from_utf8_lossy(body);

@@ -177,6 +177,7 @@ pub enum StopReason {
     /// The conversation filled the context window.
     ContextFull,
     /// A reason added since.
+    #[serde(untagged)]
     Other(String),
 }
 

@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// What a call used. The three input counters do not overlap: the prompt's size is their sum.
+/// What a call used. Counters come from servers, so adding them saturates. The input counters do not overlap: the prompt's size is their sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Input tokens that were neither read from nor written to the cache.
@@ -24,7 +24,9 @@ pub struct Usage {
 impl Usage {
     /// The size of the whole prompt.
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
+        [self.cache_read, self.cache_write_5m, self.cache_write_1h]
+            .into_iter()
+            .fold(self.input, u64::saturating_add)
     }
 }
 
@@ -33,12 +35,12 @@ impl Add for Usage {
 
     fn add(self, other: Self) -> Self {
         Self {
-            input: self.input + other.input,
-            cache_read: self.cache_read + other.cache_read,
-            cache_write_5m: self.cache_write_5m + other.cache_write_5m,
-            cache_write_1h: self.cache_write_1h + other.cache_write_1h,
-            output: self.output + other.output,
-            thinking: self.thinking + other.thinking,
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write_5m: self.cache_write_5m.saturating_add(other.cache_write_5m),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
+            output: self.output.saturating_add(other.output),
+            thinking: self.thinking.saturating_add(other.thinking),
         }
     }
 }

@@ -56,7 +56,7 @@ fn mishap(steps: Vec<Step>, fault: Option<&Fault>) -> Vec<Step> {
             steps.push(Step::Send(Bytes::from_static(b"\n")));
             steps
         }
-        Some(Fault::Drip { bytes_per_s }) if *bytes_per_s > 0.0 => {
+        Some(Fault::Drip { bytes_per_s }) => {
             let wait = Duration::from_secs_f64(1.0 / bytes_per_s);
             let drip = |step| match step {
                 Step::Send(bytes) => (0..bytes.len())

@@ -4,4 +4,4 @@ mod reply;
 mod request;
 
 pub(crate) use reply::Reply;
-pub(crate) use request::Request;
+pub(crate) use request::{Request, check_key};

@@ -14,7 +14,7 @@ pub trait Pace: Send + Sync {
     /// Ends once [`now`](Pace::now) has advanced by `duration`.
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-    /// Pushes [`now`](Pace::now) ahead.
+    /// Pushes [`now`](Pace::now) ahead. Whoever sleeps on the machine's clock sleeps on.
     fn advance(&self, duration: Duration);
 }
 

@@ -33,14 +33,15 @@ pub(crate) enum Spoken {
 pub(crate) struct Play {
     script: Script,
     used: Vec<u32>,
-    /// Keys that begin with `shared.` are everybody's; the rest belong to one agent.
+    /// What rules have set, by agent; keys that begin with `shared.` are everybody's.
     state: HashMap<String, BTreeMap<String, String>>,
+    shared: BTreeMap<String, String>,
 }
 
 impl Play {
     pub(crate) fn new(script: Script) -> Self {
         let used = vec![0; script.rules.len()];
-        Self { script, used, state: HashMap::new() }
+        Self { script, used, state: HashMap::new(), shared: BTreeMap::new() }
     }
 
     /// Whether any rule looks for a marker, so that gathering all text is worth it.
@@ -75,14 +76,18 @@ impl Play {
             rule.set.iter().map(|(key, value)| (key.clone(), value.render(&values))).collect();
         self.used[index] += 1;
         for (key, value) in set {
-            let owner = if key.starts_with("shared.") { "" } else { conversation.agent.as_str() };
-            self.state.entry(owner.to_owned()).or_default().insert(key, value);
+            let keys = if key.starts_with("shared.") {
+                &mut self.shared
+            } else {
+                self.state.entry(conversation.agent.clone()).or_default()
+            };
+            keys.insert(key, value);
         }
         Some(answer)
     }
 
     fn state_of(&self, agent: &str) -> BTreeMap<String, String> {
-        let mut state = self.state.get("").cloned().unwrap_or_default();
+        let mut state = self.shared.clone();
         state.extend(self.state.get(agent).cloned().unwrap_or_default());
         state
     }

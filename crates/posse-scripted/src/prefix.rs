@@ -30,6 +30,8 @@ pub(crate) struct Position {
     /// Tokens up to and including this block.
     pub(crate) tokens: u64,
     pub(crate) mark: Option<Ttl>,
+    /// Thinking is cached with what surrounds it and can carry no mark.
+    pub(crate) cacheable: bool,
 }
 
 /// A prompt.
@@ -39,6 +41,7 @@ pub(crate) struct Prefix {
 }
 
 /// Hashes blocks one after another.
+#[derive(Clone)]
 pub(crate) struct Builder {
     hasher: DefaultHasher,
     tokens: u64,
@@ -53,15 +56,17 @@ impl Builder {
         Self { hasher, tokens: 0, positions: Vec::new() }
     }
 
-    /// Mixes in a setting that what follows depends on.
-    pub(crate) fn setting(&mut self, name: &str, value: &Value) {
-        if !value.is_null() {
+    /// Mixes in a setting that what follows depends on, unless it is at its default.
+    pub(crate) fn setting(&mut self, name: &str, value: &Value, default: &str) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if !value.is_null() && text != default {
             self.hasher.write(name.as_bytes());
-            self.hasher.write(value.to_string().as_bytes());
+            self.hasher.write(text.as_bytes());
         }
     }
 
-    /// Adds a block. Its JSON is hashed as it is written, but for the cache mark.
+    /// Adds a block. What is hashed is its JSON, keys in the order given, without spaces and without
+    /// the cache mark: what a model reads, not how it was typed.
     pub(crate) fn block(&mut self, section: Section, role: &str, block: &Value) {
         let mark = mark_of(block);
         let text = match block.as_object() {
@@ -76,7 +81,14 @@ impl Builder {
         self.hasher.write(role.as_bytes());
         self.hasher.write(text.as_bytes());
         self.tokens += tokens::of_block(text.len());
-        self.positions.push(Position { section, hash: self.hasher.finish(), tokens: self.tokens, mark });
+        let cacheable = !matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+        self.positions.push(Position {
+            section,
+            hash: self.hasher.finish(),
+            tokens: self.tokens,
+            mark,
+            cacheable,
+        });
     }
 
     /// The hash of everything so far.

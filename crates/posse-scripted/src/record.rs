@@ -17,6 +17,8 @@ const MOST_BYTES: usize = 256 << 20;
 pub struct Recorded {
     /// Its number, from 0.
     pub number: u64,
+    /// The connection that it came by, counted from 0.
+    pub connection: u64,
     /// When it came, in milliseconds of the server's clock.
     pub at_ms: u64,
     /// Method and path.

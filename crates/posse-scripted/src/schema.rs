@@ -15,6 +15,8 @@ pub(crate) static MESSAGES: Schema = Schema(LazyLock::new(|| compile(STABLE, mes
 pub(crate) static MESSAGES_BETA: Schema = Schema(LazyLock::new(|| compile(BETA, messages)));
 /// `POST /v1/messages/count_tokens`.
 pub(crate) static COUNT_TOKENS: Schema = Schema(LazyLock::new(|| compile(STABLE, count_tokens)));
+/// The same with beta features.
+pub(crate) static COUNT_TOKENS_BETA: Schema = Schema(LazyLock::new(|| compile(BETA, count_tokens)));
 /// `POST /v1/chat/completions`.
 pub(crate) static CHAT: Schema = Schema(LazyLock::new(|| compile(CHAT_REQUEST, messages)));
 
@@ -25,8 +27,17 @@ pub(crate) fn is_beta(name: &str) -> bool {
         let known = &schema["properties"]["betas"]["items"]["anyOf"][1]["enum"];
         known.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     });
-    KNOWN.iter().any(|known| known == name)
+    OTHER_BETAS.contains(&name) || KNOWN.iter().any(|known| known == name)
 }
+
+/// Betas that clients in the field name although the published list lacks them.
+const OTHER_BETAS: &[&str] = &[
+    "claude-code-20250219",
+    "effort-2025-11-24",
+    "fine-grained-tool-streaming-2025-05-14",
+    "oauth-2025-04-20",
+    "prompt-caching-scope-2026-01-05",
+];
 
 const STABLE: &str = include_str!("../schemas/anthropic_request.json");
 const BETA: &str = include_str!("../schemas/anthropic_request_beta.json");
@@ -43,7 +54,8 @@ fn messages(schema: &mut Value) {
 
 /// Fields that speak of generating have no place where nothing is generated.
 fn count_tokens(schema: &mut Value) {
-    let generating = ["max_tokens", "stream", "stop_sequences", "metadata", "service_tier", "diagnostics"];
+    let generating =
+        ["betas", "max_tokens", "stream", "stop_sequences", "metadata", "service_tier", "diagnostics"];
     if let Some(properties) = schema["properties"].as_object_mut() {
         properties.retain(|name, _| !generating.contains(&name.as_str()));
     }

@@ -226,6 +226,15 @@ impl Rule {
             return Err(wrong("it neither replies nor fails; give it `reply` or `fault`".into()));
         }
         let reply = raw.reply.into_iter().map(Say::check).collect::<Result<_, _>>().map_err(wrong)?;
+        let sane = |rate: f64| (1e-3..1e9).contains(&rate);
+        let dripping = match raw.fault {
+            Some(Fault::Drip { bytes_per_s }) => Some(bytes_per_s),
+            _ => None,
+        };
+        let rates = [raw.tokens_per_s, pace.tokens_per_s, dripping];
+        if rates.into_iter().flatten().any(|rate| !sane(rate)) {
+            return Err(wrong("a rate is between 0.001 and a billion per second".into()));
+        }
         let set = raw.set.into_iter().map(|(key, value)| Ok((key, Template::parse(&value)?)));
         Ok(Self {
             when,
@@ -234,7 +243,7 @@ impl Rule {
             reply,
             stop: raw.stop,
             delay_ms: raw.delay_ms.or(pace.delay_ms).unwrap_or(0),
-            tokens_per_s: raw.tokens_per_s.or(pace.tokens_per_s).filter(|rate| *rate > 0.0),
+            tokens_per_s: raw.tokens_per_s.or(pace.tokens_per_s),
             fault: raw.fault,
             name,
         })

@@ -67,6 +67,7 @@ pub(crate) struct Shared {
     /// Makes ids unlike those of any other run, so that a conversation can outlive a server.
     run: u64,
     next_id: AtomicU64,
+    connections: AtomicU64,
 }
 
 impl Shared {
@@ -84,6 +85,7 @@ impl Shared {
             refuse,
             run,
             next_id: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
         }
     }
 
@@ -169,8 +171,11 @@ impl Door {
                     self = door;
                 }
                 accepted = self.listener.accept() => {
-                    // Out of file descriptors, or the client was gone at once: the next may do better.
-                    let Ok((stream, _)) = accepted else { continue };
+                    let Ok((stream, _)) = accepted else {
+                        // Out of file descriptors, most likely: some may be free in a moment.
+                        self.shared.pace.sleep(Duration::from_millis(50)).await;
+                        continue;
+                    };
                     tasks.spawn(connection(stream, Arc::clone(&self.shared), self.stop.clone()));
                 }
             }
@@ -184,7 +189,10 @@ impl Door {
         let waking = self.shared.pace.sleep(duration);
         // Whoever asked may be gone.
         let _ = shut.send(());
-        waking.await;
+        tokio::select! {
+            () = waking => {}
+            () = self.stop.cancelled() => {}
+        }
         Ok(Self { listener: listen(address.port())?, ..self })
     }
 }
@@ -193,8 +201,10 @@ async fn connection(stream: tokio::net::TcpStream, shared: Arc<Shared>, stop: Ca
     // Small events must leave at once; if it cannot be set they leave a little later.
     let _ = stream.set_nodelay(true);
     let reset = Arc::new(AtomicBool::new(false));
+    let number = shared.connections.fetch_add(1, Ordering::Relaxed);
     let socket = Socket { stream, reset: Arc::clone(&reset) };
-    let service = service_fn(|request| answer::answer(request, Arc::clone(&shared), Arc::clone(&reset)));
+    let service =
+        service_fn(|request| answer::answer(request, number, Arc::clone(&shared), Arc::clone(&reset)));
     let serving =
         http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
     tokio::select! {

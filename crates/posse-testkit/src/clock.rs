@@ -60,15 +60,15 @@ impl TestClock {
         }
     }
 
-    /// Wakes sleepers one after another, each at its time, for ever; those that asked for `spared`
+    /// Wakes sleepers one after another, each at its time, for ever; those that asked for one of `spared`
     /// sleep on until time has passed them by other means.
-    pub async fn run_sparing(&self, spared: Duration) {
+    pub async fn run_sparing(&self, spared: &[Duration]) {
         let mut changed = self.0.changed.subscribe();
         loop {
             changed.borrow_and_update();
             let next = {
                 let state = self.state();
-                let due = state.sleepers.iter().find(|(_, sleeper)| sleeper.asked != spared);
+                let due = state.sleepers.iter().find(|(_, sleeper)| !spared.contains(&sleeper.asked));
                 due.map(|((at, _), _)| at.saturating_sub(state.now))
             };
             match next {

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use posse_model::RetryPolicy;
-use posse_protocol::{ContentBlock, Message, StopReason, Usage};
+use posse_model::price::PriceList;
+use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use posse_runtime::port::model::{
     Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
 };
@@ -41,6 +42,8 @@ impl AskModel {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // A person waits: better a quick answer that it does not work than a minute of hope.
         let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
+        // Before the call: a reply that is paid for must not be lost to a typo in a price list.
+        let prices = provider::prices()?;
         let question = self.question()?;
         let mut shown = Shown { live: !self.json, anything: false, at_line_start: true, unread: None };
         let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
@@ -48,11 +51,11 @@ impl AskModel {
             return Err(error.into());
         }
         match result {
-            Ok(reply) => self.finish(&chosen, &reply),
+            Ok(reply) => self.finish(&chosen, &prices, &reply),
             Err(failure) => {
                 if self.json {
                     let error = failure.error.to_string();
-                    let line = json!({"error": error, "attempts": failure.attempts, "usage": failure.spent});
+                    let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent});
                     print(format!("{line}\n").as_bytes())?;
                 }
                 Err(failure.error.into())
@@ -113,10 +116,11 @@ impl AskModel {
         result
     }
 
-    fn finish(&self, chosen: &Chosen, reply: &Reply) -> anyhow::Result<ExitCode> {
-        let name = if reply.model.is_empty() { &chosen.name } else { &reply.model };
-        let spent = reply.usage + reply.wasted;
-        let cost = provider::prices()?.cost(name, &spent);
+    fn finish(&self, chosen: &Chosen, prices: &PriceList, reply: &Reply) -> anyhow::Result<ExitCode> {
+        let name = tame(if reply.model.is_empty() { &chosen.name } else { &reply.model });
+        let calls = || reply.wasted.iter().chain([&reply.usage]);
+        let spent = calls().fold(Usage::default(), |sum, usage| sum + *usage);
+        let cost: Option<Cost> = calls().map(|usage| prices.cost(&name, usage)).sum();
         if self.json {
             let texts = reply.content.iter().filter_map(|block| match block {
                 ContentBlock::Text { text } => Some(text.as_str()),
@@ -125,7 +129,7 @@ impl AskModel {
             let line = json!({
                 "text": texts.collect::<String>(), "model": name, "stop_reason": reply.stop,
                 "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
-                "cost_usd": cost.map(posse_protocol::Cost::usd),
+                "cost_usd": cost.map(Cost::usd),
             });
             print(format!("{line}\n").as_bytes())?;
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::environment::variable;
 use crate::hint::FAILED;
-use crate::output::{print, say};
+use crate::output::{print, say, tame};
 
 /// What became of a case.
 enum Verdict {
@@ -20,7 +20,7 @@ enum Verdict {
 
 /// Sends every case to `url`, tells how each went, and fails if any did not get its class.
 pub(super) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result<ExitCode> {
-    let http = posse_model::http_client()?;
+    let http = posse_model::http_client(url)?;
     let key = variable("ANTHROPIC_API_KEY").unwrap_or_else(|| "local".to_owned());
     let (mut answers, mut counts) = (Answers::new(), [0_u32; 3]);
     for case in cases()? {
@@ -30,7 +30,7 @@ pub(super) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result
                 let (status, answer) = send(&http, url, &key, &case, body).await?;
                 let verdict = case.judge(status, &answer);
                 answers.insert(case.name.clone(), answer);
-                verdict.map_or_else(Verdict::Failed, |()| Verdict::Passed)
+                verdict.map_or_else(|why| Verdict::Failed(tame(&why)), |()| Verdict::Passed)
             }
         };
         let (place, word, detail) = match &verdict {

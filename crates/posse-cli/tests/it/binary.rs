@@ -35,7 +35,6 @@ pub(crate) fn stderr(output: &Output) -> String {
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
-    _script: Option<PathBuf>,
 }
 
 impl Server {
@@ -52,7 +51,7 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: serde_json::Value = serde_json::from_str(&line).unwrap();
-        Self { child, url: told["url"].as_str().unwrap().to_owned(), _script: Some(path) }
+        Self { child, url: told["url"].as_str().unwrap().to_owned() }
     }
 }
 

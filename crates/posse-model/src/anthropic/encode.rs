@@ -17,7 +17,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
         )
     });
     list(&mut out, r#","tools":["#, tools, &mut mark_at);
-    let system = preamble.system.iter().filter(|text| !text.is_empty()).map(|text| text_block(text));
+    let system = preamble.system.iter().filter(|text| !text.trim().is_empty()).map(|text| text_block(text));
     list(&mut out, r#","system":["#, system, &mut mark_at);
     match preamble.thinking {
         Thinking::Default => {}
@@ -81,10 +81,10 @@ fn can_carry_mark(block: &ContentBlock) -> bool {
     )
 }
 
-/// A block's JSON; none for what the API would refuse: empty text, thinking without its seal.
+/// A block's JSON; none for what the API would refuse: blank text, thinking without its seal.
 fn block_json(block: &ContentBlock) -> Option<String> {
     Some(match block {
-        ContentBlock::Text { text } if text.is_empty() => return None,
+        ContentBlock::Text { text } if text.trim().is_empty() => return None,
         ContentBlock::Text { text } => text_block(text),
         ContentBlock::Image { media_type, data } => format!(
             r#"{{"type":"image","source":{{"type":"base64","media_type":{},"data":{}}}}}"#,

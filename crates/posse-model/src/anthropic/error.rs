@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use posse_runtime::port::model::{ApiError, ApiErrorKind};
 use serde::Deserialize;
 
-use crate::response::{excerpt, from_status, retry_after};
+use crate::response::{excerpt, from_status, retry_after, should_retry};
 
 #[derive(Deserialize)]
 struct Envelope {
@@ -43,11 +43,7 @@ pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8], now: Sy
         message: error.message,
         request_id: request_id.or(in_body),
         retry_after,
-        should_retry: match headers.get("x-should-retry").map(http::HeaderValue::as_bytes) {
-            Some(b"true") => Some(true),
-            Some(b"false") => Some(false),
-            _ => None,
-        },
+        should_retry: should_retry(headers),
     }
 }
 

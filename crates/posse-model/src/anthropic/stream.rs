@@ -24,6 +24,8 @@ pub(crate) struct Assembly {
     model: String,
     blocks: Vec<ContentBlock>,
     open: Option<Open>,
+    /// The last block was a tool call whose input is not whole; why. Fine only if the cap cut it.
+    half_call: Option<String>,
     stop: Option<StopReason>,
     usage: UsageFields,
     cache_miss: Option<CacheMiss>,
@@ -58,24 +60,32 @@ impl dialect::Assembly for Assembly {
         self.complete
     }
 
-    fn finish(self, limits: RateLimits) -> Result<Reply, ModelError> {
-        let (Some(id), Some(stop), true) = (self.id, self.stop, self.complete) else {
+    fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError> {
+        let (Some(id), Some(stop), true) = (self.id.clone(), self.stop.clone(), self.complete) else {
             return Err(garbled("it ended without saying why"));
         };
+        if let Some(why) = &self.half_call
+            && !matches!(stop, StopReason::MaxTokens | StopReason::ContextFull)
+        {
+            return Err(garbled(why));
+        }
         Ok(Reply {
             id,
-            model: self.model,
-            content: self.blocks,
+            model: std::mem::take(&mut self.model),
+            content: std::mem::take(&mut self.blocks),
             stop,
             usage: self.usage.total(),
-            wasted: Usage::default(),
-            cache_miss: self.cache_miss,
+            wasted: Vec::new(),
+            cache_miss: self.cache_miss.take(),
             limits,
             attempts: 1,
         })
     }
 
-    fn salvage(self) -> (Vec<ContentBlock>, Usage) {
+    fn salvage(mut self) -> (Vec<ContentBlock>, Usage) {
+        self.blocks.retain(
+            |block| !matches!(block, ContentBlock::Thinking { signature, .. } if signature.is_empty()),
+        );
         (self.blocks, self.usage.total())
     }
 }
@@ -95,8 +105,8 @@ impl Assembly {
     }
 
     fn block_start(&mut self, event: BlockStart<'_>, on: Listener<'_>) -> Result<(), ModelError> {
-        if self.id.is_none() || self.open.is_some() || self.stop.is_some() || event.index != self.blocks.len()
-        {
+        let in_order = event.index == self.blocks.len() && self.half_call.is_none();
+        if self.id.is_none() || self.open.is_some() || self.stop.is_some() || !in_order {
             return Err(garbled(format!("block {} begins out of order", event.index)));
         }
         let raw = event.content_block.get();
@@ -174,15 +184,19 @@ impl Assembly {
             Open::Text(text) => ContentBlock::Text { text },
             Open::Thinking { thinking, signature } => ContentBlock::Thinking { thinking, signature },
             Open::ToolUse { id, name, given, streamed } => {
-                let input = if streamed.is_empty() {
-                    given.unwrap_or_else(RawJson::empty_object)
-                } else {
-                    RawJson::parse(&streamed).map_err(not_json)?
+                let input = match streamed.as_str() {
+                    "" => Ok(given.unwrap_or_else(RawJson::empty_object)),
+                    streamed => RawJson::parse(streamed),
                 };
-                if !input.is_object() {
-                    return Err(garbled(format!("the input of `{name}` is not an object")));
+                match input {
+                    Ok(input) if input.is_object() => ContentBlock::ToolUse { id, name, input },
+                    Ok(_) => return Err(garbled(format!("the input of `{name}` is not an object"))),
+                    // Whether this is damage or the cap on output is known when the reply stops.
+                    Err(error) => {
+                        self.half_call = Some(format!("the input of `{name}` is not JSON: {error}"));
+                        return Ok(());
+                    }
                 }
-                ContentBlock::ToolUse { id, name, input }
             }
             Open::Whole(block) => block,
         });

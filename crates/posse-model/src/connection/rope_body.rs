@@ -1,4 +1,4 @@
-//! A rope of bytes as an HTTP body: nothing is copied, and its length is known.
+//! A rope of bytes as an HTTP body of known length. Large parts are not copied, small ones are joined.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -76,8 +76,9 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
     let mut parts = Vec::new();
     for block in content {
         match block {
-            ContentBlock::ToolResult { tool_use_id, content, .. } => {
-                let mut text = String::new();
+            ContentBlock::ToolResult { tool_use_id, content, is_error } => {
+                // This wire has no flag for it, and the model must know.
+                let mut text = String::from(if *is_error { "Error: " } else { "" });
                 for block in content {
                     match block {
                         ContentBlock::Text { text: more } => text.push_str(more),
@@ -100,7 +101,7 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
 
 fn part(block: &ContentBlock) -> Option<Value> {
     match block {
-        ContentBlock::Text { text } if !text.is_empty() => Some(json!({"type": "text", "text": text})),
+        ContentBlock::Text { text } if !text.trim().is_empty() => Some(json!({"type": "text", "text": text})),
         ContentBlock::Image { media_type, data } => Some(json!({
             "type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")},
         })),

@@ -3,13 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
+use http::StatusCode;
 use posse_protocol::{ContentBlock, RawJson, StopReason, Usage};
 use posse_runtime::port::model::{ApiError, ModelError, ModelEvent, RateLimits, Reply};
 use serde::Deserialize;
 
-use super::read_error;
+use super::{classify, read_error};
 use crate::dialect::{self, Listener, garbled};
 use crate::sse;
 
@@ -21,14 +20,15 @@ pub(crate) struct Assembly {
     begun: bool,
     text: String,
     thinking: String,
-    calls: BTreeMap<u64, ToolCall>,
+    calls: Vec<ToolCall>,
     finish: Option<StopReason>,
     usage: Usage,
     done: bool,
 }
 
-#[derive(Default)]
 struct ToolCall {
+    /// The number that its fragments come under.
+    index: u64,
     id: String,
     name: String,
     arguments: String,
@@ -55,9 +55,9 @@ struct Choice {
 struct Delta {
     content: Option<String>,
     refusal: Option<String>,
-    /// llama.cpp, DeepSeek, vLLM say `reasoning_content`; OpenRouter and newer vLLM `reasoning`.
-    #[serde(alias = "reasoning")]
+    /// llama.cpp, DeepSeek, vLLM say `reasoning_content`; OpenRouter `reasoning`; some say both.
     reasoning_content: Option<String>,
+    reasoning: Option<String>,
     tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -129,9 +129,9 @@ impl dialect::Assembly for Assembly {
         self.done
     }
 
-    fn finish(mut self, limits: RateLimits) -> Result<Reply, ModelError> {
-        let content = self.content()?;
-        let Some(mut stop) = self.finish else { return Err(garbled("it ended without saying why")) };
+    fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError> {
+        let Some(mut stop) = self.finish.clone() else { return Err(garbled("it ended without saying why")) };
+        let content = self.content(stop == StopReason::MaxTokens)?;
         // Some servers say `stop` after tool calls; what counts is that calls wait for results.
         if stop == StopReason::EndTurn
             && content.iter().any(|block| matches!(block, ContentBlock::ToolUse { .. }))
@@ -139,12 +139,12 @@ impl dialect::Assembly for Assembly {
             stop = StopReason::ToolUse;
         }
         Ok(Reply {
-            id: self.id,
-            model: self.model,
+            id: std::mem::take(&mut self.id),
+            model: std::mem::take(&mut self.model),
             content,
             stop,
             usage: self.usage,
-            wasted: Usage::default(),
+            wasted: Vec::new(),
             cache_miss: None,
             limits,
             attempts: 1,
@@ -159,7 +159,7 @@ impl dialect::Assembly for Assembly {
 
 impl Assembly {
     fn delta(&mut self, delta: Delta, on: Listener<'_>) -> Result<(), ModelError> {
-        if let Some(more) = delta.reasoning_content.filter(|more| !more.is_empty()) {
+        if let Some(more) = delta.reasoning_content.or(delta.reasoning).filter(|more| !more.is_empty()) {
             on(ModelEvent::Thinking(&more));
             self.thinking.push_str(&more);
         }
@@ -167,24 +167,33 @@ impl Assembly {
             on(ModelEvent::Text(&more));
             self.text.push_str(&more);
         }
-        for (place, call) in delta.tool_calls.into_iter().flatten().enumerate() {
-            self.call(place as u64, call, on)?;
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.call(call, on)?;
         }
         Ok(())
     }
 
-    /// A fragment of a call. Servers that send whole calls may leave the index out.
-    fn call(&mut self, place: u64, delta: CallDelta, on: Listener<'_>) -> Result<(), ModelError> {
-        let index = delta.index.unwrap_or(place);
+    /// A fragment of a call. Servers that send whole calls leave the index out, or send 0 for each.
+    fn call(&mut self, delta: CallDelta, on: Listener<'_>) -> Result<(), ModelError> {
         let (name, arguments) = delta.function.map_or((None, None), |call| (call.name, call.arguments));
-        let known = self.calls.contains_key(&index);
-        let call = self.calls.entry(index).or_default();
-        if !known {
+        let id = delta.id.filter(|id| !id.is_empty());
+        let same = |call: &&mut ToolCall| delta.index.is_none_or(|index| call.index == index);
+        let goes_on = self.calls.iter_mut().rev().find(same).filter(|call| match &id {
+            Some(id) => *id == call.id,
+            None => name.as_ref().is_none_or(|name| delta.index.is_some() && *name == call.name),
+        });
+        let call = if let Some(call) = goes_on {
+            call
+        } else {
             let Some(name) = name else { return Err(garbled("a tool call without a name")) };
-            call.id = delta.id.unwrap_or_else(|| format!("call_{}_{index}", self.id));
-            call.name = name;
-            on(ModelEvent::ToolUse { id: &call.id, name: &call.name });
-        }
+            let place = self.calls.len();
+            let id = id.unwrap_or_else(|| format!("call_{}_{place}", self.id));
+            on(ModelEvent::ToolUse { id: &id, name: &name });
+            let index = delta.index.unwrap_or(place as u64);
+            self.calls.push(ToolCall { index, id, name, arguments: String::new() });
+            let Some(call) = self.calls.last_mut() else { return Ok(()) };
+            call
+        };
         if let Some(more) = arguments {
             on(ModelEvent::ToolInput(&more));
             call.arguments.push_str(&more);
@@ -192,7 +201,8 @@ impl Assembly {
         Ok(())
     }
 
-    fn content(&mut self) -> Result<Vec<ContentBlock>, ModelError> {
+    /// What was said. A last call that the cap cut in half is left out.
+    fn content(&mut self, capped: bool) -> Result<Vec<ContentBlock>, ModelError> {
         let mut content = Vec::new();
         if !self.thinking.is_empty() {
             let thinking = std::mem::take(&mut self.thinking);
@@ -201,13 +211,16 @@ impl Assembly {
         if !self.text.is_empty() {
             content.push(ContentBlock::Text { text: std::mem::take(&mut self.text) });
         }
-        for call in std::mem::take(&mut self.calls).into_values() {
+        let mut calls = std::mem::take(&mut self.calls).into_iter().peekable();
+        while let Some(call) = calls.next() {
             let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
-            let input = RawJson::parse(arguments)
-                .ok()
-                .filter(RawJson::is_object)
-                .ok_or_else(|| garbled(format!("the input of `{}` is not an object", call.name)))?;
-            content.push(ContentBlock::ToolUse { id: call.id, name: call.name, input });
+            match RawJson::parse(arguments) {
+                Ok(input) if input.is_object() => {
+                    content.push(ContentBlock::ToolUse { id: call.id, name: call.name, input });
+                }
+                Err(_) if capped && calls.peek().is_none() => {}
+                _ => return Err(garbled(format!("the input of `{}` is not an object", call.name))),
+            }
         }
         Ok(content)
     }
@@ -219,7 +232,7 @@ impl ChunkUsage {
         let details = self.prompt_tokens_details.unwrap_or_default();
         let (read, written) = (details.cached_tokens.unwrap_or(0), details.cache_write_tokens.unwrap_or(0));
         Usage {
-            input: self.prompt_tokens.unwrap_or(0).saturating_sub(read + written),
+            input: self.prompt_tokens.unwrap_or(0).saturating_sub(read).saturating_sub(written),
             cache_read: read,
             cache_write_5m: written,
             cache_write_1h: 0,
@@ -240,9 +253,9 @@ fn stop_reason(word: &str) -> StopReason {
 }
 
 fn in_stream(data: &str) -> ModelError {
-    let message = read_error(data.as_bytes()).map_or_else(|| data.to_owned(), |(message, _)| message);
+    let (message, code) = read_error(data.as_bytes()).unwrap_or_else(|| (data.to_owned(), None));
     ModelError::Api(Box::new(ApiError {
-        kind: posse_runtime::port::model::ApiErrorKind::Server,
+        kind: classify(code.as_deref(), StatusCode::INTERNAL_SERVER_ERROR),
         status: 200,
         message,
         request_id: None,

@@ -246,8 +246,9 @@ pub struct Reply {
     pub stop: StopReason,
     /// What the reply used.
     pub usage: Usage,
-    /// What attempts before it used that came to nothing but are paid for.
-    pub wasted: Usage,
+    /// What attempts before it used that came to nothing but are paid for, one by one: prices go by
+    /// the size of each prompt. As far as the provider had said by then.
+    pub wasted: Vec<Usage>,
     /// Why the cache was missed, if the provider says.
     pub cache_miss: Option<CacheMiss>,
     /// What the account has left, as the response's headers said.

@@ -1,14 +1,15 @@
 //! Thinking is bound to the conversation it was thought in.
 //!
-//! A signature carries the hash of everything before its message. It comes back, the hash is made
-//! anew, and the two must agree; the text must be the one that was signed.
+//! A signature carries the hash of the prompt it answered. It comes back, the hash is made anew, and
+//! the two must agree; the text must be the one that was signed. Redacted thinking carries its
+//! signature inside its data.
 
 use std::hash::{DefaultHasher, Hasher};
 
 use serde_json::{Value, json};
 
 use super::headers::Asked;
-use super::request::{add_preamble, text_block};
+use super::request::{add_system, add_tools, text_block};
 use crate::api_error::Refusal;
 use crate::prefix::{Builder, Section};
 
@@ -31,7 +32,8 @@ fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
 /// A hash of tools and system prompt.
 pub(super) fn before_messages(body: &Value, model: &str) -> Builder {
     let mut builder = Builder::new(model);
-    add_preamble(&mut builder, body);
+    add_tools(&mut builder, body);
+    add_system(&mut builder, body);
     builder
 }
 
@@ -56,14 +58,21 @@ pub(super) fn check(asked: &Asked, body: &mut Value, model: &str) -> Result<Vec<
     let mut dropped = Vec::new();
     let Some(messages) = body["messages"].as_array_mut() else { return Ok(dropped) };
     for (at, message) in messages.iter_mut().enumerate() {
-        let prompt = builder.hash();
+        // Neighbours of one role are one message: thinking may be bound to what stands right before
+        // its block, or to what stood before its message.
+        let mut prompts = vec![builder.hash()];
+        let role = message["role"].as_str().unwrap_or_default().to_owned();
         if let Some(blocks) = message["content"].as_array_mut() {
             let mut index = 0;
             let mut refusal = None;
+            let mut inside = builder.clone();
             blocks.retain(|block| {
                 let place = format!("messages.{at}.content.{index}");
                 index += 1;
-                match judge(block, model, prompt) {
+                let verdict = judge(block, model, &prompts);
+                inside.block(Section::Messages, &role, block);
+                prompts.push(inside.hash());
+                match verdict {
                     Verdict::Keep => true,
                     Verdict::Foreign => false,
                     Verdict::Mismatch if may_drop => {
@@ -98,12 +107,21 @@ enum Verdict {
     Forged,
 }
 
-fn judge(block: &Value, model: &str, prompt: u64) -> Verdict {
-    if block["type"] != "thinking" {
-        return Verdict::Keep;
-    }
-    let thinking = block["thinking"].as_str().unwrap_or_default();
-    let mut parts = block["signature"].as_str().unwrap_or_default().split('.');
+fn judge(block: &Value, model: &str, prompts: &[u64]) -> Verdict {
+    let text = |name: &str| block[name].as_str().unwrap_or_default();
+    let (thinking, signature) = match text("type") {
+        "thinking" => (text("thinking"), text("signature")),
+        "redacted_thinking" => {
+            let data = text("data");
+            data.char_indices()
+                .rev()
+                .filter(|(_, c)| *c == '.')
+                .nth(2)
+                .map_or(("", data), |(at, _)| (&data[..at], &data[at + 1..]))
+        }
+        _ => return Verdict::Keep,
+    };
+    let mut parts = signature.split('.');
     let (Some(signer), Some(bound), Some(sealed), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
@@ -116,7 +134,7 @@ fn judge(block: &Value, model: &str, prompt: u64) -> Verdict {
         Verdict::Forged
     } else if signer != model {
         Verdict::Foreign
-    } else if bound != prompt {
+    } else if !prompts.contains(&bound) {
         Verdict::Mismatch
     } else {
         Verdict::Keep

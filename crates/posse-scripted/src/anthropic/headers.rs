@@ -4,7 +4,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use crate::api_error::Refusal;
-use crate::schema;
+use crate::schema::{self, Schema};
 
 /// What the headers settle.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +14,10 @@ pub(crate) struct Asked {
     pub(crate) old_version: bool,
 }
 
-/// Top-level fields that exist only with a beta. Any of the named ones opens the field.
+/// Fields that exist only with a beta. Any of the named ones opens the field.
 const BETA_FIELDS: &[(&str, &[&str])] = &[
+    ("thinking/block_binding", &["thinking-binding-controls-2026-08-01"]),
+    ("output_config/task_budget", &["task-budgets-2026-03-13"]),
     ("context_management", &["context-management-2025-06-27", "compact-2026-01-12"]),
     ("compaction", &["compact-2026-09-04"]),
     ("fallbacks", &["server-side-fallback-2026-06-01", "server-side-fallback-2026-07-01"]),
@@ -64,13 +66,15 @@ impl Asked {
     }
 
     /// The closed schema, after the fields of betas that were not named.
-    pub(crate) fn check_fields(&self, body: &Value) -> Result<(), Refusal> {
+    pub(crate) fn check_fields(&self, body: &Value, stable: &Schema, beta: &Schema) -> Result<(), Refusal> {
         for (field, betas) in BETA_FIELDS {
-            if !body[*field].is_null() && !betas.iter().any(|beta| self.has(beta)) {
+            let given = body.pointer(&format!("/{field}")).is_some_and(|value| !value.is_null());
+            if given && !betas.iter().any(|beta| self.has(beta)) {
+                let field = field.replace('/', ".");
                 return Err(Refusal::invalid(format!("{field}: Extra inputs are not permitted")));
             }
         }
-        let schema = if self.betas.is_empty() { &schema::MESSAGES } else { &schema::MESSAGES_BETA };
+        let schema = if self.betas.is_empty() { stable } else { beta };
         schema.check(body).map_err(Refusal::invalid)
     }
 }

@@ -10,7 +10,7 @@ use crate::api_error::Refusal;
 pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
     let mut seen = HashSet::new();
     let mut open: Vec<String> = Vec::new();
-    let mut after_results = false;
+    let mut after_other = false;
     for (at, message) in messages.as_array().into_iter().flatten().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
         let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
@@ -20,7 +20,7 @@ pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
             unanswered(at, &open)?;
         }
         if role == "user" && !continues {
-            after_results = false;
+            after_other = false;
         }
         for (index, block) in blocks.iter().enumerate() {
             let place = format!("messages.{at}.content.{index}");
@@ -40,20 +40,20 @@ pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
                 }
                 Some("tool_result") => {
                     let id = block["tool_use_id"].as_str().unwrap_or_default();
-                    answer(&place, id, role, after_results, &mut open)?;
+                    answer(&place, id, role, after_other, &mut open)?;
                 }
-                _ if role == "user" => after_results = true,
+                _ if role == "user" => after_other = true,
                 _ => {}
             }
         }
         if message["content"].is_string() && role == "user" {
-            after_results = true;
+            after_other = true;
         }
         if role == "user" && messages[at + 1]["role"] != "user" {
             unanswered(at, &open)?;
         }
     }
-    Ok(())
+    unanswered(messages.as_array().map_or(0, Vec::len).saturating_sub(1), &open)
 }
 
 fn answer(

@@ -28,6 +28,8 @@ struct Block {
     value: Value,
     tokens: u64,
     thinks: bool,
+    /// What is streamed: the text, the thinking, or the JSON of a call's input.
+    text: String,
 }
 
 impl Reply {
@@ -41,15 +43,16 @@ impl Reply {
     ) -> Self {
         let mut left = request.body["max_tokens"].as_u64().unwrap_or(u64::MAX);
         let mut blocks = Vec::new();
-        let mut capped = left == 0;
+        let mut capped = false;
         for (index, spoken) in answer.blocks.iter().enumerate() {
-            let Some((block, whole)) = block(&id, index, spoken, request, left) else { continue };
-            left -= block.tokens.min(left);
-            blocks.push(block);
-            if !whole {
+            if left == 0 {
                 capped = true;
                 break;
             }
+            let Some(mut block) = block(&id, index, spoken, request) else { continue };
+            capped = block.cap(left);
+            left -= block.tokens;
+            blocks.push(block);
         }
         let calls = blocks.iter().any(|block| block.value["type"] == "tool_use");
         let stop = match &answer.stop {
@@ -151,46 +154,32 @@ impl Reply {
     }
 }
 
-/// A block of the reply, and whether all of it fits into `left` tokens. None if it is not said at all.
-fn block(id: &str, index: usize, spoken: &Spoken, request: &Request, left: u64) -> Option<(Block, bool)> {
+/// A block of the reply; none if it is not said at all.
+fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<Block> {
     let thinking = &request.body["thinking"];
-    let cut = |text: &str| {
-        let end = text.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX).saturating_mul(4));
-        (text[..end].to_owned(), end == text.len())
-    };
-    Some(match spoken {
-        Spoken::Text(text) => {
-            let (text, whole) = cut(text);
-            if text.is_empty() {
-                return None;
-            }
-            let tokens = tokens::of_bytes(text.len());
-            (Block { value: json!({"type": "text", "text": text}), tokens, thinks: false }, whole)
-        }
+    let sign = |text: &str| binding::sign(request.model.id, request.prompt_hash, text);
+    let (value, text) = match spoken {
+        Spoken::Text(text) if text.is_empty() => return None,
+        Spoken::Text(text) => (json!({"type": "text", "text": text}), text.clone()),
         Spoken::Thinking(_) | Spoken::RedactedThinking(_) if thinking["type"] == "disabled" => return None,
         Spoken::Thinking(text) => {
-            let tokens = tokens::of_bytes(text.len());
             let shown = if thinking["display"] == "omitted" { "" } else { text };
-            let signature = binding::sign(request.model.id, request.prompt_hash, shown);
-            let value = json!({"type": "thinking", "thinking": shown, "signature": signature});
-            (Block { value, tokens, thinks: true }, tokens <= left)
+            (json!({"type": "thinking", "thinking": shown, "signature": sign(shown)}), text.clone())
         }
         Spoken::RedactedThinking(data) => {
-            let tokens = tokens::of_bytes(data.len());
-            let value = json!({"type": "redacted_thinking", "data": data});
-            (Block { value, tokens, thinks: true }, tokens <= left)
+            let sealed = format!("{data}.{}", sign(data));
+            (json!({"type": "redacted_thinking", "data": sealed}), data.clone())
         }
         Spoken::Tool { name, input, id: given } => {
-            let tokens = tokens::of_bytes(name.len() + input.to_string().len());
-            if tokens > left {
-                return None;
-            }
-            let id =
-                given.clone().unwrap_or_else(|| format!("toolu_{}_{index}", id.trim_start_matches("msg_")));
+            let own = || format!("toolu_{}_{index}", id.trim_start_matches("msg_"));
+            let id = given.clone().unwrap_or_else(own);
             let value = json!({"type": "tool_use", "id": id, "name": name, "input": input});
-            (Block { value, tokens, thinks: false }, true)
+            let is_empty = input.as_object().is_some_and(serde_json::Map::is_empty);
+            (value, if is_empty { String::new() } else { input.to_string() })
         }
-    })
+    };
+    let thinks = matches!(spoken, Spoken::Thinking(_) | Spoken::RedactedThinking(_));
+    Some(Block { value, tokens: tokens::of_bytes(text.len()).max(1), thinks, text })
 }
 
 impl Block {
@@ -209,14 +198,32 @@ impl Block {
         events.push(event("content_block_stop", 0, &stop));
     }
 
+    /// Cuts the block where the reply's cap falls; whether that was inside it. Thinking is signed as a
+    /// whole, so it is never cut, only the reply after it.
+    fn cap(&mut self, left: u64) -> bool {
+        if self.tokens <= left {
+            return false;
+        }
+        self.tokens = left;
+        if !self.thinks {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).saturating_mul(4);
+            self.text.truncate(self.text.floor_char_boundary(most));
+            match self.value["type"].as_str() {
+                Some("text") => self.value["text"] = self.text.clone().into(),
+                // A whole message cannot show half an input; a stream does.
+                _ => self.value["input"] = json!({}),
+            }
+        }
+        true
+    }
+
     /// The block as it starts, and the deltas that complete it.
     fn parts(&self) -> (Value, Vec<Value>) {
         let field = |name: &str| self.value[name].as_str().unwrap_or_default();
         match field("type") {
             "text" => {
-                let deltas = pieces(field("text"));
-                let deltas = deltas.map(|text| json!({"type": "text_delta", "text": text})).collect();
-                (json!({"type": "text", "text": ""}), deltas)
+                let deltas = pieces(&self.text).map(|text| json!({"type": "text_delta", "text": text}));
+                (json!({"type": "text", "text": ""}), deltas.collect())
             }
             "thinking" => {
                 let deltas = pieces(field("thinking"));
@@ -226,14 +233,8 @@ impl Block {
                 (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
             }
             "tool_use" => {
-                let input = &self.value["input"];
-                let text = if input.as_object().is_some_and(serde_json::Map::is_empty) {
-                    String::new()
-                } else {
-                    input.to_string()
-                };
                 let delta = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
-                let deltas = std::iter::once(delta("")).chain(pieces(&text).map(delta)).collect();
+                let deltas = std::iter::once(delta("")).chain(pieces(&self.text).map(delta)).collect();
                 let mut start = self.value.clone();
                 start["input"] = json!({});
                 (start, deltas)

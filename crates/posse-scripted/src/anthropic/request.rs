@@ -8,7 +8,7 @@ use super::{binding, pairing, rules};
 use crate::api_error::Refusal;
 use crate::conversation::{Conversation, text_of};
 use crate::models::{self, ModelFacts};
-use crate::prefix::{Builder, Position, Prefix, Section, ttl_of};
+use crate::prefix::{Builder, Prefix, Section, ttl_of};
 use crate::schema;
 
 /// A request that the API would accept.
@@ -30,10 +30,7 @@ impl Request {
         if asked.old_version {
             rules::take_sampling(&mut body)?;
         }
-        asked.check_fields(&body)?;
-        if !asked.old_version {
-            rules::check_removed(&body)?;
-        }
+        asked.check_fields(&body, &schema::MESSAGES, &schema::MESSAGES_BETA)?;
         rules::check_output(&body, find_model(&body)?)?;
         Self::judged(asked, body)
     }
@@ -41,16 +38,19 @@ impl Request {
     /// Judges the body of `POST /v1/messages/count_tokens`.
     pub(crate) fn read_for_count(asked: &Asked, body: &[u8]) -> Result<Self, Refusal> {
         let body = parse(body)?;
-        schema::COUNT_TOKENS.check(&body).map_err(Refusal::invalid)?;
+        asked.check_fields(&body, &schema::COUNT_TOKENS, &schema::COUNT_TOKENS_BETA)?;
         Self::judged(asked, body)
     }
 
     fn judged(asked: &Asked, mut body: Value) -> Result<Self, Refusal> {
         let model = find_model(&body)?;
+        if !asked.old_version {
+            rules::check_removed(&body)?;
+        }
         rules::check(&body, model)?;
         pairing::check(&body["messages"])?;
         let dropped = binding::check(asked, &mut body, model.id)?;
-        let (prefix, prompt_hash) = prefix_of(&body, model.id);
+        let (prefix, prompt_hash) = prefix_of(&body, model);
         if prefix.tokens() > model.context {
             return Err(Refusal::invalid(format!(
                 "prompt is too long: {} tokens > {} maximum",
@@ -116,35 +116,42 @@ fn find_model(body: &Value) -> Result<&'static ModelFacts, Refusal> {
     models::find(id).ok_or_else(|| Refusal::new(404, format!("model: {id}")))
 }
 
-/// The prompt as the cache sees it, and the hash of all of it.
-fn prefix_of(body: &Value, model: &str) -> (Prefix, u64) {
-    let mut builder = binding::before_messages(body, model);
-    for name in ["tool_choice", "thinking"] {
-        builder.setting(name, &body[name]);
-    }
-    builder.setting("effort", &body["output_config"]["effort"]);
-    let mut bound = binding::before_messages(body, model);
+/// The prompt as the cache sees it, and the hash that thinking is bound to: of the words alone.
+fn prefix_of(body: &Value, model: &ModelFacts) -> (Prefix, u64) {
+    let mut bound = binding::before_messages(body, model.id);
+    let mut builder = Builder::new(model.id);
+    add_tools(&mut builder, body);
+    // A setting at its default is the same as none.
+    builder.setting("speed", &body["speed"], "standard");
+    add_system(&mut builder, body);
+    builder.setting("tool_choice", &body["tool_choice"], r#"{"type":"auto"}"#);
+    builder.setting("thinking", &body["thinking"], "");
+    builder.setting("effort", &body["output_config"]["effort"], model.default_effort);
+    let mut images = false;
+    each_block(body, |block| images |= block["type"] == "image");
+    builder.setting("images", &images.into(), "false");
     for message in body["messages"].as_array().into_iter().flatten() {
         binding::add_message(&mut builder, message);
         binding::add_message(&mut bound, message);
     }
-    let hash = bound.hash();
-    let mut prefix = builder.finish();
+    let (hash, mut prefix) = (bound.hash(), builder.finish());
     let automatic = &body["cache_control"];
-    if !automatic.is_null()
-        && let Some(last) = prefix.positions.last_mut()
-    {
-        *last = Position { mark: last.mark.or(Some(ttl_of(automatic))), ..*last };
+    let last_cacheable = prefix.positions.iter_mut().rev().find(|position| position.cacheable);
+    if let (false, Some(last)) = (automatic.is_null(), last_cacheable) {
+        last.mark = last.mark.or(Some(ttl_of(automatic)));
     }
     (prefix, hash)
 }
 
-/// Adds tools and system prompt, in the order in which they are cached.
-pub(super) fn add_preamble(builder: &mut Builder, body: &Value) {
+/// Adds the tools, which are cached first.
+pub(super) fn add_tools(builder: &mut Builder, body: &Value) {
     for tool in body["tools"].as_array().into_iter().flatten() {
         builder.block(Section::Tools, "", tool);
     }
-    builder.setting("speed", &body["speed"]);
+}
+
+/// Adds the system prompt, which is cached second.
+pub(super) fn add_system(builder: &mut Builder, body: &Value) {
     match &body["system"] {
         Value::String(text) => builder.block(Section::System, "", &text_block(text)),
         Value::Array(blocks) => blocks.iter().for_each(|block| builder.block(Section::System, "", block)),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::request;
 use crate::api_error::Refusal;
 use crate::models::{ModelFacts, ThinkingRule};
+use crate::prefix::ttl_of;
 
 const MOST_MESSAGES: usize = 100_000;
 const MOST_MARKS: usize = 4;
@@ -135,16 +136,24 @@ fn ends_in_server_result(message: &Value) -> bool {
     last.and_then(|block| block["type"].as_str()).is_some_and(|kind| kind.ends_with("_tool_result"))
 }
 
-/// No text is empty; only the last message may be.
+/// No text is blank; only the last message may be empty.
 fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
-    let empty = |block: &Value| block["type"] == "text" && block["text"] == "";
+    let blank = |block: &Value| {
+        block["type"] == "text" && block["text"].as_str().is_some_and(|text| text.trim().is_empty())
+    };
+    let empty = |block: &Value| {
+        blank(block) || block["content"].as_array().is_some_and(|inside| inside.iter().any(blank))
+    };
     let system = body["system"].as_array().into_iter().flatten();
     if let Some((at, _)) = system.enumerate().find(|(_, block)| empty(block)) {
-        return Err(Refusal::invalid(format!("system.{at}: text content blocks must be non-empty")));
+        return Err(Refusal::invalid(format!(
+            "system.{at}: text content blocks must contain non-whitespace text"
+        )));
     }
     for (at, message) in messages.iter().enumerate() {
         let content = &message["content"];
-        let nothing = content == "" || content.as_array().is_some_and(Vec::is_empty);
+        let nothing = content.as_str().is_some_and(|text| text.trim().is_empty())
+            || content.as_array().is_some_and(Vec::is_empty);
         let last_assistant = at + 1 == messages.len() && message["role"] == "assistant";
         if nothing && !last_assistant {
             return Err(Refusal::invalid(format!(
@@ -155,7 +164,7 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
         let blocks = content.as_array().into_iter().flatten();
         if let Some((index, _)) = blocks.enumerate().find(|(_, block)| empty(block)) {
             return Err(Refusal::invalid(format!(
-                "messages.{at}.content.{index}: text content blocks must be non-empty"
+                "messages.{at}.content.{index}: text content blocks must contain non-whitespace text"
             )));
         }
     }
@@ -196,17 +205,24 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
 /// At most four marks, longer-lived ones first, none on nothing.
 fn check_marks(body: &Value) -> Result<(), Refusal> {
     let mut marks: Vec<Value> = Vec::new();
-    let mut last_block = None;
+    let (mut last_block, mut inside) = (None, false);
+    let marked = |block: &Value| block.get("cache_control").is_some_and(|mark| !mark.is_null());
     request::each_block(body, |block| {
+        inside |= block["content"].as_array().is_some_and(|inside| inside.iter().any(marked));
         if let Some(mark) = block.get("cache_control").filter(|mark| !mark.is_null()) {
             marks.push(mark.clone());
         }
         last_block = Some(block["cache_control"].clone());
     });
+    if inside {
+        return Err(Refusal::invalid(
+            "cache_control cannot be set inside a `tool_result`; mark the block itself",
+        ));
+    }
     let automatic = &body["cache_control"];
     if !automatic.is_null() {
         match last_block {
-            Some(explicit) if !explicit.is_null() && explicit["ttl"] != automatic["ttl"] => {
+            Some(explicit) if !explicit.is_null() && ttl_of(&explicit) != ttl_of(automatic) => {
                 return Err(Refusal::invalid(
                     "cache_control: the last block already has a mark with another ttl",
                 ));

@@ -18,10 +18,7 @@ pub(crate) struct Request {
 impl Request {
     /// Judges the body of `POST /v1/chat/completions`.
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, Refusal> {
-        let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if key.strip_prefix("Bearer ").is_none_or(str::is_empty) {
-            return Err(Refusal::new(401, "You didn't provide an API key."));
-        }
+        check_key(headers)?;
         let body: Value = serde_json::from_slice(body)
             .map_err(|_| Refusal::invalid("We could not parse the JSON body of your request."))?;
         schema::CHAT.check(&body).map_err(Refusal::invalid)?;
@@ -72,6 +69,13 @@ impl Request {
             all_text: if with_text { all.collect() } else { String::new() },
         }
     }
+}
+
+/// Whether there is a key at all; any will do.
+pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), Refusal> {
+    let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let missing = key.strip_prefix("Bearer ").is_none_or(str::is_empty);
+    if missing { Err(Refusal::new(401, "You didn't provide an API key.")) } else { Ok(()) }
 }
 
 /// Every call of an assistant message is answered by the tool messages right after it, and only they.

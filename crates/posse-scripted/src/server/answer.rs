@@ -45,6 +45,7 @@ struct Exchange<'a> {
 
 pub(super) async fn answer(
     request: Request<Incoming>,
+    connection: u64,
     shared: Arc<Shared>,
     reset: Arc<AtomicBool>,
 ) -> Result<Response<Body>, io::Error> {
@@ -52,7 +53,7 @@ pub(super) async fn answer(
     let path = head.uri.path();
     let fixed = |response| Ok(whole(&shared, &reset, response));
     if path.starts_with("/_scripted/") {
-        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(io::Error::other)?.to_bytes();
         return fixed(control::answer(&shared, &head, &body).await);
     }
     let openai = path.ends_with("/chat/completions") || !head.headers.contains_key("anthropic-version");
@@ -67,7 +68,8 @@ pub(super) async fn answer(
     if shared.play.is_none() {
         return fixed(sink(&body.unwrap_or_default()));
     }
-    let number = record(&shared, &head, body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone));
+    let number =
+        record(&shared, connection, &head, body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone));
     let exchange = Exchange {
         shared: &shared,
         reset: &reset,
@@ -84,12 +86,13 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-fn record(shared: &Shared, head: &http::request::Parts, body: Bytes) -> u64 {
+fn record(shared: &Shared, connection: u64, head: &http::request::Parts, body: Bytes) -> u64 {
     let secret = |name: &str| matches!(name, "authorization" | "x-api-key");
     let headers = head.headers.iter().filter(|(name, _)| !secret(name.as_str()));
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     shared.record.add(Recorded {
         number: 0,
+        connection,
         at_ms: shared.pace.now().as_millis() as u64,
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
@@ -122,19 +125,28 @@ impl Exchange<'_> {
                 Ok(request) => self.chat(&request).await,
                 Err(refusal) => refused(refusal),
             },
-            ("GET", "/v1/models") => Ok(self.json(&model_list(self.api))),
-            ("GET", _) if path.starts_with("/v1/models/") => {
-                let id = path.trim_start_matches("/v1/models/");
-                match models::find(id) {
-                    Some(model) => Ok(self.json(&model_json(model, self.api))),
-                    None => refused(Refusal::new(404, format!("model: {id}"))),
-                }
-            }
+            ("GET", _) if path.starts_with("/v1/models") => match self.models(path) {
+                Ok(answer) => Ok(self.json(&answer)),
+                Err(refusal) => refused(refusal),
+            },
             ("HEAD", "/api/hello") => Ok(self.json(&json!({}))),
             (_, "/v1/messages" | "/v1/messages/count_tokens" | "/v1/chat/completions") => {
                 refused(Refusal { kind: kind_of(400).to_owned(), ..Refusal::new(405, "Method Not Allowed") })
             }
             _ => refused(Refusal::new(404, "Not found")),
+        }
+    }
+
+    fn models(&self, path: &str) -> Result<Value, Refusal> {
+        match self.api {
+            Api::Anthropic => anthropic::check_headers(self.headers).map(drop)?,
+            Api::OpenAi => openai::check_key(self.headers)?,
+        }
+        match path.strip_prefix("/v1/models/") {
+            None => Ok(model_list(self.api)),
+            Some(id) => models::find(id)
+                .map(|model| model_json(model, self.api))
+                .ok_or_else(|| Refusal::new(404, format!("model: {id}"))),
         }
     }
 
@@ -185,7 +197,11 @@ impl Exchange<'_> {
             return Ok(response);
         }
         let now = self.shared.pace.now();
-        let (cached, ticket) = self.shared.cache().bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now);
+        let (cached, ticket) = {
+            let mut cache = self.shared.cache();
+            cache.sweep(now);
+            cache.bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now)
+        };
         let reply = openai::Reply::new(self.id.clone(), request, &answer, cached);
         self.wait(answer.delay_ms).await;
         self.shared.cache().begin(&ticket);

@@ -70,7 +70,7 @@ async fn ours(url: &str, text: &str, streams: u32) -> Result<u32, Failed> {
 }
 
 async fn bare(url: &str, text: &str, streams: u32) -> Result<u32, Failed> {
-    let http = posse_model::http_client()?;
+    let http = posse_model::http_client(url)?;
     let body = serde_json::json!({
         "model": "claude-opus-5", "max_tokens": 4096, "stream": true,
         "messages": [{"role": "user", "content": text}],

@@ -72,6 +72,19 @@ async fn a_growing_conversation_reads_its_own_prefix() {
     assert!(miss.missed_tokens.unwrap() > 1000);
 }
 
+/// A turn costs no new connection: the stream is read to its end, also when that comes a little later.
+#[tokio::test]
+async fn turns_share_a_connection() {
+    let clock = TestClock::default();
+    let server = scripted::play(&SCRIPT.replace("reply", "tokens_per_s = 1000\nreply")).unwrap();
+    let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
+    for turn in ["one", "two", "three"] {
+        crate::calls::ask(&model, &clock, turn).await.result.unwrap();
+    }
+    let connections: Vec<u64> = server.requests().iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [0, 0, 0]);
+}
+
 /// Marks change no other byte.
 #[tokio::test]
 async fn marks_are_spliced_into_bytes_that_stay() {

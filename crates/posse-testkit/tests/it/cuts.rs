@@ -23,7 +23,7 @@ async fn every_cut_is_noticed_and_retried() {
     let model = scripted::anthropic(&whole.url(), port(&clock), policy()).unwrap();
     let expected = meaning(&ask(&model, &clock, "go").await.result.unwrap().content);
     assert_eq!(expected.len(), 4);
-    let request = posse_model::http_client()
+    let request = posse_model::http_client("http://127.0.0.1")
         .unwrap()
         .post(format!("{}/v1/messages", whole.url()))
         .header("anthropic-version", "2026-10-21")

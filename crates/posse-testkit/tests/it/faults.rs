@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use posse_protocol::Usage;
 use posse_runtime::port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent};
 use posse_scripted::{Outcome, Server};
 use posse_testkit::{TestClock, scripted};
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{Run, ask, body, kind, policy, port, preamble};
+use crate::calls::{Run, TIMEOUTS, ask, body, kind, policy, port, preamble};
 
 const GOOD: &str = "[[rule]]\nreply = [{ text = 'the whole reply' }]\n";
 
@@ -123,7 +122,7 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
     let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
     let result = tokio::select! {
         result = model.call(call) => result,
-        () = clock.run_sparing(policy().stall) => unreachable!(),
+        () = clock.run_sparing(&TIMEOUTS) => unreachable!(),
     };
     assert_eq!(failures, ["cut", "connect", "connect"]);
     assert_eq!(result.unwrap().attempts, 4);
@@ -170,13 +169,14 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     let result = tokio::select! {
         result = model.call(call) => result,
         () = time => unreachable!(),
-        () = clock.run_sparing(policy().stall) => unreachable!(),
+        () = clock.run_sparing(&TIMEOUTS) => unreachable!(),
     };
     let elapsed = posse_runtime::port::clock::Clock::now(&clock);
     let requests = server.requests().len();
     (Run { result, waits, failures, shown: String::new(), elapsed }, requests)
 }
 
+// proves TU-06 (open: the run that is paused or failed when retries end)
 #[tokio::test]
 async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
     for (fault, begun) in [("kind = 'stall'", false), ("kind = 'stall', at = 1000", true)] {
@@ -189,8 +189,23 @@ async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
         assert_eq!((kind(&failure.error), failure.attempts, requests), ("stalled", 2, 2), "{fault}");
         assert_eq!(run.elapsed, Duration::from_millis(1_200_500), "{fault}");
         // What a stalled reply has used by then is paid for, and told.
-        assert_eq!(failure.spent != Usage::default(), begun, "{fault}");
+        assert_eq!(failure.spent.len(), if begun { 2 } else { 0 }, "{fault}");
     }
+}
+
+#[tokio::test]
+async fn a_cap_inside_a_tool_call_is_a_reply_that_was_cut() {
+    let clock = TestClock::default();
+    let long = "x".repeat(8000);
+    let script = format!(
+        "[[rule]]\nreply = [{{ text = 'writing' }}, {{ tool = 'Write', input = {{ text = '{long}' }} }}]\n"
+    );
+    let server = scripted::play(&script).unwrap();
+    let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
+    let reply = ask(&model, &clock, "write").await.result.unwrap();
+    assert_eq!((reply.attempts, reply.stop), (1, posse_protocol::StopReason::MaxTokens));
+    assert_eq!(reply.content, [posse_protocol::ContentBlock::text("writing")]);
+    assert_eq!(reply.usage.output, 1024, "the whole cap was used and is paid for");
 }
 
 #[tokio::test]
@@ -200,19 +215,24 @@ async fn a_byte_a_second_is_slow_and_not_a_fault() {
     assert!(run.elapsed > Duration::from_secs(1000), "{:?}", run.elapsed);
 }
 
-/// Cancels a call once `ready` says so; what it returned, and how long that took.
+/// Cancels a call once `ready` says so, given whether its reply has begun; how it ended, and how soon.
 async fn cancelled(
-    server: &Server,
     model: &dyn Model,
-    ready: impl Future<Output = ()>,
+    ready: impl AsyncFnOnce(tokio::sync::mpsc::Receiver<()>),
 ) -> (ModelError, Duration) {
     let body = body(model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
     let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
-    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut |_| {} };
+    let (started, starts) = tokio::sync::mpsc::channel(1);
+    let mut on = |event: ModelEvent<'_>| {
+        if let ModelEvent::Started { .. } = event {
+            started.try_send(()).unwrap();
+        }
+    };
+    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
     let mut calling = model.call(call);
     tokio::select! {
         _ = &mut calling => unreachable!("it hangs"),
-        () = async { server.wait_for_requests(1).await; ready.await } => {}
+        () = ready(starts) => {}
     }
     let at = Instant::now();
     cancel.cancel();
@@ -223,22 +243,48 @@ async fn cancelled(
 // proves TU-05 (open: running tools, and the transcript)
 #[tokio::test]
 async fn cancelling_ends_a_call_at_once_wherever_it_is() {
-    let clock = TestClock::default();
-    let faults = [
-        ("before the head", "kind = 'stall'", policy().stall),
-        ("in the stream", "kind = 'stall', at = 1000", policy().stall),
-        ("while waiting to retry", "kind = 'status', status = 529", policy().first_wait),
-    ];
-    for (place, fault, sleeping) in faults {
-        let (server, model) = broken(&clock, 99, fault);
-        let (error, took) = cancelled(&server, &model, clock.asleep_for(sleeping)).await;
+    let check = |place: &str, (error, took): (ModelError, Duration)| {
         assert_eq!(kind(&error), "cancelled", "{place}");
         assert!(took < Duration::from_millis(200), "{place}: {took:?}");
-        if place == "in the stream" {
-            // The server sees the client go: nothing of the stream lives on.
-            while server.requests()[0].outcome != Outcome::Abandoned {
-                tokio::task::yield_now().await;
-            }
-        }
+    };
+    let clock = TestClock::default();
+    let (server, model) = broken(&clock, 99, "kind = 'stall'");
+    check("before the head", cancelled(&model, async |_| server.wait_for_requests(1).await).await);
+
+    let (server, model) = broken(&clock, 99, "kind = 'stall', at = 1000");
+    check("in the stream", cancelled(&model, async |mut starts| starts.recv().await.unwrap()).await);
+    // The server sees the client go: nothing of the stream lives on.
+    while server.requests()[0].outcome != Outcome::Abandoned {
+        tokio::task::yield_now().await;
     }
+
+    let (_server, model) = broken(&clock, 99, "kind = 'status', status = 529");
+    let waiting = clock.asleep_for(policy().first_wait);
+    check("while waiting to retry", cancelled(&model, async |_| waiting.await).await);
+}
+
+/// A gateway that sends an error's head and never its body costs seconds, not the stall time-out.
+#[tokio::test]
+async fn an_error_whose_body_hangs_is_an_error_all_the_same() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let clock = TestClock::default();
+    let model = scripted::anthropic(&url, port(&clock), posse_model::RetryPolicy { retries: 0, ..policy() });
+    let model = model.unwrap();
+    let gateway = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 529 Busy\r\ncontent-length: 9\r\n\r\nab").await.unwrap();
+        clock.asleep_for(Duration::from_secs(5)).await;
+        clock.advance(Duration::from_secs(5));
+        std::future::pending::<()>().await;
+    };
+    let run = tokio::select! {
+        run = ask(&model, &clock, "hello") => run,
+        () = gateway => unreachable!(),
+    };
+    let failure = run.result.unwrap_err();
+    let ModelError::Api(error) = failure.error else { panic!("{:?}", failure.error) };
+    assert_eq!((error.kind, run.elapsed), (ApiErrorKind::Overloaded, Duration::from_secs(5)));
 }

@@ -97,7 +97,7 @@ fn bodies(model: &dyn Model, preamble: &Preamble, messages: &[Message], hour: bo
     let marks = places.map(|place| Mark { place, ttl });
     let body = |marks: &[Mark]| {
         let previous = hour.then_some("msg_\"1\"");
-        let request = Request { preamble: &preamble, entries: &entries, marks, max_tokens: 100, previous };
+        let request = Request { preamble: &preamble, entries: &entries, marks, max_tokens: 10_000, previous };
         model.body(&request).concat()
     };
     (body(&marks), body(&[]))

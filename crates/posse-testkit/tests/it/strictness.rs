@@ -16,7 +16,7 @@ reply = [
 "#;
 
 async fn post(server: &Server, body: &Value) -> reqwest::Response {
-    let request = posse_model::http_client()
+    let request = posse_model::http_client("http://127.0.0.1")
         .unwrap()
         .post(format!("{}/v1/messages", server.url()))
         .header("anthropic-version", "2026-10-21")
@@ -72,7 +72,7 @@ async fn output_stops_at_its_cap() {
 #[tokio::test]
 async fn every_conformance_request_gets_its_class() {
     let server = Server::start(ServerOptions::playing(Script::built_in().unwrap())).unwrap();
-    let client = posse_model::http_client().unwrap();
+    let client = posse_model::http_client("http://127.0.0.1").unwrap();
     let mut answers = Answers::new();
     let all = cases().unwrap();
     for case in &all {

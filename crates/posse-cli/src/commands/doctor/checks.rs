@@ -37,7 +37,7 @@ pub(super) async fn endpoint(settled: &Settled) -> Finding {
         Provider::Anthropic => "/v1/models",
         Provider::Openai => "/models",
     };
-    let client = match posse_model::http_client() {
+    let client = match posse_model::http_client(url) {
         Ok(client) => client,
         Err(error) => {
             return not(WHAT, Grade::Bad, error.to_string(), "this is a bug of posse; please report it");

@@ -111,6 +111,25 @@ fn a_flipped_bit_never_makes_a_hole() {
     assert!(accepted > 0, "flips inside texts are accepted");
 }
 
+/// The cap on output may fall inside a tool call: that is a reply, without the half call. The same
+/// half call with any other end is damage.
+#[test]
+fn a_call_that_the_cap_cut_is_dropped_and_not_an_error() {
+    let text = String::from_utf8(RECORDED.to_vec()).unwrap();
+    // All of the first call's input but its last piece, and no second call.
+    let last_piece = text
+        .match_indices("event: content_block_delta")
+        .filter(|(at, _)| text[*at..].contains(r#""index":2"#));
+    let (cut, _) = last_piece.last().unwrap();
+    let stop = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}\n\n";
+    let end = &text[text.find("event: message_delta").unwrap()..];
+    let half = format!("{}{stop}{end}", &text[..cut]);
+    assert!(matches!(read([half.as_bytes()]), Err(ModelError::Garbled { .. })));
+    let capped = half.replace(r#""stop_reason":"tool_use""#, r#""stop_reason":"max_tokens""#);
+    let reply = read([capped.as_bytes()]).unwrap();
+    assert_eq!((reply.stop, reply.content.len()), (StopReason::MaxTokens, 2));
+}
+
 /// Events of every kind, some of them damaged, in any order.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let events: Vec<Vec<u8>> = RECORDED

@@ -44,12 +44,55 @@ fn a_damaged_byte_is_never_accepted() {
     }
 }
 
+fn stream(chunks: &[&str]) -> Result<Reply, ModelError> {
+    let text: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    read(text.as_bytes())
+}
+
+/// A stream of chunks that each bring this in `tool_calls`.
+fn calls(finish: &str, chunks: &[&str]) -> Result<Vec<String>, ModelError> {
+    let delta = |call: &&str| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{call}]}}}}]}}"#);
+    let mut chunks: Vec<String> = chunks.iter().map(delta).collect();
+    chunks.push(format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#));
+    chunks.push("[DONE]".into());
+    let reply = stream(&chunks.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let told = reply.content.iter().map(|block| match block {
+        ContentBlock::ToolUse { id, name, input } => format!("{id} {name} {}", input.get()),
+        other => format!("{other:?}"),
+    });
+    Ok(told.collect())
+}
+
+#[test]
+fn parallel_calls_are_told_apart_however_they_are_numbered() {
+    let same_index = [
+        r#"{"index":0,"id":"a","function":{"name":"List","arguments":"{}"}}"#,
+        r#"{"index":0,"id":"b","function":{"name":"List","arguments":"{}"}}"#,
+    ];
+    assert_eq!(calls("tool_calls", &same_index).unwrap(), ["a List {}", "b List {}"]);
+    let no_index = [r#"{"function":{"name":"List"}}"#, r#"{"function":{"name":"List"}}"#];
+    assert_eq!(calls("stop", &no_index).unwrap(), ["call__0 List {}", "call__1 List {}"]);
+    let interleaved = [
+        r#"{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"p\":"}}"#,
+        r#"{"index":1,"id":"b","function":{"name":"Read","arguments":"{\"q\":"}}"#,
+        r#"{"index":0,"function":{"arguments":"1}"}}"#,
+        r#"{"index":1,"id":"","function":{"name":null,"arguments":"2}"}}"#,
+    ];
+    assert_eq!(calls("tool_calls", &interleaved).unwrap(), [r#"a Read {"p":1}"#, r#"b Read {"q":2}"#]);
+}
+
+#[test]
+fn a_call_that_the_cap_cut_is_dropped_and_not_an_error() {
+    let half = [
+        r#"{"index":0,"id":"a","function":{"name":"List","arguments":"{}"}}"#,
+        r#"{"index":1,"id":"b","function":{"name":"Write","arguments":"{\"text\":\"lo"}}"#,
+    ];
+    assert_eq!(calls("length", &half).unwrap(), ["a List {}"]);
+    assert!(matches!(calls("tool_calls", &half), Err(ModelError::Garbled { .. })));
+}
+
 #[test]
 fn every_optional_field_is_optional() {
-    let stream = |chunks: &[&str]| {
-        let text: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-        read(text.as_bytes())
-    };
     // No id, no model, no usage, no role; finish in the same chunk as the text.
     let bare = stream(&[r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#, "[DONE]"]);
     assert_eq!(bare.unwrap().content, [ContentBlock::text("hi")]);
@@ -63,6 +106,13 @@ fn every_optional_field_is_optional() {
     let expected =
         ContentBlock::ToolUse { id: "call_x_0".into(), name: "List".into(), input: RawJson::empty_object() };
     assert_eq!((&call.content[1], call.stop), (&expected, StopReason::ToolUse));
+    // Both names for thinking at once.
+    let both = stream(&[
+        r#"{"choices":[{"delta":{"reasoning":"hm","reasoning_content":"hm"},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
+    let hm = ContentBlock::Thinking { thinking: "hm".into(), signature: String::new() };
+    assert_eq!(both.unwrap().content, [hm]);
     // An error inside the stream, as an object or as words.
     for error in [r#"{"error":{"message":"no memory"}}"#, r#"{"error":"no memory"}"#] {
         let Err(ModelError::Api(error)) = stream(&[error]) else { panic!("{error}") };

@@ -12,8 +12,8 @@ pub struct Failure {
     pub error: ModelError,
     /// Blocks that the last attempt had finished; unsigned thinking is not among them.
     pub finished: Vec<ContentBlock>,
-    /// What all attempts used.
-    pub spent: Usage,
+    /// What each attempt used, as far as the provider had said by then.
+    pub spent: Vec<Usage>,
     /// How many attempts were made.
     pub attempts: u32,
 }
