@@ -1,7 +1,7 @@
 //! `posse ask-model`.
 
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -94,16 +94,17 @@ fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
     assert_eq!(stdout(&output), "a\\u{1b}]52;c;eA==\\u{7}b\n");
 }
 
+fn start_asking(server: &Server) -> Child {
+    let mut command = posse();
+    command.args(["ask-model", "--base-url", &server.url, "x"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
 // proves TU-05 (open: tools and transcript)
 #[test]
 fn ctrl_c_ends_it_at_once() {
     let server = Server::start("slow", SLOW);
-    let mut child = posse()
-        .args(["ask-model", "--base-url", &server.url, "x"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_asking(&server);
     let mut first = [0; 3];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b"one", "streamed while it arrives");
@@ -118,12 +119,7 @@ fn ctrl_c_ends_it_at_once() {
 #[test]
 fn a_reader_that_leaves_ends_it_without_a_word() {
     let server = Server::start("pipe", SLOW);
-    let mut child = posse()
-        .args(["ask-model", "--base-url", &server.url, "x"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_asking(&server);
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));

@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -156,13 +157,10 @@ impl Exchange<'_> {
     }
 
     async fn messages(&self, request: &anthropic::Request) -> Result<Response<Body>, io::Error> {
-        let answer = match self.pick(|text| request.conversation(self.headers, text)) {
-            Ok(answer) => answer,
-            Err(refusal) => return Ok(self.refuse(&refusal, &[])),
+        let answer = match self.decide(|text| request.conversation(self.headers, text)).await? {
+            ControlFlow::Continue(answer) => answer,
+            ControlFlow::Break(response) => return Ok(response),
         };
-        if let Some(response) = self.fail_early(&answer).await? {
-            return Ok(response);
-        }
         let (id, model) = (format!("msg_{}", self.id), request.model.id);
         let (billing, ticket, diagnostics) = {
             let mut cache = self.shared.cache();
@@ -189,13 +187,10 @@ impl Exchange<'_> {
     }
 
     async fn chat(&self, request: &openai::Request) -> Result<Response<Body>, io::Error> {
-        let answer = match self.pick(|text| request.conversation(self.headers, text)) {
-            Ok(answer) => answer,
-            Err(refusal) => return Ok(self.refuse(&refusal, &[])),
+        let answer = match self.decide(|text| request.conversation(self.headers, text)).await? {
+            ControlFlow::Continue(answer) => answer,
+            ControlFlow::Break(response) => return Ok(response),
         };
-        if let Some(response) = self.fail_early(&answer).await? {
-            return Ok(response);
-        }
         let now = self.shared.pace.now();
         let (cached, ticket) = {
             let mut cache = self.shared.cache();
@@ -214,6 +209,19 @@ impl Exchange<'_> {
                 fault::play(one(&reply.completion()), None, answer.fault.as_ref()),
             )
         })
+    }
+
+    /// What the script says, or the response that leaves nothing to say.
+    async fn decide(
+        &self,
+        conversation: impl FnOnce(bool) -> Conversation,
+    ) -> Result<ControlFlow<Response<Body>, Answer>, io::Error> {
+        let answer = match self.pick(conversation) {
+            Ok(answer) => answer,
+            Err(refusal) => return Ok(ControlFlow::Break(self.refuse(&refusal, &[]))),
+        };
+        let failed = self.fail_early(&answer).await?;
+        Ok(failed.map_or(ControlFlow::Continue(answer), ControlFlow::Break))
     }
 
     fn pick(&self, conversation: impl FnOnce(bool) -> Conversation) -> Result<Answer, Refusal> {
