@@ -136,3 +136,39 @@ fn whatever_is_said_is_said_validly() {
         })
         .unwrap();
 }
+
+/// What a schema allows and the API refuses all the same: blank texts, thinking without its seal.
+#[tokio::test]
+async fn blanks_are_not_sent() {
+    let clock = TestClock::default();
+    let server = scripted::play("[[rule]]\nreply = [{ text = 'fine' }]").unwrap();
+    let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
+    let blank = || ContentBlock::text(" \n");
+    let messages = [
+        Message::user(""),
+        Message::assistant(vec![
+            ContentBlock::Thinking { thinking: "unsealed".into(), signature: String::new() },
+            blank(),
+            ContentBlock::ToolUse {
+                id: "toolu_1".into(),
+                name: "Read".into(),
+                input: RawJson::empty_object(),
+            },
+        ]),
+        Message {
+            role: Role::User,
+            content: vec![
+                ContentBlock::ToolResult {
+                    tool_use_id: "toolu_1".into(),
+                    content: vec![blank()],
+                    is_error: true,
+                },
+                blank(),
+            ],
+        },
+    ];
+    let preamble = Preamble { system: vec![" ".into()], ..crate::calls::preamble("", &["Read"]) };
+    let body = crate::calls::body(&model, &preamble, &messages, &[]);
+    let run = crate::calls::call(&model, &clock, body).await;
+    assert!(run.result.is_ok(), "{:?}", run.result.unwrap_err().error);
+}
