@@ -68,7 +68,10 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             ApiErrorKind::Billing | ApiErrorKind::SpendLimit => {
                 "the account cannot pay for this; see the provider's console"
             }
-            ApiErrorKind::NotFound => "choose a model with --model; the provider may not have this one",
+            ApiErrorKind::NotFound => {
+                "no such model (--model), or no such place: an OpenAI base URL ends in /v1, an Anthropic one \
+                 does not"
+            }
             ApiErrorKind::RateLimited | ApiErrorKind::Overloaded => {
                 "the provider is busy; try again in a few minutes"
             }

@@ -17,7 +17,7 @@ pub(crate) struct ProviderArgs {
     /// The API to speak [env: POSSE_PROVIDER] [default: anthropic]
     #[arg(long, value_enum)]
     provider: Option<Provider>,
-    /// The model [env: POSSE_MODEL] [default: claude-opus-5-5]
+    /// The model [env: POSSE_MODEL] [default: claude-opus-5-5; none for openai]
     #[arg(long)]
     model: Option<String>,
     /// Where the API is [env: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]

@@ -141,6 +141,10 @@ impl Connection {
             let error = dialect.error(response.status(), response.headers(), &body, now);
             return Err(ModelError::Api(Box::new(error)).into());
         }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        if let Some(kind) = kind.filter(|kind| !kind.contains("event-stream")) {
+            return Err(garbled(format!("it is {kind}, not a stream; is the base URL right?")).into());
+        }
         let limits = dialect.limits(response.headers());
         let mut assembly = D::Assembly::default();
         let followed = follow(&mut response, &mut assembly, &mut watch, on).await;

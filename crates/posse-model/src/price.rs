@@ -11,6 +11,22 @@ pub struct PriceList {
     model: Vec<ModelPrice>,
 }
 
+/// Why a price list cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceError {
+    /// It is not the TOML that a price list is.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// A figure that nothing can cost.
+    #[error("{value} is no price (model {id})")]
+    NoPrice {
+        /// The model.
+        id: String,
+        /// The figure.
+        value: f64,
+    },
+}
+
 /// One model's figures. Prices are US dollars per million tokens.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,13 +72,26 @@ fn one_hour() -> f64 {
 
 impl PriceList {
     /// The prices that came with this version of posse.
-    pub fn built_in() -> Result<Self, toml::de::Error> {
-        toml::from_str(include_str!("prices.toml"))
+    pub fn built_in() -> Result<Self, PriceError> {
+        Self::parse(include_str!("prices.toml"))
+    }
+
+    fn parse(text: &str) -> Result<Self, PriceError> {
+        let list: Self = toml::from_str(text)?;
+        for price in &list.model {
+            let own =
+                [price.input, price.output, price.cache_read, price.cache_write_5m, price.cache_write_1h];
+            let tiers = price.tier.iter().flat_map(|tier| [tier.input, tier.output]);
+            if let Some(value) = own.into_iter().chain(tiers).find(|value| !(0.0..1e6).contains(value)) {
+                return Err(PriceError::NoPrice { id: price.id.clone(), value });
+            }
+        }
+        Ok(list)
     }
 
     /// Puts the models of a user's file before these, so that they win.
-    pub fn overridden_by(mut self, user: &str) -> Result<Self, toml::de::Error> {
-        let mut first: Self = toml::from_str(user)?;
+    pub fn overridden_by(mut self, user: &str) -> Result<Self, PriceError> {
+        let mut first = Self::parse(user)?;
         first.model.append(&mut self.model);
         Ok(first)
     }
@@ -137,5 +166,10 @@ mod tests {
         let list = PriceList::built_in().unwrap().overridden_by(user).unwrap();
         assert_eq!(list.cost("claude-opus-5", &MILLION).unwrap().usd(), 7.0);
         assert!(PriceList::built_in().unwrap().overridden_by("[[model]]\nid = 'x'\n").is_err());
+        for input in ["-1", "nan", "1e300"] {
+            let user = format!("[[model]]\nid = 'x'\ninput = {input}\noutput = 1\ncache_read = 0\n");
+            let error = PriceList::built_in().unwrap().overridden_by(&user).unwrap_err();
+            assert!(error.to_string().contains("is no price (model x)"), "{error}");
+        }
     }
 }

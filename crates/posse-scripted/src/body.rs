@@ -34,11 +34,13 @@ pub(crate) struct Body {
     pace: Arc<dyn Pace>,
     reset: Arc<AtomicBool>,
     entry: Option<(Arc<Record>, u64)>,
+    /// Whether what was sent has had a chance to leave before the connection breaks.
+    flushed: bool,
 }
 
 impl Body {
     pub(crate) fn new(steps: Vec<Step>, pace: Arc<dyn Pace>, reset: Arc<AtomicBool>) -> Self {
-        Self { steps: steps.into(), waiting: None, pace, reset, entry: None }
+        Self { steps: steps.into(), waiting: None, pace, reset, entry: None, flushed: false }
     }
 
     /// Notes in the record how the body ended.
@@ -81,9 +83,16 @@ impl http_body::Body for Body {
                 }
                 Some(Step::Send(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 Some(Step::Wait(duration)) => self.waiting = Some(self.pace.sleep(duration)),
+                Some(step @ (Step::Break | Step::Reset)) if !self.flushed => {
+                    // hyper sends what it holds when the body has nothing more for now.
+                    self.flushed = true;
+                    self.steps.push_front(step);
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 Some(step @ (Step::Break | Step::Reset)) => {
                     self.reset.store(step == Step::Reset, Ordering::Relaxed);
-                    self.note(Outcome::Sent);
+                    self.note(Outcome::Broken);
                     return Poll::Ready(Some(Err(io::Error::other("the script says so"))));
                 }
                 Some(Step::Hang) => {

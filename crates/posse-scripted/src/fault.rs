@@ -21,8 +21,9 @@ pub(crate) fn play(mut events: Vec<Timed>, tokens_per_s: Option<f64>, fault: Opt
             events.insert(*event, twin);
         }
         Some(Fault::Error { event, class }) => {
+            let named = events.first().is_some_and(|first| first.bytes.starts_with("event:"));
             events.truncate(*event);
-            events.push(Timed { bytes: error_event(class), tokens: 0 });
+            events.push(Timed { bytes: error_event(class, named), tokens: 0 });
         }
         _ => {}
     }
@@ -40,9 +41,17 @@ pub(crate) fn play(mut events: Vec<Timed>, tokens_per_s: Option<f64>, fault: Opt
     mishap(steps, fault)
 }
 
-fn error_event(class: &str) -> String {
-    let data = serde_json::json!({"type": "error", "error": {"type": class, "message": "scripted"}});
-    format!("event: error\ndata: {data}\n\n")
+/// Anthropic names its events, Chat Completions does not.
+fn error_event(class: &str, named: bool) -> String {
+    let name = if named { "event: error\n" } else { "" };
+    let data =
+        serde_json::json!({"type": "error", "error": {"type": class, "message": "the script says so"}});
+    format!("{name}data: {data}\n\n")
+}
+
+/// A whole body, which has no events: faults of events do not touch it.
+pub(crate) fn play_whole(body: String, fault: Option<&Fault>) -> Vec<Step> {
+    mishap(vec![Step::Send(body.into())], fault)
 }
 
 /// What happens to bytes on their way.

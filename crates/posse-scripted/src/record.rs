@@ -53,8 +53,10 @@ impl Recorded {
 pub enum Outcome {
     /// It has not.
     Open,
-    /// All of it was sent, faults included.
+    /// All of it was sent.
     Sent,
+    /// The script broke the connection.
+    Broken,
     /// The client went away before its end.
     Abandoned,
 }

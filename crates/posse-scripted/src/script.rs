@@ -235,6 +235,11 @@ impl Rule {
         if rates.into_iter().flatten().any(|rate| !sane(rate)) {
             return Err(wrong("a rate is between 0.001 and a billion per second".into()));
         }
+        if let Some(Fault::Status { status, .. }) = raw.fault
+            && !(400..600).contains(&status)
+        {
+            return Err(wrong(format!("{status} is not the status of an error")));
+        }
         let set = raw.set.into_iter().map(|(key, value)| Ok((key, Template::parse(&value)?)));
         Ok(Self {
             when,

@@ -53,9 +53,15 @@ impl AskModel {
         match result {
             Ok(reply) => self.finish(&chosen, &prices, &reply),
             Err(failure) => {
+                let model = &chosen.name;
+                let cost: Option<Cost> = failure.spent.iter().map(|usage| prices.cost(model, usage)).sum();
+                if !failure.spent.is_empty() {
+                    let cost = cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string());
+                    say_to_person(&format!("what came is void; it cost {cost} as far as the provider said"));
+                }
                 if self.json {
                     let error = failure.error.to_string();
-                    let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent});
+                    let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent, "cost_usd": cost.map(Cost::usd)});
                     print(format!("{line}\n").as_bytes())?;
                 }
                 Err(failure.error.into())
@@ -127,7 +133,7 @@ impl AskModel {
                 _ => None,
             });
             let line = json!({
-                "text": texts.collect::<String>(), "model": name, "stop_reason": reply.stop,
+                "text": texts.collect::<String>(), "content": reply.content, "model": name, "stop_reason": reply.stop,
                 "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
                 "cost_usd": cost.map(Cost::usd),
             });
@@ -137,7 +143,10 @@ impl AskModel {
             StopReason::EndTurn | StopReason::StopSequence => {}
             StopReason::MaxTokens => say("the reply was cut at its limit; --max-tokens raises it"),
             StopReason::Refusal => say("the model declined to answer"),
-            other => say(&format!("the model stopped early: {other:?}")),
+            StopReason::ToolUse => say("the model asked for a tool; ask-model has none"),
+            StopReason::PauseTurn => say("the provider paused the reply"),
+            StopReason::ContextFull => say("the context window is full"),
+            StopReason::Other(word) => say(&format!("the model stopped: {}", tame(word))),
         }
         let cost = cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string());
         let Usage { output, .. } = spent;

@@ -37,7 +37,15 @@ impl Reply {
                 }
             }
         }
+        let cap = request.body["max_completion_tokens"].as_u64().or(request.body["max_tokens"].as_u64());
+        let most = cap.map_or(usize::MAX, |cap| usize::try_from(cap).unwrap_or(usize::MAX).saturating_mul(4));
+        let capped = text.len() > most;
+        if capped {
+            text.truncate(text.floor_char_boundary(most));
+            calls.clear();
+        }
         let finish = match answer.stop.as_deref() {
+            _ if capped => "length",
             Some("max_tokens") => "length",
             Some("refusal") => "content_filter",
             _ if calls.is_empty() => "stop",

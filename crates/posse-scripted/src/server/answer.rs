@@ -67,7 +67,14 @@ pub(super) async fn answer(
         Err(_) => return Err(io::Error::other("the client went away")),
     };
     if shared.play.is_none() {
-        return fixed(sink(&body.unwrap_or_default()));
+        return fixed(match body {
+            Ok(body) => sink(&body),
+            Err(_) => {
+                let mut refused = Response::new(Bytes::new());
+                *refused.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+                refused
+            }
+        });
     }
     let number =
         record(&shared, connection, &head, body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone));
@@ -182,7 +189,10 @@ impl Exchange<'_> {
         Ok(if request.streams() {
             self.stream(reply.events(), &answer)
         } else {
-            self.finish(self.json_builder(), fault::play(one(&reply.message()), None, answer.fault.as_ref()))
+            self.finish(
+                self.json_builder(),
+                fault::play_whole(reply.message().to_string(), answer.fault.as_ref()),
+            )
         })
     }
 
@@ -206,7 +216,7 @@ impl Exchange<'_> {
         } else {
             self.finish(
                 self.json_builder(),
-                fault::play(one(&reply.completion()), None, answer.fault.as_ref()),
+                fault::play_whole(reply.completion().to_string(), answer.fault.as_ref()),
             )
         })
     }
@@ -337,11 +347,6 @@ impl Exchange<'_> {
             response
         })
     }
-}
-
-/// A body in one piece, as the only event.
-fn one(value: &Value) -> Vec<Timed> {
-    vec![Timed { bytes: value.to_string(), tokens: 0 }]
 }
 
 fn whole(shared: &Shared, reset: &Arc<AtomicBool>, response: Response<Bytes>) -> Response<Body> {

@@ -20,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) waits: Vec<f64>,
     /// What attempts that were retried failed of.
     pub(crate) failures: Vec<&'static str>,
+    /// How much of the reply attempts had received that were cut.
+    pub(crate) received: Vec<u64>,
     /// Everything that was shown, retries as `|`.
     pub(crate) shown: String,
     /// How far the clock moved.
@@ -76,11 +78,15 @@ pub(crate) fn kind(error: &ModelError) -> &'static str {
 pub(crate) async fn call(model: &dyn Model, clock: &TestClock, body: Body) -> Run {
     let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
     let (mut waits, mut failures, mut shown) = (Vec::new(), Vec::new(), String::new());
+    let mut cut_at = Vec::new();
     let mut on = |event: ModelEvent<'_>| match event {
         ModelEvent::Text(text) => shown.push_str(text),
         ModelEvent::Retry { wait, error, .. } => {
             waits.push(wait.as_secs_f64());
             failures.push(kind(error));
+            if let ModelError::Cut { received, .. } = error {
+                cut_at.push(*received);
+            }
             shown.push('|');
         }
         _ => {}
@@ -93,7 +99,7 @@ pub(crate) async fn call(model: &dyn Model, clock: &TestClock, body: Body) -> Ru
             () = clock.run_sparing(&TIMEOUTS) => unreachable!("a clock runs for ever"),
         }
     };
-    Run { result, waits, failures, shown, elapsed: Clock::now(clock) - before }
+    Run { result, waits, failures, received: cut_at, shown, elapsed: Clock::now(clock) - before }
 }
 
 /// What nobody should wait for: they run out only where a test makes them.

@@ -43,6 +43,7 @@ async fn every_cut_is_noticed_and_retried() {
         let run = ask(&model, &clock, &format!("cut at {at}.")).await;
         let reply = run.result.unwrap();
         assert_eq!((run.failures, reply.attempts), (vec!["cut"], 2), "cut at {at}");
+        assert_eq!(run.received, [at as u64], "all that was sent before the cut arrived");
         assert_eq!(meaning(&reply.content), expected, "cut at {at}");
     }
 }

@@ -173,7 +173,7 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     };
     let elapsed = posse_runtime::port::clock::Clock::now(&clock);
     let requests = server.requests().len();
-    (Run { result, waits, failures, shown: String::new(), elapsed }, requests)
+    (Run { result, waits, failures, received: Vec::new(), shown: String::new(), elapsed }, requests)
 }
 
 // proves TU-06 (open: the run that is paused or failed when retries end)

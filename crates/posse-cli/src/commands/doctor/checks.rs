@@ -60,7 +60,13 @@ pub(super) async fn endpoint(settled: &Settled) -> Finding {
                 format!("{url} refuses the key"),
                 "check the key; it may have been revoked",
             ),
-            401 | 403 => good(WHAT, format!("{url} answers")),
+            200 | 401 | 403 => good(WHAT, format!("{url} answers")),
+            404 => {
+                let found = format!("{url} answers, but has no {path}");
+                let advice = "an OpenAI base URL ends in /v1, an Anthropic one does not; some servers list no \
+                              models and work all the same";
+                not(WHAT, Grade::Lacking, found, advice)
+            }
             200..500 => good(WHAT, format!("{url} answers")),
             status => {
                 let found = format!("{url} answers with {status}");
