@@ -8,7 +8,7 @@ use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use posse_runtime::port::model::{
-    Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
+    Attribution, Call, Failure, ModelError, ModelEvent, Preamble, Reply, Request, Thinking,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -33,19 +33,50 @@ pub(crate) struct AskModel {
     /// The longest reply, in tokens
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
-    /// Print one JSON object at the end instead of text as it comes
+    /// Print one JSON object at the end, whatever happens
     #[arg(long)]
     json: bool,
 }
 
+/// How the reply is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As it comes, on a terminal.
+    Live,
+    /// In one piece: a program that reads a pipe must not get what a failed attempt had said.
+    Whole,
+    /// One object, whatever happens.
+    Json,
+}
+
 impl AskModel {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let result = self.answer();
+        if let Err(error) = &result
+            && self.form() == Form::Json
+            && !error.is::<ModelError>()
+        {
+            print(format!("{}\n", json!({"error": format!("{error:#}")})).as_bytes())?;
+        }
+        result
+    }
+
+    fn form(&self) -> Form {
+        match (self.json, std::io::stdout().is_terminal()) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Live,
+            (false, false) => Form::Whole,
+        }
+    }
+
+    fn answer(&self) -> anyhow::Result<ExitCode> {
         // A person waits: better a quick answer that it does not work than a minute of hope.
         let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.
         let prices = provider::prices()?;
         let question = self.question()?;
-        let mut shown = Shown { live: !self.json, anything: false, at_line_start: true, unread: None };
+        let mut shown =
+            Shown { live: self.form() == Form::Live, anything: false, at_line_start: true, unread: None };
         let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
             return Err(error.into());
@@ -127,17 +158,22 @@ impl AskModel {
         let calls = || reply.wasted.iter().chain([&reply.usage]);
         let spent = calls().fold(Usage::default(), |sum, usage| sum + *usage);
         let cost: Option<Cost> = calls().map(|usage| prices.cost(&name, usage)).sum();
-        if self.json {
-            let texts = reply.content.iter().filter_map(|block| match block {
-                ContentBlock::Text { text } => Some(text.as_str()),
-                _ => None,
-            });
-            let line = json!({
-                "text": texts.collect::<String>(), "content": reply.content, "model": name, "stop_reason": reply.stop,
-                "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
-                "cost_usd": cost.map(Cost::usd),
-            });
-            print(format!("{line}\n").as_bytes())?;
+        let texts = reply.content.iter().filter_map(|block| match block {
+            ContentBlock::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        let text: String = texts.collect();
+        match self.form() {
+            Form::Live => {}
+            Form::Whole => print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?,
+            Form::Json => {
+                let line = json!({
+                    "text": text, "content": reply.content, "model": name, "stop_reason": reply.stop,
+                    "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
+                    "cost_usd": cost.map(Cost::usd),
+                });
+                print(format!("{line}\n").as_bytes())?;
+            }
         }
         match &reply.stop {
             StopReason::EndTurn | StopReason::StopSequence => {}

@@ -94,32 +94,62 @@ fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
     assert_eq!(stdout(&output), "a\\u{1b}]52;c;eA==\\u{7}b\n");
 }
 
-fn start_asking(server: &Server) -> Child {
-    let mut command = posse();
-    command.args(["ask-model", "--base-url", &server.url, "x"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+/// Asks on a terminal of its own, whose keys are the child's stdin.
+fn ask_on_terminal(server: &Server) -> Child {
+    let asking = format!("{} ask-model --base-url {} x", env!("CARGO_BIN_EXE_posse"), server.url);
+    Command::new("script")
+        .args(["-qec", &asking, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 // proves TU-05 (open: tools and transcript)
 #[test]
-fn ctrl_c_ends_it_at_once() {
+fn on_a_terminal_the_reply_shows_while_it_arrives_and_ctrl_c_ends_it_at_once() {
     let server = Server::start("slow", SLOW);
-    let mut child = start_asking(&server);
+    let mut child = ask_on_terminal(&server);
     let mut first = [0; 3];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b"one", "streamed while it arrives");
     let at = Instant::now();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(at.elapsed() < Duration::from_millis(500), "{:?}", at.elapsed());
-    assert!(stderr(&output).contains("interrupted"));
+    let shown = stdout(&output);
+    assert!(shown.contains("interrupted") && !shown.contains("eight"), "{shown}");
+}
+
+#[test]
+fn a_pipe_gets_no_word_of_an_attempt_that_failed() {
+    let reply = "reply = [{ text = 'a text of a few words' }]";
+    let script = format!(
+        "[[rule]]\ntimes = 1\n{reply}\nfault = {{ kind = 'garbage', at = 1000 }}\n[[rule]]\n{reply}\n"
+    );
+    let server = Server::start("void", &script);
+    let output = run(&["ask-model", "--base-url", &server.url, "x"]);
+    assert_eq!(stdout(&output), "a text of a few words\n");
+    assert!(stderr(&output).starts_with("attempt 1 failed"), "{}", stderr(&output));
+}
+
+#[test]
+fn json_is_given_whatever_happens() {
+    for arguments in [&["--base-url", "http://127.0.0.1:9"][..], &[], &["--base-url", "nowhere"]] {
+        let output = run(&[&["ask-model", "--json", "x"], arguments].concat());
+        let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert!(told["error"].is_string(), "{told}");
+        assert_eq!(output.status.code(), Some(1));
+    }
 }
 
 #[test]
 fn a_reader_that_leaves_ends_it_without_a_word() {
     let server = Server::start("pipe", SLOW);
-    let mut child = start_asking(&server);
+    let mut command = posse();
+    command.args(["ask-model", "--base-url", &server.url, "x"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
