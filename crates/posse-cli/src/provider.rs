@@ -59,13 +59,6 @@ pub(crate) struct Key {
     bearer: bool,
 }
 
-impl Key {
-    /// Puts the key on a request.
-    pub(crate) fn sign(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
-        if self.bearer { request.bearer_auth(&self.value) } else { request.header("x-api-key", &self.value) }
-    }
-}
-
 impl ProviderArgs {
     /// Settles what flags and environment leave open.
     pub(crate) fn settle(&self) -> anyhow::Result<Settled> {
@@ -135,7 +128,8 @@ impl Settled {
         posse_model::is_local(&self.base_url)
     }
 
-    fn endpoint(&self) -> anyhow::Result<Endpoint> {
+    /// Where and how to call; an error where a key is needed and there is none.
+    pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
         // Before the key: a key that is missing for a place that is none would be the wrong complaint.
         if !self.base_url.starts_with("http") {
             return Err(SetupError::BadUrl { url: self.base_url.clone() }.into());

@@ -43,8 +43,16 @@ pub enum Auth {
     Bearer(SecretString),
     /// `x-api-key: …`.
     ApiKey(SecretString),
-    /// Not at all: a server on this machine.
-    None,
+}
+
+impl Auth {
+    /// The header that says it.
+    pub fn header(&self) -> Result<(HeaderName, HeaderValue), SetupError> {
+        Ok(match self {
+            Self::Bearer(key) => (AUTHORIZATION, secret(&format!("Bearer {}", key.expose_secret()))?),
+            Self::ApiKey(key) => (HeaderName::from_static("x-api-key"), secret(key.expose_secret())?),
+        })
+    }
 }
 
 /// Why an adapter could not be made.
@@ -69,7 +77,7 @@ pub enum SetupError {
 pub struct Connection {
     http: reqwest::Client,
     base_url: Arc<str>,
-    auth: Option<(HeaderName, HeaderValue)>,
+    auth: (HeaderName, HeaderValue),
     clock: Arc<dyn Clock>,
     policy: RetryPolicy,
 }
@@ -82,11 +90,7 @@ impl Connection {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(bad_url());
         }
-        let auth = match &endpoint.auth {
-            Auth::Bearer(key) => Some((AUTHORIZATION, secret(&format!("Bearer {}", key.expose_secret()))?)),
-            Auth::ApiKey(key) => Some((HeaderName::from_static("x-api-key"), secret(key.expose_secret())?)),
-            Auth::None => None,
-        };
+        let auth = endpoint.auth.header()?;
         let http = http_client(&endpoint.base_url)?;
         let base_url = endpoint.base_url.trim_end_matches('/').into();
         Ok(Self { http, base_url, auth, clock, policy })
@@ -177,9 +181,8 @@ impl Connection {
     ) -> reqwest::RequestBuilder {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some((name, value)) = &self.auth {
-            headers.insert(name.clone(), value.clone());
-        }
+        let (name, value) = &self.auth;
+        headers.insert(name.clone(), value.clone());
         attribute(attribution, &mut headers);
         dialect.headers(attribution, &mut headers);
         self.http

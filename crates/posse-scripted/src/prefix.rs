@@ -81,7 +81,7 @@ impl Builder {
         self.hasher.write(role.as_bytes());
         self.hasher.write(text.as_bytes());
         self.tokens += tokens::of_block(text.len());
-        let cacheable = !matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+        let cacheable = !is_thinking(block);
         self.positions.push(Position {
             section,
             hash: self.hasher.finish(),
@@ -106,6 +106,11 @@ impl Prefix {
     pub(crate) fn tokens(&self) -> u64 {
         self.positions.last().map_or(0, |last| last.tokens)
     }
+}
+
+/// Whether a block is thinking, readable or not.
+pub(crate) fn is_thinking(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
 fn mark_of(block: &Value) -> Option<Ttl> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
 use posse_runtime::port::clock::Clock;
-use posse_scripted::{Mode, Script, Server, ServerOptions, SystemPace};
+use posse_scripted::{Script, Server, ServerOptions};
 
 use crate::clock::TestClock;
 
@@ -14,19 +14,13 @@ pub type SetupError = Box<dyn Error + Send + Sync>;
 
 /// Starts a server that plays `script`, on the machine's clock.
 pub fn play(script: &str) -> Result<Server, SetupError> {
-    let options = ServerOptions {
-        port: 0,
-        mode: Mode::Play(Script::parse(script)?),
-        pace: Arc::new(SystemPace::default()),
-    };
-    Ok(Server::start(options)?)
+    Ok(Server::start(ServerOptions::playing(Script::parse(script)?))?)
 }
 
 /// Starts a server that plays `script`, on a clock of the test's.
 pub fn play_on(clock: &TestClock, script: &str) -> Result<Server, SetupError> {
-    let options =
-        ServerOptions { port: 0, mode: Mode::Play(Script::parse(script)?), pace: Arc::new(clock.clone()) };
-    Ok(Server::start(options)?)
+    let options = ServerOptions::playing(Script::parse(script)?);
+    Ok(Server::start(ServerOptions { pace: Arc::new(clock.clone()), ..options })?)
 }
 
 /// An Anthropic adapter for the server at `url`.

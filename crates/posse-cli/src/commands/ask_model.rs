@@ -87,10 +87,10 @@ impl AskModel {
                 let model = &chosen.name;
                 let cost: Option<Cost> = failure.spent.iter().map(|usage| prices.cost(model, usage)).sum();
                 if !failure.spent.is_empty() {
-                    let cost = cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string());
+                    let cost = in_words(cost);
                     say_to_person(&format!("what came is void; it cost {cost} as far as the provider said"));
                 }
-                if self.json {
+                if self.form() == Form::Json {
                     let error = failure.error.to_string();
                     let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent, "cost_usd": cost.map(Cost::usd)});
                     print(format!("{line}\n").as_bytes())?;
@@ -184,11 +184,14 @@ impl AskModel {
             StopReason::ContextFull => say("the context window is full"),
             StopReason::Other(word) => say(&format!("the model stopped: {}", tame(word))),
         }
-        let cost = cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string());
-        let Usage { output, .. } = spent;
-        say_to_person(&format!("{name} · {} tokens in, {output} out · {cost}", spent.prompt()));
+        let (input, Usage { output, .. }) = (spent.prompt(), spent);
+        say_to_person(&format!("{name} · {input} tokens in, {output} out · {}", in_words(cost)));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn in_words(cost: Option<Cost>) -> String {
+    cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string())
 }
 
 /// What has been shown of the reply.

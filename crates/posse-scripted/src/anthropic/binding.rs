@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::headers::Asked;
 use super::request::{add_system, add_tools, text_block};
 use crate::api_error::Refusal;
-use crate::prefix::{Builder, Section};
+use crate::prefix::{Builder, Section, is_thinking};
 
 const DROP_BETA: &str = "thinking-binding-controls-2026-08-01";
 
@@ -30,7 +30,7 @@ fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
 }
 
 /// A hash of tools and system prompt.
-pub(super) fn before_messages(body: &Value, model: &str) -> Builder {
+fn before_messages(body: &Value, model: &str) -> Builder {
     let mut builder = Builder::new(model);
     add_tools(&mut builder, body);
     add_system(&mut builder, body);
@@ -49,20 +49,22 @@ pub(super) fn add_message(builder: &mut Builder, message: &Value) {
     }
 }
 
-/// Checks every thinking block of the history. Those of another model are dropped silently, as the
+/// Checks every thinking block of the history, and gives what was dropped and the hash of the whole
+/// prompt, to which thinking in the reply is bound. Blocks of another model are dropped silently, as the
 /// API does; those of another conversation are an error, or dropped and listed if that was asked for.
-pub(super) fn check(asked: &Asked, body: &mut Value, model: &str) -> Result<Vec<Value>, Refusal> {
+pub(super) fn check(asked: &Asked, body: &mut Value, model: &str) -> Result<(Vec<Value>, u64), Refusal> {
     let may_drop =
         asked.has(DROP_BETA) && body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
     let mut builder = before_messages(body, model);
     let mut dropped = Vec::new();
-    let Some(messages) = body["messages"].as_array_mut() else { return Ok(dropped) };
+    let Some(messages) = body["messages"].as_array_mut() else { return Ok((dropped, builder.hash())) };
     for (at, message) in messages.iter_mut().enumerate() {
         // Neighbours of one role are one message: thinking may be bound to what stands right before
         // its block, or to what stood before its message.
         let mut prompts = vec![builder.hash()];
         let role = message["role"].as_str().unwrap_or_default().to_owned();
-        if let Some(blocks) = message["content"].as_array_mut() {
+        let thinks = |blocks: &&mut Vec<Value>| blocks.iter().any(is_thinking);
+        if let Some(blocks) = message["content"].as_array_mut().filter(thinks) {
             let mut index = 0;
             let mut refusal = None;
             let mut inside = builder.clone();
@@ -97,7 +99,7 @@ pub(super) fn check(asked: &Asked, body: &mut Value, model: &str) -> Result<Vec<
         }
         add_message(&mut builder, message);
     }
-    Ok(dropped)
+    Ok((dropped, builder.hash()))
 }
 
 enum Verdict {

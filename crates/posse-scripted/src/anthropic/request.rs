@@ -49,8 +49,8 @@ impl Request {
         }
         rules::check(&body, model)?;
         pairing::check(&body["messages"])?;
-        let dropped = binding::check(asked, &mut body, model.id)?;
-        let (prefix, prompt_hash) = prefix_of(&body, model);
+        let (dropped, prompt_hash) = binding::check(asked, &mut body, model.id)?;
+        let prefix = prefix_of(&body, model);
         if prefix.tokens() > model.context {
             return Err(Refusal::invalid(format!(
                 "prompt is too long: {} tokens > {} maximum",
@@ -116,9 +116,8 @@ fn find_model(body: &Value) -> Result<&'static ModelFacts, Refusal> {
     models::find(id).ok_or_else(|| Refusal::new(404, format!("model: {id}")))
 }
 
-/// The prompt as the cache sees it, and the hash that thinking is bound to: of the words alone.
-fn prefix_of(body: &Value, model: &ModelFacts) -> (Prefix, u64) {
-    let mut bound = binding::before_messages(body, model.id);
+/// The prompt as the cache sees it: the words, and the settings that they are read under.
+fn prefix_of(body: &Value, model: &ModelFacts) -> Prefix {
     let mut builder = Builder::new(model.id);
     add_tools(&mut builder, body);
     // A setting at its default is the same as none.
@@ -132,15 +131,14 @@ fn prefix_of(body: &Value, model: &ModelFacts) -> (Prefix, u64) {
     builder.setting("images", &images.into(), "false");
     for message in body["messages"].as_array().into_iter().flatten() {
         binding::add_message(&mut builder, message);
-        binding::add_message(&mut bound, message);
     }
-    let (hash, mut prefix) = (bound.hash(), builder.finish());
+    let mut prefix = builder.finish();
     let automatic = &body["cache_control"];
     let last_cacheable = prefix.positions.iter_mut().rev().find(|position| position.cacheable);
     if let (false, Some(last)) = (automatic.is_null(), last_cacheable) {
         last.mark = last.mark.or(Some(ttl_of(automatic)));
     }
-    (prefix, hash)
+    prefix
 }
 
 /// Adds the tools, which are cached first.

@@ -12,11 +12,13 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::Request;
 use hyper::body::Incoming;
+use posse_protocol::Usage;
 use serde_json::{Value, json};
 
 use super::Shared;
 use crate::api_error::{Refusal, kind_of};
 use crate::body::{Body, Step};
+use crate::cache::Ticket;
 use crate::conversation::Conversation;
 use crate::fault::{self, Timed};
 use crate::pick::Answer;
@@ -32,6 +34,12 @@ const OPENAI_CACHE_MINIMUM: u64 = 1024;
 enum Api {
     Anthropic,
     OpenAi,
+}
+
+/// A reply in the form that was asked for.
+enum Said {
+    Whole(Value),
+    Stream(Vec<Timed>),
 }
 
 /// One request being answered.
@@ -183,17 +191,9 @@ impl Exchange<'_> {
             (billing, ticket, reason)
         };
         let reply = anthropic::Reply::new(id, request, &answer, billing, diagnostics);
-        self.wait(answer.delay_ms).await;
-        self.shared.cache().begin(&ticket);
-        self.shared.record.update(self.number, |request| request.usage = Some(reply.usage()));
-        Ok(if request.streams() {
-            self.stream(reply.events(), &answer)
-        } else {
-            self.finish(
-                self.json_builder(),
-                fault::play_whole(reply.message().to_string(), answer.fault.as_ref()),
-            )
-        })
+        let said =
+            if request.streams() { Said::Stream(reply.events()) } else { Said::Whole(reply.message()) };
+        Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
     }
 
     async fn chat(&self, request: &openai::Request) -> Result<Response<Body>, io::Error> {
@@ -208,17 +208,9 @@ impl Exchange<'_> {
             cache.bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now)
         };
         let reply = openai::Reply::new(self.id.clone(), request, &answer, cached);
-        self.wait(answer.delay_ms).await;
-        self.shared.cache().begin(&ticket);
-        self.shared.record.update(self.number, |request| request.usage = Some(reply.usage()));
-        Ok(if request.streams() {
-            self.stream(reply.events(), &answer)
-        } else {
-            self.finish(
-                self.json_builder(),
-                fault::play_whole(reply.completion().to_string(), answer.fault.as_ref()),
-            )
-        })
+        let said =
+            if request.streams() { Said::Stream(reply.events()) } else { Said::Whole(reply.completion()) };
+        Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
     }
 
     /// What the script says, or the response that leaves nothing to say.
@@ -326,13 +318,22 @@ impl Exchange<'_> {
         self.finish(builder, vec![Step::Send(body.to_string().into())])
     }
 
-    fn stream(&self, events: Vec<Timed>, answer: &Answer) -> Response<Body> {
-        let steps = fault::play(events, answer.tokens_per_s, answer.fault.as_ref());
-        let builder = self
-            .builder()
-            .header("content-type", "text/event-stream; charset=utf-8")
-            .header("cache-control", "no-cache");
-        self.finish(builder, steps)
+    /// Says it when its time has come; from then on what the request wrote to the cache can be read.
+    async fn speak(&self, answer: &Answer, ticket: &Ticket, usage: Usage, said: Said) -> Response<Body> {
+        self.wait(answer.delay_ms).await;
+        self.shared.cache().begin(ticket);
+        self.shared.record.update(self.number, |request| request.usage = Some(usage));
+        let fault = answer.fault.as_ref();
+        match said {
+            Said::Whole(body) => self.finish(self.json_builder(), fault::play_whole(body.to_string(), fault)),
+            Said::Stream(events) => {
+                let builder = self
+                    .builder()
+                    .header("content-type", "text/event-stream; charset=utf-8")
+                    .header("cache-control", "no-cache");
+                self.finish(builder, fault::play(events, answer.tokens_per_s, fault))
+            }
+        }
     }
 
     fn finish(&self, builder: http::response::Builder, steps: Vec<Step>) -> Response<Body> {
