@@ -60,6 +60,10 @@ impl Anthropic {
 }
 
 impl Model for Anthropic {
+    fn dialect(&self) -> &'static str {
+        "anthropic"
+    }
+
     fn preamble(&self, preamble: &Preamble) -> Piece {
         encode::preamble(preamble)
     }

@@ -35,6 +35,10 @@ impl OpenAi {
 }
 
 impl Model for OpenAi {
+    fn dialect(&self) -> &'static str {
+        "openai"
+    }
+
     fn preamble(&self, preamble: &Preamble) -> Piece {
         encode::preamble(preamble)
     }

@@ -1,6 +1,7 @@
 //! What tokens cost. The figures are data that users can override; see `prices.toml`.
 
 use posse_protocol::{Cost, Usage};
+use posse_runtime::port::price::Prices;
 use serde::Deserialize;
 
 /// Prices and limits of the models that posse knows by name.
@@ -110,6 +111,12 @@ impl PriceList {
     /// What `usage` of `model` costs; none when its price is not known.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
         self.of(model).map(|price| price.cost(usage))
+    }
+}
+
+impl Prices for PriceList {
+    fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
+        Self::cost(self, model, usage)
     }
 }
 

@@ -79,8 +79,8 @@ pub enum ContentBlock {
     ToolResult {
         /// The call that is answered.
         tool_use_id: String,
-        /// The answer: text and images.
-        content: Vec<ContentBlock>,
+        /// The answer.
+        content: Vec<ToolContent>,
         /// Whether the tool failed.
         is_error: bool,
     },
@@ -95,6 +95,40 @@ impl ContentBlock {
     /// A text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
+    }
+}
+
+/// A block of what a tool answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToolContent {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, as base64.
+    Image {
+        /// Its media type, `image/png` for one.
+        media_type: String,
+        /// The base64 text.
+        data: String,
+    },
+}
+
+impl ToolContent {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
+impl From<ToolContent> for ContentBlock {
+    fn from(content: ToolContent) -> Self {
+        match content {
+            ToolContent::Text { text } => Self::Text { text },
+            ToolContent::Image { media_type, data } => Self::Image { media_type, data },
+        }
     }
 }
 
@@ -159,7 +193,7 @@ pub struct ToolSpec {
 }
 
 /// Why the model stopped. An open set: a reason that posse does not know is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It had no more to say.

@@ -2,10 +2,21 @@
 //!
 //! This crate owns names and shapes. It decides nothing, reads nothing and starts nothing.
 
+pub mod command;
 pub mod content;
 pub mod cost;
+pub mod event;
+pub mod id;
+pub mod mode;
 pub mod usage;
 
-pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolSpec};
+pub use command::{Answer, Command};
+pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
 pub use cost::Cost;
+pub use event::{
+    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, Outcome, Question,
+    ReplyFacts, Retry, RunEnd, Spent,
+};
+pub use id::{AgentId, RealmId};
+pub use mode::PermissionMode;
 pub use usage::Usage;

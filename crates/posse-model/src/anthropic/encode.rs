@@ -105,7 +105,8 @@ fn block_json(block: &ContentBlock) -> Option<String> {
             input.get()
         ),
         ContentBlock::ToolResult { tool_use_id, content, is_error } => {
-            let parts: Vec<String> = content.iter().filter_map(block_json).collect();
+            let parts: Vec<String> =
+                content.iter().cloned().filter_map(|part| block_json(&part.into())).collect();
             let content =
                 if parts.is_empty() { String::new() } else { format!(r#","content":[{}]"#, parts.join(",")) };
             let error = if *is_error { r#","is_error":true"# } else { "" };

@@ -1,6 +1,6 @@
 //! Words spelt as Chat Completions wants them.
 
-use posse_protocol::{ContentBlock, Message, Role};
+use posse_protocol::{ContentBlock, Message, Role, ToolContent};
 use posse_runtime::port::model::{Piece, Preamble, Thinking};
 use serde_json::{Value, json};
 
@@ -81,9 +81,9 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
                 let mut text = String::from(if *is_error { "Error: " } else { "" });
                 for block in content {
                     match block {
-                        ContentBlock::Text { text: more } => text.push_str(more),
+                        ToolContent::Text { text: more } => text.push_str(more),
                         // A tool's answer is text here; its images follow with the user's words.
-                        other => parts.extend(part(other)),
+                        image => parts.extend(part(&image.clone().into())),
                     }
                 }
                 messages.push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": text}));

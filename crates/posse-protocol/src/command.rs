@@ -1,0 +1,40 @@
+//! What a front end can tell an agent.
+
+use crate::{ContentBlock, PermissionMode, RawJson};
+
+/// One thing that a front end tells an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// A person's words. While the agent works they wait; each gets a run of its own.
+    Prompt(Vec<ContentBlock>),
+    /// Go on with what a fault, a limit or a crash broke off, without new words.
+    Continue,
+    /// Stop the run. What is said and done so far stays.
+    Interrupt,
+    /// Answer the question that an [`EventKind::Asked`](crate::EventKind::Asked) asked.
+    Answer {
+        /// The call that was asked about.
+        call: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Another permission mode, from the next tool call on.
+    SetMode(PermissionMode),
+}
+
+/// A person's answer to whether a tool call may run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// It may.
+    Allow {
+        /// Run with this input instead; deny rules are asked again.
+        input: Option<RawJson>,
+    },
+    /// It may not.
+    Deny {
+        /// What the model is told.
+        message: String,
+        /// Whether the whole run stops.
+        interrupt: bool,
+    },
+}

@@ -1,0 +1,268 @@
+//! What front ends see. Whatever an event says has happened is durable, but for [`Delta`]s, which
+//! show a reply while it arrives.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, Cost, Message, PermissionMode, RawJson, StopReason, Usage};
+
+/// Something that happened to an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The agent.
+    pub agent: AgentId,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What can happen to an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventKind {
+    /// A run has begun.
+    Started,
+    /// An entry is in the transcript.
+    Entry(Box<Entry>),
+    /// A reply is arriving.
+    Delta(Delta),
+    /// An attempt to call the model failed; what its deltas showed is void. Another follows.
+    Retry(Retry),
+    /// A person must say whether a tool may run.
+    Asked(Question),
+    /// The question about this call needs no answer any more.
+    Withdrawn {
+        /// The call.
+        call: String,
+    },
+    /// A tool is running.
+    CallStarted {
+        /// The call.
+        call: String,
+        /// The tool's name.
+        tool: String,
+        /// What it does, in a line for people.
+        title: String,
+    },
+    /// A tool has answered; its result follows in an entry.
+    CallDone {
+        /// The call.
+        call: String,
+        /// Whether it failed.
+        is_error: bool,
+    },
+    /// A call was denied without asking anybody.
+    Denied(Denial),
+    /// The mode changed.
+    Mode(PermissionMode),
+    /// The run has ended.
+    Ended(Box<RunEnd>),
+}
+
+/// An entry of the transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its number, from 0.
+    pub seq: u64,
+    /// What it is.
+    pub kind: EntryKind,
+    /// What it says.
+    pub message: Arc<Message>,
+    /// About a reply: who said it and what it took.
+    pub reply: Option<ReplyFacts>,
+}
+
+/// What an entry of a transcript is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// Somebody's words to the agent.
+    Prompt,
+    /// What the model said.
+    Reply,
+    /// What the tools of a reply answered.
+    Results,
+}
+
+/// What is known of a reply beside its words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplyFacts {
+    /// The provider's id of it.
+    pub id: String,
+    /// The model that really answered.
+    pub model: String,
+    /// Why it stopped; none if it was cut off.
+    pub stop: Option<StopReason>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// A piece of a reply that is arriving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// The reply begins.
+    Started {
+        /// The model that answers.
+        model: String,
+    },
+    /// More text.
+    Text(String),
+    /// More thinking.
+    Thinking(String),
+    /// A tool call begins.
+    ToolUse {
+        /// The call.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// More of a tool's input.
+    ToolInput(String),
+    /// A block is finished.
+    BlockDone,
+}
+
+/// A failed attempt that is followed by another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retry {
+    /// Number of the attempt that failed, from 1.
+    pub attempt: u32,
+    /// Milliseconds until the next one.
+    pub wait_ms: u64,
+    /// Why.
+    pub fault: Fault,
+}
+
+/// A question to a person: may this tool call run?
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The call.
+    pub call: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Its input, as the model wrote it.
+    pub input: RawJson,
+    /// Why it is asked.
+    pub why: String,
+}
+
+/// A tool call that was denied.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Denial {
+    /// The tool's name.
+    #[serde(rename = "tool_name")]
+    pub tool: String,
+    /// The call.
+    #[serde(rename = "tool_use_id")]
+    pub call: String,
+    /// Its input.
+    #[serde(rename = "tool_input")]
+    pub input: RawJson,
+    /// Why.
+    #[serde(skip)]
+    pub why: String,
+}
+
+/// How a run ended, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEnd {
+    /// How.
+    pub outcome: Outcome,
+    /// The text of the last reply.
+    pub text: String,
+    /// Why the last reply stopped.
+    pub stop: Option<StopReason>,
+    /// How many times the model was called.
+    pub turns: u32,
+    /// What was used, by model.
+    pub spent: Vec<Spent>,
+    /// How long the run took.
+    pub duration_ms: u64,
+    /// How long of it the model was waited for.
+    pub api_ms: u64,
+    /// The calls that were denied.
+    pub denials: Vec<Denial>,
+}
+
+/// What one model used and cost in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spent {
+    /// The model.
+    pub model: String,
+    /// Tokens.
+    pub usage: Usage,
+    /// Money; none when the model's price is not known.
+    pub cost: Option<Cost>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The model ended its turn by itself.
+    Completed,
+    /// A limit stopped it; what there is is in the transcript.
+    Partial(Limit),
+    /// The model declined.
+    Refused,
+    /// Somebody stopped it.
+    Interrupted,
+    /// A fault that may pass stopped it; it can be continued.
+    Paused(Fault),
+    /// It cannot go on.
+    Failed(Fault),
+}
+
+/// A limit that stopped a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The number of turns.
+    Turns,
+    /// The money.
+    Budget,
+    /// The length of a reply.
+    Output,
+    /// The size of the conversation.
+    Context,
+}
+
+/// What went wrong, for people and for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The class.
+    pub class: FaultClass,
+    /// The HTTP status, if the model API gave one.
+    pub status: Option<u16>,
+    /// What happened.
+    pub message: String,
+}
+
+/// Classes of faults, so that a front end can say what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultClass {
+    /// Nothing answers where the model should be.
+    Unreachable,
+    /// The connection broke, stalled or carried garbage.
+    Connection,
+    /// The model API refused the key.
+    Authentication,
+    /// The account cannot pay.
+    Billing,
+    /// The key may not do this.
+    Permission,
+    /// No such model or place.
+    NotFound,
+    /// The request is wrong.
+    InvalidRequest,
+    /// The request is too large.
+    TooLarge,
+    /// The provider wants to be left alone for a while.
+    Busy,
+    /// The provider failed.
+    Provider,
+    /// The store failed: a full disk for one.
+    Store,
+    /// Another process has taken the agent over.
+    Fenced,
+    /// A tool found that the run must not go on.
+    Tool,
+}
