@@ -1,4 +1,12 @@
-//! The library behind posse. So far it holds the ports: what the runtime needs from outside, each a
-//! trait with its promise in its doc comment. Adapters implement them; the runtime never names one.
+//! The library behind posse: agents, their tools and permissions, and the ports through which they
+//! reach models, stores and clocks. Adapters implement the ports; the runtime never names one.
+//!
+//! Front ends send `Command`s to an [`AgentHandle`] and read `Event`s; there is no other way in or out.
 
+pub mod agent;
+pub mod permission;
 pub mod port;
+mod supervise;
+pub mod tool;
+
+pub use agent::{Agent, AgentHandle, Asker, Character, Limits, Ports, Runtime, Setup, StartError};

@@ -2,6 +2,8 @@
 
 pub mod clock;
 pub mod model;
+pub mod price;
+pub mod store;
 
 use std::future::Future;
 use std::pin::Pin;

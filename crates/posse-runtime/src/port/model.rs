@@ -18,6 +18,9 @@ pub use error::{ApiError, ApiErrorKind, Failure, ModelError};
 
 /// A model API.
 pub trait Model: Send + Sync {
+    /// A name for this spelling. Bytes of one dialect mean nothing in another.
+    fn dialect(&self) -> &'static str;
+
     /// Spells what stays the same for an agent's whole life.
     fn preamble(&self, preamble: &Preamble) -> Piece;
 

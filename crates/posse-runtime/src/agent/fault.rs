@@ -1,0 +1,56 @@
+//! Faults of models and stores, in the words that front ends know.
+
+use posse_protocol::{Fault, FaultClass};
+
+use crate::port::model::{ApiErrorKind, ModelError};
+use crate::port::store::StoreError;
+
+impl From<&ModelError> for Fault {
+    fn from(error: &ModelError) -> Self {
+        let (class, status) = match error {
+            ModelError::Connect { .. } => (FaultClass::Unreachable, None),
+            ModelError::Api(api) => (class(api.kind), Some(api.status)),
+            ModelError::Cancelled
+            | ModelError::Cut { .. }
+            | ModelError::Stalled { .. }
+            | ModelError::Garbled { .. } => (FaultClass::Connection, None),
+        };
+        Self { class, status, message: in_full(error) }
+    }
+}
+
+impl From<&StoreError> for Fault {
+    fn from(error: &StoreError) -> Self {
+        let class = match error {
+            StoreError::Fenced { .. } => FaultClass::Fenced,
+            _ => FaultClass::Store,
+        };
+        Self { class, status: None, message: in_full(error) }
+    }
+}
+
+fn class(kind: ApiErrorKind) -> FaultClass {
+    match kind {
+        ApiErrorKind::Authentication => FaultClass::Authentication,
+        ApiErrorKind::Billing | ApiErrorKind::SpendLimit => FaultClass::Billing,
+        ApiErrorKind::Permission => FaultClass::Permission,
+        ApiErrorKind::NotFound => FaultClass::NotFound,
+        ApiErrorKind::InvalidRequest | ApiErrorKind::Conflict => FaultClass::InvalidRequest,
+        ApiErrorKind::TooLarge => FaultClass::TooLarge,
+        ApiErrorKind::RateLimited | ApiErrorKind::Overloaded => FaultClass::Busy,
+        ApiErrorKind::Server | ApiErrorKind::Timeout => FaultClass::Provider,
+    }
+}
+
+/// The error and what it failed of at bottom: the layers between say the same in more words.
+fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
+    let (mut said, mut deepest) = (error.to_string(), error);
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    let deepest = deepest.to_string();
+    if !said.contains(&deepest) {
+        said = format!("{said}: {deepest}");
+    }
+    said
+}

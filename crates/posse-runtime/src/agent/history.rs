@@ -1,0 +1,244 @@
+//! An agent's history: bytes that were made once, in an order that never changes.
+//!
+//! Entries that no mark will stand at any more are joined to larger pieces, so that a request of ten
+//! megabytes is strung together from a handful of pieces. Joining copies each byte a few times in the
+//! history's whole life; cloning a history copies none.
+
+use bytes::{Bytes, BytesMut};
+use posse_protocol::{EntryKind, ReplyFacts};
+
+use crate::port::model::{Mark, Piece, Place, Ttl};
+use crate::port::store::{NewEntry, checksum};
+
+/// Entries at the end that stay apart: the marks of the next request stand among them.
+const APART: usize = 4;
+/// So many entries wait before they are joined.
+const JOIN_AT: usize = 16;
+/// A piece of this size is not joined with others any more.
+const LARGE: usize = 1 << 20;
+
+/// An agent's history.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    /// The first `shared` ones are another agent's, then joined ones, then one for each of `apart`.
+    pieces: Vec<Piece>,
+    shared: usize,
+    apart: Vec<EntryKind>,
+    next_seq: u64,
+    chain: u64,
+}
+
+impl History {
+    /// A history that begins with all of another's: the bytes are shared.
+    pub(crate) fn forked(&self) -> Self {
+        Self {
+            shared: self.pieces.len(),
+            apart: Vec::new(),
+            next_seq: 0,
+            chain: 0,
+            pieces: self.pieces.clone(),
+        }
+    }
+
+    /// The number that the next own entry gets.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Makes the entries that follow; they are part of the history once they are [`push`](Self::push)ed.
+    pub(crate) fn draft(&self, parts: Vec<(EntryKind, Piece, Option<ReplyFacts>)>) -> Vec<NewEntry> {
+        let (mut seq, mut chain) = (self.next_seq, self.chain);
+        let entry = |(kind, piece, reply): (EntryKind, Piece, Option<ReplyFacts>)| {
+            chain = checksum(chain, seq, kind, &piece.bytes);
+            seq += 1;
+            NewEntry { seq: seq - 1, kind, piece, checksum: chain, reply }
+        };
+        parts.into_iter().map(entry).collect()
+    }
+
+    /// Adds an entry that is durable.
+    pub(crate) fn push(&mut self, kind: EntryKind, piece: Piece, checksum: u64) {
+        self.next_seq += 1;
+        self.chain = checksum;
+        self.pieces.push(piece);
+        self.apart.push(kind);
+        if self.apart.len() >= APART + JOIN_AT {
+            self.join();
+        }
+    }
+
+    /// Adds an entry that a store had, if it is the one that was stored.
+    pub(crate) fn restore(&mut self, entry: &NewEntry) -> Result<(), u64> {
+        let expected = checksum(self.chain, self.next_seq, entry.kind, &entry.piece.bytes);
+        if entry.seq != self.next_seq || entry.checksum != expected {
+            return Err(self.next_seq);
+        }
+        self.push(entry.kind, entry.piece.clone(), entry.checksum);
+        Ok(())
+    }
+
+    fn join(&mut self) {
+        let start = self.pieces.len() - self.apart.len();
+        let joined = join(&self.pieces[start..self.pieces.len() - APART]);
+        self.pieces.splice(start..self.pieces.len() - APART, [joined]);
+        self.apart.drain(..self.apart.len() - APART);
+        // Like a counter that carries: pieces at the front are at least twice as large as the next.
+        loop {
+            let end = self.pieces.len() - APART;
+            let [.., before, last] = &self.pieces[self.shared..end] else { return };
+            if before.bytes.len() >= LARGE || before.bytes.len() >= 2 * last.bytes.len() {
+                return;
+            }
+            let joined = join(&self.pieces[end - 2..end]);
+            self.pieces.splice(end - 2..end, [joined]);
+        }
+    }
+
+    /// What a request is strung together from.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Where the cache should keep what it reads: the preamble, what is shared with another agent, the
+    /// end of the request before this one, and the end of this one.
+    pub(crate) fn marks(&self) -> Vec<Mark> {
+        let first_apart = self.pieces.len() - self.apart.len();
+        let last_reply = self.apart.iter().rposition(|kind| *kind == EntryKind::Reply);
+        let before = last_reply.and_then(|index| (first_apart + index).checked_sub(1));
+        let mut places: Vec<usize> = [self.shared.checked_sub(1), before, self.pieces.len().checked_sub(1)]
+            .into_iter()
+            .flatten()
+            .collect();
+        places.dedup();
+        let entries = places.into_iter().map(Place::Entry);
+        [Place::Preamble]
+            .into_iter()
+            .chain(entries)
+            .map(|place| Mark { place, ttl: Ttl::FiveMinutes })
+            .collect()
+    }
+}
+
+fn join(pieces: &[Piece]) -> Piece {
+    let [piece] = pieces else {
+        let mut bytes = BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len() + 1).sum());
+        let mut mark_at = None;
+        for (index, piece) in pieces.iter().enumerate() {
+            if index > 0 {
+                bytes.extend_from_slice(b",");
+            }
+            mark_at = piece.mark_at.map(|at| bytes.len() + at);
+            bytes.extend_from_slice(&piece.bytes);
+        }
+        return Piece { bytes: Bytes::from(bytes), mark_at };
+    };
+    piece.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(index: usize) -> Piece {
+        let text = format!("{{entry {index} {}}}", "x".repeat(index % 97));
+        Piece { mark_at: Some(text.len() - 1), bytes: text.into() }
+    }
+
+    fn kind(index: usize) -> EntryKind {
+        if index.is_multiple_of(2) { EntryKind::Prompt } else { EntryKind::Reply }
+    }
+
+    fn grown(entries: usize) -> History {
+        let mut history = History::default();
+        for index in 0..entries {
+            for new in history.draft(vec![(kind(index), entry(index), None)]) {
+                history.push(new.kind, new.piece, new.checksum);
+            }
+        }
+        history
+    }
+
+    fn text(history: &History) -> Vec<u8> {
+        let parts: Vec<&[u8]> = history.pieces().iter().map(|piece| &piece.bytes[..]).collect();
+        parts.join(&b","[..])
+    }
+
+    #[test]
+    fn joining_changes_no_byte_and_keeps_pieces_few() {
+        let mut expected = Vec::new();
+        for entries in 0..2_000 {
+            if entries > 0 {
+                if entries > 1 {
+                    expected.extend_from_slice(b",");
+                }
+                expected.extend_from_slice(&entry(entries - 1).bytes);
+            }
+            if entries.is_multiple_of(37) || entries < 50 {
+                let history = grown(entries);
+                assert_eq!(text(&history), expected);
+                assert!(history.pieces().len() <= APART + JOIN_AT + 12, "{}", history.pieces().len());
+                assert_eq!(history.next_seq(), entries as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn marks_stand_where_the_last_request_ended_and_where_this_one_does() {
+        for entries in [1, 3, 5, 19, 21, 23, 41, 999] {
+            let history = grown(entries);
+            let ends = |place: Place| match place {
+                Place::Preamble => None,
+                Place::Entry(index) => Some({
+                    let piece = &history.pieces()[index];
+                    String::from_utf8(piece.bytes[..piece.mark_at.unwrap()].to_vec()).unwrap()
+                }),
+            };
+            let marked: Vec<String> = history.marks().iter().filter_map(|mark| ends(mark.place)).collect();
+            let spelt = |index: usize| format!("{{entry {index} {}", "x".repeat(index % 97));
+            let last =
+                |text: &String| text.rsplit_once("},{").map_or(text.clone(), |(_, last)| format!("{{{last}"));
+            let marked: Vec<String> = marked.iter().map(last).collect();
+            let expected: Vec<String> =
+                [entries.checked_sub(3), Some(entries - 1)].into_iter().flatten().map(spelt).collect();
+            assert_eq!(marked, expected, "{entries} entries");
+        }
+    }
+
+    #[test]
+    fn a_fork_shares_bytes_and_keeps_its_boundary_for_ever() {
+        let parent = grown(57);
+        let mut fork = parent.forked();
+        for index in 0..500 {
+            for new in fork.draft(vec![(kind(index), entry(index), None)]) {
+                fork.push(new.kind, new.piece, new.checksum);
+            }
+        }
+        for (mine, theirs) in fork.pieces().iter().zip(parent.pieces()) {
+            assert_eq!(mine.bytes.as_ptr(), theirs.bytes.as_ptr(), "the same memory");
+        }
+        assert!(fork.marks().iter().any(|mark| mark.place == Place::Entry(parent.pieces().len() - 1)));
+        assert_eq!(fork.next_seq(), 500);
+    }
+
+    #[test]
+    fn what_a_store_changed_is_found() {
+        let source = grown(3);
+        let drafts =
+            source.draft(vec![(EntryKind::Prompt, entry(8), None), (EntryKind::Reply, entry(9), None)]);
+        let restored = |change: &dyn Fn(&mut Vec<NewEntry>)| {
+            let (mut history, mut entries) = (source.clone(), drafts.clone());
+            change(&mut entries);
+            entries.iter().try_for_each(|entry| history.restore(entry))
+        };
+        assert_eq!(restored(&|_| {}), Ok(()));
+        assert_eq!(restored(&|entries| entries.swap(0, 1)), Err(3));
+        assert_eq!(restored(&|entries| drop(entries.remove(0))), Err(3));
+        assert_eq!(restored(&|entries| entries[1].kind = EntryKind::Results), Err(4));
+        let flip = |entries: &mut Vec<NewEntry>| {
+            let mut bytes = entries[1].piece.bytes.to_vec();
+            bytes[3] ^= 1;
+            entries[1].piece.bytes = bytes.into();
+        };
+        assert_eq!(restored(&flip), Err(4));
+    }
+}

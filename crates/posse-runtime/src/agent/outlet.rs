@@ -1,0 +1,80 @@
+//! The way out: events to a front end. What is durable waits for room; a reply that is arriving is
+//! drawn together while there is none, so that a slow reader slows nothing down and misses nothing.
+
+use posse_protocol::{AgentId, Delta, Event, EventKind, Fault, Retry};
+use tokio::sync::mpsc;
+
+use crate::port::model::ModelEvent;
+
+/// Events that may wait for the front end.
+pub(super) const EVENTS: usize = 256;
+
+/// Where an agent's events go.
+#[derive(Clone)]
+pub(super) struct Outlet {
+    pub(super) agent: AgentId,
+    pub(super) events: mpsc::Sender<Event>,
+}
+
+impl Outlet {
+    /// Tells of something, once there is room. With nobody listening it is told to nobody.
+    pub(super) async fn emit(&self, kind: EventKind) {
+        let _ = self.events.send(Event { agent: self.agent, kind }).await;
+    }
+}
+
+/// A reply that is arriving.
+pub(super) struct Arriving {
+    outlet: Outlet,
+    /// What there was no room for yet.
+    waiting: Vec<EventKind>,
+}
+
+impl Arriving {
+    pub(super) fn new(outlet: Outlet) -> Self {
+        Self { outlet, waiting: Vec::new() }
+    }
+
+    /// Takes what the model port tells. Never blocks.
+    pub(super) fn on(&mut self, event: ModelEvent<'_>) {
+        if let ModelEvent::Retry { .. } = event {
+            // What the failed attempt said is void; whoever has not heard of it need not.
+            self.waiting.retain(|kind| matches!(kind, EventKind::Retry(_)));
+        }
+        match (self.waiting.last_mut(), &event) {
+            (Some(EventKind::Delta(Delta::Text(text))), ModelEvent::Text(more))
+            | (Some(EventKind::Delta(Delta::Thinking(text))), ModelEvent::Thinking(more))
+            | (Some(EventKind::Delta(Delta::ToolInput(text))), ModelEvent::ToolInput(more)) => {
+                text.push_str(more)
+            }
+            _ => self.waiting.push(told(event)),
+        }
+        let room = self.waiting.iter().position(|_| self.outlet.events.capacity() == 0);
+        for kind in self.waiting.drain(..room.unwrap_or(self.waiting.len())) {
+            // Whoever does not listen any more has missed nothing that matters.
+            let _ = self.outlet.events.try_send(Event { agent: self.outlet.agent, kind });
+        }
+    }
+
+    /// Tells the rest.
+    pub(super) async fn finish(self) {
+        for kind in self.waiting {
+            self.outlet.emit(kind).await;
+        }
+    }
+}
+
+fn told(event: ModelEvent<'_>) -> EventKind {
+    EventKind::Delta(match event {
+        ModelEvent::Started { model } => Delta::Started { model: model.to_owned() },
+        ModelEvent::Text(text) => Delta::Text(text.to_owned()),
+        ModelEvent::Thinking(text) => Delta::Thinking(text.to_owned()),
+        ModelEvent::ToolUse { id, name } => Delta::ToolUse { id: id.to_owned(), name: name.to_owned() },
+        ModelEvent::ToolInput(text) => Delta::ToolInput(text.to_owned()),
+        ModelEvent::BlockDone => Delta::BlockDone,
+        ModelEvent::Retry { attempt, wait, error } => {
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            return EventKind::Retry(Retry { attempt, wait_ms, fault: Fault::from(error) });
+        }
+    })
+}

@@ -1,0 +1,315 @@
+//! The tool calls of one reply: judged, asked about, run, and answered in their order.
+
+use std::sync::Arc;
+
+use posse_protocol::{
+    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Message, Outcome, Question,
+    RawJson, Role, ToolContent,
+};
+
+use super::{Decision, Effect, Machine, State};
+use crate::agent::Asker;
+use crate::permission::{Verdict, decide};
+use crate::port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
+use crate::tool::{Intent, ToolError, ToolOutput};
+
+/// The calls of a reply.
+pub(super) struct Acting {
+    calls: Vec<Call>,
+    /// Why no further call is run, and how the run will end.
+    stopping: Option<Outcome>,
+}
+
+struct Call {
+    key: CallKey,
+    id: String,
+    tool: String,
+    input: RawJson,
+    intent: Result<Intent, ToolError>,
+    phase: Phase,
+}
+
+#[derive(PartialEq)]
+enum Phase {
+    Waiting,
+    Asked,
+    Running,
+    Done(CallOutcome),
+}
+
+const INTERRUPTED: &str = "Interrupted before it ended. Part of it may have taken effect.";
+const NOT_RUN: &str = "Not run: the run was stopped first.";
+const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
+const UNKNOWN: &str = "Outcome unknown: posse ended while this was running. It may have taken effect in whole, in \
+                       part or not at all, and was not run again. Look before you repeat it.";
+const NOT_BEGUN: &str = "Not run, or without effect: posse ended before this had begun or answered.";
+
+/// What the model is told of a call that a dead process left open.
+pub(super) fn recovered(call: OpenCall) -> ContentBlock {
+    let outcome = call.outcome.unwrap_or_else(|| failure(if call.begun { UNKNOWN } else { NOT_BEGUN }));
+    result(call.id, &outcome)
+}
+
+fn failure(text: impl Into<String>) -> CallOutcome {
+    CallOutcome { content: Arc::new([ToolContent::text(text)]), is_error: true }
+}
+
+fn result(id: String, outcome: &CallOutcome) -> ContentBlock {
+    ContentBlock::ToolResult {
+        tool_use_id: id,
+        content: outcome.content.to_vec(),
+        is_error: outcome.is_error,
+    }
+}
+
+impl Acting {
+    /// The calls in `content`, the reply with number `seq`.
+    pub(super) fn new(seq: u64, content: &[ContentBlock], intents: Vec<Result<Intent, ToolError>>) -> Self {
+        let uses = content.iter().filter_map(|block| match block {
+            ContentBlock::ToolUse { id, name, input } => Some((id.clone(), name.clone(), input.clone())),
+            _ => None,
+        });
+        let intents =
+            intents.into_iter().chain(std::iter::repeat_with(|| Err(ToolError::Tell(NOT_RUN.into()))));
+        let calls = uses.zip(intents).zip(0..).map(|(((id, tool, input), intent), ordinal)| Call {
+            key: CallKey { seq, ordinal },
+            id,
+            tool,
+            input,
+            intent,
+            phase: Phase::Waiting,
+        });
+        Self { calls: calls.collect(), stopping: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The tool of a call that a person is being asked about.
+    pub(super) fn asked_tool(&self, id: &str) -> Option<&str> {
+        let asked = self.calls.iter().find(|call| call.id == id && call.phase == Phase::Asked);
+        asked.map(|call| call.tool.as_str())
+    }
+
+    /// What the store is told when the reply is.
+    pub(super) fn asked(&self) -> impl Iterator<Item = CallChange> {
+        self.calls.iter().map(|call| CallChange {
+            key: call.key,
+            change: CallChangeKind::Asked { id: call.id.clone(), tool: call.tool.clone() },
+        })
+    }
+
+    /// Results of calls none of which has run.
+    pub(super) fn not_run(&self) -> Vec<ContentBlock> {
+        self.calls.iter().map(|call| result(call.id.clone(), &failure(NOT_RUN))).collect()
+    }
+
+    /// The calls whose turn it is: the first open one and, if it may run beside others, the
+    /// neighbours after it that may too.
+    fn group(&self) -> std::ops::Range<usize> {
+        let beside = |call: &&Call| call.intent.as_ref().map_or(true, |intent| intent.beside_others);
+        let Some(first) = self.calls.iter().position(|call| !matches!(call.phase, Phase::Done(_))) else {
+            return 0..0;
+        };
+        let more = self.calls[first..].iter().take_while(beside).count();
+        first..first + more.max(1)
+    }
+
+    fn all_done(&self) -> bool {
+        self.calls.iter().all(|call| matches!(call.phase, Phase::Done(_)))
+    }
+}
+
+impl Machine {
+    /// Starts what may start now; when every call is answered, goes on to the model.
+    pub(super) fn advance(&mut self, decision: &mut Decision) {
+        loop {
+            let State::Acting(acting) = &self.state else { return };
+            if acting.all_done() {
+                return self.answer_model(decision);
+            }
+            let group = acting.group();
+            for index in group.clone() {
+                self.judge(decision, index);
+            }
+            let State::Acting(acting) = &self.state else { return };
+            let open = |index: usize| matches!(acting.calls[index].phase, Phase::Asked | Phase::Running);
+            if group.into_iter().any(open) {
+                return;
+            }
+        }
+    }
+
+    fn judge(&mut self, decision: &mut Decision, index: usize) {
+        let State::Acting(acting) = &mut self.state else { return };
+        let (rights, call) = (&self.rights, &mut acting.calls[index]);
+        if call.phase != Phase::Waiting {
+            return;
+        }
+        let intent = match &call.intent {
+            Ok(intent) => intent,
+            Err(ToolError::Tell(what)) => {
+                call.phase = Phase::Done(failure(what));
+                return;
+            }
+            Err(ToolError::Stop(what)) => {
+                let what = what.clone();
+                return self.tool_stops(decision, index, &what);
+            }
+        };
+        match decide(&rights.policy, rights.mode, &rights.workspace, &call.tool, intent) {
+            Verdict::Allow => call.run(decision),
+            Verdict::Ask(why) if rights.asker == Asker::FrontEnd => {
+                call.phase = Phase::Asked;
+                let (tool, input) = (call.tool.clone(), call.input.clone());
+                let question = Question { call: call.id.clone(), tool, input, why };
+                decision.after.push(Effect::Emit(EventKind::Asked(question)));
+            }
+            Verdict::Ask(why) => {
+                self.deny(decision, index, format!("Denied, since nobody is there to be asked: {why}"));
+            }
+            Verdict::Deny(why) => self.deny(decision, index, format!("Denied: {why}")),
+        }
+    }
+
+    fn deny(&mut self, decision: &mut Decision, index: usize, why: String) {
+        let State::Acting(acting) = &mut self.state else { return };
+        let call = &mut acting.calls[index];
+        call.phase = Phase::Done(failure(why.clone()));
+        let (tool, input) = (call.tool.clone(), call.input.clone());
+        let denial = Denial { tool, call: call.id.clone(), input, why };
+        self.run.denials.push(denial.clone());
+        decision.after.push(Effect::Emit(EventKind::Denied(denial)));
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        decision: &mut Decision,
+        id: &str,
+        answer: Answer,
+        intent: Option<Result<Intent, ToolError>>,
+    ) {
+        let State::Acting(acting) = &mut self.state else { return };
+        let asked = |call: &Call| call.id == id && call.phase == Phase::Asked;
+        let Some(index) = acting.calls.iter().position(asked) else { return };
+        match answer {
+            Answer::Allow { input } => {
+                let (rights, call) = (&self.rights, &mut acting.calls[index]);
+                if let (Some(input), Some(intent)) = (input, intent) {
+                    (call.input, call.intent) = (input, intent);
+                }
+                // A person may allow what a rule asks about, never what one denies.
+                let verdict = call
+                    .intent
+                    .as_ref()
+                    .map(|intent| decide(&rights.policy, rights.mode, &rights.workspace, &call.tool, intent));
+                match verdict {
+                    Ok(Verdict::Deny(why)) => self.deny(decision, index, format!("Denied: {why}")),
+                    Ok(Verdict::Allow | Verdict::Ask(_)) => call.run(decision),
+                    Err(_) => {
+                        call.phase = Phase::Waiting;
+                        self.judge(decision, index);
+                    }
+                }
+            }
+            Answer::Deny { message, interrupt } => {
+                self.deny(decision, index, message);
+                if interrupt {
+                    return self.stop_acting(decision, Outcome::Interrupted);
+                }
+            }
+        }
+        self.advance(decision);
+    }
+
+    pub(super) fn call_done(
+        &mut self,
+        decision: &mut Decision,
+        key: CallKey,
+        ended: Option<Result<ToolOutput, ToolError>>,
+    ) {
+        let State::Acting(acting) = &mut self.state else { return };
+        let running = |call: &Call| call.key == key && call.phase == Phase::Running;
+        let Some(index) = acting.calls.iter().position(running) else { return };
+        let outcome = match ended {
+            Some(Ok(output)) => CallOutcome { content: output.content.into(), is_error: false },
+            Some(Err(ToolError::Tell(what))) => failure(what),
+            Some(Err(ToolError::Stop(what))) => return self.tool_stops(decision, index, &what),
+            None if acting.stopping.is_some() => failure(INTERRUPTED),
+            None => failure(CRASHED),
+        };
+        acting.calls[index].done(decision, outcome.clone());
+        // While others are open a crash must not make this one's outcome unknown.
+        if !acting.all_done() {
+            decision.commit.calls.push(CallChange { key, change: CallChangeKind::Done(outcome) });
+        }
+        self.advance(decision);
+    }
+
+    fn tool_stops(&mut self, decision: &mut Decision, index: usize, what: &str) {
+        let State::Acting(acting) = &mut self.state else { return };
+        let call = &mut acting.calls[index];
+        call.done(decision, failure(what));
+        let message = format!("{}: {what}", call.tool);
+        self.stop_acting(decision, Outcome::Failed(Fault { class: FaultClass::Tool, status: None, message }));
+    }
+
+    /// Nothing more is started; when what runs has ended, the run ends with `outcome`.
+    pub(super) fn stop_acting(&mut self, decision: &mut Decision, outcome: Outcome) {
+        let State::Acting(acting) = &mut self.state else { return };
+        acting.stopping.get_or_insert(outcome);
+        let mut running = false;
+        for call in &mut acting.calls {
+            if call.phase == Phase::Asked {
+                decision.after.push(Effect::Emit(EventKind::Withdrawn { call: call.id.clone() }));
+            }
+            match call.phase {
+                Phase::Waiting | Phase::Asked => call.phase = Phase::Done(failure(NOT_RUN)),
+                Phase::Running => running = true,
+                Phase::Done(_) => {}
+            }
+        }
+        if running {
+            decision.after.push(Effect::AbortCalls);
+        } else {
+            self.advance(decision);
+        }
+    }
+
+    /// Every call has its outcome: they go back in one message, in their order.
+    fn answer_model(&mut self, decision: &mut Decision) {
+        let State::Acting(acting) = std::mem::replace(&mut self.state, State::Idle) else { return };
+        let results = acting.calls.into_iter().filter_map(|call| match call.phase {
+            Phase::Done(outcome) => Some(result(call.id, &outcome)),
+            _ => None,
+        });
+        let message = Message { role: Role::User, content: results.collect() };
+        self.add(decision, EntryKind::Results, message, None);
+        match acting.stopping {
+            Some(outcome) => self.end(decision, outcome),
+            None => self.call_model(decision),
+        }
+    }
+}
+
+impl Call {
+    /// Lets the call run; what may change something outside is recorded first.
+    fn run(&mut self, decision: &mut Decision) {
+        let Ok(intent) = &self.intent else { return };
+        if !intent.read_only {
+            decision.commit.calls.push(CallChange { key: self.key, change: CallChangeKind::Begun });
+        }
+        self.phase = Phase::Running;
+        let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
+        decision.after.push(Effect::Emit(EventKind::CallStarted { call, tool, title }));
+        let (tool, input) = (self.tool.clone(), self.input.clone());
+        decision.after.push(Effect::Run { key: self.key, tool, input });
+    }
+
+    fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {
+        let (call, is_error) = (self.id.clone(), outcome.is_error);
+        decision.after.push(Effect::Emit(EventKind::CallDone { call, is_error }));
+        self.phase = Phase::Done(outcome);
+    }
+}

@@ -1,0 +1,287 @@
+//! Decisions on inputs, without anything outside.
+
+use std::sync::Arc;
+
+use posse_protocol::{
+    Answer, ContentBlock, Cost, EventKind, Limit, Outcome, PermissionMode, RawJson, StopReason, ToolContent,
+    Usage,
+};
+
+use super::{Decision, Effect, Input, Machine, Rights};
+use crate::agent::{Asker, Limits};
+use crate::permission::Policy;
+use crate::port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
+use crate::port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
+use crate::tool::{Intent, Subject, ToolError, ToolOutput, Workspace};
+
+fn machine(asker: Asker, limits: Limits) -> Machine {
+    let workspace =
+        Workspace { cwd: "/w".into(), roots: vec!["/w".into()], spill: "/spill".into(), home: None };
+    let rights = Rights {
+        mode: PermissionMode::Default,
+        policy: Arc::new(Policy::default()),
+        workspace: Arc::new(workspace),
+        asker,
+        limits,
+    };
+    Machine::new(rights, 0, false)
+}
+
+const FREE: Limits = Limits { turns: None, budget: None, max_tokens: 100 };
+
+fn started(asker: Asker, limits: Limits) -> Machine {
+    let mut machine = machine(asker, limits);
+    let decision = machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
+    assert_eq!(decision.after, [Effect::Begin, Effect::CallModel]);
+    assert_eq!(decision.commit.state, Some(AgentState::Running));
+    machine
+}
+
+/// `r` reads, `f` fetches (which is asked about), `x` has a bad input.
+fn reply(calls: &str, stop: StopReason) -> Input {
+    let block = |(index, _): (usize, char)| ContentBlock::ToolUse {
+        id: format!("t{index}"),
+        name: "Tool".into(),
+        input: RawJson::empty_object(),
+    };
+    let intent = |what: char| {
+        let (read_only, subject) = match what {
+            'r' => (true, Subject::Reads(vec!["/w/a".into()])),
+            'f' => (true, Subject::Fetches { host: "a.example".into() }),
+            _ => return Err(ToolError::Tell("bad input".into())),
+        };
+        Ok(Intent { read_only, beside_others: what == 'r', subject, title: what.into() })
+    };
+    let mut content = vec![ContentBlock::text("said")];
+    content.extend(calls.chars().enumerate().map(block));
+    let usage = Usage { output: 1, ..Usage::default() };
+    Input::Reply {
+        reply: Box::new(Reply {
+            id: "m".into(),
+            model: "model".into(),
+            content,
+            stop,
+            usage,
+            wasted: Vec::new(),
+            cache_miss: None,
+            limits: RateLimits::default(),
+            attempts: 1,
+        }),
+        charges: vec![Charge { model: "model".into(), usage, cost: Some(Cost::from_pico_usd(5)) }],
+        intents: calls.chars().map(intent).collect(),
+    }
+}
+
+fn done(seq: u64, ordinal: u32, text: &str) -> Input {
+    Input::CallDone { key: CallKey { seq, ordinal }, result: Some(Ok(ToolOutput::text(text))) }
+}
+
+/// The decision in a line: what is run, asked, aborted; what results go back; how it ends.
+fn told(decision: &Decision) -> String {
+    let mut parts = Vec::new();
+    for change in &decision.commit.calls {
+        match &change.change {
+            CallChangeKind::Asked { .. } => {}
+            CallChangeKind::Begun => parts.push(format!("begun {}", change.key.ordinal)),
+            CallChangeKind::Done(_) => parts.push(format!("stored {}", change.key.ordinal)),
+        }
+    }
+    for entry in &decision.commit.entries {
+        for block in &entry.message.content {
+            if let ContentBlock::ToolResult { tool_use_id, content, is_error } = block {
+                let [ToolContent::Text { text }] = &content[..] else { panic!("one text") };
+                let words: Vec<&str> = text.split([' ', ':', '.']).take(2).collect();
+                parts.push(format!("{tool_use_id}{}{}", if *is_error { "!" } else { "=" }, words.join(" ")));
+            }
+        }
+    }
+    for effect in &decision.after {
+        match effect {
+            Effect::Run { key, .. } => parts.push(format!("run {}", key.ordinal)),
+            Effect::Emit(EventKind::Asked(question)) => parts.push(format!("ask {}", question.call)),
+            Effect::Emit(EventKind::Withdrawn { call }) => parts.push(format!("withdraw {call}")),
+            Effect::Emit(_) | Effect::Begin => {}
+            Effect::CallModel => parts.push("call".into()),
+            Effect::AbortModel => parts.push("abort model".into()),
+            Effect::AbortCalls => parts.push("abort calls".into()),
+            Effect::End(ended) => parts.push(format!("end {:?}", ended.outcome)),
+        }
+    }
+    parts.join(", ")
+}
+
+#[test]
+fn neighbours_that_may_run_together_and_the_rest_one_after_another() {
+    let mut machine = started(Asker::FrontEnd, FREE);
+    let step = |machine: &mut Machine, input| told(&machine.step(input));
+    assert_eq!(step(&mut machine, reply("rrfxrr", StopReason::ToolUse)), "run 0, run 1");
+    assert_eq!(step(&mut machine, done(1, 1, "one")), "stored 1");
+    assert_eq!(step(&mut machine, done(1, 0, "zero")), "stored 0, ask t2");
+    let allow = Input::Answer { call: "t2".into(), answer: Answer::Allow { input: None }, intent: None };
+    assert_eq!(step(&mut machine, allow), "run 2");
+    assert_eq!(step(&mut machine, done(1, 2, "two")), "stored 2, run 4, run 5");
+    assert_eq!(step(&mut machine, done(1, 5, "five")), "stored 5");
+    assert_eq!(
+        step(&mut machine, done(1, 4, "four")),
+        "t0=zero, t1=one, t2=two, t3!bad input, t4=four, t5=five, call"
+    );
+    assert_eq!(step(&mut machine, reply("", StopReason::EndTurn)), "end Completed");
+    assert!(machine.is_idle() && !machine.unfinished());
+}
+
+#[test]
+fn a_reply_is_committed_before_its_tools_run_and_results_before_the_next_call() {
+    let mut machine = started(Asker::Nobody, FREE);
+    let decision = machine.step(reply("r", StopReason::ToolUse));
+    assert_eq!(decision.commit.entries.len(), 1);
+    assert!(matches!(decision.commit.calls[0].change, CallChangeKind::Asked { .. }));
+    assert!(decision.after.iter().any(|effect| matches!(effect, Effect::Run { .. })));
+    let decision = machine.step(done(1, 0, "ok"));
+    assert_eq!((decision.commit.entries.len(), told(&decision).as_str()), (1, "t0=ok, call"));
+}
+
+#[test]
+fn what_nobody_can_be_asked_about_is_denied_and_the_model_told() {
+    let mut machine = started(Asker::Nobody, FREE);
+    let decision = machine.step(reply("f", StopReason::ToolUse));
+    assert_eq!(told(&decision), "t0!Denied, since, call");
+    let mut machine = started(Asker::FrontEnd, FREE);
+    machine.step(reply("fr", StopReason::ToolUse));
+    let answer = Answer::Deny { message: "No way".into(), interrupt: false };
+    let deny = Input::Answer { call: "t0".into(), answer, intent: None };
+    assert_eq!(told(&machine.step(deny)), "run 1");
+    assert_eq!(machine.step(done(1, 0, "late")), Decision::default());
+}
+
+// proves TU-04
+#[test]
+fn a_tool_fails_in_two_ways_and_a_crash_is_the_first() {
+    let fails = |result| {
+        let mut machine = started(Asker::Nobody, FREE);
+        machine.step(reply("r", StopReason::ToolUse));
+        told(&machine.step(Input::CallDone { key: CallKey { seq: 1, ordinal: 0 }, result }))
+    };
+    assert_eq!(fails(Some(Err(ToolError::Tell("no such file".into())))), "t0!no such, call");
+    assert_eq!(fails(None), "t0!The tool, call");
+    let stopped = fails(Some(Err(ToolError::Stop("disk gone".into()))));
+    assert!(stopped.starts_with("t0!disk gone, end Failed(Fault { class: Tool"), "{stopped}");
+}
+
+#[test]
+fn an_interrupt_leaves_every_call_with_a_result() {
+    let step = |machine: &mut Machine, input| told(&machine.step(input));
+    let mut machine = started(Asker::FrontEnd, FREE);
+    step(&mut machine, reply("rrf", StopReason::ToolUse));
+    step(&mut machine, done(1, 0, "zero"));
+    assert_eq!(step(&mut machine, Input::Interrupt), "abort calls");
+    let given_up = Input::CallDone { key: CallKey { seq: 1, ordinal: 1 }, result: None };
+    assert_eq!(step(&mut machine, given_up), "t0=zero, t1!Interrupted before, t2!Not run, end Interrupted");
+    assert!(machine.unfinished());
+
+    let mut machine = started(Asker::FrontEnd, FREE);
+    step(&mut machine, reply("f", StopReason::ToolUse));
+    assert_eq!(step(&mut machine, Input::Interrupt), "t0!Not run, withdraw t0, end Interrupted");
+
+    let mut machine = started(Asker::FrontEnd, FREE);
+    assert_eq!(step(&mut machine, Input::Interrupt), "abort model");
+    assert_eq!(
+        step(&mut machine, reply("r", StopReason::ToolUse)),
+        "t0!Not run, end Interrupted",
+        "it was quicker"
+    );
+
+    let mut machine = started(Asker::FrontEnd, FREE);
+    step(&mut machine, Input::Interrupt);
+    let Input::Reply { reply: cut, charges, .. } = reply("r", StopReason::ToolUse) else { unreachable!() };
+    let failure =
+        Failure { error: ModelError::Cancelled, finished: cut.content, spent: vec![cut.usage], attempts: 1 };
+    let decision = machine.step(Input::Failed { failure: Box::new(failure), charges });
+    assert_eq!(told(&decision), "t0!Not run, end Interrupted");
+    assert_eq!(decision.commit.entries.len(), 2);
+}
+
+#[test]
+fn limits_refuse_the_next_call() {
+    let mut machine = started(Asker::Nobody, Limits { turns: Some(1), ..FREE });
+    machine.step(reply("r", StopReason::ToolUse));
+    let decision = machine.step(done(1, 0, "ok"));
+    assert_eq!(told(&decision), format!("t0=ok, end {:?}", Outcome::Partial(Limit::Turns)));
+    assert!(machine.unfinished());
+    assert_eq!(told(&machine.step(Input::Continue)), "call", "a new run has new limits");
+
+    let mut machine = started(Asker::Nobody, Limits { budget: Some(Cost::from_pico_usd(5)), ..FREE });
+    machine.step(reply("r", StopReason::ToolUse));
+    assert_eq!(
+        told(&machine.step(done(1, 0, "ok"))),
+        format!("t0=ok, end {:?}", Outcome::Partial(Limit::Budget))
+    );
+    for (stop, outcome) in [
+        (StopReason::MaxTokens, Outcome::Partial(Limit::Output)),
+        (StopReason::ContextFull, Outcome::Partial(Limit::Context)),
+        (StopReason::Refusal, Outcome::Refused),
+        (StopReason::Other("new".into()), Outcome::Completed),
+    ] {
+        let mut machine = started(Asker::Nobody, FREE);
+        assert_eq!(told(&machine.step(reply("", stop))), format!("end {outcome:?}"));
+    }
+    let mut machine = started(Asker::Nobody, FREE);
+    assert_eq!(told(&machine.step(reply("", StopReason::PauseTurn))), "call");
+}
+
+#[test]
+fn a_fault_that_may_pass_pauses_and_another_fails() {
+    let failed = |kind| {
+        let mut machine = started(Asker::Nobody, FREE);
+        let error = ApiError {
+            kind,
+            status: 500,
+            message: "x".into(),
+            request_id: None,
+            retry_after: None,
+            should_retry: None,
+        };
+        let error = ModelError::Api(Box::new(error));
+        let failure =
+            Failure { error, finished: vec![ContentBlock::text("half")], spent: Vec::new(), attempts: 9 };
+        let decision = machine.step(Input::Failed { failure: Box::new(failure), charges: Vec::new() });
+        assert_eq!(decision.commit.entries, [], "nothing of a failed reply is kept");
+        assert!(machine.unfinished());
+        (decision.commit.state, told(&decision))
+    };
+    let (state, told) = failed(ApiErrorKind::Overloaded);
+    assert!(state == Some(AgentState::Paused) && told.starts_with("end Paused"), "{told}");
+    let (state, told) = failed(ApiErrorKind::Authentication);
+    assert!(state == Some(AgentState::Idle) && told.starts_with("end Failed"), "{told}");
+}
+
+#[test]
+fn what_a_dead_process_left_open_is_settled_and_never_run() {
+    let mut machine = machine(Asker::Nobody, FREE);
+    let open = |ordinal, begun, outcome| OpenCall {
+        key: CallKey { seq: 1, ordinal },
+        id: format!("t{ordinal}"),
+        tool: "Bash".into(),
+        begun,
+        outcome,
+    };
+    let known = CallOutcome { content: Arc::new([ToolContent::text("ok then")]), is_error: false };
+    let decision =
+        machine.recover(vec![open(0, true, Some(known)), open(1, true, None), open(2, false, None)]);
+    assert_eq!(told(&decision), "t0=ok then, t1!Outcome unknown, t2!Not run,");
+    assert!(decision.after.is_empty() && machine.unfinished());
+    assert_eq!(told(&machine.step(Input::Continue)), "call");
+}
+
+#[test]
+fn prompts_wait_their_turn_and_the_queue_has_an_end() {
+    let mut machine = started(Asker::Nobody, FREE);
+    let prompt = |text: &str| Input::Prompt(vec![ContentBlock::text(text)]);
+    for _ in 0..super::QUEUE {
+        assert_eq!(machine.step(prompt("later")), Decision::default());
+    }
+    assert!(told(&machine.step(prompt("too many"))).starts_with("end Failed(Fault { class: Busy"));
+    assert_eq!(told(&machine.step(reply("", StopReason::EndTurn))), "end Completed");
+    let next = machine.next().unwrap();
+    assert_eq!(told(&machine.step(next)), "call");
+    assert!(machine.next().is_none());
+}

@@ -1,0 +1,12 @@
+//! Who may do what without asking. [`decide`] is pure: rules, a mode and a question in, a verdict out.
+
+#[cfg(test)]
+mod corpus;
+mod decide;
+mod path;
+mod pattern;
+mod rule;
+mod shell;
+
+pub use decide::{Verdict, decide};
+pub use rule::{Policy, RuleError, RuleList, Source};

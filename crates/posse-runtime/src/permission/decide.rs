@@ -1,0 +1,183 @@
+//! The verdict on a tool call. Pure.
+
+use std::path::Path;
+
+use posse_protocol::PermissionMode;
+
+use super::Policy;
+use super::path::{is_beneath, protected};
+use super::rule::{About, Rule};
+use super::shell::Line;
+use crate::tool::{Intent, Subject, Workspace};
+
+/// What becomes of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Allow,
+    /// A person is asked; the text says why.
+    Ask(String),
+    /// It does not run; the text says why.
+    Deny(String),
+}
+
+/// Decides on a call of `tool`: deny rules first, then ask rules, then allow rules, then the mode.
+pub fn decide(
+    policy: &Policy,
+    mode: PermissionMode,
+    workspace: &Workspace,
+    tool: &str,
+    intent: &Intent,
+) -> Verdict {
+    let line = match &intent.subject {
+        Subject::Runs(command) => Some(Line::read(command, workspace)),
+        _ => None,
+    };
+    let call = Call { policy, mode, workspace, tool, intent, line };
+    if let Some(rule) = call.ruled(&policy.deny) {
+        return Verdict::Deny(format!("the rule {rule} denies this"));
+    }
+    if mode == PermissionMode::BypassPermissions {
+        return Verdict::Allow;
+    }
+    if let Some(why) = call.untouchable() {
+        return Verdict::Deny(why);
+    }
+    if mode == PermissionMode::Plan && !intent.read_only {
+        return Verdict::Deny(format!(
+            "plan mode is on: only what changes nothing runs, and {tool} may change something; hand in the \
+             plan, or leave plan mode with another --permission-mode"
+        ));
+    }
+    let why = match call.ruled(&policy.ask) {
+        Some(rule) => format!("the rule {rule} wants a person to be asked"),
+        None => match call.allowed() {
+            Ok(()) => return Verdict::Allow,
+            Err(why) => why,
+        },
+    };
+    match mode {
+        PermissionMode::DontAsk => Verdict::Deny(format!("{why} (mode dontAsk: nobody is asked)")),
+        _ => Verdict::Ask(why),
+    }
+}
+
+/// A call, and everything it is judged by.
+struct Call<'a> {
+    policy: &'a Policy,
+    mode: PermissionMode,
+    workspace: &'a Workspace,
+    tool: &'a str,
+    intent: &'a Intent,
+    line: Option<Line<'a>>,
+}
+
+impl Call<'_> {
+    /// The first of these deny or ask rules that is about this call.
+    fn ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
+        let touches = |rule: &&Rule| {
+            rule.names_tool(self.tool)
+                || match (&self.intent.subject, &rule.about) {
+                    (Subject::Reads(paths), About::Read(pattern)) => {
+                        paths.iter().any(|path| pattern.touches(path))
+                    }
+                    // What may not be read cannot be edited either.
+                    (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => {
+                        paths.iter().any(|path| pattern.touches(path))
+                    }
+                    (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
+                    (Subject::Starts { agent }, About::Agent(name)) => name.matches(agent),
+                    _ => self.line.as_ref().is_some_and(|line| line.touched_by(&rule.about)),
+                }
+        };
+        rules.iter().find(touches)
+    }
+
+    /// What no rule can allow.
+    fn untouchable(&self) -> Option<String> {
+        let strange = |text: &str| text.chars().any(char::is_control);
+        match &self.intent.subject {
+            Subject::Edits(paths) | Subject::Reads(paths)
+                if paths.iter().any(|path| strange(&path.to_string_lossy())) =>
+            {
+                Some("the path has control characters".into())
+            }
+            Subject::Fetches { host } if strange(host) => {
+                Some("the host's name has control characters".into())
+            }
+            Subject::Edits(paths) => paths.iter().find_map(|path| forbidden_edit(path, self.workspace)),
+            Subject::Runs(_) => self.line.as_ref().and_then(Line::untouchable),
+            _ => None,
+        }
+    }
+
+    /// Whether a rule or the mode allows it; else why not, and what would.
+    fn allowed(&self) -> Result<(), String> {
+        if self.policy.allow.iter().any(|rule| rule.names_tool(self.tool)) {
+            return Ok(());
+        }
+        let free = match &self.intent.subject {
+            Subject::Runs(_) => {
+                return self.line.as_ref().map_or(Ok(()), |line| line.allowed(self.policy, self.mode));
+            }
+            // A server says itself whether its tools only read: its word is not enough.
+            Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),
+            Subject::Reads(paths) => paths.iter().all(|path| {
+                let inside =
+                    is_beneath(path, &self.workspace.roots) || path.starts_with(&self.workspace.spill);
+                (inside && self.intent.read_only)
+                    || self.allows(|about| matches!(about, About::Read(pattern) if pattern.allows(path)))
+            }),
+            Subject::Edits(paths) => paths.iter().all(|path| {
+                let accepted = self.mode == PermissionMode::AcceptEdits;
+                (accepted && is_beneath(path, &self.workspace.roots))
+                    || self.allows(|about| matches!(about, About::Edit(pattern) if pattern.allows(path)))
+            }),
+            Subject::Fetches { host } => {
+                self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))
+            }
+            Subject::Starts { agent } => {
+                self.allows(|about| matches!(about, About::Agent(name) if name.matches(agent)))
+            }
+        };
+        if free { Ok(()) } else { Err(unallowed(&self.wanted())) }
+    }
+
+    fn allows(&self, fits: impl Fn(&About) -> bool) -> bool {
+        self.policy.allow.iter().any(|rule| fits(&rule.about))
+    }
+
+    /// The rule that would allow it.
+    fn wanted(&self) -> String {
+        let last = |paths: &[std::path::PathBuf]| {
+            // What is named comes first and what it leads to last: both must be allowed.
+            paths.last().map(|path| path.display().to_string()).unwrap_or_default()
+        };
+        match &self.intent.subject {
+            Subject::Nothing | Subject::Runs(_) => self.tool.to_owned(),
+            Subject::Reads(paths) => format!("Read(/{})", last(paths)),
+            Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
+            Subject::Fetches { host } => format!("WebFetch(domain:{host})"),
+            Subject::Starts { agent } => format!("Agent({agent})"),
+        }
+    }
+}
+
+/// Why nobody edits this path by a mere rule.
+pub(super) fn forbidden_edit(path: &Path, workspace: &Workspace) -> Option<String> {
+    let name = protected(path, &workspace.roots)?;
+    Some(format!(
+        "{} is protected: what lies in {name} can run later or widen what may run; edit it yourself, or use \
+         --permission-mode bypassPermissions",
+        path.display()
+    ))
+}
+
+/// How a person is told what would allow a call.
+pub(super) fn unallowed(rule: &str) -> String {
+    let quoted = rule.replace('\'', r"'\''");
+    format!("{rule} is not allowed by a rule; allow it with --allowedTools '{quoted}'")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! Paths in rules: gitignore patterns, and the places that nobody edits unasked. Never looks at the disk.
+
+use std::path::{Component, Path, PathBuf};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// What `Read(…)` or `Edit(…)` says about paths.
+#[derive(Clone, Debug)]
+pub(super) struct PathPattern {
+    exact: Beneath,
+    /// The same without regard to case.
+    folded: Beneath,
+    /// The one path it names, if there are no wildcards.
+    literal: Option<Literal>,
+}
+
+#[derive(Clone, Debug)]
+struct Literal {
+    path: PathBuf,
+    /// Whether the name is meant at any depth.
+    anywhere: bool,
+    /// Whether what lies beneath is meant, and not the path itself.
+    beneath: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Beneath {
+    base: PathBuf,
+    matcher: Gitignore,
+}
+
+impl PathPattern {
+    /// A gitignore line that holds beneath `base`.
+    pub(super) fn new(base: &Path, line: &str) -> Result<Self, String> {
+        if line.trim_matches('/').is_empty() {
+            return Err("it names no path".into());
+        }
+        if line.starts_with('!') {
+            return Err("a pattern cannot begin with `!`; write a rule of the other list".into());
+        }
+        let named = line.trim_end_matches("/**").trim_end_matches('/');
+        let literal = (!named.contains(['*', '?', '[', '\\', '{'])).then(|| {
+            let path = base.join(named.trim_start_matches('/'));
+            Literal { path, anywhere: !named.contains('/') && line == named, beneath: line.ends_with("/**") }
+        });
+        let exact = Beneath::new(base.to_owned(), line)?;
+        let folded = Beneath::new(fold(base), &line.to_lowercase())?;
+        Ok(Self { exact, folded, literal })
+    }
+
+    /// For allowing: the path just as it is.
+    pub(super) fn allows(&self, path: &Path) -> bool {
+        self.exact.matches(path, false)
+    }
+
+    /// For denying and asking: `.ENV` is `.env`, and what could be a directory is one.
+    pub(super) fn touches(&self, path: &Path) -> bool {
+        self.folded.matches(&fold(path), true)
+    }
+
+    /// Whether it names this very file and no other.
+    pub(super) fn is_just(&self, path: &Path) -> bool {
+        self.literal.as_ref().is_some_and(|named| !named.anywhere && !named.beneath && named.path == path)
+    }
+
+    /// Whether a shell's glob, made absolute, could stand for something this pattern touches.
+    pub(super) fn may_be(&self, glob: &Path) -> bool {
+        let stand_in = glob.to_string_lossy().replace(['*', '?'], "x");
+        if self.touches(Path::new(&stand_in)) {
+            return true;
+        }
+        let Some(named) = &self.literal else { return false };
+        let literal = match (named.anywhere, glob.parent(), named.path.file_name()) {
+            (true, Some(parent), Some(name)) => parent.join(name),
+            _ => named.path.clone(),
+        };
+        // A directory is read only through something beneath it.
+        glob.ancestors().skip(usize::from(named.beneath)).any(|glob| {
+            let built =
+                globset::GlobBuilder::new(&fold(glob).to_string_lossy()).literal_separator(true).build();
+            built.is_ok_and(|built| built.compile_matcher().is_match(fold(&literal)))
+                && dots_agree(glob, &literal)
+        })
+    }
+}
+
+/// The shell's wildcards do not match a leading dot.
+fn dots_agree(glob: &Path, path: &Path) -> bool {
+    glob.components().zip(path.components()).all(|(glob, part)| {
+        let (glob, part) = (glob.as_os_str().to_string_lossy(), part.as_os_str().to_string_lossy());
+        !(part.starts_with('.') && glob.starts_with(['*', '?', '[']))
+    })
+}
+
+impl Beneath {
+    fn new(base: PathBuf, line: &str) -> Result<Self, String> {
+        let mut builder = GitignoreBuilder::new(&base);
+        let line = if line.starts_with('#') { format!("\\{line}") } else { line.to_owned() };
+        builder.add_line(None, &line).map_err(|error| error.to_string())?;
+        let matcher = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { base, matcher })
+    }
+
+    fn matches(&self, path: &Path, is_directory: bool) -> bool {
+        // Component by component: `/w-evil` is not beneath `/w`.
+        path.strip_prefix(&self.base).is_ok_and(|inside| {
+            !inside.as_os_str().is_empty()
+                && self.matcher.matched_path_or_any_parents(inside, is_directory).is_ignore()
+        })
+    }
+}
+
+/// The path as a file system that ignores case would see it.
+fn fold(path: &Path) -> PathBuf {
+    PathBuf::from(path.to_string_lossy().to_lowercase())
+}
+
+/// Makes a path absolute and takes `.` and `..` out of it, by its text alone. The ways around through
+/// `/proc` are undone.
+pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for component in cwd.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Normal(part) => out.push(part),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+        if let Some(real) = behind_proc(cwd, &out) {
+            out = real;
+        }
+    }
+    out
+}
+
+/// What `/proc/self/root` and `/proc/self/cwd` are.
+fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
+    let mut parts =
+        path.strip_prefix("/proc").ok()?.components().map(|part| part.as_os_str().to_string_lossy());
+    let last = parts.next_back()?;
+    let who = parts.next()?;
+    if !(who == "self" || who == "thread-self" || who.chars().all(|c| c.is_ascii_digit())) {
+        return None;
+    }
+    match &*last {
+        "root" => Some(PathBuf::from("/")),
+        "cwd" => Some(cwd.to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether the path lies beneath one of the roots.
+pub(super) fn is_beneath(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+/// What runs later, or says what may run: nobody edits it by a mere rule.
+const PROTECTED: &[&str] = &[
+    // Version control, and what tools of our kind are told by.
+    ".git",
+    ".gitmodules",
+    ".gitconfig",
+    ".posse",
+    ".claude",
+    ".agent",
+    ".mcp.json",
+    // Editors and package tools that run what they read.
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".npmrc",
+    ".ripgreprc",
+    // Shells.
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+];
+
+/// The protected name in the path, whether or not it exists. What a root itself is called does not count:
+/// a checkout may well lie beneath a `.posse`.
+pub(super) fn protected(path: &Path, roots: &[PathBuf]) -> Option<&'static str> {
+    let root =
+        roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.components().count());
+    let inside = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+    inside.components().find_map(|part| {
+        let part = part.as_os_str().to_string_lossy().to_lowercase();
+        PROTECTED.iter().find(|name| **name == part).copied()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let table = [
+            ("/w", "/secrets/**", "/w/secrets/a/b", true),
+            ("/w", "/secrets/**", "/w/sub/secrets/a", false),
+            ("/w", "/secrets/**", "/w-evil/secrets/a", false),
+            ("/w", "/src", "/w/src/deep/a.rs", true),
+            ("/w", "*.pem", "/w/deep/key.pem", true),
+            ("/w", ".env", "/w/deep/.env", true),
+            ("/w", ".env", "/w/.environment", false),
+            ("/", "/etc/**", "/etc/passwd", true),
+        ];
+        for (base, line, path, expected) in table {
+            let pattern = PathPattern::new(Path::new(base), line).unwrap();
+            assert_eq!(pattern.allows(Path::new(path)), expected, "{line} beneath {base} and {path}");
+            assert_eq!(pattern.touches(Path::new(path)), expected, "{line} beneath {base} and {path}");
+        }
+    }
+
+    #[test]
+    fn denying_ignores_case_and_allowing_does_not() {
+        let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
+        assert!(pattern.touches(Path::new("/W/.ENV")));
+        assert!(!pattern.allows(Path::new("/w/.ENV")));
+    }
+
+    #[test]
+    fn globs_that_may_be_a_denied_file() {
+        let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
+        let beneath = PathPattern::new(Path::new("/w"), "/secrets/**").unwrap();
+        for (glob, expected) in [("/w/.e*v", true), ("/w/.*", true), ("/w/*", false), ("/w/src/.e??", true)] {
+            assert_eq!(pattern.may_be(Path::new(glob)), expected, "{glob}");
+        }
+        for (glob, expected) in
+            [("/w/secrets/*", true), ("/w/sec*", false), ("/w/s*/key", true), ("/w/x*", false)]
+        {
+            assert_eq!(beneath.may_be(Path::new(glob)), expected, "{glob}");
+        }
+    }
+
+    #[test]
+    fn paths_are_made_absolute() {
+        let table = [
+            ("a/./b/../c", "/w/a/c"),
+            ("/x/../../y", "/y"),
+            ("/proc/self/root/w/.env", "/w/.env"),
+            ("/proc/self/cwd/.env", "/w/.env"),
+            ("/proc/12/cwd/.env", "/w/.env"),
+            ("/proc/self/environ", "/proc/self/environ"),
+        ];
+        for (given, expected) in table {
+            assert_eq!(absolute(Path::new("/w"), given), Path::new(expected), "{given}");
+        }
+    }
+
+    #[test]
+    fn protected_places() {
+        let roots = [PathBuf::from("/h/.posse/trees/a"), PathBuf::from("/w")];
+        let table = [
+            ("/w/.git", true),
+            ("/w/deep/.GIT/hooks/x", true),
+            ("/w/.posse/settings.json", true),
+            ("/w/.gitignore", false),
+            ("/h/.posse/trees/a/src/main.rs", false),
+            ("/h/.posse/trees/a/.mcp.json", true),
+            ("/h/.bashrc", true),
+        ];
+        for (path, expected) in table {
+            assert_eq!(protected(Path::new(path), &roots).is_some(), expected, "{path}");
+        }
+    }
+}

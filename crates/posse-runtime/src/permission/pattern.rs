@@ -1,0 +1,209 @@
+//! Patterns over text: shell commands, tool names, host names.
+
+/// Stands between the words of a command, so that `rm "a b"` and `rm a b` differ.
+pub(super) const BETWEEN: char = '\u{1f}';
+
+/// Text in which `*` stands for anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Glob {
+    /// What must come between the stars, in order.
+    pieces: Vec<String>,
+}
+
+impl Glob {
+    /// Every `*` is a star.
+    pub(super) fn new(text: &str) -> Self {
+        Self { pieces: text.split('*').map(str::to_owned).collect() }
+    }
+
+    /// Whether it names one text only.
+    pub(super) fn is_exact(&self) -> bool {
+        self.pieces.len() == 1
+    }
+
+    /// Whether it matches everything.
+    pub(super) fn is_everything(&self) -> bool {
+        self.pieces.len() > 1 && self.pieces.iter().all(String::is_empty)
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let [first, middle @ .., last] = self.pieces.as_slice() else {
+            return self.pieces.first().is_some_and(|only| only == text);
+        };
+        let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+        for piece in middle {
+            let Some(at) = rest.find(piece.as_str()) else { return false };
+            rest = rest.get(at + piece.len()..).unwrap_or_default();
+        }
+        rest.ends_with(last.as_str())
+    }
+}
+
+/// What `Bash(…)` says about commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CommandPattern {
+    /// As it was written, for whole commands.
+    written: String,
+    /// Over words with [`BETWEEN`] between them.
+    strict: Glob,
+    /// The same over words with spaces between them.
+    loose: Glob,
+    /// Where the pattern ends in ` *` or `:*`: what it is without, for the command without arguments.
+    alone: Option<(Glob, Glob)>,
+}
+
+impl CommandPattern {
+    /// Reads the specifier: quotes and spaces as the shell does, `*` as anything.
+    pub(super) fn new(text: &str) -> Self {
+        let text = text.trim();
+        let ended = text.strip_suffix(":*").map(|stem| format!("{stem} *"));
+        let spelled = ended.unwrap_or_else(|| text.to_owned());
+        let strict = words_of(&spelled);
+        let pair = |words: &str| (Glob::new(words), Glob::new(&words.replace(BETWEEN, " ")));
+        let alone = strict.strip_suffix(&format!("{BETWEEN}*")).map(pair);
+        let (strict, loose) = pair(&strict);
+        Self { written: text.to_owned(), strict, loose, alone }
+    }
+
+    /// Whether it matches every command.
+    pub(super) fn is_everything(&self) -> bool {
+        self.strict.is_everything()
+    }
+
+    /// Whether it names one command only.
+    pub(super) fn is_exact(&self) -> bool {
+        self.strict.is_exact()
+    }
+
+    /// Whether it is this very text, the whole command.
+    pub(super) fn is_written(&self, command: &str) -> bool {
+        self.is_exact() && self.written == command.trim()
+    }
+
+    /// Whether these words are meant, each as the command will get it. For allowing.
+    pub(super) fn allows(&self, words: &[&str]) -> bool {
+        let text = words.join(&BETWEEN.to_string());
+        self.strict.matches(&text) || self.alone.as_ref().is_some_and(|(strict, _)| strict.matches(&text))
+    }
+
+    /// Whether this text could be meant. For denying and asking.
+    pub(super) fn touches(&self, text: &str) -> bool {
+        self.loose.matches(text) || self.alone.as_ref().is_some_and(|(_, loose)| loose.matches(text))
+    }
+
+    /// Whether the pattern itself spells out these words at its start.
+    pub(super) fn begins_with(&self, words: &str) -> bool {
+        self.written.starts_with(words)
+    }
+}
+
+/// The words of a pattern with [`BETWEEN`] between them, quotes removed where they close.
+fn words_of(text: &str) -> String {
+    let mut out = String::new();
+    let mut quote = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', None) => out.extend(characters.next()),
+            (c, None) if c.is_whitespace() => {
+                if !out.ends_with(BETWEEN) {
+                    out.push(BETWEEN);
+                }
+            }
+            (c, _) => out.push(c),
+        }
+    }
+    if quote.is_some() {
+        // A quote that never closes is no quoting.
+        return text.split_whitespace().collect::<Vec<_>>().join(&BETWEEN.to_string());
+    }
+    out
+}
+
+/// A host, or with `*.` all beneath it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Domain {
+    Any,
+    Itself(String),
+    Beneath(String),
+}
+
+impl Domain {
+    /// Reads what follows `domain:`; `None` if it is no host name.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let text = text.trim_end_matches('.').to_lowercase();
+        if text == "*" {
+            return Some(Self::Any);
+        }
+        let (name, beneath) = text.strip_prefix("*.").map_or((text.as_str(), false), |name| (name, true));
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '[' | ']');
+        let labels = !name.is_empty() && name.split('.').all(|label| !label.is_empty());
+        if !labels || !name.chars().all(plain) {
+            return None;
+        }
+        Some(if beneath { Self::Beneath(name.to_owned()) } else { Self::Itself(name.to_owned()) })
+    }
+
+    /// Label by label: `python.org.evil.example` is not beneath `python.org`, nor is `xpython.org`.
+    pub(super) fn matches(&self, host: &str) -> bool {
+        let host = host.trim_end_matches('.').to_lowercase();
+        match self {
+            Self::Any => true,
+            Self::Itself(name) => host == *name,
+            Self::Beneath(name) => {
+                host.strip_suffix(name.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands() {
+        let table: &[(&str, &[&str], bool)] = &[
+            ("npm run build", &["npm", "run", "build"], true),
+            ("npm run build", &["npm", "run", "build", "x"], false),
+            ("git diff *", &["git", "diff", "--stat"], true),
+            ("git diff *", &["git", "diff"], true),
+            ("git diff *", &["git", "difftool"], false),
+            ("git diff:*", &["git", "diff", "--stat"], true),
+            ("git diff:*", &["git", "difftool"], false),
+            ("ls*", &["lsof"], true),
+            ("ls *", &["lsof"], false),
+            ("git * main", &["git", "push", "origin", "main"], true),
+            ("git * main", &["git", "push", "origin", "other"], false),
+            ("rm a b", &["rm", "a b"], false),
+            ("rm 'a b'", &["rm", "a b"], true),
+            ("*", &["anything", "at all"], true),
+            ("a*a", &["a"], false),
+        ];
+        for (pattern, words, expected) in table {
+            assert_eq!(CommandPattern::new(pattern).allows(words), *expected, "{pattern} and {words:?}");
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        let table = [
+            ("docs.python.org", "docs.python.org", true),
+            ("docs.python.org", "DOCS.Python.org.", true),
+            ("docs.python.org", "docs.python.org.evil.example", false),
+            ("python.org", "docs.python.org", false),
+            ("*.python.org", "docs.python.org", true),
+            ("*.python.org", "python.org", false),
+            ("*.python.org", "evilpython.org", false),
+            ("*", "anything.example", true),
+        ];
+        for (pattern, host, expected) in table {
+            assert_eq!(Domain::new(pattern).unwrap().matches(host), expected, "{pattern} and {host}");
+        }
+        for bad in ["", "a b", "*.*", "a..b", "a/b", "*.*.x"] {
+            assert_eq!(Domain::new(bad), None, "{bad}");
+        }
+    }
+}

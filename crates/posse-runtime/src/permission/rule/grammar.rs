@@ -1,0 +1,181 @@
+//! How a rule is written: `Tool` or `Tool(specifier)`.
+
+use super::super::path::PathPattern;
+use super::super::pattern::{CommandPattern, Domain, Glob};
+use super::{About, Source};
+
+/// Tools without specifiers: posse's, and those that settings of other agents speak of.
+const PLAIN: &[&str] = &["Write", "Grep", "Glob", "WebSearch", "SendMessage", "AskUser"];
+
+/// Tools of other agents, whose rules are understood and mean nothing here.
+const FOREIGN: &[&str] = &[
+    "AskUserQuestion",
+    "BashOutput",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "KillBash",
+    "KillShell",
+    "LS",
+    "LSP",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "PowerShell",
+    "ReadMcpResourceTool",
+    "Skill",
+    "SlashCommand",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+];
+
+/// Reads a rule. `allows` says that it stands in the allow list, where less may be left open.
+pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, String> {
+    let text = text.trim();
+    if text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
+        return Err("it has characters that cannot be seen".into());
+    }
+    let (tool, specifier) = match text.split_once('(') {
+        None => (text, None),
+        Some((tool, rest)) => {
+            let inner = rest.strip_suffix(')').ok_or("the parenthesis is not closed at the end")?;
+            if inner.trim().is_empty() {
+                return Err("there is nothing in the parentheses; leave them out".into());
+            }
+            (tool, Some(inner.trim()))
+        }
+    };
+    match (tool, specifier) {
+        ("", _) => Err("it names no tool".into()),
+        ("*", None) if !allows => Ok(About::Tools(Glob::new("*"))),
+        ("*", None) => Err("everything cannot be allowed by a rule; there are permission modes".into()),
+        (tool, specifier) if tool.starts_with("mcp__") => mcp(tool, specifier, allows),
+        ("Bash", None) => Ok(About::Command(CommandPattern::new("*"))),
+        ("Bash", Some(command)) => Ok(About::Command(CommandPattern::new(command))),
+        ("Read", None) => Ok(About::Reading),
+        ("Edit", None) => Ok(About::Editing),
+        ("Read", Some(pattern)) => paths(pattern, source).map(About::Read),
+        ("Edit", Some(pattern)) => paths(pattern, source).map(About::Edit),
+        ("WebFetch", None) => Ok(About::Host(Domain::Any)),
+        ("WebFetch", Some(specifier)) => {
+            let domain = specifier.strip_prefix("domain:").and_then(Domain::new);
+            Ok(About::Host(domain.ok_or("it wants `domain:` and a host, `domain:docs.rs` for one")?))
+        }
+        // The older name is still met in settings.
+        ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
+        ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(name))),
+        ("Write" | "Grep" | "Glob", Some(_)) => {
+            Err(format!("paths are ruled by Read(…) and Edit(…), for {tool} too"))
+        }
+        (tool, None) if PLAIN.contains(&tool) => Ok(About::Tools(Glob::new(tool))),
+        (tool, Some(_)) if PLAIN.contains(&tool) => Err(format!("{tool} takes no specifier")),
+        (tool, _) if FOREIGN.contains(&tool) => Ok(About::Elsewhere),
+        (tool, _) => Err(format!("there is no tool `{tool}`")),
+    }
+}
+
+fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
+    if specifier.is_some() || !tool.chars().all(plain) {
+        return Err("a server's tools are named mcp__server, mcp__server__* or mcp__server__tool".into());
+    }
+    let rest = tool.strip_prefix("mcp__").unwrap_or(tool);
+    let (server, name) = rest.split_once("__").map_or((rest, None), |(server, name)| (server, Some(name)));
+    if server.is_empty() || (allows && server.contains('*')) {
+        return Err("to allow, the server must be named in full".into());
+    }
+    let whole = name.is_none() && !server.contains('*');
+    Ok(About::Tools(Glob::new(&if whole { format!("mcp__{server}__*") } else { tool.to_owned() })))
+}
+
+fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
+    if let Some(rest) = pattern.strip_prefix("//") {
+        return PathPattern::new("/".as_ref(), &format!("/{rest}"));
+    }
+    if let Some(rest) = pattern.strip_prefix("~/") {
+        let home = source.home.as_deref().ok_or("nobody knows where the home directory is")?;
+        return PathPattern::new(home, &format!("/{rest}"));
+    }
+    if pattern.starts_with('/') {
+        return PathPattern::new(&source.root, pattern);
+    }
+    match pattern.strip_prefix("./") {
+        Some(rest) => PathPattern::new(&source.cwd, &format!("/{rest}")),
+        None if pattern.split('/').any(|part| part == "..") => {
+            Err("`..` is not understood; write //absolute or /from/the/root".into())
+        }
+        None => PathPattern::new(&source.cwd, pattern),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_are_none() {
+        let source = Source { name: "test".into(), root: "/w".into(), cwd: "/w".into(), home: None };
+        let table = [
+            ("", true, "names no tool"),
+            ("bash", true, "no tool `bash`"),
+            ("Bash(ls", true, "not closed"),
+            ("Bash()", true, "nothing in the parentheses"),
+            ("*", true, "permission modes"),
+            ("mcp__*", true, "named in full"),
+            ("mcp__sr*__get", true, "named in full"),
+            ("mcp__", false, "named in full"),
+            ("mcp__srv(x)", false, "mcp__server"),
+            ("WebFetch(docs.rs)", true, "domain:"),
+            ("WebFetch(domain:a b)", true, "domain:"),
+            ("Write(/src/**)", true, "Edit("),
+            ("SendMessage(x)", true, "no specifier"),
+            ("Read(!a)", false, "`!`"),
+            ("Read(~/a)", false, "home"),
+            ("Read(../a)", false, "`..`"),
+            ("Read(/)", false, "no path"),
+            ("Bash(ls\u{7})", true, "cannot be seen"),
+        ];
+        for (rule, allows, expected) in table {
+            let why = read(rule, &source, allows).unwrap_err();
+            assert!(why.contains(expected), "{rule}: {why}");
+        }
+    }
+
+    #[test]
+    fn rules_that_are_some() {
+        let source =
+            Source { name: "test".into(), root: "/w".into(), cwd: "/w".into(), home: Some("/h".into()) };
+        for rule in [
+            "Bash",
+            "Bash(git diff *)",
+            "Bash(git diff:*)",
+            "Read",
+            "Read(./secrets/**)",
+            "Edit(/src/**)",
+            "WebFetch",
+            "WebFetch(domain:*.docs.rs)",
+            "mcp__srv",
+            "mcp__srv__*",
+            "mcp__srv__get_*",
+            "Agent",
+            "Agent(scout)",
+            "Task(scout)",
+            "Skill(pdf)",
+            "Write",
+            "Read(~/a)",
+            " Bash(echo (a)) ",
+        ] {
+            for allows in [true, false] {
+                assert!(read(rule, &source, allows).is_ok(), "{rule}");
+            }
+        }
+        assert!(read("mcp__*", &source, false).is_ok() && read("*", &source, false).is_ok());
+    }
+}

@@ -1,0 +1,75 @@
+//! Commands that run other commands: what they would run.
+
+use super::script::Simple;
+use super::word::Word;
+
+/// Their remaining words, after options, are a command.
+const WRAPPERS: &[&str] = &[
+    "builtin", "busybox", "chroot", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "setsid",
+    "stdbuf", "sudo", "time", "timeout", "unshare", "watch", "xargs",
+];
+
+/// They take a script as one of their words.
+const SHELLS: &[&str] = &[
+    "bash", "dash", "env", "eval", "ksh", "parallel", "script", "sh", "su", "trap", "watch", "xargs", "zsh",
+];
+
+/// So many words of a command within are looked at, so that a long list of arguments stays cheap.
+const MOST_WORDS: usize = 64;
+
+/// The name of a program without its directory.
+pub(super) fn name(words: &[Word]) -> &str {
+    let text = words.first().map_or("", |word| word.text.as_str());
+    text.rsplit('/').next().unwrap_or(text)
+}
+
+/// Every command that this one could run. Options are not understood but stepped over: each rest of the
+/// words may be the command.
+pub(super) fn commands(command: &Simple) -> Vec<Simple> {
+    let words = &command.words;
+    let starts: Vec<usize> = if WRAPPERS.contains(&name(words)) {
+        (1..words.len()).collect()
+    } else {
+        let runs = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+        let found = words.iter().enumerate().filter(|(_, word)| runs(word));
+        found.map(|(at, _)| at + 1).collect()
+    };
+    let rest = |at: usize| words.iter().skip(at).take(MOST_WORDS).cloned().collect();
+    starts.into_iter().map(|at| Simple { variables: Vec::new(), words: rest(at), within: true }).collect()
+}
+
+/// Whether the command may run what it is given to read.
+pub(super) fn reads_scripts(command: &Simple) -> bool {
+    command.words.iter().any(|word| SHELLS.contains(&name(std::slice::from_ref(word))))
+}
+
+/// Every text that this command could run as a script.
+pub(super) fn scripts(command: &Simple) -> Vec<String> {
+    let words = &command.words;
+    if !SHELLS.contains(&name(words)) {
+        return Vec::new();
+    }
+    let arguments = words.iter().skip(1).map(|word| word.text.as_str());
+    let scripts = arguments.clone().filter(|text| text.contains(|c: char| c.is_whitespace() || c == ';'));
+    let joined = (name(words) == "eval").then(|| arguments.clone().collect::<Vec<_>>().join(" "));
+    scripts.map(str::to_owned).chain(joined).collect()
+}
+
+/// The command without the wrappers that change nothing but how it is run, for allow rules. `None` if
+/// there is none, or it is called in a way that is not understood.
+pub(super) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
+    let (first, rest) = words.split_first()?;
+    let text = |at: usize| rest.get(at).map_or("", |word| word.text.as_str());
+    let is_option = |at: usize| text(at).starts_with('-');
+    let skipped = match first.text.as_str() {
+        "nohup" if !is_option(0) => 0,
+        "time" if text(0) == "-p" && !is_option(1) => 1,
+        "time" if !is_option(0) => 0,
+        "timeout" if text(0).starts_with(|c: char| c.is_ascii_digit()) && !is_option(1) => 1,
+        "nice" if text(0) == "-n" && !is_option(2) => 2,
+        "nice" if !is_option(0) => 0,
+        "stdbuf" => (0..rest.len()).find(|at| !is_option(*at))?,
+        _ => return None,
+    };
+    rest.get(skipped..).filter(|rest| !rest.is_empty())
+}

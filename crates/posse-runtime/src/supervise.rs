@@ -1,0 +1,81 @@
+//! The only place that starts tasks. What is started here belongs to somebody who can stop it: agents
+//! to the runtime, tool calls to their agent. Cancellation runs down the same tree.
+
+use std::future::Future;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The agents of a runtime.
+#[derive(Clone, Default)]
+pub(crate) struct Supervisor {
+    agents: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Supervisor {
+    /// A token that fires when everything must stop, and may be fired earlier for one agent alone.
+    pub(crate) fn branch(&self) -> CancellationToken {
+        self.stop.child_token()
+    }
+
+    /// Starts an agent. It ends by itself when it is told to, or when the runtime stops.
+    pub(crate) fn start_agent(&self, agent: impl Future<Output = ()> + Send + 'static) {
+        self.agents.spawn(agent);
+    }
+
+    /// Tells every agent to stop, and waits until all have.
+    pub(crate) async fn stop(&self) {
+        self.stop.cancel();
+        self.agents.close();
+        self.agents.wait().await;
+    }
+}
+
+/// The running tool calls of one agent; they do not outlive it.
+pub(crate) struct Calls<K, T> {
+    running: JoinSet<T>,
+    keys: Vec<(tokio::task::Id, K)>,
+    cancel: CancellationToken,
+}
+
+impl<K: Copy, T: Send + 'static> Calls<K, T> {
+    pub(crate) fn new(cancel: CancellationToken) -> Self {
+        Self { running: JoinSet::new(), keys: Vec::new(), cancel }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Starts a call; `make` is given the token that tells it to end.
+    pub(crate) fn start<F>(&mut self, key: K, make: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let task = self.running.spawn(make(self.cancel.child_token()));
+        self.keys.push((task.id(), key));
+    }
+
+    /// The next call that ends; `None` in place of a result if it panicked or was given up.
+    pub(crate) async fn next(&mut self) -> Option<(K, Option<T>)> {
+        let ended = self.running.join_next_with_id().await?;
+        let (id, result) = match ended {
+            Ok((id, result)) => (id, Some(result)),
+            Err(error) => (error.id(), None),
+        };
+        let index = self.keys.iter().position(|(task, _)| *task == id)?;
+        Some((self.keys.swap_remove(index).1, result))
+    }
+
+    /// Tells all running calls to end. Later ones are not concerned.
+    pub(crate) fn cancel(&mut self, next: CancellationToken) {
+        std::mem::replace(&mut self.cancel, next).cancel();
+    }
+
+    /// Gives up calls that did not end when they were told to.
+    pub(crate) fn give_up(&mut self) {
+        self.running.abort_all();
+    }
+}

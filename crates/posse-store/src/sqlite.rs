@@ -1,0 +1,162 @@
+//! The store port on SQLite: one file, written by one thread per process.
+//!
+//! This file owns the value that callers hold. Steps go to the writer ([`writer`]), which commits them
+//! in batches; looking goes to connections of its own ([`read`]) and waits for no writer.
+
+mod claim;
+mod column;
+mod error;
+mod host;
+mod place;
+mod read;
+mod schema;
+mod step;
+mod turnstile;
+mod writer;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use posse_protocol::AgentId;
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::store::{Epoch, Session, SessionFilter, Step, Store, StoreError, Taken, Transcript};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use error::Failure;
+use place::Place;
+use writer::{Job, Work};
+
+/// Steps that may wait for the writer; whoever comes when it is full waits for a place.
+const QUEUE: usize = 4096;
+
+/// Connections for looking that are kept open.
+const READERS: usize = 2;
+
+/// A store in one SQLite file.
+///
+/// Each value is a host of its own: an agent that one of them holds is refused to the others, in this
+/// process and in any other.
+pub struct Sqlite {
+    place: Place,
+    /// Connections that nobody is looking through.
+    readers: Arc<Mutex<Vec<Connection>>>,
+    /// None only while dropping: the writer ends when it is gone.
+    jobs: Option<mpsc::Sender<Job>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Sqlite {
+    /// Opens the store in the file `path`, and makes the file, and the directory it is in, if they
+    /// are missing. Nothing else is written before the first step.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::at(Place::file(path)?)
+    }
+
+    /// A store that lives as long as it is open, for tests.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Self::at(Place::memory()?)
+    }
+
+    /// Another host on the same data, as another process would be.
+    pub fn another_host(&self) -> Result<Self, StoreError> {
+        Self::at(self.place.clone())
+    }
+
+    fn at(place: Place) -> Result<Self, StoreError> {
+        let reader = place.connect().map_err(|error| place.failed(error))?;
+        schema::bring_up_to_date(&place, &reader)?;
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let writer = writer::start(place.clone(), queue).map_err(|error| place.failed(error))?;
+        let readers = Arc::new(Mutex::new(vec![reader]));
+        Ok(Self { place, readers, jobs: Some(jobs), writer: Some(writer) })
+    }
+
+    /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep the
+    /// order of the calls; only when the queue is full does the order become that of waiting.
+    fn write(&self, work: Work) -> BoxFuture<'_, Result<Epoch, StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let queued = match &self.jobs {
+            Some(jobs) => jobs.try_send(Job { work, answer }),
+            None => Ok(()),
+        };
+        Box::pin(async move {
+            if let (Err(mpsc::error::TrySendError::Full(job)), Some(jobs)) = (queued, &self.jobs) {
+                jobs.send(job).await.map_err(|_| self.writer_has_ended())?;
+            }
+            answered.await.unwrap_or_else(|_| Err(self.writer_has_ended()))
+        })
+    }
+
+    /// Looks through a connection of its own, where blocking is allowed.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&read::Reader<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (place, readers) = (self.place.clone(), Arc::clone(&self.readers));
+        let looked = tokio::task::spawn_blocking(move || {
+            let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match idle {
+                Some(connection) => connection,
+                None => place.connect().map_err(|error| place.failed(error))?,
+            };
+            let found = read::Reader::snapshot(&place, &connection).and_then(|reader| look(&reader));
+            let mut idle = readers.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < READERS {
+                idle.push(connection);
+            }
+            found.map_err(|failure| failure.at(&place))
+        });
+        looked.await.unwrap_or_else(|error| Err(self.place.failed(std::io::Error::other(error))))
+    }
+
+    fn writer_has_ended(&self) -> StoreError {
+        self.place.failed(std::io::Error::other("the writer has ended"))
+    }
+}
+
+impl Store for Sqlite {
+    fn commit(&self, step: Step) -> BoxFuture<'_, Result<(), StoreError>> {
+        let done = self.write(Work::Commit(Box::new(step)));
+        Box::pin(async { done.await.map(|_| ()) })
+    }
+
+    fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
+        let taken = self.write(Work::Take(agent));
+        Box::pin(async move {
+            let epoch = taken.await?;
+            // Read after the commit: from now on nobody else writes, and a long history read inside
+            // the transaction would hold up every other agent.
+            self.look(move |reader| reader.taken(agent, epoch)).await
+        })
+    }
+
+    fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
+        let done = self.write(Work::Release(agent, epoch));
+        Box::pin(async { done.await.map(|_| ()) })
+    }
+
+    fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
+        Box::pin(self.look(move |reader| reader.transcript(agent)))
+    }
+
+    fn sessions(
+        &self,
+        filter: SessionFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.sessions(&filter, limit)))
+    }
+}
+
+impl Drop for Sqlite {
+    /// Ends the writer when it has finished what is queued.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has already failed whoever waited for it.
+            let _ = writer.join();
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Where the data are: a file, or memory that the hosts of one process share.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use posse_runtime::port::store::StoreError;
+use rusqlite::{Connection, OpenFlags};
+use uuid::Uuid;
+
+use super::error::Cause;
+use super::host::{Hosts, MemoryHosts};
+use super::turnstile::Turnstile;
+
+/// How long a transaction waits for others that do not pass the turnstile: a checkpoint, a recovery.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection is used by one thread at a time.
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Where the data are.
+#[derive(Clone)]
+pub(super) enum Place {
+    File(Arc<Path>),
+    Memory(Arc<Memory>),
+}
+
+/// Data that live as long as somebody holds this.
+pub(super) struct Memory {
+    uri: String,
+    hosts: Arc<MemoryHosts>,
+    /// SQLite forgets the data with their last connection.
+    _anchor: Mutex<Connection>,
+}
+
+impl Place {
+    /// The file `path`, made if it is missing.
+    pub(super) fn file(path: &Path) -> Result<Self, StoreError> {
+        let place = Self::File(path.into());
+        make(path).map_err(|error| place.failed(error))?;
+        Ok(place)
+    }
+
+    /// New memory.
+    pub(super) fn memory() -> Result<Self, StoreError> {
+        let uri = format!("file:/posse-{}?vfs=memdb", Uuid::now_v7());
+        let anchor = connect_memory(&uri).map_err(|error| StoreError::Engine {
+            place: "memory".into(),
+            source: Box::new(Cause::from(error)),
+        })?;
+        let hosts = Arc::default();
+        Ok(Self::Memory(Arc::new(Memory { uri, hosts, _anchor: Mutex::new(anchor) })))
+    }
+
+    /// A new connection.
+    pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
+        match self {
+            Self::File(path) => connect(path),
+            Self::Memory(memory) => connect_memory(&memory.uri),
+        }
+    }
+
+    /// What the processes that write pass; memory has one process only, and SQLite's own lock.
+    pub(super) fn turnstile(&self) -> io::Result<Option<Turnstile>> {
+        match self {
+            Self::File(path) => Turnstile::open(path).map(Some),
+            Self::Memory(_) => Ok(None),
+        }
+    }
+
+    /// The hosts that work here.
+    pub(super) fn hosts(&self) -> Hosts {
+        match self {
+            Self::File(path) => Hosts::Files(path.with_file_name("hosts")),
+            Self::Memory(memory) => Hosts::Memory(Arc::clone(&memory.hosts)),
+        }
+    }
+
+    /// The port's error for what went wrong here.
+    pub(super) fn failed(&self, cause: impl Into<Cause>) -> StoreError {
+        cause.into().at(self)
+    }
+
+    /// Whether the file system has no space left, or cannot make files.
+    pub(super) fn has_no_space(&self) -> bool {
+        let Self::File(path) = self else { return false };
+        rustix::fs::statvfs(directory(path)).is_ok_and(|space| {
+            space.f_bavail.saturating_mul(space.f_frsize) < 1 << 16
+                || (space.f_files > 0 && space.f_favail == 0)
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Memory(_) => f.write_str("memory"),
+        }
+    }
+}
+
+fn directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.into(),
+        _ => ".".into(),
+    }
+}
+
+/// Makes the file for its owner alone; SQLite gives its companions the same rights.
+fn make(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(directory(path))?;
+    let turnstile = Turnstile::open(path)?;
+    let _pass = turnstile.enter()?;
+    if path.try_exists()? {
+        return Ok(());
+    }
+    // Made under another name: closing a handle on the database itself would drop the locks that
+    // another connection of this process may already have on it.
+    let new = path.with_added_extension("new");
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    fs::rename(&new, path)
+}
+
+/// A connection to a file that exists.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    configured(Connection::open_with_flags(path, FLAGS)?)
+}
+
+/// A connection to shared memory.
+fn connect_memory(uri: &str) -> rusqlite::Result<Connection> {
+    let flags = FLAGS | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
+    configured(Connection::open_with_flags(uri, flags)?)
+}
+
+fn configured(connection: Connection) -> rusqlite::Result<Connection> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    if cfg!(target_vendor = "apple") {
+        connection.pragma_update(None, "fullfsync", true)?;
+    }
+    Ok(connection)
+}

@@ -1,0 +1,151 @@
+//! Looking: transcripts and lists of sessions, from one snapshot each.
+
+mod sessions;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use posse_protocol::{AgentId, EntryKind, RealmId};
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{
+    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry, Taken,
+    Transcript,
+};
+use rusqlite::{Row, Transaction, params};
+
+use super::column;
+use super::error::Failure;
+use super::place::Place;
+
+/// A snapshot, until it is dropped.
+pub(super) struct Reader<'a> {
+    place: &'a Place,
+    snapshot: Transaction<'a>,
+}
+
+/// An entry's columns, in the order of [`entry`].
+const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes FROM entry
+    WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4 ORDER BY seq";
+
+impl<'a> Reader<'a> {
+    pub(super) fn snapshot(place: &'a Place, connection: &'a rusqlite::Connection) -> Result<Self, Failure> {
+        Ok(Self { place, snapshot: connection.unchecked_transaction()? })
+    }
+
+    /// An agent and all that belongs to it.
+    pub(super) fn transcript(&self, agent: AgentId) -> Result<Transcript, Failure> {
+        let found = self.agent(agent)?.ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+        let realm = found.session.realm;
+        let segments = self.segments(realm, agent)?;
+        let mut entries = Vec::with_capacity(found.session.entries as usize);
+        for segment in &segments {
+            self.entries(realm, *segment, &mut entries)?;
+        }
+        let inherited = entries.len();
+        self.entries(realm, Segment { agent, from: 0, to: found.own }, &mut entries)?;
+        let preamble = self.preamble(realm, found.preamble)?;
+        Ok(Transcript {
+            session: found.session,
+            dialect: found.dialect,
+            preamble,
+            segments,
+            entries,
+            inherited,
+        })
+    }
+
+    /// What whoever has just taken the agent goes on from.
+    pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
+        let transcript = self.transcript(agent)?;
+        let own = &transcript.entries[transcript.inherited..];
+        let last = own.iter().rev().map(|stored| &stored.entry).find(|entry| entry.kind != EntryKind::Prompt);
+        let realm = transcript.session.realm;
+        let open_calls = match last {
+            Some(reply) if reply.kind == EntryKind::Reply => self.calls(realm, agent, reply.seq)?,
+            _ => Vec::new(),
+        };
+        let seen = self.seen(realm, agent)?;
+        Ok(Taken { epoch, transcript, open_calls, seen })
+    }
+
+    fn preamble(&self, realm: RealmId, hash: [u8; 16]) -> Result<Piece, Failure> {
+        let sql = "SELECT bytes, mark_at FROM preamble WHERE realm = ?1 AND hash = ?2";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        Ok(statement.query_row([realm.uuid().as_bytes(), &hash], |row| {
+            Ok(Piece { bytes: row.get::<_, Vec<u8>>(0)?.into(), mark_at: column::mark(row, 1)? })
+        })?)
+    }
+
+    fn segments(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Segment>, Failure> {
+        let sql =
+            "SELECT source, first, beyond FROM segment WHERE realm = ?1 AND agent = ?2 ORDER BY ordinal";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+            let (from, to) = (column::from_bits(row.get(1)?), column::from_bits(row.get(2)?));
+            Ok(Segment { agent: column::id(row, 0)?.into(), from, to })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Adds the entries of a segment. A hole is damage that needs no checksum to be seen.
+    fn entries(&self, realm: RealmId, from: Segment, into: &mut Vec<StoredEntry>) -> Result<(), Failure> {
+        let damaged = |seq| Failure::Refused(StoreError::Damaged { agent: from.agent, seq });
+        let (realm, agent) = (realm.uuid(), from.agent.uuid());
+        let (first, beyond) = (column::bits(from.from), column::bits(from.to));
+        let mut statement = self.snapshot.prepare_cached(ENTRY)?;
+        let mut rows = statement.query(params![realm.as_bytes(), agent.as_bytes(), first, beyond])?;
+        for seq in from.from..from.to {
+            let row = rows.next()?.ok_or_else(|| damaged(seq))?;
+            let stored = entry(row, from.agent)?.ok_or_else(|| damaged(seq))?;
+            if stored.entry.seq != seq {
+                return Err(damaged(seq));
+            }
+            into.push(stored);
+        }
+        Ok(())
+    }
+
+    fn calls(&self, realm: RealmId, agent: AgentId, seq: u64) -> Result<Vec<OpenCall>, Failure> {
+        let sql = "SELECT ordinal, id, tool, begun, is_error, content FROM call
+                   WHERE realm = ?1 AND agent = ?2 AND seq = ?3 ORDER BY ordinal";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let (realm, agent) = (realm.uuid(), agent.uuid());
+        let key = params![realm.as_bytes(), agent.as_bytes(), column::bits(seq)];
+        let rows = statement.query_map(key, |row| {
+            Ok(OpenCall {
+                key: CallKey { seq, ordinal: row.get(0)? },
+                id: row.get(1)?,
+                tool: row.get(2)?,
+                begun: row.get(3)?,
+                outcome: outcome(row)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn seen(&self, realm: RealmId, agent: AgentId) -> Result<Vec<SeenFile>, Failure> {
+        let sql = "SELECT path, version FROM seen WHERE realm = ?1 AND agent = ?2 ORDER BY path";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+            let path = column::path_from(row.get_ref(0)?.as_blob()?);
+            Ok(SeenFile { path, version: column::from_bits(row.get(1)?) })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// An entry, or none if its columns mean nothing.
+fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>> {
+    let facts = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose();
+    let (Some(kind), Ok(reply)) = (column::kind_from(row.get(1)?), facts) else { return Ok(None) };
+    let piece =
+        Piece { bytes: Bytes::copy_from_slice(row.get_ref(6)?.as_blob()?), mark_at: column::mark(row, 4)? };
+    let (seq, checksum) = (column::from_bits(row.get(0)?), column::from_bits(row.get(3)?));
+    Ok(Some(StoredEntry { agent, at_ms: row.get(2)?, entry: NewEntry { seq, kind, piece, checksum, reply } }))
+}
+
+fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<CallOutcome>> {
+    let Some(content) = row.get_ref(5)?.as_str_or_null()? else { return Ok(None) };
+    let content: Vec<_> = serde_json::from_str(content).map_err(|_| column::senseless(5))?;
+    Ok(Some(CallOutcome { content: Arc::from(content), is_error: row.get(4)? }))
+}

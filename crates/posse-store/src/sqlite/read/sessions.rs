@@ -1,0 +1,153 @@
+//! Agents without their history: what a list shows.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use posse_protocol::{AgentId, RealmId};
+use posse_runtime::port::store::{Charge, Session, SessionFilter};
+use rusqlite::{OptionalExtension, Row, params};
+use uuid::Uuid;
+
+use super::{Failure, Reader, column};
+
+/// An agent's row.
+pub(super) struct Agent {
+    pub(super) session: Session,
+    pub(super) dialect: String,
+    pub(super) preamble: [u8; 16],
+    /// How many entries are its own.
+    pub(super) own: u64,
+    host: Option<Uuid>,
+    prompt: Option<(Uuid, i64)>,
+}
+
+/// An agent's columns, in the order of [`agent`].
+const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, created_ms, used_ms,
+    own, inherited, dialect, preamble, host, prompt_agent, prompt_seq FROM agent";
+
+impl Reader<'_> {
+    /// An agent, if there is one.
+    pub(super) fn agent(&self, id: AgentId) -> Result<Option<Agent>, Failure> {
+        let mut statement = self.snapshot.prepare_cached(&format!("{AGENT} WHERE id = ?1"))?;
+        let found = statement.query_row([id.uuid().as_bytes()], agent).optional()?;
+        found.map(|found| self.complete(found, &mut HashMap::new())).transpose()
+    }
+
+    /// Root agents, the one used last first.
+    pub(in super::super) fn sessions(
+        &self,
+        filter: &SessionFilter,
+        limit: usize,
+    ) -> Result<Vec<Session>, Failure> {
+        let Some((first, last)) = ids_with(filter.id_prefix.as_deref().unwrap_or_default()) else {
+            return Ok(Vec::new());
+        };
+        let cwd = if filter.cwd.is_some() { "cwd = ?1" } else { "?1 IS NULL" };
+        // The plus keeps the index of ids out of it: every id would do, and the order is another.
+        let id = if filter.id_prefix.is_some() { "id" } else { "+id" };
+        let sql = format!(
+            "{AGENT} WHERE parent IS NULL AND {cwd} AND {id} BETWEEN ?2 AND ?3
+             ORDER BY used_ms DESC, id DESC LIMIT ?4"
+        );
+        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let cwd = filter.cwd.as_deref().map(column::path);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = statement.query_map(params![cwd, first.as_bytes(), last.as_bytes(), limit], agent)?;
+        let mut alive = HashMap::new();
+        rows.map(|row| Ok(self.complete(row?, &mut alive)?.session)).collect()
+    }
+
+    /// Adds what is in other tables, and whether the agent's host lives.
+    fn complete(&self, mut agent: Agent, alive: &mut HashMap<Uuid, bool>) -> Result<Agent, Failure> {
+        if let Some(host) = agent.host {
+            let known = alive.get(&host).copied();
+            agent.session.held = match known {
+                Some(known) => known,
+                None => self.place.hosts().alive(host)?.is_some(),
+            };
+            alive.insert(host, agent.session.held);
+        }
+        let realm = agent.session.realm;
+        agent.session.first_prompt = match agent.prompt {
+            Some((of, seq)) => self.bytes(realm, of, seq)?,
+            None => None,
+        };
+        agent.session.charges = self.charges(realm, agent.session.agent)?;
+        Ok(agent)
+    }
+
+    fn bytes(&self, realm: RealmId, agent: Uuid, seq: i64) -> Result<Option<Bytes>, Failure> {
+        let sql = "SELECT bytes FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let realm = realm.uuid();
+        let key = params![realm.as_bytes(), agent.as_bytes(), seq];
+        Ok(statement.query_row(key, |row| row.get::<_, Vec<u8>>(0)).optional()?.map(Bytes::from))
+    }
+
+    fn charges(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Charge>, Failure> {
+        let sql = "SELECT model, input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost
+                   FROM total WHERE realm = ?1 AND agent = ?2 ORDER BY model";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+            let (usage, cost) = column::spent(row, 1)?;
+            Ok(Charge { model: row.get(0)?, usage, cost })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
+    let mode: String = row.get(5)?;
+    let (own, inherited) = (column::from_bits(row.get(10)?), column::from_bits(row.get(11)?));
+    let session = Session {
+        realm: column::id(row, 0)?.into(),
+        agent: column::id(row, 1)?.into(),
+        parent: column::maybe_id(row, 2)?.map(AgentId::from),
+        path: row.get(3)?,
+        model: row.get(4)?,
+        mode: mode.parse().map_err(|_| column::senseless(5))?,
+        cwd: column::path_from(row.get_ref(6)?.as_blob()?),
+        state: column::state_from(row.get(7)?).ok_or_else(|| column::senseless(7))?,
+        held: false,
+        created_ms: row.get(8)?,
+        used_ms: row.get(9)?,
+        first_prompt: None,
+        entries: own + inherited,
+        charges: Vec::new(),
+    };
+    let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
+    let (dialect, preamble, host) = (row.get(12)?, row.get(13)?, column::maybe_id(row, 14)?);
+    Ok(Agent { session, dialect, preamble, own, host, prompt })
+}
+
+/// The first and the last id that begin with `prefix`, if any can: hexadecimal digits, with an id's
+/// hyphens in their places or with none.
+fn ids_with(prefix: &str) -> Option<(Uuid, Uuid)> {
+    let prefix = prefix.to_ascii_lowercase();
+    let digits = prefix.replace('-', "");
+    if digits.len() > 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let first = Uuid::parse_str(&format!("{digits:0<32}")).ok()?;
+    let last = Uuid::parse_str(&format!("{digits:f<32}")).ok()?;
+    let fits = prefix.len() == digits.len() || first.to_string().starts_with(&prefix);
+    fits.then_some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ids_with;
+
+    #[test]
+    fn a_prefix_is_a_range_of_ids() {
+        let range = |prefix: &str| ids_with(prefix).map(|(a, b)| format!("{a} {b}"));
+        let all = "00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff";
+        assert_eq!(range("").unwrap(), all);
+        let some = "0199a000-0000-0000-0000-000000000000 0199afff-ffff-ffff-ffff-ffffffffffff";
+        assert_eq!(range("0199A").unwrap(), some);
+        assert_eq!(range("0199a000-0").unwrap(), range("0199a0000").unwrap());
+        assert_eq!(range("0199-a"), None);
+        assert_eq!(range("today"), None);
+        assert_eq!(range(&"0".repeat(33)), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Makes an agent: its row, its preamble, and what its history begins with.
+
+use posse_protocol::EntryKind;
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{AgentState, Birth, Segment, Step};
+use rusqlite::{OptionalExtension, params};
+use uuid::Uuid;
+
+use super::{Failure, Writing, column};
+
+impl Writing<'_> {
+    /// Makes the agent, without entries of its own.
+    pub(super) fn birth(&self, birth: &Birth, step: &Step, host: Option<Uuid>) -> Result<(), Failure> {
+        if step.epoch.0 != 1 {
+            return Err(Failure::bad_step(format!("a birth with epoch {}", step.epoch.0)));
+        }
+        let sql = "SELECT 1 FROM agent WHERE id = ?1";
+        if self.connection.prepare_cached(sql)?.exists([self.agent])? {
+            return Err(Failure::bad_step(format!("agent {} is born twice", step.agent)));
+        }
+        let preamble = self.preamble(&birth.preamble)?;
+        let (mut inherited, mut prompt) = (0, None);
+        for (ordinal, segment) in birth.segments.iter().enumerate() {
+            self.segment(ordinal, segment)?;
+            inherited += segment.to - segment.from;
+            if prompt.is_none() {
+                prompt = self.first_prompt(segment)?.map(|seq| (segment.agent.uuid(), seq));
+            }
+        }
+        let sql = "INSERT INTO agent (realm, id, epoch, own, state, used_ms, mode, inherited, prompt_agent,
+                       prompt_seq, host, parent, path, model, dialect, cwd, preamble, created_ms)
+                   VALUES (?1, ?2, 1, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?4)";
+        let parent = birth.parent.map(|parent| parent.uuid());
+        self.connection.prepare_cached(sql)?.execute(params![
+            self.realm,
+            self.agent,
+            column::state(AgentState::Idle),
+            self.at_ms,
+            birth.mode.as_str(),
+            column::bits(inherited),
+            prompt.as_ref().map(|(agent, _)| agent.as_bytes()),
+            prompt.map(|(_, seq)| seq),
+            host.as_ref().map(Uuid::as_bytes),
+            parent.as_ref().map(Uuid::as_bytes),
+            birth.path,
+            birth.model,
+            birth.dialect,
+            column::path(&birth.cwd),
+            &preamble[..],
+            // ?4 is also created_ms.
+        ])?;
+        Ok(())
+    }
+
+    /// Keeps a preamble, once per realm, and gives its name: a hash of bytes and mark.
+    fn preamble(&self, piece: &Piece) -> Result<[u8; 16], Failure> {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        hasher.update(&piece.mark_at.map_or(u64::MAX, |at| at as u64).to_le_bytes());
+        hasher.update(&piece.bytes);
+        let hash = hasher.digest128().to_be_bytes();
+        let sql = "INSERT OR IGNORE INTO preamble (realm, hash, mark_at, bytes) VALUES (?1, ?2, ?3, ?4)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.execute(params![
+            self.realm,
+            &hash[..],
+            piece.mark_at.map(|at| at as i64),
+            &piece.bytes[..]
+        ])?;
+        Ok(hash)
+    }
+
+    fn segment(&self, ordinal: usize, segment: &Segment) -> Result<(), Failure> {
+        let Segment { agent, from, to } = *segment;
+        let source = agent.uuid();
+        let sql = "SELECT own FROM agent WHERE realm = ?1 AND id = ?2";
+        let found = self
+            .connection
+            .prepare_cached(sql)?
+            .query_row(params![self.realm, source.as_bytes()], |row| row.get(0).map(column::from_bits))
+            .optional()?;
+        if from > to || found.is_none_or(|own| to > own) {
+            return Err(Failure::bad_step(format!("agent {agent} has no entries {from}..{to}")));
+        }
+        let sql = "INSERT INTO segment (realm, agent, ordinal, source, first, beyond)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let (first, beyond) = (column::bits(from), column::bits(to));
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.execute(params![
+            self.realm,
+            self.agent,
+            ordinal as i64,
+            source.as_bytes(),
+            first,
+            beyond
+        ])?;
+        Ok(())
+    }
+
+    fn first_prompt(&self, segment: &Segment) -> Result<Option<i64>, Failure> {
+        let source = segment.agent.uuid();
+        let sql = "SELECT seq FROM entry WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4
+                       AND kind = ?5 ORDER BY seq LIMIT 1";
+        let (first, beyond) = (column::bits(segment.from), column::bits(segment.to));
+        let prompt = column::kind(EntryKind::Prompt);
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement
+            .query_row(params![self.realm, source.as_bytes(), first, beyond, prompt], |row| row.get(0))
+            .optional()?)
+    }
+}

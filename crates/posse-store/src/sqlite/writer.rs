@@ -1,0 +1,258 @@
+//! The one thread of a process that writes.
+//!
+//! It takes whatever is waiting, commits it in one transaction, and answers when that is durable: one
+//! sync of the disk serves every agent that had something to say meanwhile. It never waits for more.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+
+use posse_protocol::AgentId;
+use posse_runtime::port::store::{Epoch, Step, StoreError};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use super::error::{Cause, Failure};
+use super::host::Host;
+use super::place::Place;
+use super::turnstile::Turnstile;
+use super::{claim, step};
+
+/// Jobs in one transaction; what waits beyond them has the next.
+const BATCH: usize = 512;
+
+/// Something to be written.
+pub(super) enum Work {
+    Commit(Box<Step>),
+    Take(AgentId),
+    Release(AgentId, Epoch),
+}
+
+/// Work, and who waits for it. The epoch is the agent's after the work.
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) answer: oneshot::Sender<Result<Epoch, StoreError>>,
+}
+
+/// Starts the writer; it ends when nobody can send jobs any more and all are done.
+pub(super) fn start(place: Place, mut queue: mpsc::Receiver<Job>) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("posse-store".into()).spawn(move || {
+        let mut writer = Writer { place, door: None, host: None };
+        let (mut jobs, mut outcomes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+        while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
+            let written = writer.write(&jobs, &mut outcomes);
+            writer.answer(&mut jobs, &mut outcomes, written);
+        }
+    })
+}
+
+struct Writer {
+    place: Place,
+    /// Opened with the first job.
+    door: Option<Door>,
+    /// Made when it is about to hold an agent.
+    host: Option<Host>,
+}
+
+/// The way to the data.
+struct Door {
+    connection: Connection,
+    turnstile: Option<Turnstile>,
+}
+
+type Outcome = Result<Epoch, StoreError>;
+
+impl Writer {
+    /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
+    fn write(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<(), Cause> {
+        let Self { place, door, host } = self;
+        let door = match door {
+            Some(door) => door,
+            None => door.insert(Door { connection: place.connect()?, turnstile: place.turnstile()? }),
+        };
+        let _pass = door.turnstile.as_ref().map(Turnstile::enter).transpose()?;
+        let done =
+            transact(&door.connection, jobs, outcomes, |work| perform(place, &door.connection, work, host));
+        if done.is_err() && !door.connection.is_autocommit() {
+            // What broke the transaction may break this too; then the next one begins with an error.
+            drop(door.connection.execute_batch("ROLLBACK"));
+        }
+        done
+    }
+
+    fn answer(&self, jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, written: Result<(), Cause>) {
+        outcomes.resize_with(jobs.len(), || Ok(Epoch(0)));
+        for (job, outcome) in jobs.drain(..).zip(outcomes.drain(..)) {
+            let outcome = match &written {
+                Ok(()) => outcome,
+                Err(cause) => outcome.and_then(|_| Err(cause.at(&self.place))),
+            };
+            // Whoever has stopped waiting needs no answer.
+            let _ = job.answer.send(outcome);
+        }
+    }
+}
+
+/// One transaction of `jobs`, each of which may be refused alone.
+///
+/// A savepoint around each job costs a fifth of the work, and refusals are rare: they are looked for
+/// first without, and only a batch that has one is undone and done again with savepoints.
+fn transact(
+    connection: &Connection,
+    jobs: &[Job],
+    outcomes: &mut Vec<Outcome>,
+    mut perform: impl FnMut(&Work) -> Result<Epoch, Failure>,
+) -> Result<(), Cause> {
+    let run = |sql| connection.prepare_cached(sql)?.execute([]);
+    run("BEGIN IMMEDIATE")?;
+    for job in jobs {
+        let outcome = refused_or_done(perform(&job.work))?;
+        let refused = outcome.is_err();
+        outcomes.push(outcome);
+        if refused {
+            run("ROLLBACK")?;
+            if jobs.len() > 1 {
+                outcomes.clear();
+                transact_apart(connection, jobs, outcomes, perform)?;
+            }
+            return Ok(());
+        }
+    }
+    run("COMMIT")?;
+    Ok(())
+}
+
+/// The same with a savepoint around each job.
+fn transact_apart(
+    connection: &Connection,
+    jobs: &[Job],
+    outcomes: &mut Vec<Outcome>,
+    mut perform: impl FnMut(&Work) -> Result<Epoch, Failure>,
+) -> Result<(), Cause> {
+    let run = |sql| connection.prepare_cached(sql)?.execute([]);
+    run("BEGIN IMMEDIATE")?;
+    for job in jobs {
+        run("SAVEPOINT job")?;
+        let outcome = refused_or_done(perform(&job.work))?;
+        if outcome.is_err() {
+            run("ROLLBACK TO job")?;
+        }
+        run("RELEASE job")?;
+        outcomes.push(outcome);
+    }
+    run("COMMIT")?;
+    Ok(())
+}
+
+/// Tells what concerns one job from what concerns all.
+fn refused_or_done(done: Result<Epoch, Failure>) -> Result<Outcome, Cause> {
+    match done {
+        Ok(epoch) => Ok(Ok(epoch)),
+        Err(Failure::Refused(error)) => Ok(Err(error)),
+        Err(Failure::Broken(cause)) => Err(cause),
+    }
+}
+
+fn perform(
+    place: &Place,
+    connection: &Connection,
+    work: &Work,
+    host: &mut Option<Host>,
+) -> Result<Epoch, Failure> {
+    match work {
+        Work::Commit(step) => {
+            let holder = match &step.birth {
+                Some(_) => Some(settled(place, host)?),
+                None => None,
+            };
+            step::write(connection, step, holder).map(|()| step.epoch)
+        }
+        Work::Take(agent) => claim::take(connection, *agent, settled(place, host)?, place),
+        Work::Release(agent, epoch) => claim::release(connection, *agent, *epoch).map(|()| *epoch),
+    }
+}
+
+/// This writer's host, made when it is about to hold its first agent: looking leaves no traces.
+fn settled(place: &Place, host: &mut Option<Host>) -> io::Result<Uuid> {
+    let host = match host {
+        Some(host) => host,
+        None => host.insert(place.hosts().settle()?),
+    };
+    Ok(host.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::{EntryKind, PermissionMode};
+    use posse_runtime::port::model::Piece;
+    use posse_runtime::port::store::{Birth, NewEntry};
+
+    use super::*;
+
+    /// A birth with an entry of 100 kB.
+    fn heavy() -> (Job, oneshot::Receiver<Outcome>) {
+        let (answer, answered) = oneshot::channel();
+        let piece = |length| Piece { bytes: vec![b'x'; length].into(), mark_at: None };
+        let birth = Birth {
+            parent: None,
+            path: "/main".into(),
+            model: "m".into(),
+            dialect: "test".into(),
+            mode: PermissionMode::Default,
+            cwd: "/".into(),
+            preamble: piece(1),
+            segments: Vec::new(),
+        };
+        let (kind, piece) = (EntryKind::Prompt, piece(100_000));
+        let step = Step {
+            realm: Uuid::now_v7().into(),
+            agent: Uuid::now_v7().into(),
+            epoch: Epoch(1),
+            birth: Some(Box::new(birth)),
+            entries: vec![NewEntry { seq: 0, kind, piece, checksum: 0, reply: None }],
+            calls: Vec::new(),
+            charges: Vec::new(),
+            seen: Vec::new(),
+            state: None,
+            mode: None,
+            at_ms: 0,
+        };
+        (Job { work: Work::Commit(Box::new(step)), answer }, answered)
+    }
+
+    fn serve(writer: &mut Writer, jobs: Vec<Job>) {
+        let (mut jobs, mut outcomes) = (jobs, Vec::new());
+        let written = writer.write(&jobs, &mut outcomes);
+        writer.answer(&mut jobs, &mut outcomes, written);
+    }
+
+    #[test]
+    fn a_full_disk_fails_the_whole_batch_and_is_survived() {
+        let place = Place::memory().unwrap();
+        let connection = place.connect().unwrap();
+        super::super::schema::bring_up_to_date(&place, &connection).unwrap();
+        let door = Door { connection: place.connect().unwrap(), turnstile: None };
+        let space = |door: &Door, most: u32| door.connection.pragma_update(None, "max_page_count", most);
+        space(&door, 60).unwrap();
+        let mut writer = Writer { place, door: Some(door), host: None };
+
+        let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
+        for (job, answered) in [heavy(), heavy(), heavy()] {
+            jobs.push(job);
+            waiting.push(answered);
+        }
+        serve(&mut writer, jobs);
+        for mut answered in waiting {
+            let outcome = answered.try_recv().unwrap();
+            assert!(matches!(outcome, Err(StoreError::Full { .. })), "{outcome:?}");
+        }
+        let agents = || connection.query_row("SELECT count(*) FROM agent", [], |row| row.get::<_, i64>(0));
+        assert_eq!(agents().unwrap(), 0);
+
+        space(writer.door.as_ref().unwrap(), 1_000_000).unwrap();
+        let (job, mut answered) = heavy();
+        serve(&mut writer, vec![job]);
+        assert!(answered.try_recv().unwrap().is_ok());
+        assert_eq!(agents().unwrap(), 1);
+    }
+}

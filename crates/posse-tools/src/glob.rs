@@ -1,0 +1,116 @@
+//! The Glob tool: files by their names.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::answer::{blocking, cannot, shown, tell};
+use crate::beneath::{Access, Place};
+use crate::walk::{Enough, Filter, walk};
+
+/// How many paths are told.
+const MOST_PATHS: usize = 100;
+
+/// Finds files by name.
+pub struct Glob;
+
+/// What Glob is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GlobInput {
+    /// The pattern, such as `src/**/*.rs` or `*.{ts,tsx}`; one without `/` fits names in every directory.
+    pub pattern: String,
+    /// The directory to search; the working directory if absent.
+    pub path: Option<String>,
+}
+
+impl TypedTool for Glob {
+    type Input = GlobInput;
+
+    const NAME: &'static str = "Glob";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Finds files whose path fits a pattern, those changed last first, at most 100. What .gitignore names \
+         is left out; links are not followed. To search in files, use Grep."
+            .into()
+    }
+
+    fn intent(&self, input: &GlobInput, workspace: &Workspace) -> Result<Intent, ToolError> {
+        let place = directory(input, workspace)?;
+        let within = match &input.path {
+            Some(_) => format!(" in {}", shown(&place.named, workspace)),
+            None => String::new(),
+        };
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            title: format!("Glob {}{within}", input.pattern),
+            subject: Subject::Reads(place.paths()),
+        })
+    }
+
+    async fn run(&self, input: GlobInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        blocking(context, move |context| glob(&input, context)).await
+    }
+}
+
+fn directory(input: &GlobInput, workspace: &Workspace) -> Result<Place, ToolError> {
+    Place::find(input.path.as_deref().unwrap_or("."), Access::Read, workspace)
+}
+
+fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let place = directory(input, &context.workspace)?;
+    let root = place.root()?;
+    let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return Err(cannot("search", &place.named, "it is no directory"));
+    }
+    let fits = matcher(&input.pattern, &place)?;
+    let mut found: Vec<((i64, i64), PathBuf)> = Vec::new();
+    walk(&place.resolved, Filter::default(), context, |path| {
+        let within = path.strip_prefix(&place.resolved).unwrap_or(&path);
+        // Looked at through the root's handle: what a swapped link shows is not told.
+        if fits.is_match(within)
+            && let Ok(stat) = root.stat(&path)
+        {
+            found.push(((stat.st_mtime, stat.st_mtime_nsec as i64), path));
+        }
+        Enough::No
+    })?;
+    found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
+    Ok(ToolOutput::text(told(&found, &context.workspace)))
+}
+
+fn matcher(pattern: &str, place: &Place) -> Result<GlobMatcher, ToolError> {
+    let outside = || tell("the pattern is meant from the directory searched; give that one as path");
+    let within = match pattern.strip_prefix('/') {
+        Some(_) => {
+            let directory = [&place.named, &place.resolved];
+            let rest = directory.iter().find_map(|base| Path::new(pattern).strip_prefix(base).ok());
+            rest.and_then(Path::to_str).ok_or_else(outside)?.to_owned()
+        }
+        None if pattern.starts_with("~/") || pattern.split('/').any(|step| step == "..") => {
+            return Err(outside());
+        }
+        None if pattern.contains('/') => pattern.strip_prefix("./").unwrap_or(pattern).to_owned(),
+        None => format!("**/{pattern}"),
+    };
+    let glob = GlobBuilder::new(&within).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| tell(format!("no pattern: {error}")))
+}
+
+fn told(found: &[((i64, i64), PathBuf)], workspace: &Workspace) -> String {
+    if found.is_empty() {
+        return "no file fits".into();
+    }
+    let mut lines: Vec<_> = found.iter().take(MOST_PATHS).map(|(_, path)| shown(path, workspace)).collect();
+    if found.len() > MOST_PATHS {
+        lines.push(format!("({MOST_PATHS} of {}; a narrower pattern or path shows the rest)", found.len()));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,229 @@
+//! The Grep tool: files by what is in them.
+
+mod finds;
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+use std::path::Path;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::overrides::OverrideBuilder;
+use ignore::types::TypesBuilder;
+use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{blocking, cannot, go_on, headline, shown, tell};
+use crate::beneath::{Access, Place, Root};
+use crate::walk::{Enough, Filter, walk};
+use finds::{Finds, Report};
+
+/// How much of a file is held at once: its longest line, or all of it where matches span lines.
+const MOST_HELD: usize = 64 << 20;
+
+/// Finds files by content.
+pub struct Grep;
+
+/// What Grep is asked.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrepInput {
+    /// A regular expression in Rust's syntax.
+    pub pattern: String,
+    /// The file or directory to search; the working directory if absent.
+    pub path: Option<String>,
+    /// Only files that fit this pattern, such as `*.rs`; `!` before it means all others.
+    pub glob: Option<String>,
+    /// Only files of this type, such as `rust`, `py` or `js`.
+    pub r#type: Option<String>,
+    /// What to tell; `files_with_matches` if absent.
+    pub output_mode: Option<OutputMode>,
+    /// How many lines after each match to show, in content mode.
+    #[serde(rename = "-A")]
+    pub after: Option<usize>,
+    /// How many lines before each match to show, in content mode.
+    #[serde(rename = "-B")]
+    pub before: Option<usize>,
+    /// How many lines on both sides to show, in content mode.
+    #[serde(rename = "-C")]
+    pub around: Option<usize>,
+    /// Whether to show line numbers in content mode; true if absent.
+    #[serde(rename = "-n")]
+    pub numbers: Option<bool>,
+    /// Whether upper and lower case are the same.
+    #[serde(rename = "-i")]
+    pub ignore_case: Option<bool>,
+    /// Whether a match may span lines; `.` then fits line ends, too.
+    pub multiline: Option<bool>,
+    /// At most so many lines of answer; 250 if absent.
+    pub head_limit: Option<usize>,
+}
+
+/// What Grep tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputMode {
+    /// The lines that match.
+    Content,
+    /// The paths of files with a match.
+    #[default]
+    FilesWithMatches,
+    /// How many lines match in each file.
+    Count,
+}
+
+impl TypedTool for Grep {
+    type Input = GrepInput;
+
+    const NAME: &'static str = "Grep";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Searches files for a regular expression. Tells the paths of files with a match, their lines, or \
+         counts (output_mode). What .gitignore names and binary files are left out; links are not followed. \
+         Prefer it to grep or rg in Bash."
+            .into()
+    }
+
+    fn intent(&self, input: &GrepInput, workspace: &Workspace) -> Result<Intent, ToolError> {
+        let place = start(input, workspace)?;
+        let within = match &input.path {
+            Some(_) => format!(" in {}", shown(&place.named, workspace)),
+            None => String::new(),
+        };
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            title: format!("Grep {}{within}", headline(&input.pattern, 60)),
+            subject: Subject::Reads(place.paths()),
+        })
+    }
+
+    async fn run(&self, input: GrepInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        blocking(context, move |context| grep(&input, context)).await
+    }
+}
+
+fn start(input: &GrepInput, workspace: &Workspace) -> Result<Place, ToolError> {
+    Place::find(input.path.as_deref().unwrap_or("."), Access::Read, workspace)
+}
+
+fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let place = start(input, &context.workspace)?;
+    let root = place.root()?;
+    let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
+    let mut search = Search {
+        matcher: matcher(input)?,
+        searcher: searcher(input),
+        report: Report::new(input),
+        unread: 0,
+        root,
+        context,
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => {
+            let filter = filter(input, &place.resolved)?;
+            walk(&place.resolved, filter, context, |path| search.file(&path))?;
+        }
+        FileType::RegularFile => {
+            search.file(&place.resolved);
+        }
+        _ => return Err(cannot("search", &place.named, "it is neither a file nor a directory")),
+    }
+    go_on(&context.cancel)?;
+    Ok(ToolOutput::text(search.report.told(search.unread)))
+}
+
+struct Search<'a> {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    report: Report,
+    /// How many files could not be searched.
+    unread: usize,
+    root: Root,
+    context: &'a ToolContext,
+}
+
+impl Search<'_> {
+    fn file(&mut self, path: &Path) -> Enough {
+        // Opened through the root's handle: the walk goes by names, which may lead elsewhere by now.
+        let Ok((file, stat)) = self.root.open_file(path) else {
+            self.unread += 1;
+            return Enough::No;
+        };
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Enough::No;
+        }
+        let reader = Stoppable { inner: file, cancel: &self.context.cancel };
+        let mut finds = Finds::new(&self.report);
+        match self.searcher.search_reader(&self.matcher, reader, &mut finds) {
+            Ok(()) => self.report.add(&shown(path, &self.context.workspace), finds),
+            Err(_) => {
+                self.unread += 1;
+                Enough::No
+            }
+        }
+    }
+}
+
+fn matcher(input: &GrepInput) -> Result<RegexMatcher, ToolError> {
+    let multiline = input.multiline == Some(true);
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(input.ignore_case == Some(true)).multi_line(true);
+    if multiline {
+        builder.dot_matches_new_line(true);
+    } else {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(&input.pattern).map_err(|error| {
+        let hint = if !multiline && input.pattern.contains("\\n") { " (set multiline)" } else { "" };
+        tell(format!("no regular expression{hint}: {error}"))
+    })
+}
+
+fn searcher(input: &GrepInput) -> Searcher {
+    let around = input.around.unwrap_or(0);
+    let context = |lines: Option<usize>| match input.output_mode {
+        Some(OutputMode::Content) => lines.unwrap_or(around),
+        _ => 0,
+    };
+    SearcherBuilder::new()
+        .line_number(true)
+        .multi_line(input.multiline == Some(true))
+        .before_context(context(input.before))
+        .after_context(context(input.after))
+        .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(MOST_HELD))
+        .build()
+}
+
+fn filter(input: &GrepInput, directory: &Path) -> Result<Filter, ToolError> {
+    let mut filter = Filter::default();
+    if let Some(glob) = &input.glob {
+        let mut builder = OverrideBuilder::new(directory);
+        let added = builder.add(glob).and_then(|builder| builder.build());
+        filter.globs = Some(added.map_err(|error| tell(format!("glob is no pattern: {error}")))?);
+    }
+    if let Some(name) = &input.r#type {
+        let types = TypesBuilder::new().add_defaults().select(name).build();
+        filter.types = Some(types.map_err(|error| tell(format!("no file type: {error}")))?);
+    }
+    Ok(filter)
+}
+
+/// A file that ends with an error once the call is cancelled.
+struct Stoppable<'a> {
+    inner: std::fs::File,
+    cancel: &'a CancellationToken,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.inner.read(buffer)
+    }
+}

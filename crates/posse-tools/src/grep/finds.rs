@@ -1,0 +1,153 @@
+//! What a search finds in one file, and the report over all of them.
+
+use std::io;
+
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+
+use super::{GrepInput, OutputMode};
+use crate::answer::{clip, count};
+use crate::walk::Enough;
+
+/// How many lines are told unless another number is asked for.
+const MOST_LINES: usize = 250;
+/// How much text is told at once, and how much of a line.
+const MOST_BYTES: usize = 64 << 10;
+const LINE_BYTES: usize = 500;
+
+/// What was found in a file.
+pub(super) struct Finds {
+    mode: OutputMode,
+    numbers: bool,
+    /// More than this is not wanted.
+    most: usize,
+    matches: usize,
+    lines: Vec<Line>,
+    binary: bool,
+}
+
+enum Line {
+    Found {
+        mark: char,
+        number: Option<u64>,
+        text: String,
+    },
+    /// Between lines that are not neighbours.
+    Gap,
+}
+
+impl Finds {
+    pub(super) fn new(report: &Report) -> Self {
+        let most = report.most.saturating_sub(report.lines.len()) + 1;
+        let Report { mode, numbers, .. } = *report;
+        Self { mode, numbers, most, matches: 0, lines: Vec::new(), binary: false }
+    }
+
+    fn push(&mut self, mark: char, first: Option<u64>, bytes: &[u8]) {
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        for (line, number) in bytes.split(|byte| *byte == b'\n').zip(first.unwrap_or(0)..) {
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+            let cut = if text.len() > LINE_BYTES { "…" } else { "" };
+            let text = format!("{}{cut}", clip(&text, LINE_BYTES));
+            self.lines.push(Line::Found { mark, number: self.numbers.then_some(number), text });
+        }
+    }
+}
+
+impl Sink for &mut Finds {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.matches += 1;
+        match self.mode {
+            OutputMode::Content => {
+                self.push(':', found.line_number(), found.bytes());
+                Ok(self.lines.len() <= self.most)
+            }
+            OutputMode::FilesWithMatches => Ok(false),
+            OutputMode::Count => Ok(true),
+        }
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        self.push('-', context.line_number(), context.bytes());
+        Ok(self.lines.len() <= self.most)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.lines.push(Line::Gap);
+        Ok(true)
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.binary |= finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// What is told of a search.
+pub(super) struct Report {
+    mode: OutputMode,
+    numbers: bool,
+    most: usize,
+    lines: Vec<String>,
+    bytes: usize,
+    cut: bool,
+}
+
+impl Report {
+    pub(super) fn new(input: &GrepInput) -> Self {
+        Self {
+            mode: input.output_mode.unwrap_or_default(),
+            numbers: input.numbers.unwrap_or(true),
+            most: input.head_limit.filter(|limit| *limit > 0).unwrap_or(MOST_LINES),
+            lines: Vec::new(),
+            bytes: 0,
+            cut: false,
+        }
+    }
+
+    /// Takes in what was found in a file.
+    pub(super) fn add(&mut self, path: &str, finds: Finds) -> Enough {
+        if finds.matches == 0 || finds.binary {
+            return Enough::No;
+        }
+        match self.mode {
+            OutputMode::FilesWithMatches => self.push(path.to_owned()),
+            OutputMode::Count => self.push(format!("{path}:{}", finds.matches)),
+            OutputMode::Content => {
+                for line in finds.lines {
+                    let line = match line {
+                        Line::Gap => "--".to_owned(),
+                        Line::Found { mark, number: Some(number), text } => {
+                            format!("{path}{mark}{number}{mark}{text}")
+                        }
+                        Line::Found { mark, number: None, text } => format!("{path}{mark}{text}"),
+                    };
+                    self.push(line);
+                }
+            }
+        }
+        if self.cut { Enough::Yes } else { Enough::No }
+    }
+
+    fn push(&mut self, line: String) {
+        self.cut |= self.lines.len() >= self.most || self.bytes + line.len() > MOST_BYTES;
+        if !self.cut {
+            self.bytes += line.len() + 1;
+            self.lines.push(line);
+        }
+    }
+
+    pub(super) fn told(mut self, unread: usize) -> String {
+        if self.lines.is_empty() {
+            self.lines.push("no match".into());
+        }
+        if self.cut {
+            self.lines.push("(there is more; narrow the search, or raise head_limit)".into());
+        }
+        if unread > 0 {
+            self.lines.push(format!("({} could not be searched)", count(unread, "file")));
+        }
+        self.lines.join("\n")
+    }
+}

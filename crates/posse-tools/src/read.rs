@@ -1,0 +1,189 @@
+//! The Read tool: a text with line numbers, or an image.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use posse_protocol::ToolContent;
+use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::answer::{blocking, cannot, clip, count, shown, tell};
+use crate::beneath::{Access, Place};
+use crate::replace::read_whole;
+
+/// The largest file that is read; its version is that of all its content.
+const MOST_BYTES: u64 = 256 << 20;
+/// How many lines are told unless more are asked for.
+const MOST_LINES: usize = 2000;
+/// How much of a line is told.
+const LINE_BYTES: usize = 2000;
+/// How much text is told at once.
+const TEXT_BYTES: usize = 256 << 10;
+/// How long an image's base64 text may be; model APIs refuse larger ones.
+const IMAGE_BYTES: usize = 5 << 20;
+/// How far a text is searched for what no text has.
+const SNIFFED_BYTES: usize = 8 << 10;
+
+/// Reads files.
+pub struct Read;
+
+/// What Read is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadInput {
+    /// The file, absolute or from the working directory.
+    pub file_path: String,
+    /// The line to begin with, counted from 1.
+    pub offset: Option<usize>,
+    /// How many lines; 2000 if absent.
+    pub limit: Option<usize>,
+}
+
+impl TypedTool for Read {
+    type Input = ReadInput;
+
+    const NAME: &'static str = "Read";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Reads a file. Text comes with line numbers and a tab before each line; these are not part of the \
+         file. Images (PNG, JPEG, GIF, WebP) are shown. For a long file, give offset and limit; for a \
+         directory, use Glob. A file must have been read before it can be edited or overwritten."
+            .into()
+    }
+
+    fn intent(&self, input: &ReadInput, workspace: &Workspace) -> Result<Intent, ToolError> {
+        let place = Place::find(&input.file_path, Access::Read, workspace)?;
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            title: format!("Read {}", shown(&place.named, workspace)),
+            subject: Subject::Reads(place.paths()),
+        })
+    }
+
+    async fn run(&self, input: ReadInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        blocking(context, move |context| read(&input, context)).await
+    }
+}
+
+fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let place = Place::find(&input.file_path, Access::Read, &context.workspace)?;
+    let opened = place.open()?;
+    let (file, _) = opened.ok_or_else(|| cannot("read", &place.named, "there is no such file"))?;
+    let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel)?;
+    let output = if let Some(media_type) = image(&content) {
+        let data = base64::engine::general_purpose::STANDARD.encode(&content);
+        if data.len() > IMAGE_BYTES {
+            return Err(cannot("show", &place.named, "the image is larger than 3.75 MiB; make it smaller"));
+        }
+        ToolOutput { content: vec![ToolContent::Image { media_type: media_type.into(), data }] }
+    } else if content[..content.len().min(SNIFFED_BYTES)].contains(&0) {
+        return Err(cannot("read", &place.named, "it is neither text nor an image"));
+    } else {
+        ToolOutput::text(numbered(&content, input.offset.unwrap_or(1), input.limit.unwrap_or(MOST_LINES))?)
+    };
+    context.seen.learn(&place.resolved, &content);
+    Ok(output)
+}
+
+/// The media type, by the content; what a file is called says little.
+fn image(content: &[u8]) -> Option<&'static str> {
+    match content {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// The lines from `offset` on, with their numbers, and notes on what is not as in the file.
+fn numbered(content: &[u8], offset: usize, limit: usize) -> Result<String, ToolError> {
+    if content.is_empty() {
+        return Ok("(the file is empty)".into());
+    }
+    let first = offset.max(1);
+    let (mut text, mut told, mut long, mut damaged, mut full) = (String::new(), 0, false, false, false);
+    let lines = || content.strip_suffix(b"\n").unwrap_or(content).split(|byte| *byte == b'\n');
+    let total = lines().count();
+    for line in lines().skip(first - 1).take(limit) {
+        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+        damaged |= matches!(line, Cow::Owned(_));
+        let start = clip(&line, LINE_BYTES);
+        if !text.is_empty() && text.len() + start.len() > TEXT_BYTES {
+            full = true;
+            break;
+        }
+        let cut = if start.len() < line.len() { "…" } else { "" };
+        long |= !cut.is_empty();
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{:>6}\t{start}{cut}", first + told);
+        told += 1;
+    }
+    if told == 0 && first > total {
+        return Err(tell(format!("the file has {}; there is no line {first}", count(total, "line"))));
+    }
+    let next = first + told;
+    if next <= total {
+        let why = if full { "this is as much as can be told at once; " } else { "" };
+        let _ = writeln!(text, "({why}lines {first} to {} of {total}; go on with offset {next})", next - 1);
+    }
+    if long {
+        let _ =
+            writeln!(text, "(lines ending in … are cut at {LINE_BYTES} bytes; Grep finds what is in them)");
+    }
+    if damaged {
+        text.push_str("(some bytes are not UTF-8 and show as \u{fffd})\n");
+    }
+    if content.windows(2).any(|pair| pair == b"\r\n") {
+        text.push_str("(lines end in CRLF)\n");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_and_notes_follow() {
+        let check = |content: &[u8], offset, limit, told: &str| {
+            assert_eq!(numbered(content, offset, limit).unwrap(), told);
+        };
+        check(b"", 1, 9, "(the file is empty)");
+        check(b"a\nb\n", 1, 9, "     1\ta\n     2\tb\n");
+        check(b"a\n\nb", 0, 9, "     1\ta\n     2\t\n     3\tb\n");
+        check(b"a\nb\nc\n", 2, 1, "     2\tb\n(lines 2 to 2 of 3; go on with offset 3)\n");
+        check(b"a\r\nb\r\n", 1, 9, "     1\ta\n     2\tb\n(lines end in CRLF)\n");
+        check(b"\xff\n", 1, 9, "     1\t\u{fffd}\n(some bytes are not UTF-8 and show as \u{fffd})\n");
+        assert_eq!(numbered(b"a\n", 3, 9), Err(tell("the file has 1 line; there is no line 3")));
+    }
+
+    #[test]
+    fn long_lines_and_long_texts_are_cut() {
+        let line = "ä".repeat(1500);
+        let told = numbered(line.as_bytes(), 1, 9).unwrap();
+        assert!(told.starts_with(&format!("     1\t{}…\n(lines ending in …", "ä".repeat(1000))), "{told}");
+        let told = numbered("x".repeat(2000).as_bytes(), 1, 9).unwrap();
+        assert!(!told.contains('…'));
+        let many = format!("{}\n", "x".repeat(1000)).repeat(1000);
+        let told = numbered(many.as_bytes(), 1, 2000).unwrap();
+        assert!(told.len() < TEXT_BYTES + 200);
+        let note = told.lines().last().unwrap();
+        assert_eq!(
+            note,
+            "(this is as much as can be told at once; lines 1 to 260 of 1000; go on with offset 261)"
+        );
+    }
+
+    #[test]
+    fn images_are_known_by_their_content() {
+        assert_eq!(image(b"\x89PNG\r\n\x1a\n..."), Some("image/png"));
+        assert_eq!(image(b"\xff\xd8\xff\xe0"), Some("image/jpeg"));
+        assert_eq!(image(b"GIF89a.."), Some("image/gif"));
+        assert_eq!(image(b"RIFF\x01\x02\x03\x04WEBPVP8 "), Some("image/webp"));
+        assert_eq!(image(b"GIFT list"), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! The Write tool: a whole file at once.
+
+use std::borrow::Cow;
+
+use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::answer::{blocking, count, shown};
+use crate::beneath::{Access, Place};
+use crate::replace::Replacement;
+
+/// Writes whole files.
+pub struct Write;
+
+/// What Write is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteInput {
+    /// The file, absolute or from the working directory. Missing directories are made.
+    pub file_path: String,
+    /// All that shall be in it.
+    pub content: String,
+}
+
+impl TypedTool for Write {
+    type Input = WriteInput;
+
+    const NAME: &'static str = "Write";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Writes a whole file. A new one may be written at once; one that exists must have been read and not \
+         have changed since. To change a part of a file, use Edit."
+            .into()
+    }
+
+    fn intent(&self, input: &WriteInput, workspace: &Workspace) -> Result<Intent, ToolError> {
+        let place = Place::find(&input.file_path, Access::Write, workspace)?;
+        Ok(Intent {
+            read_only: false,
+            beside_others: false,
+            title: format!("Write {}", shown(&place.named, workspace)),
+            subject: Subject::Edits(place.paths()),
+        })
+    }
+
+    async fn run(&self, input: WriteInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        blocking(context, move |context| write(&input, context)).await
+    }
+}
+
+fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let place = Place::find(&input.file_path, Access::Write, &context.workspace)?;
+    let replacement = Replacement::begin(&place, context)?;
+    let done = if replacement.old.is_some() { "replaced" } else { "created" };
+    replacement.finish(input.content.as_bytes(), context)?;
+    let lines = count(input.content.lines().count(), "line");
+    Ok(ToolOutput::text(format!("{done} {}: {lines}", shown(&place.named, &context.workspace))))
+}
