@@ -1,0 +1,10 @@
+//! The tools with real files, real processes and real sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+
+mod files;
+mod race;
+mod search;
+mod shell;
+mod web;
+mod world;
