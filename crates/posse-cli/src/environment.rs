@@ -13,3 +13,13 @@ pub(crate) fn posse_home() -> Option<PathBuf> {
     let given = variable("POSSE_HOME").map(PathBuf::from);
     given.or_else(|| std::env::home_dir().map(|home| home.join(".posse")))
 }
+
+/// The user's home.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::home_dir()
+}
+
+/// Where posse was started, with links resolved.
+pub(crate) fn working_directory() -> std::io::Result<PathBuf> {
+    std::env::current_dir()?.canonicalize()
+}

@@ -3,12 +3,18 @@
 use std::process::ExitCode;
 
 use posse_model::SetupError;
-use posse_runtime::port::model::{ApiErrorKind, ModelError};
+use posse_protocol::{Fault, FaultClass};
+use posse_runtime::StartError;
+use posse_runtime::port::model::ModelError;
+use posse_runtime::port::store::StoreError;
 
 use crate::output::{say, tame};
+use crate::settings::SettingsError;
 
 /// Exit codes; `docs/cli.md` lists them.
 pub(crate) const FAILED: u8 = 1;
+/// A limit that the user set, or the model's, stopped it.
+pub(crate) const LIMITED: u8 = 3;
 /// Ended by Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -29,9 +35,7 @@ impl std::error::Error for Advised {}
 
 /// Shows an error with its causes and a hint, and gives the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    if let Some(error) = error.downcast_ref::<std::io::Error>()
-        && error.kind() == std::io::ErrorKind::BrokenPipe
-    {
+    if is_broken_pipe(error) {
         // Whoever read our output has had enough: nothing went wrong.
         return ExitCode::SUCCESS;
     }
@@ -40,16 +44,51 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(INTERRUPTED);
     }
     // What failed, and what it failed of at bottom: the layers between say the same in more words.
-    let mut said = tame(&error.to_string());
-    let deepest = tame(&error.root_cause().to_string());
+    let mut said = error.to_string();
+    let deepest = error.root_cause().to_string();
     if !said.contains(&deepest) {
         said = format!("{said}: {deepest}");
     }
-    say(&format!("\x1b[1;31merror:\x1b[0m {said}"));
-    if let Some(hint) = hint(error) {
-        say(&format!("\x1b[1mhint:\x1b[0m {hint}"));
-    }
+    tell(&said, hint(error).as_deref());
     ExitCode::from(FAILED)
+}
+
+/// Whether nobody reads our output any more.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Says what is wrong and what to do about it.
+pub(crate) fn tell(what: &str, hint: Option<&str>) {
+    say(&format!("\x1b[1;31merror:\x1b[0m {}", tame(what)));
+    if let Some(hint) = hint {
+        say(&format!("\x1b[1mhint:\x1b[0m {}", tame(hint)));
+    }
+}
+
+/// What to do about a fault of this class.
+pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
+    Some(match class {
+        FaultClass::Unreachable => "is something listening there? `posse doctor` checks the way",
+        FaultClass::Connection => {
+            "the connection to the provider is bad; try again, and check proxies in between"
+        }
+        FaultClass::Authentication => "the key was refused; `posse doctor` shows which one is used",
+        FaultClass::Billing => "the account cannot pay for this; see the provider's console",
+        FaultClass::Permission => "this key may not do that; ask whoever issued it",
+        FaultClass::NotFound => {
+            "no such model (--model), or no such place: an OpenAI base URL ends in /v1, an Anthropic one does \
+             not"
+        }
+        FaultClass::TooLarge => "send less: the request is larger than the provider takes",
+        FaultClass::Busy => "the provider is busy; try again in a few minutes",
+        FaultClass::Provider => "the provider failed; try again",
+        FaultClass::Store => {
+            "check the disk under posse's home (`posse doctor`); nothing that was acknowledged is lost"
+        }
+        FaultClass::Fenced => "another process has taken the session over; go on there",
+        FaultClass::InvalidRequest | FaultClass::Tool => return None,
+    })
 }
 
 fn hint(error: &anyhow::Error) -> Option<String> {
@@ -59,31 +98,49 @@ fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(SetupError::BadUrl { .. }) = error.downcast_ref() {
         return Some("a base URL looks like http://127.0.0.1:4141 or https://host".into());
     }
-    Some(match error.downcast_ref::<ModelError>()? {
-        ModelError::Connect { endpoint, .. } => {
-            format!("is something listening at {endpoint}? `posse doctor` checks the way there")
+    match error.downcast_ref::<StartError>() {
+        Some(StartError::Store(error)) => return for_store(error),
+        Some(StartError::OtherDialect { stored, .. }) => {
+            return Some(format!("choose the API it was held with ({stored}): --provider"));
         }
-        ModelError::Api(error) => match error.kind {
-            ApiErrorKind::Authentication => "the key was refused; `posse doctor` shows which one is used",
-            ApiErrorKind::Billing | ApiErrorKind::SpendLimit => {
-                "the account cannot pay for this; see the provider's console"
-            }
-            ApiErrorKind::NotFound => {
-                "no such model (--model), or no such place: an OpenAI base URL ends in /v1, an Anthropic one \
-                 does not"
-            }
-            ApiErrorKind::RateLimited | ApiErrorKind::Overloaded => {
-                "the provider is busy; try again in a few minutes"
-            }
-            ApiErrorKind::Server | ApiErrorKind::Timeout => "the provider failed; try again",
-            ApiErrorKind::TooLarge => "send less: the request is larger than the provider takes",
-            ApiErrorKind::Permission => "this key may not do that; ask whoever issued it",
-            ApiErrorKind::InvalidRequest | ApiErrorKind::Conflict => return None,
+        None => {}
+    }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return for_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<SettingsError>() {
+        return Some(for_settings(error).to_owned());
+    }
+    if let Some(error) = error.downcast_ref::<std::io::Error>()
+        && error.kind() == std::io::ErrorKind::StorageFull
+    {
+        return Some("free some space; what the session has said so far is kept".into());
+    }
+    for_class(Fault::from(error.downcast_ref::<ModelError>()?).class).map(str::to_owned)
+}
+
+fn for_store(error: &StoreError) -> Option<String> {
+    Some(match error {
+        StoreError::Held { holder, .. } => {
+            format!("stop the other process ({holder}), or use --fork-session to go on in a copy")
         }
-        .to_owned(),
-        ModelError::Cut { .. } | ModelError::Stalled { .. } | ModelError::Garbled { .. } => {
-            "the connection to the provider is bad; try again, and check proxies in between".into()
+        StoreError::Fenced { .. } => for_class(FaultClass::Fenced)?.to_owned(),
+        StoreError::NotFound { .. } => "`posse sessions list --all` shows what there is".into(),
+        StoreError::Full { .. } => "free some space; nothing that was acknowledged is lost".into(),
+        StoreError::TooNew { .. } => "upgrade posse, or set POSSE_HOME to another directory".into(),
+        StoreError::Damaged { .. } => {
+            "the disk or another program changed it; `posse sessions export` gives what can be read".into()
         }
-        ModelError::Cancelled => return None,
+        StoreError::Engine { .. } => for_class(FaultClass::Store)?.to_owned(),
+        StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
     })
+}
+
+fn for_settings(error: &SettingsError) -> &'static str {
+    match error {
+        SettingsError::Unreadable { .. } => "make the file readable, or remove it",
+        SettingsError::Wrong { .. } => "mend the file, or remove it",
+        SettingsError::Rule(_) => "a rule looks like `Edit` or `Bash(git diff *)`",
+        SettingsError::BypassDisabled { .. } => "choose another --permission-mode, acceptEdits for one",
+    }
 }

@@ -3,23 +3,39 @@
 mod commands;
 mod environment;
 mod hint;
+mod instructions;
 mod output;
+mod prompt;
 mod provider;
+mod session;
+mod settings;
+mod transcript;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 /// posse runs teams of coding agents.
+///
+/// `posse -p "fix the failing test"` has an agent work in this directory and prints what it says.
 #[derive(Parser)]
-#[command(name = "posse", version, arg_required_else_help = true, propagate_version = true)]
+#[command(
+    name = "posse",
+    version,
+    arg_required_else_help = true,
+    propagate_version = true,
+    args_conflicts_with_subcommands = true
+)]
 struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    run: commands::run::Run,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Sessions(commands::sessions::Sessions),
     AskModel(commands::ask_model::AskModel),
     ScriptedModel(commands::scripted_model::ScriptedModel),
     Doctor(commands::doctor::Doctor),
@@ -29,10 +45,12 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let result = match args.command {
-        Command::AskModel(command) => command.run(),
-        Command::ScriptedModel(command) => command.run(),
-        Command::Doctor(command) => command.run(),
-        Command::Completions(command) => command.run(),
+        None => args.run.run(),
+        Some(Command::Sessions(command)) => command.run(),
+        Some(Command::AskModel(command)) => command.run(),
+        Some(Command::ScriptedModel(command)) => command.run(),
+        Some(Command::Doctor(command)) => command.run(),
+        Some(Command::Completions(command)) => command.run(),
     };
     result.unwrap_or_else(|error| hint::report(&error))
 }

@@ -2,11 +2,15 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use posse_protocol::Cost;
+use serde::Serialize;
+
 /// Writes to stdout, at once.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
 /// A line for people, on stderr. If nobody can read it there, nothing is lost.
@@ -21,12 +25,31 @@ pub(crate) fn say_to_person(line: &str) {
     }
 }
 
+/// An amount of money, or that it is not known.
+pub(crate) fn in_words(cost: Option<Cost>) -> String {
+    cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string())
+}
+
+/// A value on a line of its own. What a terminal would act on is escaped, which JSON allows anywhere
+/// in a text, so that nothing is lost.
+pub(crate) fn json_line(value: &impl Serialize) -> String {
+    // A value without foreign keys cannot fail to be written.
+    let text = serde_json::to_string(value).unwrap_or_default();
+    let mut line = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        if dangerous(c) { line.push_str(&format!("\\u{:04x}", u32::from(c))) } else { line.push(c) }
+    }
+    line.push('\n');
+    line
+}
+
+fn dangerous(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
 /// Text from outside, safe to show: what could move the cursor or turn the text around is spelt out.
 pub(crate) fn tame(text: &str) -> String {
-    let dangerous = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-    };
     let mut tame = String::with_capacity(text.len());
     for c in text.chars() {
         if dangerous(c) { tame.extend(c.escape_unicode()) } else { tame.push(c) }
@@ -37,6 +60,14 @@ pub(crate) fn tame(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_loses_nothing_and_moves_no_cursor() {
+        let odd = serde_json::json!({"a": "\u{9b}2J\u{7f}\u{202e}é\n"});
+        let line = json_line(&odd);
+        assert_eq!(line, "{\"a\":\"\\u009b2J\\u007f\\u202eé\\n\"}\n");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), odd);
+    }
 
     #[test]
     fn nothing_from_outside_moves_the_cursor() {

@@ -41,6 +41,17 @@ pub(crate) enum Provider {
 pub(crate) struct Chosen {
     pub(crate) model: Box<dyn Model>,
     pub(crate) name: String,
+    /// Where the key comes from; none if there is none.
+    pub(crate) key_source: Option<&'static str>,
+}
+
+/// Who names a model when no flag does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// Settings, which have been told what flag and environment say; else there is the default.
+    Settings(Option<String>),
+    /// A session, which keeps the one it has; a flag that says another is an error.
+    Session(String),
 }
 
 /// Everything but the connection: what `doctor` looks at.
@@ -88,7 +99,7 @@ impl ProviderArgs {
         let version = self.anthropic_version.clone().or_else(|| variable("POSSE_ANTHROPIC_VERSION"));
         Ok(Settled {
             provider,
-            name: self.model.clone().or_else(|| variable("POSSE_MODEL")).or_else(|| model.map(str::to_owned)),
+            name: self.named().or_else(|| model.map(str::to_owned)),
             base_url: base_url.unwrap_or_else(|| url_default.to_owned()),
             key: keys
                 .iter()
@@ -104,10 +115,29 @@ impl ProviderArgs {
         })
     }
 
+    /// The model that flag or environment name, if they do.
+    pub(crate) fn named(&self) -> Option<String> {
+        self.model.clone().or_else(|| variable("POSSE_MODEL"))
+    }
+
     /// The chosen model, ready to be called.
     pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<Chosen> {
+        self.choose_or(policy, Otherwise::Settings(None))
+    }
+
+    /// The chosen model, or the one that somebody else names.
+    pub(crate) fn choose_or(&self, policy: RetryPolicy, otherwise: Otherwise) -> anyhow::Result<Chosen> {
         let settled = self.settle()?;
-        let name = settled.name.clone().ok_or_else(|| Advised {
+        let name = match (&self.model, otherwise) {
+            (None, Otherwise::Session(name)) => Some(name),
+            (Some(asked), Otherwise::Session(name)) if *asked != name => anyhow::bail!(Advised {
+                what: format!("the session is held with {name}, not with {asked}"),
+                advice: "a session keeps its model: leave --model away, or start a new session".into(),
+            }),
+            (_, Otherwise::Settings(Some(name))) => Some(name),
+            _ => settled.name.clone(),
+        };
+        let name = name.ok_or_else(|| Advised {
             what: "no model is chosen".into(),
             advice: "name one with --model or POSSE_MODEL".into(),
         })?;
@@ -118,7 +148,7 @@ impl ProviderArgs {
             Provider::Anthropic => Box::new(Anthropic::new(connection, settled.version)),
             Provider::Openai => Box::new(OpenAi::new(connection)),
         };
-        Ok(Chosen { model, name })
+        Ok(Chosen { model, name, key_source: settled.key.map(|key| key.source) })
     }
 }
 

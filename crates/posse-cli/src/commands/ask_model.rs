@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::hint::Advised;
-use crate::output::{print, say, say_to_person, tame};
+use crate::output::{in_words, print, say, say_to_person, tame};
 use crate::provider::{self, Chosen, ProviderArgs};
 
 /// Ask a model one thing and see the reply as it is written.
@@ -188,10 +188,6 @@ impl AskModel {
         say_to_person(&format!("{name} · {input} tokens in, {output} out · {}", in_words(cost)));
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn in_words(cost: Option<Cost>) -> String {
-    cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string())
 }
 
 /// What has been shown of the reply.

@@ -4,7 +4,9 @@ pub(crate) mod ask_model;
 pub(crate) mod completions;
 mod conformance;
 pub(crate) mod doctor;
+pub(crate) mod run;
 pub(crate) mod scripted_model;
+pub(crate) mod sessions;
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};

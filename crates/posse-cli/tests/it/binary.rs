@@ -19,6 +19,43 @@ fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("home")
 }
 
+/// A directory to work in, with a home of posse's own beside it and a scripted model to talk to.
+pub(crate) struct Project {
+    server: Server,
+    place: PathBuf,
+}
+
+impl Project {
+    /// Empty, whatever an earlier run of the test left.
+    pub(crate) fn new(name: &str, script: &str) -> Self {
+        let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("project-{name}"));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(place.join("work")).unwrap();
+        Self { server: Server::start(name, script), place }
+    }
+
+    /// A file that the agent can reach.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.place.join("work").join(name)
+    }
+
+    /// posse in the project.
+    pub(crate) fn posse(&self, arguments: &[&str]) -> Command {
+        let mut command = posse();
+        command
+            .current_dir(self.place.join("work"))
+            .env("POSSE_HOME", self.place.join("home"))
+            .env("HOME", self.place.join("home"))
+            .env("ANTHROPIC_BASE_URL", &self.server.url)
+            .args(arguments);
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.posse(arguments).output().unwrap()
+    }
+}
+
 pub(crate) fn run(arguments: &[&str]) -> Output {
     posse().args(arguments).output().unwrap()
 }

@@ -5,6 +5,9 @@
 
 mod ask_model;
 mod binary;
+mod crash;
 mod doctor;
 mod first_minute;
+mod run;
 mod scripted_model;
+mod sessions;

@@ -1,0 +1,287 @@
+//! `posse -p`: an agent without a screen.
+
+mod drive;
+mod exchange;
+mod face;
+mod input;
+mod lines;
+#[cfg(test)]
+mod made;
+mod open;
+mod partial;
+mod question;
+mod result;
+mod rules;
+mod shape;
+mod stdin;
+mod text;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, ValueEnum};
+use posse_protocol::{ContentBlock, Cost, Outcome, PermissionMode};
+use posse_runtime::{Agent, Asker, Limits};
+use serde_json::json;
+
+use self::exchange::{Ending, Exchange};
+use self::face::Face;
+use self::lines::Lines;
+use self::open::{Opened, Which, Wish};
+use self::text::Text;
+use crate::hint::{self, Advised};
+use crate::output::{json_line, print};
+use crate::provider::ProviderArgs;
+use crate::session::Facts;
+
+/// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Run an agent")]
+pub(crate) struct Run {
+    /// What to do; without it, or with `-`, it is read from standard input. What is piped in beside it
+    /// follows it
+    prompt: Option<String>,
+    /// Work without a screen: print the result and end
+    #[arg(short, long)]
+    print: bool,
+    /// How the result is given [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output_format: Option<OutputFormat>,
+    /// How prompts come; stream-json: one JSON object per line, answered while it goes on [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input_format: Option<InputFormat>,
+    /// With stream-json: also show replies while they arrive
+    #[arg(long)]
+    include_partial_messages: bool,
+    #[command(flatten)]
+    provider: ProviderArgs,
+    /// How far the agent may go by itself
+    #[arg(long, value_name = "MODE", value_parser = modes())]
+    permission_mode: Option<PermissionMode>,
+    /// Calls that need not be asked about, `Bash(git diff *),Edit` for one; can be repeated
+    #[arg(long, visible_alias = "allowedTools", value_name = "RULES", value_parser = rules::split)]
+    allowed_tools: Vec<Vec<String>>,
+    /// Calls that are never made; can be repeated
+    #[arg(long, visible_alias = "disallowedTools", value_name = "RULES", value_parser = rules::split)]
+    disallowed_tools: Vec<Vec<String>>,
+    /// Another directory that file tools may reach; can be repeated
+    #[arg(long, value_name = "DIR")]
+    add_dir: Vec<PathBuf>,
+    /// Call the model so many times at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+    /// Make no more calls once so many dollars are spent
+    #[arg(long, value_name = "X", value_parser = dollars)]
+    max_budget_usd: Option<Cost>,
+    /// The longest reply, in tokens [default: 32000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// A system prompt in place of posse's own
+    #[arg(long, value_name = "TEXT")]
+    system_prompt: Option<String>,
+    /// More for the system prompt
+    #[arg(long, value_name = "TEXT")]
+    append_system_prompt: Option<String>,
+    /// Go on with the newest session of this directory
+    #[arg(short, long = "continue")]
+    continue_newest: bool,
+    /// Go on with a session; the beginning of its id will do
+    #[arg(short, long, value_name = "ID", conflicts_with = "continue_newest")]
+    resume: Option<String>,
+    /// With --continue or --resume: leave that session as it is and go on in a copy
+    #[arg(long)]
+    fork_session: bool,
+    /// Tell on stderr what happens, also where no person looks on
+    #[arg(long)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    /// The last reply.
+    #[default]
+    Text,
+    /// One object at the end.
+    Json,
+    /// One object per line, while it goes on.
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum InputFormat {
+    /// A prompt.
+    #[default]
+    Text,
+    /// One object per line.
+    StreamJson,
+}
+
+impl Run {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Err(error) = self.check() {
+            error.exit();
+        }
+        let runtime = super::runtime()?;
+        let result = runtime.block_on(self.work());
+        // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
+        runtime.shutdown_background();
+        if let Err(error) = &result
+            && !hint::is_broken_pipe(error)
+            && self.output_format() != OutputFormat::Text
+        {
+            let line = json!({
+                "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
+                "errors": [format!("{error:#}")], "terminal_reason": "failed", "uuid": uuid::Uuid::now_v7(),
+            });
+            print(json_line(&line).as_bytes())?;
+        }
+        result
+    }
+
+    /// What the grammar of the command line cannot say.
+    fn check(&self) -> Result<(), clap::Error> {
+        let wrong = |what: &str| Err(crate::Args::command().error(ErrorKind::ArgumentConflict, what));
+        if !self.print {
+            let what = match self.prompt.as_deref() {
+                Some(word) if !word.contains(' ') => {
+                    format!("there is no command `{word}`; a prompt wants -p")
+                }
+                _ => "posse has no screen of its own yet: add -p to have the result printed".to_owned(),
+            };
+            return Err(crate::Args::command().error(ErrorKind::InvalidSubcommand, what));
+        }
+        let lines_out = self.output_format() == OutputFormat::StreamJson;
+        if self.input_format() == InputFormat::StreamJson && !lines_out {
+            return wrong("--input-format stream-json needs --output-format stream-json");
+        }
+        if self.input_format() == InputFormat::StreamJson && self.prompt.is_some() {
+            return wrong("with --input-format stream-json prompts come by standard input only");
+        }
+        if self.include_partial_messages && !lines_out {
+            return wrong("--include-partial-messages needs --output-format stream-json");
+        }
+        if self.fork_session && self.which().is_none() {
+            return wrong("--fork-session needs --continue or --resume");
+        }
+        Ok(())
+    }
+
+    async fn work(&self) -> anyhow::Result<ExitCode> {
+        let by_lines = self.input_format() == InputFormat::StreamJson;
+        let words =
+            if by_lines { None } else { stdin::prompt(self.prompt.as_deref(), self.which().is_none())? };
+        if words.is_none() && !by_lines && self.which().is_none() {
+            anyhow::bail!(Advised {
+                what: "there is no prompt".into(),
+                advice: "posse -p \"explain what this project does\"".into(),
+            });
+        }
+        let Opened { runtime, agent, facts } = open::open(self.wish()).await?;
+        let Agent { handle, mut events, unfinished, .. } = agent;
+        let first = match words {
+            Some(words) => Some(posse_protocol::Command::Prompt(vec![ContentBlock::text(words)])),
+            None if by_lines => None,
+            None if unfinished => Some(posse_protocol::Command::Continue),
+            None => anyhow::bail!(Advised {
+                what: format!("session {} has nothing left to do", facts.session),
+                advice: "tell it something: posse -p --resume ID \"and now the tests\"".into(),
+            }),
+        };
+        let (session, mode) = (facts.session, facts.mode);
+        let exchange = Exchange::new(self.face(facts), first, by_lines, mode);
+        let ending = drive::drive(exchange, handle, &mut events, by_lines.then(stdin::lines)).await;
+        if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
+            // Events are read on, so that the agent does not wait for us while we wait for it.
+            let drain = async { while events.recv().await.is_some() {} };
+            drive::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
+        }
+        Ok(finish(&ending?, session))
+    }
+
+    fn face(&self, facts: Facts) -> Face {
+        let person = std::io::stderr().is_terminal();
+        match self.output_format() {
+            OutputFormat::Text => {
+                Face::Text(Text::new(facts, std::io::stdout().is_terminal(), person || self.verbose))
+            }
+            OutputFormat::Json => Face::Json(facts),
+            OutputFormat::StreamJson => Face::Lines(Lines::new(facts, self.include_partial_messages)),
+        }
+    }
+
+    fn wish(&self) -> Wish {
+        Wish {
+            which: self.which(),
+            fork: self.fork_session,
+            provider: self.provider.clone(),
+            mode: self.permission_mode,
+            allow: self.allowed_tools.concat(),
+            deny: self.disallowed_tools.concat(),
+            add_dir: self.add_dir.clone(),
+            limits: Limits {
+                turns: self.max_turns,
+                budget: self.max_budget_usd,
+                max_tokens: self.max_tokens.unwrap_or(32_000),
+            },
+            system_prompt: self.system_prompt.clone(),
+            append_system_prompt: self.append_system_prompt.clone(),
+            asker: match self.input_format() {
+                InputFormat::StreamJson => Asker::FrontEnd,
+                InputFormat::Text => Asker::Nobody,
+            },
+        }
+    }
+
+    fn which(&self) -> Option<Which> {
+        self.resume.clone().map(Which::Id).or_else(|| self.continue_newest.then_some(Which::Newest))
+    }
+
+    fn output_format(&self) -> OutputFormat {
+        self.output_format.unwrap_or_default()
+    }
+
+    fn input_format(&self) -> InputFormat {
+        self.input_format.unwrap_or_default()
+    }
+}
+
+/// Says what went wrong, if anything did, and gives the exit code.
+fn finish(ending: &Ending, session: posse_protocol::AgentId) -> ExitCode {
+    let code = match &ending.last {
+        Some(end) => {
+            match (&end.outcome, result::complaint(&end.outcome)) {
+                (Outcome::Interrupted, _) => crate::output::say("interrupted"),
+                (outcome, Some(complaint)) => {
+                    hint::tell(&complaint, result::advice(outcome, session).as_deref());
+                }
+                (_, None) => {}
+            }
+            result::exit_code(&end.outcome)
+        }
+        None => 0,
+    };
+    match code {
+        _ if ending.interrupted => ExitCode::from(hint::INTERRUPTED),
+        0 if ending.not_understood => ExitCode::from(hint::FAILED),
+        code => ExitCode::from(code),
+    }
+}
+
+fn modes() -> impl TypedValueParser<Value = PermissionMode> {
+    PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str))
+        .try_map(|word| word.parse::<PermissionMode>())
+}
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    let dollars: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if !(dollars > 0.0 && dollars <= 1e6) {
+        return Err("a budget is more than nothing and at most a million".into());
+    }
+    Ok(Cost::from_pico_usd((dollars * 1e12).round() as u64))
+}
+
+#[cfg(test)]
+mod tests;

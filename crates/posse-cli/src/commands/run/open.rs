@@ -1,0 +1,167 @@
+//! Which agent works, and with what: a new one, one that goes on, or a copy.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use posse_model::RetryPolicy;
+use posse_protocol::{Cost, PermissionMode, Usage};
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::model::Thinking;
+use posse_runtime::port::price::Prices;
+use posse_runtime::port::store::{Session, Store};
+use posse_runtime::tool::Workspace;
+use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+
+use crate::commands::sessions::find;
+use crate::hint::Advised;
+use crate::output::say;
+use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
+use crate::session::{self, Facts, FlagSettings, Settings};
+use crate::{environment, prompt};
+
+/// Which session goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// The one of this directory that was used last.
+    Newest,
+    /// The one whose id begins so.
+    Id(String),
+}
+
+/// What the command line asks for.
+pub(super) struct Wish {
+    pub(super) which: Option<Which>,
+    pub(super) fork: bool,
+    pub(super) provider: ProviderArgs,
+    pub(super) mode: Option<PermissionMode>,
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+    pub(super) add_dir: Vec<PathBuf>,
+    pub(super) limits: Limits,
+    pub(super) system_prompt: Option<String>,
+    pub(super) append_system_prompt: Option<String>,
+    pub(super) asker: Asker,
+}
+
+/// An agent that is ready to be told something.
+pub(super) struct Opened {
+    pub(super) runtime: Runtime,
+    pub(super) agent: Agent,
+    pub(super) facts: Facts,
+}
+
+/// Makes or finds the agent that was asked for.
+pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
+    let here = environment::working_directory()?;
+    let store = session::open_store()?;
+    let found = match &wish.which {
+        None => None,
+        Some(which) => Some(find_session(store.as_ref(), which, &here, &wish).await?),
+    };
+    let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
+    let flags = FlagSettings {
+        allow: wish.allow.clone(),
+        deny: wish.deny.clone(),
+        // A session keeps its mode, unless whoever runs the machine has since switched it off.
+        mode: wish.mode.or(found.as_ref().map(|session| session.mode)),
+        model: wish.provider.named(),
+        additional_directories: wish.add_dir.clone(),
+    };
+    let settings = session::settings(&cwd, flags)?;
+    for warning in &settings.warnings {
+        say(&format!("warning: {}", crate::output::tame(warning)));
+    }
+    let otherwise = match &found {
+        Some(session) => Otherwise::Session(session.model.clone()),
+        None => Otherwise::Settings(settings.model.clone()),
+    };
+    let policy = RetryPolicy::default();
+    let retries = policy.retries;
+    let Chosen { model, name, key_source } = wish.provider.choose_or(policy, otherwise)?;
+    let prices = Arc::new(provider::prices()?);
+    affordable(&*prices, &name, wish.limits.budget)?;
+    let ports = Ports { model: Arc::from(model), store, clock: Arc::new(SystemClock::default()), prices };
+    let runtime = Runtime::new(ports);
+    let setup = setup(&wish, &settings, cwd.clone())?;
+    let tools = setup.tools.names().into_iter().map(str::to_owned).collect();
+    let mode = settings.mode;
+    let changed = found.as_ref().and_then(|session| (session.mode != mode).then_some(mode));
+    let agent = match &found {
+        Some(session) if wish.fork => runtime.fork_session(session.agent, changed, setup).await?,
+        Some(session) => runtime.resume(session.agent, changed, setup).await?,
+        None => runtime.start(&character(&wish, &name, mode, &cwd), setup),
+    };
+    let facts = Facts { session: agent.id, model: name, cwd, tools, mode, key_source, retries };
+    Ok(Opened { runtime, agent, facts })
+}
+
+async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {
+    if wish.system_prompt.is_some() || wish.append_system_prompt.is_some() {
+        anyhow::bail!(Advised {
+            what: "a session keeps the system prompt it began with".into(),
+            advice: "leave --system-prompt and --append-system-prompt away, or start a new session".into(),
+        });
+    }
+    let session = match which {
+        Which::Newest => find::newest(store, here).await?,
+        Which::Id(prefix) => find::by_prefix(store, prefix).await?,
+    };
+    if !session.cwd.is_dir() {
+        anyhow::bail!(Advised {
+            what: format!("the session's directory {} is not there any more", session.cwd.display()),
+            advice: "bring it back, or start a new session".into(),
+        });
+    }
+    Ok(session)
+}
+
+/// A budget can be kept only where the price is known.
+fn affordable(prices: &dyn Prices, model: &str, budget: Option<Cost>) -> anyhow::Result<()> {
+    if budget.is_some() && prices.cost(model, &Usage::default()).is_none() {
+        anyhow::bail!(Advised {
+            what: format!("the price of {model} is not known, so a budget cannot be kept"),
+            advice: "add it to prices.toml in posse's home (docs/models.md), or limit --max-turns instead"
+                .into(),
+        });
+    }
+    Ok(())
+}
+
+fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup> {
+    let mut roots = vec![cwd.clone()];
+    roots.extend(settings.additional_directories.iter().cloned());
+    let workspace = Workspace { cwd, roots, spill: session::spill()?, home: environment::home() };
+    Ok(Setup {
+        tools: session::tools(&settings.policy),
+        policy: Arc::new(settings.policy.clone()),
+        workspace: Arc::new(workspace),
+        limits: wish.limits,
+        asker: wish.asker,
+    })
+}
+
+fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
+    let system = prompt::system(prompt::Parts {
+        instead: wish.system_prompt.as_deref(),
+        more: wish.append_system_prompt.as_deref(),
+        cwd,
+        instructions: session::instructions(cwd),
+        day: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+    });
+    Character { model: model.to_owned(), system, thinking: Thinking::Default, effort: None, mode }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_needs_a_price() {
+        let prices = posse_model::price::PriceList::built_in().unwrap();
+        let budget = Some(Cost::from_pico_usd(1));
+        assert!(affordable(&prices, "claude-opus-5-5", budget).is_ok());
+        assert!(affordable(&prices, "homemade", None).is_ok());
+        let error = affordable(&prices, "homemade", budget).unwrap_err();
+        assert!(error.downcast_ref::<Advised>().unwrap().advice.contains("prices.toml"));
+    }
+}

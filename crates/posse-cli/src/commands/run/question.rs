@@ -1,0 +1,132 @@
+//! Questions to the program at the other end: may this tool call run?
+
+use posse_protocol::{Answer, Command, Question, RawJson};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::shape;
+
+/// The questions that are open.
+#[derive(Default)]
+pub(super) struct Questions(Vec<Open>);
+
+struct Open {
+    id: String,
+    call: String,
+    input: Value,
+}
+
+impl Questions {
+    /// The line that asks.
+    pub(super) fn ask(&mut self, question: &Question) -> Value {
+        let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
+        let request = json!({
+            "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
+            "tool_use_id": question.call, "decision_reason": question.why, "permission_suggestions": [],
+        });
+        let line = json!({"type": "control_request", "request_id": id, "request": request});
+        self.0.push(Open { id, call: question.call.clone(), input });
+        line
+    }
+
+    /// The line that says that no answer is needed any more; none if the question was answered.
+    pub(super) fn withdraw(&mut self, call: &str) -> Option<Value> {
+        let at = self.0.iter().position(|open| open.call == call)?;
+        Some(json!({"type": "control_cancel_request", "request_id": self.0.remove(at).id}))
+    }
+
+    /// What the answer tells the agent. Whatever is no clear yes is a no; an answer to a question that
+    /// is not open (it may just have been withdrawn) tells nothing.
+    pub(super) fn answer(&mut self, id: &str, response: Result<Value, String>) -> Option<Command> {
+        let at = self.0.iter().position(|open| open.id == id)?;
+        let open = self.0.remove(at);
+        let answer = match response {
+            Ok(response) => read(&response, &open.input),
+            Err(error) => deny(format!("the question could not be answered: {error}")),
+        };
+        Some(Command::Answer { call: open.call, answer })
+    }
+
+    /// Nobody is there any more: all open questions are answered with no.
+    pub(super) fn give_up(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.0).into_iter().map(|open| unanswered(open.call)).collect()
+    }
+}
+
+/// The answer when nobody is there to give one.
+pub(super) fn unanswered(call: String) -> Command {
+    Command::Answer { call, answer: deny("nobody is there to answer".into()) }
+}
+
+fn deny(message: String) -> Answer {
+    Answer::Deny { message, interrupt: false }
+}
+
+fn read(response: &Value, asked: &Value) -> Answer {
+    match response["behavior"].as_str() {
+        Some("allow") => {
+            // Programs send the input back also where they changed nothing; then the model's own
+            // bytes stay.
+            let changed = response.get("updatedInput").filter(|input| !input.is_null() && *input != asked);
+            Answer::Allow { input: changed.map(RawJson::from) }
+        }
+        Some("deny") => Answer::Deny {
+            message: response["message"].as_str().unwrap_or("denied").to_owned(),
+            interrupt: response["interrupt"].as_bool().unwrap_or(false),
+        },
+        _ => deny("the answer was neither allow nor deny".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(questions: &mut Questions) -> String {
+        let line = questions.ask(&Question {
+            call: "t1".into(),
+            tool: "Bash".into(),
+            input: RawJson::parse(r#"{"command": "ls"}"#).unwrap(),
+            why: "no rule allows it".into(),
+        });
+        assert_eq!(line["request"]["subtype"], "can_use_tool");
+        assert_eq!(line["request"]["input"], json!({"command": "ls"}));
+        line["request_id"].as_str().unwrap().to_owned()
+    }
+
+    fn check(response: Result<Value, String>, answer: Answer) {
+        let mut questions = Questions::default();
+        let id = asked(&mut questions);
+        assert_eq!(questions.answer("other", Ok(json!({"behavior": "allow"}))), None);
+        assert_eq!(questions.answer(&id, response), Some(Command::Answer { call: "t1".into(), answer }));
+        assert_eq!(questions.withdraw("t1"), None, "it is not open any more");
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let no = |message: &str| Answer::Deny { message: message.into(), interrupt: false };
+        check(Ok(json!({"behavior": "allow"})), Answer::Allow { input: None });
+        let same = json!({"behavior": "allow", "updatedInput": {"command": "ls"}});
+        check(Ok(same), Answer::Allow { input: None });
+        let other = json!({"behavior": "allow", "updatedInput": {"command": "ls -l"}});
+        check(Ok(other), Answer::Allow { input: Some(RawJson::parse(r#"{"command":"ls -l"}"#).unwrap()) });
+        let stop = json!({"behavior": "deny", "message": "stop it", "interrupt": true});
+        check(Ok(stop), Answer::Deny { message: "stop it".into(), interrupt: true });
+        check(Ok(json!({})), no("the answer was neither allow nor deny"));
+        check(Err("gone".into()), no("the question could not be answered: gone"));
+    }
+
+    // proves PE-05 (open: a child's name)
+    #[test]
+    fn a_question_that_nobody_can_answer_is_a_no() {
+        let mut questions = Questions::default();
+        asked(&mut questions);
+        assert_eq!(questions.give_up(), [unanswered("t1".into())]);
+        let id = asked(&mut questions);
+        assert_eq!(
+            questions.withdraw("t1"),
+            Some(json!({"type": "control_cancel_request", "request_id": id}))
+        );
+        assert!(questions.give_up().is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+//! What a run came to: the result object, the exit code, and the words for people.
+
+use posse_protocol::{AgentId, Cost, FaultClass, Limit, Outcome, RunEnd, Spent, Usage};
+use serde_json::{Map, Value, json};
+
+use super::shape;
+use crate::hint;
+
+/// A run's end as one object.
+pub(super) fn result(session: AgentId, end: &RunEnd) -> Value {
+    let (subtype, terminal_reason) = words(&end.outcome);
+    let is_error = end.outcome != Outcome::Completed;
+    let mut result = json!({
+        "type": "result", "subtype": subtype, "is_error": is_error,
+        "num_turns": end.turns, "duration_ms": end.duration_ms, "duration_api_ms": end.api_ms,
+    });
+    if is_error {
+        let mut errors: Vec<Value> = Vec::new();
+        errors.extend(complaint(&end.outcome).map(Value::from));
+        result["errors"] = Value::from(errors);
+    } else {
+        result["result"] = Value::from(end.text.as_str());
+    }
+    result["stop_reason"] = json!(end.stop.as_ref().map(shape::stop_word));
+    result["terminal_reason"] = terminal_reason.into();
+    result["total_cost_usd"] = json!(cost(end).map(Cost::usd));
+    result["usage"] = shape::usage(&usage(end));
+    result["modelUsage"] = Value::Object(end.spent.iter().map(model_usage).collect::<Map<_, _>>());
+    let denials = end.denials.iter().map(|denial| {
+        json!({"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": shape::value(&denial.input)})
+    });
+    result["permission_denials"] = Value::from(denials.collect::<Vec<_>>());
+    result["session_id"] = json!(session);
+    result
+}
+
+/// The exit code; `docs/cli.md` lists them.
+pub(super) fn exit_code(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Completed => 0,
+        Outcome::Refused | Outcome::Paused(_) | Outcome::Failed(_) => hint::FAILED,
+        Outcome::Partial(_) => hint::LIMITED,
+        Outcome::Interrupted => hint::INTERRUPTED,
+    }
+}
+
+/// What went wrong, in a line; none if nothing did.
+pub(super) fn complaint(outcome: &Outcome) -> Option<String> {
+    Some(match outcome {
+        Outcome::Completed => return None,
+        Outcome::Partial(Limit::Turns) => "the run reached its number of turns".into(),
+        Outcome::Partial(Limit::Budget) => "the run has spent its budget".into(),
+        Outcome::Partial(Limit::Output) => "the reply was cut at its longest".into(),
+        Outcome::Partial(Limit::Context) => "the conversation fills the model's context window".into(),
+        Outcome::Refused => "the model declined to go on".into(),
+        Outcome::Interrupted => "interrupted".into(),
+        Outcome::Paused(fault) => format!("paused: {}", fault.message),
+        Outcome::Failed(fault) => fault.message.clone(),
+    })
+}
+
+/// What to do about it.
+pub(super) fn advice(outcome: &Outcome, session: AgentId) -> Option<String> {
+    let go_on = format!("`posse -p --resume {session}`");
+    Some(match outcome {
+        Outcome::Completed | Outcome::Refused | Outcome::Interrupted => return None,
+        Outcome::Partial(Limit::Turns) => format!("--max-turns raises it; {go_on} goes on"),
+        Outcome::Partial(Limit::Budget) => format!("--max-budget-usd raises it; {go_on} goes on"),
+        Outcome::Partial(Limit::Output) => format!("--max-tokens raises it; {go_on} goes on"),
+        Outcome::Partial(Limit::Context) => "start a new session with a shorter task".into(),
+        Outcome::Paused(fault) => match hint::for_class(fault.class) {
+            Some(hint) => format!("{hint}; then {go_on} goes on"),
+            None => format!("{go_on} goes on"),
+        },
+        Outcome::Failed(fault) if fault.class == FaultClass::Fenced => {
+            format!("the other process has it now; --fork-session with {go_on} makes a copy")
+        }
+        Outcome::Failed(fault) => return hint::for_class(fault.class).map(str::to_owned),
+    })
+}
+
+/// All tokens of a run.
+pub(super) fn usage(end: &RunEnd) -> Usage {
+    end.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage)
+}
+
+/// All money of a run; none if the price of any of it is not known.
+pub(super) fn cost(end: &RunEnd) -> Option<Cost> {
+    end.spent.iter().map(|spent| spent.cost).sum()
+}
+
+fn words(outcome: &Outcome) -> (&'static str, &'static str) {
+    const ERROR: &str = "error_during_execution";
+    match outcome {
+        Outcome::Completed => ("success", "completed"),
+        Outcome::Partial(Limit::Turns) => ("error_max_turns", "max_turns"),
+        Outcome::Partial(Limit::Budget) => ("error_max_budget_usd", "budget"),
+        Outcome::Partial(Limit::Output) => (ERROR, "max_output"),
+        Outcome::Partial(Limit::Context) => (ERROR, "context_full"),
+        Outcome::Refused => (ERROR, "refused"),
+        Outcome::Interrupted => (ERROR, "interrupted"),
+        Outcome::Paused(_) => (ERROR, "paused"),
+        Outcome::Failed(_) => (ERROR, "failed"),
+    }
+}
+
+fn model_usage(spent: &Spent) -> (String, Value) {
+    let Usage { input, output, cache_read, cache_write_5m, cache_write_1h, .. } = spent.usage;
+    let figures = json!({
+        "inputTokens": input, "outputTokens": output, "cacheReadInputTokens": cache_read,
+        "cacheCreationInputTokens": cache_write_5m.saturating_add(cache_write_1h),
+        "costUSD": spent.cost.map(Cost::usd),
+    });
+    (spent.model.clone(), figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::Fault;
+
+    use super::super::made::{end, session};
+    use super::*;
+
+    #[test]
+    fn only_what_was_completed_is_a_success() {
+        let fault = Fault { class: FaultClass::Busy, status: Some(529), message: "overloaded".into() };
+        let check = |outcome: Outcome, subtype: &str, reason: &str, code: u8| {
+            let told = result(session(), &end(outcome.clone()));
+            assert_eq!((&told["subtype"], &told["terminal_reason"]), (&subtype.into(), &reason.into()));
+            assert_eq!(told["is_error"], Value::from(code != 0), "{told}");
+            assert_eq!(told.get("result").is_some(), code == 0);
+            assert_eq!(told.get("errors").is_some(), code != 0);
+            assert_eq!(exit_code(&outcome), code);
+        };
+        let error = "error_during_execution";
+        check(Outcome::Completed, "success", "completed", 0);
+        check(Outcome::Partial(Limit::Turns), "error_max_turns", "max_turns", 3);
+        check(Outcome::Partial(Limit::Budget), "error_max_budget_usd", "budget", 3);
+        check(Outcome::Partial(Limit::Output), error, "max_output", 3);
+        check(Outcome::Partial(Limit::Context), error, "context_full", 3);
+        check(Outcome::Refused, error, "refused", 1);
+        check(Outcome::Interrupted, error, "interrupted", 130);
+        check(Outcome::Paused(fault.clone()), error, "paused", 1);
+        check(Outcome::Failed(fault), error, "failed", 1);
+    }
+
+    #[test]
+    fn a_price_that_is_not_known_makes_the_total_unknown() {
+        let mut end = end(Outcome::Completed);
+        let told = result(session(), &end);
+        assert_eq!(told["total_cost_usd"], json!(0.5));
+        assert_eq!(told["usage"]["cache_creation_input_tokens"], json!(7));
+        assert_eq!(told["modelUsage"]["m"]["costUSD"], json!(0.5));
+        assert_eq!(told["permission_denials"][0]["tool_input"], json!({"command": "rm"}));
+        end.spent.push(Spent { model: "odd".into(), usage: Usage::default(), cost: None });
+        assert_eq!(result(session(), &end)["total_cost_usd"], Value::Null);
+        end.spent.clear();
+        assert_eq!(result(session(), &end)["total_cost_usd"], json!(0.0));
+    }
+}

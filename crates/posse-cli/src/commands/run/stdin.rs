@@ -1,0 +1,125 @@
+//! Standard input: as words beside the prompt, or as lines while the agent works.
+
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+
+use anyhow::Context;
+use tokio::sync::mpsc;
+
+use crate::hint::Advised;
+use crate::output::say_to_person;
+
+/// The longest line, and the longest prompt, in bytes.
+const LONGEST: usize = 32 << 20;
+/// How many lines wait at most.
+const WAITING: usize = 4;
+
+/// One line of input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Text(String),
+    /// It was longer than we take, or no text.
+    Unreadable(&'static str),
+}
+
+/// The lines of standard input; the channel closes at its end. Whoever writes faster than the agent
+/// reads waits.
+pub(super) fn lines() -> mpsc::Receiver<Line> {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    // A thread of its own: a read that never ends must not keep the process from ending.
+    std::thread::spawn(move || {
+        let mut input = BufReader::new(io::stdin());
+        while let Ok(Some(line)) = next_line(&mut input, LONGEST) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
+    let mut bytes = Vec::new();
+    let read = input.take(longest as u64 + 1).read_until(b'\n', &mut bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    } else if read > longest {
+        input.skip_until(b'\n')?;
+        return Ok(Some(Line::Unreadable("a line longer than 32 MiB")));
+    }
+    Ok(Some(String::from_utf8(bytes).map_or(Line::Unreadable("a line that is not UTF-8"), Line::Text)))
+}
+
+/// The prompt: what was given, and what a pipe or a file on standard input adds to it. None if there
+/// are no words at all.
+pub(super) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<Option<String>> {
+    let given = given.filter(|text| *text != "-");
+    let stdin = io::stdin();
+    let read = if stdin.is_terminal() {
+        if given.is_none() && ask_terminal {
+            say_to_person("reading the prompt from the terminal; end with Ctrl-D");
+        }
+        given.is_none() && ask_terminal
+    } else {
+        // A device that is none of these (/dev/null for one) has nothing to say.
+        let file =
+            std::fs::File::from(stdin.as_fd().try_clone_to_owned().context("cannot use standard input")?);
+        file.metadata().is_ok_and(|about| {
+            let kind = about.file_type();
+            kind.is_file() || kind.is_fifo() || kind.is_socket()
+        })
+    };
+    let mut piped = String::new();
+    if read {
+        stdin
+            .lock()
+            .take(LONGEST as u64 + 1)
+            .read_to_string(&mut piped)
+            .context("cannot read standard input as text")?;
+        if piped.len() > LONGEST {
+            anyhow::bail!(Advised {
+                what: "standard input is longer than 32 MiB".into(),
+                advice: "name the file in the prompt; the agent can read it by parts".into(),
+            });
+        }
+    }
+    Ok(joined(given, &piped))
+}
+
+fn joined(given: Option<&str>, piped: &str) -> Option<String> {
+    let given = given.filter(|text| !text.trim().is_empty());
+    match (given, piped.trim().is_empty()) {
+        (Some(given), true) => Some(given.to_owned()),
+        (Some(given), false) => Some(format!("{given}\n\n{piped}")),
+        (None, false) => Some(piped.to_owned()),
+        (None, true) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_piped_follows_what_is_asked() {
+        assert_eq!(joined(Some("explain"), "line 1\n").as_deref(), Some("explain\n\nline 1\n"));
+        assert_eq!(joined(Some("explain"), " \n").as_deref(), Some("explain"));
+        assert_eq!(joined(None, "all").as_deref(), Some("all"));
+        assert_eq!(joined(Some(" "), ""), None);
+    }
+
+    #[test]
+    fn a_line_has_a_longest_length_and_the_next_one_is_read() {
+        let mut input: &[u8] = b"one\ntoo long\n\xff\nlast";
+        let mut next = || next_line(&mut input, 4).unwrap();
+        assert_eq!(next(), Some(Line::Text("one".into())));
+        assert!(matches!(next(), Some(Line::Unreadable(why)) if why.contains("longer")));
+        assert!(matches!(next(), Some(Line::Unreadable(why)) if why.contains("UTF-8")));
+        assert_eq!(next(), Some(Line::Text("last".into())));
+        assert_eq!(next(), None);
+    }
+}

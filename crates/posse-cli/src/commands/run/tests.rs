@@ -1,0 +1,77 @@
+//! The command line of `posse -p`.
+
+use clap::Parser;
+
+use super::*;
+
+fn parsed(arguments: &[&str]) -> Result<Run, clap::Error> {
+    let args = crate::Args::try_parse_from([&["posse"], arguments].concat())?;
+    args.run.check()?;
+    Ok(args.run)
+}
+
+#[test]
+fn the_prompt_may_stand_anywhere() {
+    for arguments in [
+        &["-p", "do it", "--max-turns", "3"][..],
+        &["-p", "--max-turns", "3", "do it"],
+        &["--max-turns", "3", "do it", "--print"],
+    ] {
+        let run = parsed(arguments).unwrap();
+        assert_eq!((run.prompt.as_deref(), run.max_turns), (Some("do it"), Some(3)), "{arguments:?}");
+    }
+    let run = parsed(&["-p", "doctor"]).unwrap();
+    assert_eq!(run.prompt.as_deref(), Some("doctor"), "after -p a word is a prompt");
+    assert!(crate::Args::try_parse_from(["posse", "doctor"]).unwrap().command.is_some());
+}
+
+#[test]
+fn rules_come_in_lists_and_both_spellings() {
+    let run = parsed(&[
+        "-p",
+        "x",
+        "--allowedTools",
+        "Bash(git diff *),Edit",
+        "--allowed-tools",
+        "Read",
+        "--disallowedTools",
+        "WebFetch",
+    ])
+    .unwrap();
+    let wish = run.wish();
+    assert_eq!(wish.allow, ["Bash(git diff *)", "Edit", "Read"]);
+    assert_eq!(wish.deny, ["WebFetch"]);
+}
+
+#[test]
+fn budgets_are_positive_and_exact() {
+    let budget = |text: &str| parsed(&["-p", "x", &format!("--max-budget-usd={text}")]);
+    assert_eq!(budget("0.25").unwrap().max_budget_usd, Some(Cost::from_pico_usd(250_000_000_000)));
+    for wrong in ["0", "-1", "NaN", "inf", "much"] {
+        assert_eq!(budget(wrong).unwrap_err().exit_code(), 2, "{wrong}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_a_usage_error() {
+    for wrong in [
+        &["fix it"][..],
+        &["no-such-command"],
+        &["--continue"],
+        &["-p", "x", "--input-format", "stream-json", "--output-format", "stream-json"],
+        &["-p", "--input-format", "stream-json"],
+        &["-p", "x", "--include-partial-messages"],
+        &["-p", "x", "--fork-session"],
+        &["-p", "x", "--continue", "--resume", "1"],
+        &["-p", "x", "--permission-mode", "yolo"],
+        &["-p", "x", "--max-turns", "0"],
+        &["-p", "x", "--allowed-tools", "Bash("],
+    ] {
+        assert_eq!(parsed(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
+    }
+    let run = parsed(&["-p", "--input-format", "stream-json", "--output-format", "stream-json"]).unwrap();
+    assert_eq!(run.wish().asker, Asker::FrontEnd);
+    assert_eq!(parsed(&["-p", "x"]).unwrap().wish().asker, Asker::Nobody);
+    assert_eq!(parsed(&["-p", "-r", "0197"]).unwrap().which(), Some(Which::Id("0197".into())));
+    assert_eq!(parsed(&["-p", "-c"]).unwrap().which(), Some(Which::Newest));
+}

@@ -1,0 +1,143 @@
+//! `posse sessions`.
+
+mod export;
+pub(crate) mod find;
+mod list;
+mod show;
+
+use std::process::ExitCode;
+
+use posse_protocol::Cost;
+use posse_runtime::port::store::{AgentState, Session};
+
+/// Look at the sessions that posse has kept.
+#[derive(clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    List(list::List),
+    Show(show::Show),
+    Export(export::Export),
+}
+
+impl Sessions {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let runtime = super::runtime()?;
+        match self.command {
+            Command::List(command) => runtime.block_on(command.run()),
+            Command::Show(command) => runtime.block_on(command.run()),
+            Command::Export(command) => runtime.block_on(command.run()),
+        }
+    }
+}
+
+/// What a session is doing, in a word.
+fn state(session: &Session) -> &'static str {
+    match (session.held, session.state) {
+        (true, _) => "open",
+        (false, AgentState::Idle) => "idle",
+        // Its process has died under it.
+        (false, AgentState::Running) => "broken",
+        (false, AgentState::Paused) => "paused",
+    }
+}
+
+/// What it has cost; none if the price of any of it is not known.
+fn cost(session: &Session) -> Option<Cost> {
+    session.charges.iter().map(|charge| charge.cost).sum()
+}
+
+/// A moment, as programs and people read it.
+fn moment(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map_or_else(|_| format!("{ms} ms"), |at| at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+}
+
+#[cfg(test)]
+mod made {
+    //! Hand-made sessions for the tests beside this file.
+
+    use std::path::PathBuf;
+
+    use bytes::Bytes;
+    use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, Usage};
+    use posse_runtime::port::model::Piece;
+    use posse_runtime::port::store::{Charge, NewEntry, StoredEntry, Transcript};
+
+    use super::*;
+
+    pub(super) const ID: &str = "0197f0aa-0000-7000-8000-000000000001";
+
+    pub(super) fn session() -> Session {
+        Session {
+            realm: ID.parse().unwrap(),
+            agent: ID.parse().unwrap(),
+            parent: None,
+            path: "/main".into(),
+            model: "m".into(),
+            mode: PermissionMode::Default,
+            cwd: PathBuf::from("/work"),
+            state: AgentState::Idle,
+            held: false,
+            created_ms: 1_000,
+            used_ms: 61_000,
+            first_prompt: Some(Bytes::from_static(
+                br#"{"role":"user","content":[{"type":"text","text":"fix \u001b[2Jit"}]}"#,
+            )),
+            entries: 2,
+            charges: vec![Charge {
+                model: "m".into(),
+                usage: Usage::default(),
+                cost: Some(Cost::from_pico_usd(500_000_000_000)),
+            }],
+        }
+    }
+
+    pub(super) fn transcript() -> Transcript {
+        let piece =
+            |bytes: &'static str| Piece { bytes: Bytes::from_static(bytes.as_bytes()), mark_at: None };
+        let entry = |seq, kind, bytes, reply| StoredEntry {
+            agent: ID.parse().unwrap(),
+            at_ms: 1_000,
+            entry: NewEntry { seq, kind, piece: piece(bytes), checksum: 255, reply },
+        };
+        let reply = ReplyFacts {
+            id: "msg_1".into(),
+            model: "m".into(),
+            stop: Some(StopReason::ToolUse),
+            usage: Usage::default(),
+        };
+        Transcript {
+            session: session(),
+            dialect: "anthropic".into(),
+            preamble: piece(""),
+            segments: Vec::new(),
+            entries: vec![
+                entry(
+                    0,
+                    EntryKind::Prompt,
+                    r#"{"role":"user","content":[{"type":"text","text":"fix \u001b[2Jit"}]}"#,
+                    None,
+                ),
+                entry(
+                    1,
+                    EntryKind::Reply,
+                    "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"I look.\"},{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Read\",\"input\":{\n\"n\": 1.50}}]}",
+                    Some(reply),
+                ),
+                entry(
+                    2,
+                    EntryKind::Results,
+                    r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"no\nsuch"}],"is_error":true}]}"#,
+                    None,
+                ),
+            ],
+            inherited: 0,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Finding the session that somebody means.
+
+use std::path::Path;
+
+use posse_runtime::port::store::{Session, SessionFilter, Store};
+
+use crate::hint::Advised;
+use crate::output::tame;
+use crate::transcript::{first_line, shortened};
+
+/// How many candidates are named.
+const NAMED: usize = 8;
+
+/// The session of this directory that was used last.
+pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+    let filter = SessionFilter { cwd: Some(cwd.to_owned()), id_prefix: None };
+    let found = store.sessions(filter, 1).await?.into_iter().next();
+    Ok(found.ok_or_else(|| Advised {
+        what: format!("there is no session of {}", cwd.display()),
+        advice: "`posse sessions list --all` shows those of other directories".into(),
+    })?)
+}
+
+/// The one session whose id begins so.
+pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
+    let prefix = prefix.trim().to_ascii_lowercase();
+    let filter = SessionFilter { cwd: None, id_prefix: Some(prefix.clone()) };
+    Ok(only(&prefix, store.sessions(filter, NAMED + 1).await?)?)
+}
+
+fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Advised {
+            what: format!("there is no session {}", tame(prefix)),
+            advice: "`posse sessions list --all` shows what there is".into(),
+        }),
+        count => {
+            let candidates = found.iter().take(NAMED).map(|session| {
+                let words = session.first_prompt.as_deref().and_then(first_line).unwrap_or_default();
+                format!("\n  {}  {}", session.agent, tame(&shortened(&words, 40)))
+            });
+            let more = if count > NAMED { "\n  and more" } else { "" };
+            Err(Advised {
+                what: format!("`{}` begins the ids of several sessions", tame(prefix)),
+                advice: format!("give more of the id:{}{more}", candidates.collect::<String>()),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made::{ID, session};
+    use super::*;
+
+    #[test]
+    fn one_is_found_and_several_are_named() {
+        assert_eq!(only("0197", vec![session()]).unwrap(), session());
+        assert!(only("0197", vec![]).unwrap_err().advice.contains("sessions list"));
+        let several = only("0197", vec![session(), session()]).unwrap_err();
+        assert!(
+            several.advice.contains(ID) && several.advice.contains("fix \\u{1b}[2Jit"),
+            "{}",
+            several.advice
+        );
+        assert!(only("0197", vec![session(); NAMED + 1]).unwrap_err().advice.ends_with("and more"));
+    }
+}

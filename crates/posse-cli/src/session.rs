@@ -1,0 +1,80 @@
+//! The wiring of a session: which store, which tools, which settings. One small place to plug them in.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use posse_protocol::{AgentId, PermissionMode};
+use posse_runtime::permission::Policy;
+use posse_runtime::port::store::Store;
+use posse_runtime::tool::Toolbox;
+
+use crate::environment::{self, posse_home};
+use crate::hint::Advised;
+use crate::instructions;
+use crate::settings::Places;
+pub(crate) use crate::settings::{FlagSettings, Settings};
+
+/// What a front end can say of a session before anything has happened in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The session, which is its root agent.
+    pub(crate) session: AgentId,
+    /// The model's name.
+    pub(crate) model: String,
+    /// Where the agent works.
+    pub(crate) cwd: PathBuf,
+    /// The names of its tools.
+    pub(crate) tools: Vec<String>,
+    /// The mode it starts in.
+    pub(crate) mode: PermissionMode,
+    /// Where the key comes from; none if there is none.
+    pub(crate) key_source: Option<&'static str>,
+    /// How often a model call is tried again.
+    pub(crate) retries: u32,
+}
+
+/// Opens the store in posse's home.
+pub(crate) fn open_store() -> anyhow::Result<Arc<dyn Store>> {
+    let home = home()?;
+    std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+    Ok(Arc::new(posse_store::Sqlite::open(&home.join("posse.db"))?))
+}
+
+/// Where tools put what is too long to be told.
+pub(crate) fn spill() -> anyhow::Result<PathBuf> {
+    Ok(home()?.join("spill"))
+}
+
+/// The tools of an agent, without those that the rules forbid altogether.
+pub(crate) fn tools(policy: &Policy) -> Toolbox {
+    let mut tools = posse_tools::all(posse_tools::Reach::Public);
+    tools.retain(|tool| !policy.forbids_tool(tool));
+    tools
+}
+
+/// The settings that hold in `cwd`, with what flags say.
+pub(crate) fn settings(cwd: &Path, flags: FlagSettings) -> anyhow::Result<Settings> {
+    Ok(Settings::load(&places(cwd), flags)?)
+}
+
+/// What is written down for agents in `cwd` and above, as one block.
+pub(crate) fn instructions(cwd: &Path) -> Option<String> {
+    instructions::render(&instructions::gather(&places(cwd)))
+}
+
+fn places(cwd: &Path) -> Places {
+    Places {
+        managed: PathBuf::from("/etc/posse/settings.json"),
+        posse_home: posse_home(),
+        home: environment::home(),
+        cwd: cwd.to_owned(),
+    }
+}
+
+fn home() -> anyhow::Result<PathBuf> {
+    Ok(posse_home().ok_or_else(|| Advised {
+        what: "there is no home directory".into(),
+        advice: "set POSSE_HOME to a directory of yours".into(),
+    })?)
+}

@@ -1,0 +1,227 @@
+//! Layers on a disk.
+
+use std::fs;
+
+use posse_runtime::permission::{Verdict, decide};
+use posse_runtime::tool::{Intent, Subject, Workspace};
+
+use super::*;
+
+/// A directory that goes when it is dropped, with a home, a repository in it, and a place to work there.
+pub(crate) struct Disk {
+    root: PathBuf,
+    pub(crate) places: Places,
+}
+
+impl Disk {
+    pub(crate) fn new() -> Self {
+        let root = std::env::temp_dir().join(format!("posse-test-{}", uuid::Uuid::now_v7()));
+        for directory in ["home", "posse", "repo/.git", "repo/sub/deep"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        let root = root.canonicalize().unwrap();
+        let places = Places {
+            managed: root.join("managed.json"),
+            posse_home: Some(root.join("posse")),
+            home: Some(root.join("home")),
+            cwd: root.join("repo/sub"),
+        };
+        Self { root, places }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn load(&self, flags: FlagSettings) -> Result<Settings, SettingsError> {
+        Settings::load(&self.places, flags)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+fn runs(settings: &Settings, command: &str) -> &'static str {
+    let workspace =
+        Workspace { cwd: "/w".into(), roots: vec!["/w".into()], spill: "/spill".into(), home: None };
+    let subject = Subject::Runs(command.into());
+    let intent = Intent { read_only: false, beside_others: false, subject, title: String::new() };
+    match decide(&settings.policy, PermissionMode::Default, &workspace, "Bash", &intent) {
+        Verdict::Allow => "allow",
+        Verdict::Ask(_) => "ask",
+        Verdict::Deny(_) => "deny",
+    }
+}
+
+#[test]
+fn nothing_anywhere_is_the_default() {
+    let settings = Disk::new().load(FlagSettings::default()).unwrap();
+    assert_eq!(settings.mode, PermissionMode::Default);
+    assert_eq!(settings.model, None);
+    assert_eq!(settings.warnings, Vec::<String>::new());
+}
+
+// proves PE-02
+#[test]
+fn rules_come_from_every_layer() {
+    let disk = Disk::new();
+    let deny = |rule: &str| format!(r#"{{"permissions": {{"deny": ["Bash({rule})"]}}, "hooks": {{}}}}"#);
+    disk.write("managed.json", &deny("a"));
+    disk.write("repo/.posse/settings.local.json", &deny("b"));
+    disk.write("repo/.claude/settings.local.json", &deny("c"));
+    disk.write("repo/.posse/settings.json", &deny("d"));
+    disk.write("repo/.claude/settings.json", r#"{"permissions": {"ask": ["Bash(e)"]}}"#);
+    disk.write("posse/settings.json", &deny("f"));
+    disk.write("home/.claude/settings.json", r#"{"permissions": {"allow": ["Bash(e)", "Bash(g)"]}}"#);
+    let flags = FlagSettings {
+        allow: vec!["Bash(a)".into(), "Bash(i)".into()],
+        deny: vec!["Bash(h)".into()],
+        ..Default::default()
+    };
+    let settings = disk.load(flags).unwrap();
+    for command in ["a", "b", "c", "d", "f", "h"] {
+        assert_eq!(runs(&settings, command), "deny", "{command}");
+    }
+    assert_eq!((runs(&settings, "e"), runs(&settings, "g"), runs(&settings, "i")), ("ask", "allow", "allow"));
+}
+
+#[test]
+fn a_repository_may_only_tighten() {
+    for file in [".posse/settings.json", ".claude/settings.json", ".posse/settings.local.json"] {
+        let disk = Disk::new();
+        disk.write(
+            &format!("repo/{file}"),
+            r#"{"model": "other", "permissions": {"allow": ["Bash"], "additionalDirectories": ["/"],
+                "defaultMode": "bypassPermissions"}}"#,
+        );
+        let settings = disk.load(FlagSettings::default()).unwrap();
+        assert_eq!(runs(&settings, "anything"), "ask");
+        assert_eq!((settings.mode, settings.model), (PermissionMode::Default, None));
+        assert_eq!(settings.additional_directories, Vec::<PathBuf>::new());
+        assert_eq!(settings.warnings.len(), 4, "{:?}", settings.warnings);
+        assert!(
+            settings
+                .warnings
+                .iter()
+                .all(|warning| warning.starts_with("ignored: ") && warning.contains(file))
+        );
+    }
+}
+
+#[test]
+fn the_mode_of_a_repository_counts_if_it_is_stricter() {
+    let table = [
+        ("plan", "acceptEdits", "plan"),
+        ("dontAsk", "default", "dontAsk"),
+        ("default", "acceptEdits", "default"),
+        ("acceptEdits", "default", "default"),
+        ("default", "plan", "plan"),
+    ];
+    for (repository, user, expected) in table {
+        let disk = Disk::new();
+        let mode = |mode: &str| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
+        disk.write("repo/.posse/settings.json", &mode(repository));
+        disk.write("posse/settings.json", &mode(user));
+        assert_eq!(
+            disk.load(FlagSettings::default()).unwrap().mode.as_str(),
+            expected,
+            "{repository} over {user}"
+        );
+    }
+}
+
+#[test]
+fn a_flag_beats_files_and_yields_to_the_administrator() {
+    let disk = Disk::new();
+    let mode = |mode: &str| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
+    let flag = |mode| FlagSettings { mode: Some(mode), ..FlagSettings::default() };
+    disk.write("repo/.posse/settings.json", &mode("plan"));
+    disk.write("posse/settings.json", &mode("default"));
+    assert_eq!(disk.load(flag(PermissionMode::AcceptEdits)).unwrap().mode, PermissionMode::AcceptEdits);
+    disk.write("managed.json", &mode("default"));
+    assert_eq!(disk.load(flag(PermissionMode::Plan)).unwrap().mode, PermissionMode::Plan);
+    let settings = disk.load(flag(PermissionMode::AcceptEdits)).unwrap();
+    assert_eq!(settings.mode, PermissionMode::Default);
+    assert_eq!(settings.warnings, ["ignored: --permission-mode acceptEdits; managed settings say default"]);
+}
+
+#[test]
+fn the_highest_layer_says_the_model() {
+    let disk = Disk::new();
+    let model = |model: &str| format!(r#"{{"model": "{model}"}}"#);
+    disk.write("home/.claude/settings.json", &model("lowest"));
+    disk.write("posse/settings.json", &model("user"));
+    let flags = || FlagSettings { model: Some("flag".into()), ..FlagSettings::default() };
+    assert_eq!(disk.load(FlagSettings::default()).unwrap().model.as_deref(), Some("user"));
+    assert_eq!(disk.load(flags()).unwrap().model.as_deref(), Some("flag"));
+    disk.write("managed.json", &model("managed"));
+    assert_eq!(disk.load(flags()).unwrap().model.as_deref(), Some("managed"));
+}
+
+#[test]
+fn bypass_can_be_switched_off() {
+    let bypass = || FlagSettings { mode: Some(PermissionMode::BypassPermissions), ..FlagSettings::default() };
+    for value in ["true", "\"disable\""] {
+        let disk = Disk::new();
+        assert_eq!(disk.load(bypass()).unwrap().mode, PermissionMode::BypassPermissions);
+        let text = format!(r#"{{"permissions": {{"disableBypassPermissionsMode": {value}}}}}"#);
+        disk.write("managed.json", &text);
+        let error = disk.load(bypass()).unwrap_err().to_string();
+        assert!(error.contains("managed.json"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_file() {
+    let table = [
+        (r#"{"permissions": {"deny": "Bash"}}"#, "expected a sequence"),
+        (r#"{"permissions": {"deny": ["Bsh"]}}"#, "no tool `Bsh`"),
+        (r#"{"permissions": {"defaultMode": "yolo"}}"#, "`yolo` is no permission mode"),
+        (r#"{"permissions": {"disableBypassPermissionsMode": 1}}"#, "\"disable\""),
+        ("{", "EOF"),
+    ];
+    for (text, expected) in table {
+        let disk = Disk::new();
+        disk.write("repo/.posse/settings.json", text);
+        let error = disk.load(FlagSettings::default()).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("settings.json"), "{error}");
+    }
+}
+
+#[test]
+fn an_allow_rule_that_is_not_understood_is_left_out() {
+    let disk = Disk::new();
+    disk.write("home/.claude/settings.json", r#"{"permissions": {"allow": ["Frobnicate(x)", "Bash(ls)"]}}"#);
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    assert_eq!(runs(&settings, "ls"), "allow");
+    assert!(matches!(settings.warnings.as_slice(), [one] if one.contains("Frobnicate")));
+    let flags = FlagSettings { allow: vec!["Frobnicate".into()], ..FlagSettings::default() };
+    assert!(matches!(disk.load(flags), Err(SettingsError::Rule(_))));
+}
+
+#[test]
+fn paths_begin_where_the_file_belongs() {
+    let disk = Disk::new();
+    disk.write(
+        "repo/.posse/settings.json",
+        r#"{"permissions": {"deny": ["Read(/a)", "Read(./b)", "Read(~/c)"]}}"#,
+    );
+    disk.write("posse/settings.json", r#"{"permissions": {"additionalDirectories": ["~/x", "/abs"]}}"#);
+    let flags = FlagSettings { additional_directories: vec!["../y".into()], ..FlagSettings::default() };
+    let settings = disk.load(flags).unwrap();
+    for name in ["repo/a", "repo/sub/b", "home/c"] {
+        assert!(settings.policy.denies_reading(&disk.path(name)), "{name}");
+    }
+    assert!(!settings.policy.denies_reading(&disk.path("repo/b")));
+    let directories = [disk.path("home/x"), "/abs".into(), disk.path("repo/sub/../y")];
+    assert_eq!(settings.additional_directories, directories);
+}

@@ -1,0 +1,263 @@
+//! `posse -p`: what goes to stdout, what comes by stdin, and how it ends.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::binary::{Project, stderr, stdout};
+
+/// Writes a file, then is done.
+const WRITES: &str = "[[rule]]\nwhen.tool = 're:.'\nreply = [{ text = 'done' }]\n[[rule]]\nreply = [{ text = \
+                      'I write.' }, { tool = 'Write', input = { file_path = 'new.txt', content = 'hello' } }]\n";
+/// Takes a few seconds to answer.
+const SLOW: &str = "[[rule]]\nreply = [{ text = 'one two three four five six seven eight nine ten' }]\n\
+                    tokens_per_s = 2\n";
+
+const LINES: [&str; 3] = ["-p", "--output-format", "stream-json"];
+
+fn lines(output: &Output) -> Vec<Value> {
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn result(output: &Output) -> Value {
+    lines(output).pop().unwrap_or_else(|| panic!("{}", stderr(output)))
+}
+
+#[test]
+fn a_pipe_gets_the_result_and_nothing_else() {
+    let project = Project::new("run-plain", "");
+    let output = project.run(&["-p", "what?"]);
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "You said: what?\n"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(stderr(&output), "", "quiet in a pipe");
+    let output = project.run(&["-p", "--verbose", "what?"]);
+    assert!(stderr(&output).contains("posse -p --resume"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_piped_follows_the_prompt() {
+    let project = Project::new("run-pipe", "");
+    let mut child =
+        project.posse(&["-p", "explain"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"line 1").unwrap();
+    assert_eq!(stdout(&child.wait_with_output().unwrap()), "You said: explain\n\nline 1\n");
+}
+
+#[test]
+fn json_is_one_object_with_usage_and_cost() {
+    let project = Project::new("run-json", "");
+    let output = project.run(&["-p", "what?", "--output-format", "json"]);
+    let told = result(&output);
+    assert_eq!((&told["subtype"], &told["result"]), (&json!("success"), &json!("You said: what?")), "{told}");
+    assert_eq!((&told["num_turns"], &told["stop_reason"]), (&json!(1), &json!("end_turn")));
+    assert!(
+        told["total_cost_usd"].as_f64().unwrap() > 0.0
+            && told["usage"]["output_tokens"].as_u64().unwrap() > 0
+    );
+    let early = project.run(&["-p", "x", "--output-format", "json", "--resume", "abc"]);
+    assert_eq!((&result(&early)["is_error"], early.status.code()), (&json!(true), Some(1)));
+}
+
+// proves TU-01 (open: cancelling and limits)
+#[test]
+fn lines_tell_all_that_happens_in_order() {
+    let project = Project::new("run-lines", WRITES);
+    let output = project.run(&[&LINES[..], &["--permission-mode", "acceptEdits", "write it"]].concat());
+    let told = lines(&output);
+    let kinds: Vec<&str> = told.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        ["system", "user", "assistant", "assistant", "user", "assistant", "result"],
+        "{}",
+        stderr(&output)
+    );
+    assert!(told.iter().all(|line| line["session_id"] == told[0]["session_id"] && line["uuid"].is_string()));
+    assert!(told[0]["tools"].as_array().unwrap().contains(&json!("Write")));
+    assert_eq!(told[2]["message"]["id"], told[3]["message"]["id"], "one reply, a line per block");
+    let call = &told[3]["message"]["content"][0];
+    assert_eq!(told[4]["message"]["content"][0]["tool_use_id"], call["id"]);
+    assert_eq!((&told[6]["result"], &told[6]["num_turns"]), (&json!("done"), &json!(2)));
+    assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), "hello");
+}
+
+// proves TU-02
+#[test]
+fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
+    let project = Project::new("run-partial", "");
+    let told = lines(&project.run(&[&LINES[..], &["--include-partial-messages", "what?"]].concat()));
+    let events: Vec<&Value> = told.iter().filter(|line| line["type"] == "stream_event").collect();
+    let text: String = events.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
+    assert_eq!(text, "You said: what?");
+    assert_eq!(events.last().unwrap()["event"]["type"], "message_stop");
+}
+
+// proves PE-05 (open: a child's name)
+#[test]
+fn what_nobody_can_be_asked_about_is_denied() {
+    let project = Project::new("run-denied", WRITES);
+    let output = project.run(&["-p", "write it", "--output-format", "json"]);
+    let told = result(&output);
+    assert_eq!((&told["subtype"], output.status.code()), (&json!("success"), Some(0)), "{told}");
+    assert_eq!(told["permission_denials"][0]["tool_name"], "Write");
+    assert!(!project.file("new.txt").exists());
+    let allowed = project.run(&["-p", "write it", "--allowedTools", "Edit"]);
+    assert_eq!(stdout(&allowed), "done\n", "{}", stderr(&allowed));
+    assert!(project.file("new.txt").exists());
+}
+
+#[test]
+fn limits_and_faults_are_no_success() {
+    let project = Project::new("run-limit", WRITES);
+    let output = project.run(&["-p", "write it", "--max-turns", "1", "--output-format", "json"]);
+    assert_eq!((&result(&output)["subtype"], output.status.code()), (&json!("error_max_turns"), Some(3)));
+    assert!(stderr(&output).contains("--max-turns"), "{}", stderr(&output));
+    let refused = "[[rule]]\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = 401 }\n";
+    let project = Project::new("run-refused", refused);
+    let output = project.run(&["-p", "x", "--output-format", "json"]);
+    let told = result(&output);
+    assert_eq!(
+        (&told["subtype"], output.status.code()),
+        (&json!("error_during_execution"), Some(1)),
+        "{told}"
+    );
+    assert!(stderr(&output).contains("hint: the key was refused"), "{}", stderr(&output));
+}
+
+/// posse with lines going both ways.
+struct Talk {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn start(project: &Project, arguments: &[&str]) -> Self {
+        let arguments = [&LINES[..], &["--input-format", "stream-json"], arguments].concat();
+        let mut child =
+            project.posse(&arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, to, from }
+    }
+
+    fn tell(&mut self, line: &Value) {
+        writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.tell(&json!({"type": "user", "message": {"role": "user", "content": text}}));
+    }
+
+    /// Reads up to the line of this type.
+    fn hear(&mut self, kind: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "it ended before a {kind} came");
+            let told: Value = serde_json::from_str(&line).unwrap();
+            if told["type"] == kind {
+                return told;
+            }
+        }
+    }
+
+    /// Says that there is nothing more, and gives the exit code.
+    fn end(mut self) -> Option<i32> {
+        drop(self.to.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn a_program_is_asked_and_its_answer_counts() {
+    let project = Project::new("run-asked", WRITES);
+    for (answer, exists) in [
+        (json!({"behavior": "deny", "message": "not now"}), false),
+        (json!({"behavior": "allow", "updatedInput": {"file_path": "new.txt", "content": "better"}}), true),
+    ] {
+        let mut talk = Talk::start(&project, &[]);
+        talk.tell(
+            &json!({"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}),
+        );
+        assert_eq!(talk.hear("control_response")["response"]["subtype"], "success");
+        talk.prompt("write it");
+        let asked = talk.hear("control_request");
+        assert_eq!(
+            (&asked["request"]["subtype"], &asked["request"]["tool_name"]),
+            (&json!("can_use_tool"), &json!("Write"))
+        );
+        let response = json!({"subtype": "success", "request_id": asked["request_id"], "response": answer});
+        talk.tell(&json!({"type": "control_response", "response": response}));
+        assert_eq!(talk.hear("result")["result"], "done");
+        assert_eq!(talk.end(), Some(0));
+        assert_eq!(project.file("new.txt").exists(), exists);
+    }
+    assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), "better");
+}
+
+#[test]
+fn prompts_follow_each_other_and_rubbish_does_not_end_it() {
+    let project = Project::new("run-talk", "");
+    let mut talk = Talk::start(&project, &[]);
+    talk.prompt("one");
+    talk.prompt("two");
+    writeln!(talk.to.as_mut().unwrap(), "rubbish").unwrap();
+    let results = [talk.hear("result"), talk.hear("result")].map(|line| line["result"].clone());
+    assert_eq!(results, ["You said: one", "You said: two"]);
+    assert_eq!(talk.end(), Some(1), "something was not understood");
+}
+
+// proves TU-05 (open: tools)
+#[test]
+fn an_interrupt_stops_the_run_and_the_next_prompt_is_heard() {
+    let script = format!("[[rule]]\nwhen.user = 'hurry'\nreply = [{{ text = 'quick' }}]\n{SLOW}");
+    let project = Project::new("run-interrupt", &script);
+    let mut talk = Talk::start(&project, &["--include-partial-messages"]);
+    talk.prompt("slowly");
+    talk.hear("stream_event");
+    talk.tell(&json!({"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}}));
+    let at = Instant::now();
+    let told = talk.hear("result");
+    assert_eq!((&told["terminal_reason"], &told["is_error"]), (&json!("interrupted"), &json!(true)));
+    assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
+    talk.prompt("hurry");
+    assert_eq!(talk.hear("result")["result"], "quick");
+    assert_eq!(talk.end(), Some(0));
+}
+
+// proves TU-05 (open: tools)
+#[test]
+fn ctrl_c_ends_it_with_a_result() {
+    let project = Project::new("run-signal", SLOW);
+    let arguments = [&LINES[..], &["--include-partial-messages", "slowly"]].concat();
+    let mut child = project.posse(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut from = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("stream_event") {
+        line.clear();
+        assert_ne!(from.read_line(&mut line).unwrap(), 0);
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let last = from.lines().map_while(Result::ok).last().unwrap();
+    let told: Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(
+        (&told["type"], &told["terminal_reason"]),
+        (&json!("result"), &json!("interrupted")),
+        "{told}"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_without_a_word() {
+    let project = Project::new("run-unread", "");
+    let mut child =
+        project.posse(&["-p", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
