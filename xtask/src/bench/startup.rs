@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Effort, Figure, Found, median};
+use super::{Bar, Effort, Figure, Found, median};
 
 const REPLY: &str = include_str!("../../../crates/posse-scripted/src/server/sink_reply.txt");
 
@@ -17,22 +17,24 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let rounds = if effort == Effort::Quick { 20 } else { 60 };
     let version = (0..rounds).map(|_| version_ms(&posse)).collect::<Result<Vec<f64>>>()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let first = (0..rounds).map(|_| first_request(&posse, &listener)).collect::<Result<Vec<_>>>()?;
+    let first = (0..rounds)
+        .map(|_| first_request(Command::new(&posse).arg("ask-model"), &listener))
+        .collect::<Result<Vec<_>>>()?;
     let size = std::fs::metadata(&posse)?.len() as f64 / 1e6;
     Ok(Found {
         figures: vec![
-            Figure { key: "version_ms", value: median(version), most: 5.0 },
+            Figure { key: "version_ms", value: median(version), bar: Bar::Most(5.0) },
             Figure {
                 key: "first_request_ms",
                 value: median(first.iter().map(|first| first.0).collect()),
-                most: 15.0,
+                bar: Bar::Most(15.0),
             },
             Figure {
                 key: "first_request_rss_mb",
                 value: median(first.iter().map(|first| first.1).collect()),
-                most: 20.0,
+                bar: Bar::Most(20.0),
             },
-            Figure { key: "binary_mb", value: size, most: 30.0 },
+            Figure { key: "binary_mb", value: size, bar: Bar::Most(30.0) },
         ],
         truths: Vec::new(),
         notes: vec![format!("medians of {rounds}")],
@@ -47,11 +49,12 @@ fn version_ms(posse: &Path) -> Result<f64> {
 }
 
 /// Time from exec to the request's head on our socket, and the peak memory by then.
-fn first_request(posse: &Path, listener: &TcpListener) -> Result<(f64, f64)> {
+pub(super) fn first_request(command: &mut Command, listener: &TcpListener) -> Result<(f64, f64)> {
     let url = format!("http://{}", listener.local_addr()?);
     let start = Instant::now();
-    let mut child = Command::new(posse)
-        .args(["ask-model", "--base-url", &url, "hello"])
+    let mut child = command
+        .args(["--base-url", &url, "hello"])
+        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
@@ -64,7 +67,7 @@ fn first_request(posse: &Path, listener: &TcpListener) -> Result<(f64, f64)> {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
     let kilobytes: f64 = peak.trim().trim_end_matches(" kB").parse()?;
     answer(&mut stream)?;
-    ensure!(child.wait()?.success(), "ask-model failed");
+    ensure!(child.wait()?.success(), "the command failed");
     Ok((elapsed, kilobytes / 1e3))
 }
 

@@ -11,8 +11,7 @@ use posse_model::RetryPolicy;
 use posse_protocol::Message;
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::model::{Attribution, Call, Model, Preamble, Request, Thinking};
-use posse_testkit::scripted;
-use serde::Deserialize;
+use posse_testkit::{bare, scripted};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -84,44 +83,9 @@ async fn bare(url: &str, text: &str, streams: u32) -> Result<u32, Failed> {
             .header("anthropic-version", "2026-10-21")
             .header("x-api-key", "test")
             .body(body.clone());
-        running
-            .spawn(async move { read(request).await.is_ok_and(|(text, ended)| ended && !text.is_empty()) });
+        running.spawn(async move { bare::read(request).await.is_ok_and(|text| !text.is_empty()) });
     }
     count(running).await
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    delta: Option<Delta>,
-}
-
-#[derive(Deserialize)]
-struct Delta {
-    text: Option<String>,
-}
-
-/// Reads a stream with nothing but what it takes: lines, JSON, text.
-async fn read(request: reqwest::RequestBuilder) -> Result<(String, bool), Failed> {
-    let mut response = request.send().await?.error_for_status()?;
-    let (mut buffer, mut text, mut ended) = (Vec::new(), String::new(), false);
-    while let Some(chunk) = response.chunk().await? {
-        buffer.extend_from_slice(&chunk);
-        let mut start = 0;
-        while let Some(end) = buffer[start..].iter().position(|byte| *byte == b'\n') {
-            if let Some(data) = buffer[start..start + end].strip_prefix(b"data: ") {
-                let event: Event<'_> = serde_json::from_slice(data)?;
-                ended |= event.kind == "message_stop";
-                if let Some(more) = event.delta.and_then(|delta| delta.text) {
-                    text.push_str(&more);
-                }
-            }
-            start += end + 1;
-        }
-        buffer.drain(..start);
-    }
-    Ok((text, ended))
 }
 
 async fn count(mut running: JoinSet<bool>) -> Result<u32, Failed> {

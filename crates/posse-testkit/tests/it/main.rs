@@ -5,9 +5,13 @@
 
 mod cache;
 mod calls;
+mod cancels;
 mod cuts;
 mod faults;
 mod openai;
+mod recovery;
 mod requests;
 mod sdks;
+mod store;
 mod strictness;
+mod turns;

@@ -1,6 +1,6 @@
 //! The Chat Completions adapter against the scripted model.
 
-use posse_protocol::{ContentBlock, Message, RawJson, StopReason};
+use posse_protocol::{ContentBlock, Message, RawJson, StopReason, ToolContent};
 use posse_testkit::{TestClock, scripted};
 
 use crate::calls::{ask, body, call, policy, port, preamble};
@@ -56,7 +56,7 @@ async fn tools_go_there_and_back() {
 
     let result = |id: &str, text: &str| ContentBlock::ToolResult {
         tool_use_id: id.into(),
-        content: vec![ContentBlock::text(text)],
+        content: vec![ToolContent::text(text)],
         is_error: false,
     };
     let answers = Message {

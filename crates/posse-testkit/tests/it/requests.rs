@@ -1,6 +1,6 @@
 //! Every request that the adapters can send is valid by the closed schemas of the real APIs.
 
-use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolSpec};
+use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
 use posse_runtime::port::model::{Effort, Mark, Model, Piece, Place, Preamble, Request, Thinking, Ttl};
 use posse_testkit::{TestClock, scripted};
 use proptest::prelude::*;
@@ -37,8 +37,15 @@ fn said_by_user() -> impl Strategy<Value = ContentBlock> {
     ]
 }
 
+fn said_by_tool() -> impl Strategy<Value = ToolContent> {
+    prop_oneof![
+        3 => text().prop_map(ToolContent::text),
+        1 => Just(ToolContent::Image { media_type: "image/png".into(), data: "AAAA".into() }),
+    ]
+}
+
 fn from_user() -> impl Strategy<Value = ContentBlock> {
-    let result = (name(), prop::collection::vec(said_by_user(), 0..3), any::<bool>()).prop_map(
+    let result = (name(), prop::collection::vec(said_by_tool(), 0..3), any::<bool>()).prop_map(
         |(tool_use_id, content, is_error)| ContentBlock::ToolResult { tool_use_id, content, is_error },
     );
     prop_oneof![said_by_user(), result]
@@ -160,7 +167,7 @@ async fn blanks_are_not_sent() {
             content: vec![
                 ContentBlock::ToolResult {
                     tool_use_id: "toolu_1".into(),
-                    content: vec![blank()],
+                    content: vec![ToolContent::text(" \n")],
                     is_error: true,
                 },
                 blank(),

@@ -1,0 +1,82 @@
+//! A turn apart from sending: a model that spells as the real one does and answers at once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use posse_model::RetryPolicy;
+use posse_protocol::{ContentBlock, Message, StopReason, Usage};
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::model::{Body, Call, Failure, Model, Piece, Preamble, RateLimits, Reply, Request};
+use posse_testkit::scripted;
+use serde_json::{Value, json};
+
+use crate::ours::{runtime, start, turn};
+use crate::{Failed, cpu_ms};
+
+struct AtOnce<M>(M);
+
+impl<M: Model> Model for AtOnce<M> {
+    fn dialect(&self) -> &'static str {
+        self.0.dialect()
+    }
+
+    fn preamble(&self, preamble: &Preamble) -> Piece {
+        self.0.preamble(preamble)
+    }
+
+    fn entry(&self, message: &Message) -> Piece {
+        self.0.entry(message)
+    }
+
+    fn body(&self, request: &Request<'_>) -> Body {
+        self.0.body(request)
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
+        assert!(!call.body.parts().is_empty());
+        Box::pin(std::future::ready(Ok(Reply {
+            id: "msg".into(),
+            model: "claude-opus-5".into(),
+            content: vec![ContentBlock::text("An answer of a sentence or two. ".repeat(15))],
+            stop: StopReason::EndTurn,
+            usage: Usage { input: 10, output: 10, ..Usage::default() },
+            wasted: Vec::new(),
+            cache_miss: None,
+            limits: RateLimits::default(),
+            attempts: 1,
+        })))
+    }
+}
+
+/// Grows a history by turns of a kilobyte, then measures turns at that size.
+pub(crate) async fn growth(directory: &Path, kilobytes: u32) -> Result<Value, Failed> {
+    const MEASURED: u32 = 400;
+    let clock = Arc::new(SystemClock::default());
+    let model = AtOnce(scripted::anthropic("http://127.0.0.1:1", clock, RetryPolicy::default())?);
+    let runtime = runtime(Arc::new(model), directory)?;
+    let mut agent = start(&runtime, directory);
+    let prompt = || "A question of a sentence or two. ".repeat(15);
+    for _ in 0..kilobytes {
+        turn(&mut agent, prompt()).await?;
+    }
+    // Small histories would grow much while they are measured: so a few turns each, on many of them.
+    let rounds = MEASURED.div_ceil(kilobytes.clamp(10, MEASURED));
+    let mut spent = 0.0;
+    let mut measured = 0;
+    for _ in 0..rounds {
+        if rounds > 1 {
+            agent = start(&runtime, directory);
+            for _ in 0..kilobytes {
+                turn(&mut agent, prompt()).await?;
+            }
+        }
+        let before = cpu_ms()?;
+        for _ in 0..MEASURED / rounds {
+            turn(&mut agent, prompt()).await?;
+            measured += 1;
+        }
+        spent += cpu_ms()? - before;
+    }
+    Ok(json!({"cpu_ms_per_turn": spent / f64::from(measured)}))
+}

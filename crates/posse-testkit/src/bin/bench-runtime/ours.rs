@@ -1,0 +1,181 @@
+//! posse's side: the runtime on a real store.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_protocol::{
+    AgentId, Command, ContentBlock, EntryKind, EventKind, Outcome, PermissionMode, RealmId,
+};
+use posse_runtime::permission::Policy;
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::model::{Model, Piece, Thinking};
+use posse_runtime::port::store::{AgentState, Birth, Charge, Epoch, NewEntry, Step, Store};
+use posse_runtime::tool::{Toolbox, Workspace};
+use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_store::Sqlite;
+use posse_testkit::scripted;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::bare::{ENTRY, FACTS, USAGE};
+use crate::{Failed, cpu_ms};
+
+pub(crate) const SYSTEM: &str = "You answer in a sentence. ";
+
+pub(crate) fn runtime(model: Arc<dyn Model>, directory: &Path) -> Result<Runtime, Failed> {
+    Ok(Runtime::new(Ports {
+        model,
+        store: Arc::new(Sqlite::open(&directory.join("posse.db"))?),
+        clock: Arc::new(SystemClock::default()),
+        prices: Arc::new(PriceList::built_in()?),
+    }))
+}
+
+pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
+    let directory = directory.to_owned();
+    let workspace =
+        Workspace { cwd: directory.clone(), roots: vec![directory.clone()], spill: directory, home: None };
+    let character = Character {
+        model: "claude-opus-5".into(),
+        system: vec![SYSTEM.repeat(100)],
+        thinking: Thinking::Default,
+        effort: None,
+        mode: PermissionMode::Default,
+    };
+    let setup = Setup {
+        tools: Toolbox::default(),
+        policy: Arc::new(Policy::default()),
+        workspace: Arc::new(workspace),
+        limits: Limits { turns: None, budget: None, max_tokens: 4096 },
+        asker: Asker::Nobody,
+    };
+    runtime.start(&character, setup)
+}
+
+/// Tells the agent something and waits for the end of its run.
+pub(crate) async fn turn(agent: &mut Agent, text: String) -> Result<(), Failed> {
+    agent.handle.send(Command::Prompt(vec![ContentBlock::text(text)])).await?;
+    while let Some(event) = agent.events.recv().await {
+        if let EventKind::Ended(end) = event.kind {
+            return match end.outcome {
+                Outcome::Completed => Ok(()),
+                other => Err(format!("{other:?}").into()),
+            };
+        }
+    }
+    Err("the agent ended".into())
+}
+
+fn model(url: &str) -> Result<Arc<dyn Model>, Failed> {
+    Ok(Arc::new(scripted::anthropic(url, Arc::new(SystemClock::default()), RetryPolicy::default())?))
+}
+
+pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Value, Failed> {
+    let runtime = runtime(model(url)?, directory)?;
+    let mut agent = start(&runtime, directory);
+    let before = cpu_ms()?;
+    for number in 0..turns {
+        turn(&mut agent, format!("prompt {number}")).await?;
+    }
+    Ok(json!({"cpu_ms": cpu_ms()? - before}))
+}
+
+/// Peak memory of this process so far, in kilobytes.
+fn memory_kb() -> Result<f64, Failed> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
+
+pub(crate) async fn agents(url: &str, directory: &Path, agents: u32, turns: u32) -> Result<Value, Failed> {
+    let runtime = runtime(model(url)?, directory)?;
+    turn(&mut start(&runtime, directory), "warm up".into()).await?;
+    let (cpu, memory, clock) = (cpu_ms()?, memory_kb()?, Instant::now());
+    let mut running = JoinSet::new();
+    for _ in 0..agents {
+        let mut agent = start(&runtime, directory);
+        running.spawn(async move {
+            for number in 0..turns {
+                turn(&mut agent, format!("prompt {number}")).await?;
+            }
+            Ok::<_, Failed>(agent)
+        });
+    }
+    let mut alive = Vec::new();
+    while let Some(done) = running.join_next().await {
+        alive.push(done??);
+    }
+    let (count, idle) = (f64::from(agents), memory_kb()?);
+    Ok(json!({
+        "completed": alive.len(),
+        "wall_s": clock.elapsed().as_secs_f64(),
+        "cpu_ms_per_turn": (cpu_ms()? - cpu) / count / f64::from(turns),
+        "kb_per_idle_agent": (idle - memory) / count,
+    }))
+}
+
+/// The steps of a turn: a prompt, and the reply that ends it.
+pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
+    let seq = 2 * turn + u64::from(reply);
+    let piece = Piece { bytes: bytes::Bytes::from_static(ENTRY.as_bytes()), mark_at: Some(ENTRY.len() - 3) };
+    let birth = Birth {
+        parent: None,
+        path: "/main".into(),
+        model: "claude-opus-5".into(),
+        dialect: "anthropic".into(),
+        mode: PermissionMode::Default,
+        cwd: "/work".into(),
+        preamble: piece.clone(),
+        segments: Vec::new(),
+    };
+    Step {
+        realm: RealmId::from(id.uuid()),
+        agent: id,
+        epoch: Epoch(1),
+        birth: (seq == 0).then(|| Box::new(birth)),
+        entries: vec![NewEntry {
+            seq,
+            kind: if reply { EntryKind::Reply } else { EntryKind::Prompt },
+            piece,
+            checksum: seq,
+            reply: reply.then(|| FACTS.clone()),
+        }],
+        calls: Vec::new(),
+        charges: if reply {
+            vec![Charge { model: "claude-opus-5".into(), usage: USAGE, cost: None }]
+        } else {
+            Vec::new()
+        },
+        seen: Vec::new(),
+        state: Some(if reply { AgentState::Idle } else { AgentState::Running }),
+        mode: None,
+        at_ms: 1_794_700_800_000 + seq as i64,
+    }
+}
+
+pub(crate) async fn steps(directory: &Path, agents: u32, batches: u64) -> Result<Value, Failed> {
+    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&directory.join("posse.db"))?);
+    let ids: Vec<AgentId> = (0..agents).map(|_| AgentId::from(uuid::Uuid::now_v7())).collect();
+    for id in &ids {
+        store.commit(step(*id, 0, false)).await?;
+    }
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for id in ids {
+        let store = Arc::clone(&store);
+        running.spawn(async move {
+            for number in 1..=batches {
+                store.commit(step(id, number / 2, number % 2 == 1)).await?;
+            }
+            Ok::<_, Failed>(())
+        });
+    }
+    while let Some(done) = running.join_next().await {
+        done??;
+    }
+    let steps = u64::from(agents) * batches;
+    Ok(json!({"steps_per_s": steps as f64 / start.elapsed().as_secs_f64()}))
+}

@@ -1,0 +1,169 @@
+//! A whole runtime for a test: the scripted model over real HTTP, a real store, real tools, a directory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_protocol::{AgentId, Command, ContentBlock, Event, EventKind, PermissionMode, RunEnd};
+use posse_runtime::permission::{Policy, RuleList, Source};
+use posse_runtime::port::clock::{Clock, SystemClock};
+use posse_runtime::port::model::Thinking;
+use posse_runtime::port::store::Store;
+use posse_runtime::tool::{Toolbox, Workspace};
+use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_scripted::Server;
+use posse_store::Sqlite;
+use tempfile::TempDir;
+
+use crate::scripted::{self, SetupError};
+
+/// A runtime and all it stands on.
+pub struct Rig {
+    /// The scripted model.
+    pub server: Server,
+    /// The store, in a file.
+    pub store: Arc<dyn Store>,
+    /// What agents are given.
+    pub setup: Setup,
+    /// What agents are.
+    pub character: Character,
+    clock: Arc<dyn Clock>,
+    policy: RetryPolicy,
+    directory: TempDir,
+}
+
+impl Rig {
+    /// A rig whose model plays `script`, on the machine's clock, without a spread in its retries.
+    pub fn playing(script: &str) -> Result<Self, SetupError> {
+        Self::with(scripted::play(script)?, Arc::new(SystemClock::default()))
+    }
+
+    /// A rig on a server and a clock of the test's.
+    pub fn with(server: Server, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+        let directory = tempfile::tempdir()?;
+        let at = |name: &str| -> std::io::Result<PathBuf> {
+            let path = directory.path().canonicalize()?.join(name);
+            std::fs::create_dir_all(&path)?;
+            Ok(path)
+        };
+        let workspace =
+            Workspace { cwd: at("work")?, roots: vec![at("work")?], spill: at("home/spill")?, home: None };
+        let setup = Setup {
+            tools: posse_tools::all(posse_tools::Reach::Public),
+            policy: Arc::new(Policy::default()),
+            workspace: Arc::new(workspace),
+            limits: Limits { turns: None, budget: None, max_tokens: 4096 },
+            asker: Asker::Nobody,
+        };
+        let character = Character {
+            model: "claude-opus-5".into(),
+            system: vec!["You work on code. ".repeat(200)],
+            thinking: Thinking::Default,
+            effort: None,
+            mode: PermissionMode::AcceptEdits,
+        };
+        let store: Arc<dyn Store> = Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?);
+        let policy = RetryPolicy { random: || 1.0, ..RetryPolicy::default() };
+        Ok(Self { server, store, setup, character, clock, policy, directory })
+    }
+
+    /// Where agents work.
+    pub fn work(&self) -> &Path {
+        &self.setup.workspace.cwd
+    }
+
+    /// Where the store's file is.
+    pub fn database(&self) -> PathBuf {
+        self.directory.path().join("home/posse.db")
+    }
+
+    /// Writes a file where agents work.
+    pub fn file(&self, name: &str, content: &str) -> Result<PathBuf, SetupError> {
+        let path = self.work().join(name);
+        std::fs::write(&path, content)?;
+        Ok(path)
+    }
+
+    /// Only these tools.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.setup.tools = tools;
+        self
+    }
+
+    /// These rules.
+    pub fn rules(mut self, allow: &[&str], deny: &[&str]) -> Result<Self, SetupError> {
+        let own = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+        let list = RuleList { allow: own(allow), deny: own(deny), ask: Vec::new() };
+        let cwd = self.work().to_owned();
+        let source = Source { name: "the test".into(), root: cwd.clone(), cwd, home: None };
+        let mut policy = Policy::default();
+        policy.add(&source, &list)?;
+        self.setup.policy = Arc::new(policy);
+        Ok(self)
+    }
+
+    /// A runtime on all this.
+    pub fn runtime(&self) -> Result<Runtime, SetupError> {
+        let url = self.server.url();
+        let model = Arc::new(scripted::anthropic(&url, Arc::clone(&self.clock), self.policy)?);
+        Ok(Runtime::new(Ports {
+            model,
+            store: Arc::clone(&self.store),
+            clock: Arc::clone(&self.clock),
+            prices: Arc::new(PriceList::built_in()?),
+        }))
+    }
+
+    /// A new agent that has been told `text`.
+    pub async fn prompted(&self, text: &str) -> Result<Agent, SetupError> {
+        let agent = self.runtime()?.start(&self.character, self.setup.clone());
+        agent.handle.send(prompt(text)).await?;
+        Ok(agent)
+    }
+
+    /// A stored agent, brought back.
+    pub async fn resumed(&self, id: AgentId) -> Result<Agent, SetupError> {
+        Ok(self.runtime()?.resume(id, None, self.setup.clone()).await?)
+    }
+}
+
+/// A prompt of one text.
+pub fn prompt(text: &str) -> Command {
+    Command::Prompt(vec![ContentBlock::text(text)])
+}
+
+/// All events up to the end of the run, and how it ended.
+pub async fn until_end(agent: &mut Agent) -> (Vec<Event>, RunEnd) {
+    let mut events = Vec::new();
+    while let Some(event) = agent.events.recv().await {
+        if let EventKind::Ended(end) = event.kind {
+            return (events, *end);
+        }
+        events.push(event);
+    }
+    (events, unanswered_end())
+}
+
+/// What stands for the end of a run that never came: no test expects it.
+fn unanswered_end() -> RunEnd {
+    use posse_protocol::{Fault, FaultClass, Outcome};
+    let message = "the agent ended without a word".to_owned();
+    RunEnd {
+        outcome: Outcome::Failed(Fault { class: FaultClass::Tool, status: None, message }),
+        text: String::new(),
+        stop: None,
+        turns: 0,
+        spent: Vec::new(),
+        duration_ms: 0,
+        api_ms: 0,
+        denials: Vec::new(),
+    }
+}
+
+/// Lets go of an agent and waits until it has ended.
+pub async fn farewell(agent: Agent) {
+    let Agent { handle, mut events, .. } = agent;
+    drop(handle);
+    while events.recv().await.is_some() {}
+}

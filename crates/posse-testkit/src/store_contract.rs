@@ -1,0 +1,330 @@
+//! What every store must do, whatever engine is below it: each function is one promise of the port.
+//!
+//! A contract is given a way to open hosts. Each call opens another one, as another process would, on
+//! the same data, which are empty at first.
+
+#![expect(clippy::unwrap_used, reason = "a promise that is not kept fails the test")]
+
+mod words;
+
+use std::sync::Arc;
+
+use posse_protocol::{Cost, EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{
+    AgentState, CallChangeKind, CallOutcome, Charge, Epoch, NewEntry, SeenFile, Segment, SessionFilter,
+    Store, StoreError,
+};
+
+pub use words::{agent, birth, call, entry, fate, realm, step, verify};
+
+/// Opens another host on the same data.
+pub type Open<'a> = &'a dyn Fn() -> Arc<dyn Store>;
+
+/// A step that is refused leaves nothing, whatever of it was in order.
+pub async fn a_refused_step_leaves_nothing(open: Open<'_>) {
+    let store = open();
+    store.commit(birth(1)).await.unwrap();
+    let before = format!("{:?}", store.take(agent(1)).await.unwrap());
+    let mut bad = step(1, 2);
+    bad.entries = vec![entry(0, EntryKind::Prompt, "hello"), entry(1, EntryKind::Reply, "hi")];
+    bad.charges = vec![charge("m", 1, Some(1))];
+    bad.seen = vec![SeenFile { path: "/a".into(), version: 1 }];
+    (bad.state, bad.mode, bad.at_ms) = (Some(AgentState::Paused), Some(PermissionMode::Plan), 99);
+    bad.calls = vec![call(1, 0, asked("toolu_1")), call(1, 1, CallChangeKind::Begun)];
+    assert_eq!(fate(&store.commit(bad.clone()).await), "bad step", "a call that nobody asked for");
+    bad.calls.pop();
+    let mut gap = bad.clone();
+    gap.entries[1].seq = 2;
+    assert_eq!(fate(&store.commit(gap).await), "bad step", "an entry is missing");
+    let mut late = bad.clone();
+    late.entries.remove(0);
+    assert_eq!(fate(&store.commit(late).await), "bad step", "the first entry is missing");
+    let mut twice = bad.clone();
+    twice.birth = birth(1).birth;
+    twice.epoch = Epoch(1);
+    assert_eq!(fate(&store.commit(twice).await), "bad step", "a second birth");
+    let mut stranger = bad.clone();
+    stranger.agent = agent(2);
+    assert_eq!(fate(&store.commit(stranger.clone()).await), "not found");
+    stranger.birth = birth(2).birth;
+    assert_eq!(fate(&store.commit(stranger).await), "bad step", "a birth with epoch 2");
+    assert_eq!(fate(&store.read(agent(2)).await), "not found");
+    let after = format!("{:?}", store.take(agent(1)).await.unwrap());
+    assert_eq!(after.replace("Epoch(3)", "Epoch(2)"), before);
+    bad.epoch = Epoch(3);
+    assert_eq!(fate(&store.commit(bad).await), "ok", "the same without its fault");
+}
+
+/// Entries come back in order, with their bytes, marks, facts and times, and their checksums hold.
+pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
+    let store = open();
+    let facts = |stop| ReplyFacts {
+        id: "msg_1".into(),
+        model: "a-model".into(),
+        stop,
+        usage: Usage { input: 1, cache_read: u64::MAX, output: 3, ..Usage::default() },
+    };
+    let stops = [None, Some(StopReason::EndTurn), Some(StopReason::Other("tired".into()))];
+    let bytes: [Vec<u8>; 4] =
+        [b"{\"a\" : 1.50}".into(), vec![], (0..=255).collect(), "grö\u{0}ße".repeat(10_000).into()];
+    let (mut wanted, mut last) = (Vec::new(), 0);
+    for seq in 0..40_u64 {
+        let kind = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results][seq as usize % 3];
+        let bytes = bytes[seq as usize % 4].clone();
+        last = posse_runtime::port::store::checksum(last, seq, kind, &bytes);
+        let piece = Piece { mark_at: (seq % 2 == 0).then_some(bytes.len()), bytes: bytes.into() };
+        let reply = (kind == EntryKind::Reply).then(|| facts(stops[seq as usize % 3].clone()));
+        wanted.push(NewEntry { seq, kind, piece, checksum: last, reply });
+    }
+    store.commit(birth(1)).await.unwrap();
+    for (number, entries) in wanted.chunks(3).enumerate() {
+        let at_ms = 100 + number as i64;
+        let step = posse_runtime::port::store::Step { entries: entries.to_vec(), at_ms, ..step(1, 1) };
+        store.commit(step).await.unwrap();
+    }
+    drop(store);
+    let read = open().read(agent(1)).await.unwrap();
+    let (found, times): (Vec<_>, Vec<_>) =
+        read.entries.iter().map(|stored| (stored.entry.clone(), stored.at_ms)).unzip();
+    assert_eq!(format!("{found:?}"), format!("{wanted:?}"));
+    assert_eq!(times, (0..40).map(|seq| 100 + seq / 3).collect::<Vec<_>>());
+    assert_eq!(verify(&read), Ok(()));
+    assert_eq!(read.preamble, birth(1).birth.unwrap().preamble);
+    assert_eq!((read.inherited, read.session.entries, read.dialect.as_str()), (0, 40, "test"));
+}
+
+/// A step of an old epoch is refused, and the steps beside it are not.
+pub async fn an_old_epoch_is_refused_alone(open: Open<'_>) {
+    let store = open();
+    for number in 1..=20 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    for number in (1..=20).step_by(2) {
+        assert_eq!(store.take(agent(number)).await.unwrap().epoch, Epoch(2));
+    }
+    // Called before any is waited for: they share a batch.
+    let commits: Vec<_> = (1..=20)
+        .map(|number| {
+            let mut step = step(number, 1);
+            step.entries = vec![entry(0, EntryKind::Prompt, "hello")];
+            store.commit(step)
+        })
+        .collect();
+    for (number, commit) in (1..=20).zip(commits) {
+        let wanted = if number % 2 == 1 { "fenced" } else { "ok" };
+        assert_eq!(fate(&commit.await), wanted, "agent {number}");
+    }
+    for number in 1..=20 {
+        let read = store.read(agent(number)).await.unwrap();
+        assert_eq!(read.entries.len() as u64, 1 - number % 2, "agent {number}");
+    }
+    assert_eq!(fate(&store.commit(step(1, 3)).await), "fenced", "an epoch that nobody was given");
+    assert_eq!(fate(&store.commit(step(1, 2)).await), "ok");
+}
+
+/// One host at a time: a second is refused while the first lives, and has the agent after that.
+pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
+    let (first, second) = (open(), open());
+    assert_eq!(fate(&first.take(agent(1)).await), "not found");
+    first.commit(birth(1)).await.unwrap();
+    assert!(second.read(agent(1)).await.unwrap().session.held);
+    let refused = second.take(agent(1)).await.unwrap_err();
+    let pid = format!("pid {}", std::process::id());
+    assert!(matches!(&refused, StoreError::Held { holder, .. } if *holder == pid), "{refused:?}");
+    assert!(refused.to_string().contains("is open in another process (pid "), "{refused}");
+    assert_eq!(fate(&first.commit(step(1, 1)).await), "ok", "a refusal takes nothing away");
+
+    first.release(agent(1), Epoch(7)).await.unwrap();
+    assert_eq!(fate(&second.take(agent(1)).await), "held", "another epoch gives nothing up");
+    first.release(agent(1), Epoch(1)).await.unwrap();
+    assert!(!second.read(agent(1)).await.unwrap().session.held);
+    assert_eq!(second.take(agent(1)).await.unwrap().epoch, Epoch(2));
+    assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced");
+    assert_eq!(fate(&first.take(agent(1)).await), "held");
+    assert_eq!(second.take(agent(1)).await.unwrap().epoch, Epoch(3), "one's own can be taken again");
+
+    drop(second);
+    assert!(!first.read(agent(1)).await.unwrap().session.held);
+    assert_eq!(first.take(agent(1)).await.unwrap().epoch, Epoch(4), "its host is dead");
+    assert_eq!(fate(&first.commit(step(1, 4)).await), "ok");
+}
+
+/// A history that begins in others' is read in their order, and what they add later is not in it.
+pub async fn segments_are_read_first(open: Open<'_>) {
+    let store = open();
+    for (number, words) in [(1, ["a", "b", "c"]), (2, ["d", "e", "f"])] {
+        let mut first = birth(number);
+        let kinds = [EntryKind::Reply, EntryKind::Prompt, EntryKind::Reply];
+        first.entries =
+            (0..).zip(kinds).zip(words).map(|((seq, kind), text)| entry(seq, kind, text)).collect();
+        store.commit(first).await.unwrap();
+    }
+    let segments = vec![
+        Segment { agent: agent(2), from: 2, to: 3 },
+        Segment { agent: agent(1), from: 1, to: 3 },
+        Segment { agent: agent(2), from: 1, to: 1 },
+    ];
+    let mut fork = birth(3);
+    let about = fork.birth.as_mut().unwrap();
+    (about.parent, about.segments) = (Some(agent(1)), segments.clone());
+    fork.entries = vec![entry(0, EntryKind::Prompt, "own")];
+    store.commit(fork.clone()).await.unwrap();
+    let mut more = step(1, 1);
+    more.entries = vec![entry(3, EntryKind::Prompt, "later")];
+    store.commit(more).await.unwrap();
+
+    let read = store.read(agent(3)).await.unwrap();
+    let whose: Vec<_> = read
+        .entries
+        .iter()
+        .map(|stored| (stored.agent, stored.entry.seq, stored.entry.piece.bytes.as_ref()))
+        .collect();
+    let wanted: [(_, _, &[u8]); 4] =
+        [(agent(2), 2, b"f"), (agent(1), 1, b"b"), (agent(1), 2, b"c"), (agent(3), 0, b"own")];
+    assert_eq!(whose, wanted);
+    assert_eq!((read.inherited, read.segments), (3, segments));
+    assert_eq!((read.session.entries, read.session.parent), (4, Some(agent(1))));
+    assert_eq!(read.session.first_prompt.as_deref(), Some(b"b".as_slice()));
+
+    for wrong in [(1, 0, 5), (1, 2, 1), (9, 0, 0)] {
+        let mut fork = birth(4);
+        let segment = Segment { agent: agent(wrong.0), from: wrong.1, to: wrong.2 };
+        fork.birth.as_mut().unwrap().segments = vec![segment];
+        assert_eq!(fate(&store.commit(fork).await), "bad step", "{segment:?}");
+    }
+}
+
+/// Calls of the last reply are open, with what became of them, until their results are there.
+pub async fn calls_are_open_until_their_results(open: Open<'_>) {
+    let store = open();
+    let content: Arc<[ToolContent]> = Arc::new([
+        ToolContent::text("done\n"),
+        ToolContent::Image { media_type: "image/png".into(), data: "AA==".into() },
+    ]);
+    let outcome = CallOutcome { content, is_error: true };
+    let mut first = birth(1);
+    first.entries = vec![entry(0, EntryKind::Prompt, "go"), entry(1, EntryKind::Reply, "calls")];
+    first.calls = (0..3).map(|ordinal| call(1, ordinal, asked(&format!("toolu_{ordinal}")))).collect();
+    store.commit(first).await.unwrap();
+    let mut ran = step(1, 1);
+    ran.calls = vec![
+        call(1, 2, CallChangeKind::Begun),
+        call(1, 0, CallChangeKind::Begun),
+        call(1, 0, CallChangeKind::Done(outcome.clone())),
+    ];
+    store.commit(ran.clone()).await.unwrap();
+
+    let taken = store.take(agent(1)).await.unwrap();
+    let found: Vec<_> = taken
+        .open_calls
+        .iter()
+        .map(|call| (call.key.seq, call.key.ordinal, call.id.as_str(), call.begun, call.outcome.clone()))
+        .collect();
+    let wanted = [
+        (1, 0, "toolu_0", true, Some(outcome)),
+        (1, 1, "toolu_1", false, None),
+        (1, 2, "toolu_2", true, None),
+    ];
+    assert_eq!(found, wanted);
+    ran.epoch = Epoch(2);
+    assert_eq!(fate(&store.commit(ran).await), "bad step", "an outcome is final");
+
+    let mut aside = step(1, 2);
+    aside.entries = vec![entry(2, EntryKind::Prompt, "a word meanwhile")];
+    store.commit(aside).await.unwrap();
+    assert_eq!(store.take(agent(1)).await.unwrap().open_calls.len(), 3);
+    let mut results = step(1, 3);
+    results.entries = vec![entry(3, EntryKind::Results, "all")];
+    store.commit(results).await.unwrap();
+    assert_eq!(store.take(agent(1)).await.unwrap().open_calls, []);
+}
+
+/// Of each file the version seen last is kept.
+pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
+    let store = open();
+    let file = |path: &str, version| SeenFile { path: path.into(), version };
+    store.commit(birth(1)).await.unwrap();
+    for seen in [vec![file("/b", 1), file("/a", u64::MAX)], vec![file("/b", 2)], vec![]] {
+        store.commit(posse_runtime::port::store::Step { seen, ..step(1, 1) }).await.unwrap();
+    }
+    assert_eq!(store.take(agent(1)).await.unwrap().seen, [file("/a", u64::MAX), file("/b", 2)]);
+}
+
+/// Charges add up by model, and one without a price leaves a total without one.
+pub async fn charges_add_up(open: Open<'_>) {
+    let store = open();
+    store.commit(birth(1)).await.unwrap();
+    for charges in [
+        vec![charge("b", 1, Some(10)), charge("a", 2, Some(20)), charge("b", 3, Some(30))],
+        vec![charge("b", 4, Some(40)), charge("c", 5, Some(50))],
+        vec![charge("c", 6, None), charge("d", u64::MAX, Some(u64::MAX)), charge("d", 1, Some(1))],
+        vec![charge("c", 7, Some(70))],
+    ] {
+        store.commit(posse_runtime::port::store::Step { charges, ..step(1, 1) }).await.unwrap();
+    }
+    let wanted = [
+        charge("a", 2, Some(20)),
+        charge("b", 8, Some(80)),
+        charge("c", 18, None),
+        charge("d", u64::MAX, Some(u64::MAX)),
+    ];
+    assert_eq!(store.read(agent(1)).await.unwrap().session.charges, wanted);
+    let sessions = store.sessions(SessionFilter::default(), 1).await.unwrap();
+    assert_eq!(sessions[0].charges, wanted);
+}
+
+/// Sessions are listed by when they were used, and found by directory and by the beginning of the id.
+pub async fn sessions_are_found(open: Open<'_>) {
+    let store = open();
+    for (number, cwd, parent, at_ms) in [
+        (0x11, "/x", None, 50),
+        (0x12, "/y", None, 40),
+        (0x13, "/x", Some(agent(0x11)), 60),
+        (0x22, "/x", None, 30),
+        (0x23, "/y", None, 30),
+    ] {
+        let mut first = birth(number);
+        let about = first.birth.as_mut().unwrap();
+        (about.cwd, about.parent, first.at_ms) = (cwd.into(), parent, at_ms);
+        store.commit(first).await.unwrap();
+    }
+    let list = async |cwd: Option<&str>, prefix: Option<&str>, limit| {
+        let filter = SessionFilter { cwd: cwd.map(Into::into), id_prefix: prefix.map(Into::into) };
+        let found = store.sessions(filter, limit).await.unwrap();
+        found.iter().map(|session| session.agent.uuid().as_bytes()[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(list(None, None, 9).await, [0x11, 0x12, 0x23, 0x22]);
+    assert_eq!(list(None, None, 2).await, [0x11, 0x12]);
+    assert_eq!(list(None, None, 0).await, [0; 0]);
+    assert_eq!(list(None, None, usize::MAX).await.len(), 4);
+    assert_eq!(list(Some("/x"), None, 9).await, [0x11, 0x22]);
+    assert_eq!(list(Some("/"), None, 9).await, [0; 0]);
+    assert_eq!(list(None, Some("2"), 9).await, [0x23, 0x22]);
+    assert_eq!(list(None, Some("12"), 9).await, [0x12]);
+    assert_eq!(list(Some("/y"), Some("1"), 9).await, [0x12]);
+    assert_eq!(list(None, Some(&agent(0x22).to_string()), 9).await, [0x22]);
+    assert_eq!(list(None, Some(""), 9).await.len(), 4);
+    assert_eq!(list(None, Some("%"), 9).await, [0; 0]);
+
+    let mut used = step(0x22, 1);
+    used.entries = vec![entry(0, EntryKind::Prompt, "first"), entry(1, EntryKind::Prompt, "second")];
+    (used.at_ms, used.state, used.mode) = (70, Some(AgentState::Running), Some(PermissionMode::Plan));
+    store.commit(used).await.unwrap();
+    assert_eq!(list(None, None, 9).await, [0x22, 0x11, 0x12, 0x23]);
+    let found = store.sessions(SessionFilter::default(), 1).await.unwrap().remove(0);
+    assert_eq!(found, store.read(agent(0x22)).await.unwrap().session);
+    assert_eq!((found.state, found.mode, found.held), (AgentState::Running, PermissionMode::Plan, true));
+    assert_eq!((found.created_ms, found.used_ms, found.entries), (30, 70, 2));
+    assert_eq!(found.first_prompt.as_deref(), Some(b"first".as_slice()));
+    assert_eq!((found.path.as_str(), found.model.as_str()), ("/main", "a-model"));
+}
+
+fn asked(id: &str) -> CallChangeKind {
+    CallChangeKind::Asked { id: id.into(), tool: "Bash".into() }
+}
+
+fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
+    let usage = Usage { input: tokens, output: tokens, ..Usage::default() };
+    Charge { model: model.into(), usage, cost: pico.map(Cost::from_pico_usd) }
+}

@@ -1,0 +1,127 @@
+//! Stopping: within a second, with nothing left running, and with a transcript that goes on.
+
+use std::time::{Duration, Instant};
+
+use posse_protocol::{Command, Delta, EventKind, Outcome, PermissionMode, RunEnd};
+use posse_runtime::Agent;
+use posse_testkit::Rig;
+use posse_testkit::rig::{farewell, prompt, until_end};
+
+/// Interrupts the agent, and then goes on with its transcript in another runtime.
+async fn interrupt(rig: &Rig, mut agent: Agent) -> RunEnd {
+    let start = Instant::now();
+    agent.handle.send(Command::Interrupt).await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert_eq!(end.outcome, Outcome::Interrupted);
+    assert_eq!(marked(&agent.id.to_string()), Vec::<u32>::new(), "something lives on");
+    let id = agent.id;
+    farewell(agent).await;
+    let mut agent = rig.resumed(id).await.unwrap();
+    agent.handle.send(prompt("go on")).await.unwrap();
+    // The server refuses a conversation in which a call has no result.
+    let (_, next) = until_end(&mut agent).await;
+    assert_eq!((next.outcome, next.text.as_str()), (Outcome::Completed, "on"));
+    farewell(agent).await;
+    end
+}
+
+/// Processes that a call of this agent started.
+fn marked(agent: &str) -> Vec<u32> {
+    let marker = format!("POSSE_CALL={agent}");
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let entry = entry.unwrap();
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let environment = std::fs::read(entry.path().join("environ")).ok()?;
+        let found =
+            environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(marker.as_bytes()));
+        found.then_some(pid)
+    });
+    processes.collect()
+}
+
+// proves TU-05 (open: Esc, which needs the terminal)
+#[tokio::test]
+async fn during_the_stream() {
+    let script = r#"
+[[rule]]
+when.user = "go on"
+reply = [{ text = "on" }]
+[[rule]]
+reply = [{ text = "one" }, { tool = "Read", input = { file_path = "a" } }, { text = "two" }]
+fault = { kind = "stall", at = 1500 }
+"#;
+    let rig = Rig::playing(script).unwrap();
+    let mut agent = rig.prompted("go").await.unwrap();
+    loop {
+        let event = agent.events.recv().await.unwrap();
+        if matches!(event.kind, EventKind::Delta(Delta::BlockDone)) {
+            break;
+        }
+    }
+    interrupt(&rig, agent).await;
+    rig.server.wait_for_requests(2).await;
+    let sent = &crate::turns::bodies(&rig)[1]["messages"];
+    assert_eq!(sent[1]["content"][0]["text"], "one", "whole blocks were said: {sent}");
+}
+
+// proves TU-05 (open: Esc, which needs the terminal)
+#[tokio::test]
+async fn during_a_command_that_forked_children() {
+    let command = "(trap '' TERM; sleep 1000) & setsid sleep 1000 & sleep 1000 & echo up > ready; wait";
+    let script = format!(
+        "[[rule]]\nwhen.user = \"go on\"\nreply = [{{ text = \"on\" }}]\n\
+         [[rule]]\nreply = [{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}]\n"
+    );
+    let mut rig = Rig::playing(&script).unwrap();
+    rig.character.mode = PermissionMode::BypassPermissions;
+    let ready = rig.work().join("ready");
+    nix::unistd::mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let agent = rig.prompted("go").await.unwrap();
+    tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
+    assert!(marked(&agent.id.to_string()).len() >= 4, "the shell and its children run");
+    interrupt(&rig, agent).await;
+    let sent = &crate::turns::bodies(&rig)[1]["messages"];
+    let result = &sent[2]["content"][0];
+    assert_eq!(result["is_error"], true);
+    assert!(
+        result["content"][0]["text"].as_str().unwrap().to_lowercase().contains("interrupted"),
+        "{result}"
+    );
+}
+
+// proves TU-05 (open: Esc, which needs the terminal)
+#[tokio::test]
+async fn during_the_wait_for_a_retry() {
+    let script = r#"
+[[rule]]
+when.user = "go on"
+reply = [{ text = "on" }]
+[[rule]]
+fault = { kind = "status", status = 529, retry_after = "50" }
+"#;
+    let rig = Rig::playing(script).unwrap();
+    let mut agent = rig.prompted("go").await.unwrap();
+    while !matches!(agent.events.recv().await.unwrap().kind, EventKind::Retry(_)) {}
+    interrupt(&rig, agent).await;
+}
+
+#[tokio::test]
+async fn a_runtime_that_shuts_down_leaves_nothing_behind() {
+    let script =
+        "[[rule]]\nreply = [{ tool = \"Bash\", input = { command = \"echo up > ready; sleep 1000\" } }]\n";
+    let mut rig = Rig::playing(script).unwrap();
+    rig.character.mode = PermissionMode::BypassPermissions;
+    let ready = rig.work().join("ready");
+    nix::unistd::mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let runtime = rig.runtime().unwrap();
+    let agent = runtime.start(&rig.character, rig.setup.clone());
+    agent.handle.send(prompt("go")).await.unwrap();
+    tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
+    runtime.shut_down().await;
+    assert_eq!(marked(&agent.id.to_string()), Vec::<u32>::new());
+    // Nobody holds it any more, and its call has a result.
+    let taken = rig.store.take(agent.id).await.unwrap();
+    assert!(taken.open_calls.is_empty());
+    assert_eq!(taken.transcript.entries.len(), 3);
+}

@@ -1,0 +1,234 @@
+//! The contract of stores, kept by SQLite in a file and in memory; and what only a file can suffer.
+
+mod property;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_protocol::EntryKind;
+use posse_runtime::port::store::{SessionFilter, Step, Store, StoreError, checksum};
+use posse_store::Sqlite;
+use posse_testkit::store_contract::{self as contract, Open, agent, birth, entry, fate, step, verify};
+use uuid::Uuid;
+
+/// A directory that goes with its test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(Uuid::now_v7().to_string()))
+    }
+
+    fn database(&self) -> PathBuf {
+        self.0.join("home/posse.db")
+    }
+
+    fn open(&self) -> Arc<dyn Store> {
+        Arc::new(Sqlite::open(&self.database()).unwrap())
+    }
+
+    /// Changes the file behind the store's back.
+    fn tamper(&self, sql: &str) {
+        let changed = rusqlite::Connection::open(self.database()).unwrap().execute(sql, []).unwrap();
+        assert!(changed > 0 || sql.starts_with("PRAGMA"), "{sql}");
+    }
+
+    fn hosts(&self) -> usize {
+        fs::read_dir(self.0.join("home/hosts")).map_or(0, Iterator::count)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Holds a contract against everything there is.
+async fn everywhere(contract: impl AsyncFn(Open<'_>)) {
+    let directory = Directory::new();
+    contract(&|| directory.open()).await;
+    let memory = Sqlite::in_memory().unwrap();
+    contract(&|| Arc::new(memory.another_host().unwrap())).await;
+}
+
+#[tokio::test]
+async fn a_refused_step_leaves_nothing() {
+    everywhere(contract::a_refused_step_leaves_nothing).await;
+}
+
+// proves TR-01 (open: a crash in the middle of a commit)
+#[tokio::test]
+async fn entries_come_back_as_they_went_in() {
+    everywhere(contract::entries_come_back_as_they_went_in).await;
+}
+
+// proves TR-03 (open: the second process; here it is a second host in the same one)
+#[tokio::test]
+async fn an_old_epoch_is_refused_alone() {
+    everywhere(contract::an_old_epoch_is_refused_alone).await;
+}
+
+// proves TR-03 (open: the second process; here it is a second host in the same one)
+#[tokio::test]
+async fn a_held_agent_is_refused_to_others() {
+    everywhere(contract::a_held_agent_is_refused_to_others).await;
+}
+
+#[tokio::test]
+async fn segments_are_read_first() {
+    everywhere(contract::segments_are_read_first).await;
+}
+
+#[tokio::test]
+async fn calls_are_open_until_their_results() {
+    everywhere(contract::calls_are_open_until_their_results).await;
+}
+
+#[tokio::test]
+async fn seen_files_are_kept_by_path() {
+    everywhere(contract::seen_files_are_kept_by_path).await;
+}
+
+#[tokio::test]
+async fn charges_add_up() {
+    everywhere(contract::charges_add_up).await;
+}
+
+#[tokio::test]
+async fn sessions_are_found() {
+    everywhere(contract::sessions_are_found).await;
+}
+
+/// An agent with four entries, whose checksums are a chain.
+async fn four_entries(store: &dyn Store) {
+    let (mut entries, mut last) = (Vec::new(), 0);
+    for seq in 0..4 {
+        let mut next = entry(seq, EntryKind::Prompt, &format!("entry {seq}"));
+        last = checksum(last, seq, next.kind, &next.piece.bytes);
+        next.checksum = last;
+        entries.push(next);
+    }
+    store.commit(Step { entries, ..birth(1) }).await.unwrap();
+}
+
+// proves TR-01 (open: a crash in the middle of a commit)
+#[tokio::test]
+async fn damage_is_found() {
+    for (sql, wanted) in [
+        ("UPDATE entry SET bytes = x'656e747279203f' WHERE seq = 2", Err(2)),
+        ("UPDATE entry SET kind = 2 WHERE seq = 1", Err(1)),
+        (
+            "UPDATE entry SET seq = CASE seq WHEN 1 THEN 12 WHEN 2 THEN 11 END WHERE seq IN (1, 2)",
+            Ok("damaged"),
+        ),
+        ("DELETE FROM entry WHERE seq = 3", Ok("damaged")),
+        ("DELETE FROM entry WHERE seq = 0", Ok("damaged")),
+        ("UPDATE entry SET kind = 9 WHERE seq = 0", Ok("damaged")),
+        ("UPDATE entry SET reply = '{' WHERE seq = 0", Ok("damaged")),
+    ] {
+        let directory = Directory::new();
+        let store = directory.open();
+        four_entries(store.as_ref()).await;
+        assert_eq!(verify(&store.read(agent(1)).await.unwrap()), Ok(()));
+        directory.tamper(sql);
+        let read = store.read(agent(1)).await;
+        match wanted {
+            Ok(word) => assert_eq!(fate(&read), word, "{sql}"),
+            Err(seq) => assert_eq!(verify(&read.unwrap()), Err(seq), "{sql}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn swapped_entries_are_found() {
+    let directory = Directory::new();
+    let store = directory.open();
+    four_entries(store.as_ref()).await;
+    directory.tamper("UPDATE entry SET seq = seq + 10 WHERE seq IN (1, 2)");
+    directory.tamper("UPDATE entry SET seq = 23 - seq - 10 WHERE seq IN (11, 12)");
+    assert_eq!(verify(&store.read(agent(1)).await.unwrap()), Err(1));
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_posse_is_left_alone() {
+    let directory = Directory::new();
+    drop(directory.open());
+    directory.tamper("PRAGMA user_version = 77");
+    let refused = Sqlite::open(&directory.database()).err().unwrap();
+    assert!(matches!(refused, StoreError::TooNew { found: 77, .. }), "{refused:?}");
+}
+
+#[tokio::test]
+async fn files_are_their_owners_alone_and_looking_leaves_no_host() {
+    let directory = Directory::new();
+    let store = directory.open();
+    let mode = |name: &str| {
+        let path = directory.0.join("home").join(name);
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!((mode(""), mode("posse.db")), (0o700, 0o600));
+    assert_eq!(store.sessions(SessionFilter::default(), 10).await.unwrap(), []);
+    assert_eq!(fate(&store.read(agent(1)).await), "not found");
+    assert_eq!(directory.hosts(), 0);
+    store.commit(birth(1)).await.unwrap();
+    assert_eq!((mode("hosts"), mode("posse.db-wal"), directory.hosts()), (0o700, 0o600, 1));
+    drop(store);
+    assert_eq!(directory.hosts(), 0, "who goes in peace takes its file along");
+}
+
+#[tokio::test]
+async fn what_dead_hosts_left_is_removed() {
+    let directory = Directory::new();
+    let store = directory.open();
+    store.commit(birth(1)).await.unwrap();
+    store.commit(birth(2)).await.unwrap();
+    drop(store);
+    // A host that was killed: its file is there, and nobody locks it.
+    let dead = Uuid::now_v7();
+    let hex = dead.simple();
+    directory.tamper(&format!("UPDATE agent SET host = x'{hex}'"));
+    for name in [dead, Uuid::now_v7()] {
+        fs::write(directory.0.join("home/hosts").join(name.to_string()), "1\n").unwrap();
+    }
+    let store = directory.open();
+    assert!(!store.read(agent(1)).await.unwrap().session.held);
+    store.take(agent(1)).await.unwrap();
+    assert_eq!(directory.hosts(), 1, "its own");
+}
+
+#[tokio::test]
+async fn dropping_the_store_finishes_what_is_queued() {
+    let directory = Directory::new();
+    let store = directory.open();
+    store.commit(birth(1)).await.unwrap();
+    for seq in 0..300 {
+        let entries = vec![entry(seq, EntryKind::Prompt, "queued")];
+        // Nobody waits for it.
+        drop(store.commit(Step { entries, ..step(1, 1) }));
+    }
+    drop(store);
+    assert_eq!(directory.open().read(agent(1)).await.unwrap().entries.len(), 300);
+}
+
+#[tokio::test]
+async fn hosts_take_turns_on_one_file() {
+    let directory = Directory::new();
+    let stores: Vec<_> = (0..4).map(|_| directory.open()).collect();
+    let mut commits = Vec::new();
+    for (number, store) in (1..).zip(&stores) {
+        commits.push(store.commit(birth(number)));
+        for seq in 0..50 {
+            let entries = vec![entry(seq, EntryKind::Prompt, "mine")];
+            commits.push(store.commit(Step { entries, ..step(number, 1) }));
+        }
+    }
+    for commit in commits {
+        assert_eq!(fate(&commit.await), "ok");
+    }
+    for number in 1..=4 {
+        assert_eq!(stores[0].read(agent(number)).await.unwrap().entries.len(), 50);
+    }
+}

@@ -1,0 +1,143 @@
+//! What a turn costs: beside a bare program that does the same work, and beside bare SQLite.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::server::Server;
+use super::{Bar, Effort, Figure, Found, median};
+
+/// A reply of some sixty deltas.
+const SCRIPT: &str = "[[rule]]\nreply = [{ text = \"TEXT\" }]\n";
+
+pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
+    let quick = effort == Effort::Quick;
+    let rounds = if quick { 1 } else { 5 };
+    let bench = Bench { program: binaries.join("bench-runtime"), directory: Directory::new()? };
+    let mut notes = Vec::new();
+    let (first, cpu, rss) = bench.one_turn(&binaries.join("posse"), if quick { 10 } else { 40 }, binaries)?;
+
+    let server = Server::start(binaries, &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)))?;
+    let mut ratios = Vec::new();
+    for _ in 0..rounds {
+        let side = |kind: &str| bench.measure("cpu_ms", &["turns", kind, &server.url, "DIR", "50"]);
+        let (ours, bare) = (side("posse")?, side("bare")?);
+        notes.push(format!("fifty turns, cpu ms: posse {ours:.1}, bare {bare:.1}"));
+        ratios.push(ours / bare);
+    }
+    let mut growths = Vec::new();
+    for _ in 0..rounds.min(3) {
+        let at = |kilobytes: &str| bench.measure("cpu_ms_per_turn", &["growth", kilobytes, "DIR"]);
+        let (small, large) = (at("10")?, at(if quick { "2000" } else { "10000" })?);
+        notes.push(format!("a turn apart from sending, cpu ms: {small:.3} at 10 kB, {large:.3} at 10 MB"));
+        growths.push(large / small);
+    }
+    let mut steps = Vec::new();
+    for (key, agents, batches) in [
+        ("steps_ratio_vs_bare_sqlite.1", "1", "4000"),
+        ("steps_ratio_vs_bare_sqlite.16", "16", "1500"),
+        ("steps_ratio_vs_bare_sqlite.256", "256", "300"),
+    ] {
+        let ratio = |_| -> Result<f64> {
+            let side = |kind: &str| bench.measure("steps_per_s", &["steps", kind, agents, batches, "DIR"]);
+            let (ours, bare) = (side("posse")?, side("bare")?);
+            notes.push(format!("{agents} agents, steps/s: posse {ours:.0}, bare {bare:.0}"));
+            Ok(ours / bare)
+        };
+        steps.push((key, median((0..rounds).map(ratio).collect::<Result<_>>()?)));
+    }
+    let agents = if quick { "200" } else { "1000" };
+    let many = bench.run(&["agents", &server.url, "DIR", agents, "10"])?;
+    notes.push(format!("{agents} agents, 10 turns each: {many}"));
+    let bars = [Bar::Least(0.4), Bar::Least(0.7), Bar::Least(0.8)];
+    let steps = steps.into_iter().zip(bars).map(|((key, value), bar)| Figure { key, value, bar });
+    Ok(Found {
+        figures: [
+            Figure { key: "first_request_ms", value: first, bar: Bar::Most(25.0) },
+            Figure { key: "turn_cpu_ms", value: cpu, bar: Bar::Most(30.0) },
+            Figure { key: "peak_rss_mb", value: rss, bar: Bar::Most(30.0) },
+            Figure { key: "fifty_turns_cpu_ratio_vs_bare", value: median(ratios), bar: Bar::Most(1.3) },
+            Figure { key: "cpu_per_turn_growth_10kb_to_10mb", value: median(growths), bar: Bar::Most(1.2) },
+        ]
+        .into_iter()
+        .chain(steps)
+        .collect(),
+        truths: vec![("agents_completed", many["completed"] == agents.parse::<u64>()?)],
+        notes,
+    })
+}
+
+/// The measuring program, and a place for its files.
+struct Bench {
+    program: PathBuf,
+    directory: Directory,
+}
+
+impl Bench {
+    /// Runs the program with a directory of its own in place of `DIR`.
+    fn run(&self, arguments: &[&str]) -> Result<Value> {
+        let place = self.directory.fresh()?;
+        let fill = |argument: &&str| if *argument == "DIR" { place.clone() } else { PathBuf::from(argument) };
+        let output = Command::new(&self.program).args(arguments.iter().map(fill)).output()?;
+        std::fs::remove_dir_all(&place)?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    fn measure(&self, key: &str, arguments: &[&str]) -> Result<f64> {
+        let found = self.run(arguments)?;
+        found[key].as_f64().with_context(|| format!("{found} has no {key}"))
+    }
+
+    /// `posse -p hello`: milliseconds to the first request, processor time and peak memory of it all.
+    fn one_turn(&self, posse: &Path, rounds: u32, binaries: &Path) -> Result<(f64, f64, f64)> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let home = self.directory.fresh()?;
+        let mut first = Vec::new();
+        for _ in 0..rounds {
+            let mut command = Command::new(posse);
+            command.arg("-p").env("POSSE_HOME", &home).current_dir(&home);
+            first.push(super::startup::first_request(&mut command, &listener)?.0);
+        }
+        let server = Server::start(binaries, "[[rule]]\nreply = [{ text = \"hello\" }]\n")?;
+        let (mut cpu, mut rss) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let mut command = Command::new(&self.program);
+            command.arg("usage").arg(posse).args(["-p", "--base-url", &server.url, "hello"]);
+            let output = command.env("POSSE_HOME", &home).current_dir(&home).output()?;
+            let used: Value = serde_json::from_slice(&output.stdout)?;
+            ensure!(used["success"] == true, "a turn failed: {used}");
+            cpu.push(used["cpu_ms"].as_f64().context("cpu_ms")?);
+            rss.push(used["rss_mb"].as_f64().context("rss_mb")?);
+        }
+        Ok((median(first), median(cpu), median(rss)))
+    }
+}
+
+/// A directory on a real disk; gone at the end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("posse-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    fn fresh(&self) -> Result<PathBuf> {
+        let number = std::fs::read_dir(&self.0)?.count();
+        let path = self.0.join(number.to_string());
+        std::fs::create_dir_all(&path)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left over lies in the system's place for such things.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
