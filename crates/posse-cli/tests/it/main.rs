@@ -7,7 +7,7 @@ mod ask_model;
 mod binary;
 mod crash;
 mod doctor;
-mod first_minute;
+mod readme;
 mod run;
 mod scripted_model;
 mod sessions;

@@ -19,8 +19,8 @@ use crate::output::print;
 /// Messages are given as they were sent to the model, byte for byte.
 #[derive(clap::Args)]
 pub(super) struct Export {
-    /// The session; the beginning of its id will do
-    id: String,
+    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    id: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -46,7 +46,7 @@ struct Line<'a> {
 impl Export {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let store = crate::session::open_store()?;
-        let session = find::by_prefix(store.as_ref(), &self.id).await?;
+        let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         let mut file = match &self.output {
             Some(path) => Some(

@@ -21,6 +21,14 @@ pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Sess
     })?)
 }
 
+/// The session whose id begins so; without an id, the one of this directory that was used last.
+pub(super) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<Session> {
+    match id {
+        Some(prefix) => by_prefix(store, prefix).await,
+        None => newest(store, &crate::environment::working_directory()?).await,
+    }
+}
+
 /// The one session whose id begins so.
 pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
     let prefix = prefix.trim().to_ascii_lowercase();

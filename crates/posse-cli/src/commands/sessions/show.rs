@@ -17,8 +17,8 @@ const SHOWN: usize = 400;
 /// Long inputs and answers are shortened; `posse sessions export` gives everything.
 #[derive(clap::Args)]
 pub(super) struct Show {
-    /// The session; the beginning of its id will do
-    id: String,
+    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    id: Option<String>,
     /// One JSON object, with everything
     #[arg(long)]
     json: bool,
@@ -27,7 +27,7 @@ pub(super) struct Show {
 impl Show {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let store = crate::session::open_store()?;
-        let session = find::by_prefix(store.as_ref(), &self.id).await?;
+        let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {
             let mut object = list::object(&transcript.session);

@@ -1,0 +1,53 @@
+//! README's commands, as written.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs what stands in the blocks between two marks, and gives what it said.
+fn run(mark: &str, port: &str, place: &str) -> (PathBuf, String) {
+    let readme = include_str!("../../../../README.md");
+    let (_, after) = readme.split_once(&format!("<!-- tested: {mark} -->\n")).unwrap();
+    let (section, _) = after.split_once("\n## ").unwrap();
+    let blocks = section.split("```sh\n").skip(1).map(|block| block.split_once("```").unwrap().0);
+    // Any free port, so that this test can run beside a server that somebody uses.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script = blocks.collect::<String>().replace(port, &free.to_string());
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
+    let _ = std::fs::remove_dir_all(&place);
+    std::fs::create_dir_all(&place).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_posse")).parent().unwrap();
+    let output = Command::new("bash")
+        .args(["-euc", &format!("{script}\nkill %1")])
+        .env_clear()
+        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", binaries.display()))
+        .env("POSSE_HOME", place.join("home"))
+        .current_dir(&place)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    (place, said)
+}
+
+#[test]
+fn the_first_minute_works_as_written() {
+    let (_, said) = run("first minute", "4141", "minute");
+    assert!(said.contains("Hello! I am posse's scripted model"), "{said}");
+    assert!(said.contains("You said: why?"), "{said}");
+}
+
+#[test]
+fn the_five_minutes_work_as_written() {
+    let (place, said) = run("five minutes", "4242", "tour");
+    let fixed = std::fs::read_to_string(place.join("tour/add.sh")).unwrap();
+    assert_eq!(fixed, "#!/bin/sh\necho $(($1 + $2))\n");
+    for expected in [
+        "add.sh subtracted. It adds now, and ./test.sh passes.\n",
+        "+echo $(($1 + $2))",
+        "the test fails: find the bug and fix it",
+        "2 + 2 is 0",
+        "Yes: -2 and -3 are -5.\n",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in:\n{said}");
+    }
+}
