@@ -1,6 +1,7 @@
 //! The house keeper: checks that the house is in order, what is proven, and how fast it is.
 //!
-//! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`.
+//! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
+//! `cargo xtask faults`.
 
 #![expect(clippy::disallowed_methods, reason = "a developer's tool starts processes")]
 #![expect(clippy::print_stdout, reason = "a developer's tool prints")]
@@ -14,8 +15,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str =
-    "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] | bench startup|model [--quick]";
+const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] | bench startup|model|turn [--quick] | faults";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,8 +27,18 @@ fn main() -> Result<ExitCode> {
         ["behaviour", "--require", required] => behaviour::run(&root, required),
         ["bench", name] => bench::run(&root, name, bench::Effort::Full),
         ["bench", name, "--quick"] => bench::run(&root, name, bench::Effort::Quick),
+        ["faults"] => faults(&root),
         _ => bail!(USAGE),
     }
+}
+
+/// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted.
+fn faults(root: &Path) -> Result<ExitCode> {
+    let status = cargo(root)
+        .args(["nextest", "run", "--workspace", "--cargo-profile", "ci", "--profile", "faults"])
+        .args(["--run-ignored", "only", "--test-threads", "1", "--success-output", "immediate"])
+        .status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Cargo, without what `cargo run` told us about ourselves: build scripts that watch those variables

@@ -5,6 +5,7 @@
 
 mod ask_model;
 mod binary;
+mod consumer;
 mod crash;
 mod doctor;
 mod readme;

@@ -86,7 +86,7 @@ fn lines_tell_all_that_happens_in_order() {
     assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), "hello");
 }
 
-// proves TU-02
+// proves TU-02 (open: that they come before the end, which the runtime's tests see)
 #[test]
 fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
     let project = Project::new("run-partial", "");
