@@ -87,6 +87,7 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
             "check the disk under posse's home (`posse doctor`); nothing that was acknowledged is lost"
         }
         FaultClass::Fenced => "another process has taken the session over; go on there",
+        FaultClass::Internal => "this is a bug of posse, please report it; the session can be resumed",
         FaultClass::InvalidRequest | FaultClass::Tool => return None,
     })
 }

@@ -115,7 +115,8 @@ impl Connection {
             tokio::select! {
                 biased;
                 () = call.cancel.cancelled() => {
-                    let error = ModelError::Cancelled;
+                    // What the attempt had said was declared void.
+                    let (error, finished) = (ModelError::Cancelled, Vec::new());
                     return Err(Failure { error, finished, spent: wasted, attempts: attempt });
                 }
                 () = self.clock.sleep(wait) => {}

@@ -183,6 +183,22 @@ pub struct RunEnd {
     pub denials: Vec<Denial>,
 }
 
+impl RunEnd {
+    /// An end of which nothing else is known.
+    pub fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            text: String::new(),
+            stop: None,
+            turns: 0,
+            spent: Vec::new(),
+            duration_ms: 0,
+            api_ms: 0,
+            denials: Vec::new(),
+        }
+    }
+}
+
 /// What one model used and cost in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
@@ -265,4 +281,6 @@ pub enum FaultClass {
     Fenced,
     /// A tool found that the run must not go on.
     Tool,
+    /// posse itself failed.
+    Internal,
 }

@@ -12,10 +12,10 @@ use posse_protocol::{AgentId, Command, Cost, Event, PermissionMode, RealmId};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use self::actor::{Actor, Identity, marker, unanswered};
+use self::actor::{Actor, Identity, marker};
 use self::history::History;
 use self::outlet::{EVENTS, Outlet};
-use self::step::{Machine, Rights};
+use self::step::{Machine, Rights, unanswered};
 
 use crate::permission::Policy;
 use crate::port::clock::Clock;
@@ -194,22 +194,18 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, (Epoch, StartError)> {
-        let Taken { epoch, transcript, open_calls, seen } = taken;
+        let Taken { epoch, transcript, seen } = taken;
         let failed = |error: StartError| (epoch, error);
         self.same_dialect(&transcript).map_err(failed)?;
         let history = restore(&transcript).map_err(|error| failed(error.into()))?;
         let session = transcript.session.clone();
-        for call in open_calls.iter().filter(|call| call.begun && call.outcome.is_none()) {
+        for call in transcript.open_calls.iter().filter(|call| call.begun && call.outcome.is_none()) {
             if let Some(tool) = setup.tools.get(&call.tool) {
                 tool.abandon(marker(session.agent, call.key)).await;
             }
         }
-        let seed = Seed {
-            history,
-            seen,
-            unanswered: unanswered(transcript.entries.last().map(|stored| stored.entry.kind)),
-            previous_reply: last_reply(&transcript),
-        };
+        let seed =
+            Seed { history, seen, unanswered: waits(&transcript), previous_reply: last_reply(&transcript) };
         let identity = Identity { realm: session.realm, agent: session.agent, epoch };
         let about = About {
             identity,
@@ -218,7 +214,7 @@ impl Runtime {
             path: session.path.clone(),
         };
         let (mut actor, commands, agent) = self.assemble(about, transcript.preamble, None, seed, setup);
-        let mut settle = actor.machine.recover(open_calls);
+        let mut settle = actor.machine.recover(transcript.open_calls);
         settle.commit.mode = mode;
         actor.commit(settle.commit).await.map_err(|error| failed(error.into()))?;
         Ok(self.animate(actor, commands, Agent { found: Some(session), ..agent }))
@@ -232,8 +228,12 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        let transcript = self.ports.store.read(id).await?;
+        let mut transcript = self.ports.store.read(id).await?;
         self.same_dialect(&transcript)?;
+        if !transcript.open_calls.is_empty() {
+            // Whoever asked for these tools gets their answers; the copy begins before it did.
+            transcript.entries.pop();
+        }
         let (history, session) = (restore(&transcript)?.forked(), transcript.session.clone());
         let own = (transcript.entries.len() - transcript.inherited) as u64;
         let mut segments = transcript.segments.clone();
@@ -250,7 +250,12 @@ impl Runtime {
                 segments
             },
         };
-        let seed = Seed { previous_reply: last_reply(&transcript), history, ..Seed::default() };
+        let seed = Seed {
+            previous_reply: last_reply(&transcript),
+            unanswered: waits(&transcript),
+            history,
+            seen: Vec::new(),
+        };
         let id = AgentId::from(Uuid::now_v7());
         let agent = self.bear(session.realm, id, birth, seed, setup);
         Ok(Agent { found: Some(session), ..agent })
@@ -293,7 +298,7 @@ impl Runtime {
             asker: setup.asker,
             limits: setup.limits,
         };
-        let id = identity.agent;
+        let (id, stop) = (identity.agent, self.supervisor.branch());
         let machine = Machine::new(rights, seed.history.next_seq(), seed.unanswered);
         let agent =
             Agent { id, found: None, unfinished: false, handle: AgentHandle { commands }, events: heard };
@@ -314,15 +319,16 @@ impl Runtime {
             previous_reply: seed.previous_reply,
             machine,
             seen: Seen::remembered(seed.seen),
-            outlet: Outlet { agent: id, events },
-            stop: self.supervisor.branch(),
+            outlet: Outlet { agent: id, events, stop: stop.clone() },
+            stop,
         };
         (actor, told, agent)
     }
 
     fn animate(&self, actor: Actor, commands: mpsc::Receiver<Command>, agent: Agent) -> Agent {
         let unfinished = actor.machine.unfinished();
-        self.supervisor.start_agent(actor.live(commands));
+        let crashed = actor.crashed();
+        self.supervisor.start_agent(actor.live(commands), crashed);
         Agent { unfinished, ..agent }
     }
 }
@@ -350,6 +356,11 @@ struct Seed {
 fn last_reply(transcript: &Transcript) -> Option<String> {
     let mut replies = transcript.entries.iter().rev().filter_map(|stored| stored.entry.reply.as_ref());
     replies.next().map(|facts| facts.id.clone()).filter(|id| !id.is_empty())
+}
+
+/// Whether the transcript ends with something that the model has not answered.
+fn waits(transcript: &Transcript) -> bool {
+    transcript.entries.last().is_some_and(|last| unanswered(last.entry.kind, last.entry.reply.as_ref()))
 }
 
 /// The history as it was, if that is what is stored.

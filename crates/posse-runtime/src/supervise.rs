@@ -1,7 +1,9 @@
 //! The only place that starts tasks. What is started here belongs to somebody who can stop it: agents
 //! to the runtime, tool calls to their agent. Cancellation runs down the same tree.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -20,9 +22,23 @@ impl Supervisor {
         self.stop.child_token()
     }
 
-    /// Starts an agent. It ends by itself when it is told to, or when the runtime stops.
-    pub(crate) fn start_agent(&self, agent: impl Future<Output = ()> + Send + 'static) {
-        self.agents.spawn(agent);
+    /// Starts an agent. It ends by itself when it is told to, or when the runtime stops; if it panics
+    /// instead, `crashed` says so in its place.
+    pub(crate) fn start_agent(
+        &self,
+        agent: impl Future<Output = ()> + Send + 'static,
+        crashed: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.agents.spawn(async move {
+            let mut agent = Box::pin(agent);
+            let ended = poll_fn(|context| {
+                let polled = catch_unwind(AssertUnwindSafe(|| agent.as_mut().poll(context)));
+                polled.map_or(Poll::Ready(false), |poll| poll.map(|()| true))
+            });
+            if !ended.await {
+                crashed.await;
+            }
+        });
     }
 
     /// Tells every agent to stop, and waits until all have.

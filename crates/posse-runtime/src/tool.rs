@@ -81,6 +81,8 @@ pub enum Subject {
 pub struct ToolContext {
     /// Unique to this call, for ever: what it starts carries it, so that it can be found again.
     pub marker: String,
+    /// What was judged: nothing else may be touched, whatever the input means by now.
+    pub subject: Subject,
     /// The directories it may work in.
     pub workspace: Arc<Workspace>,
     /// The files whose content the agent knows.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
-use posse_protocol::{AgentId, Command, ContentBlock, Event, EventKind, PermissionMode, RunEnd};
+use posse_protocol::{
+    AgentId, Command, ContentBlock, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunEnd,
+};
 use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::port::clock::{Clock, SystemClock};
 use posse_runtime::port::model::Thinking;
@@ -142,23 +144,8 @@ pub async fn until_end(agent: &mut Agent) -> (Vec<Event>, RunEnd) {
         }
         events.push(event);
     }
-    (events, unanswered_end())
-}
-
-/// What stands for the end of a run that never came: no test expects it.
-fn unanswered_end() -> RunEnd {
-    use posse_protocol::{Fault, FaultClass, Outcome};
     let message = "the agent ended without a word".to_owned();
-    RunEnd {
-        outcome: Outcome::Failed(Fault { class: FaultClass::Tool, status: None, message }),
-        text: String::new(),
-        stop: None,
-        turns: 0,
-        spent: Vec::new(),
-        duration_ms: 0,
-        api_ms: 0,
-        denials: Vec::new(),
-    }
+    (events, RunEnd::of(Outcome::Failed(Fault { class: FaultClass::Internal, status: None, message })))
 }
 
 /// Lets go of an agent and waits until it has ended.

@@ -217,6 +217,7 @@ pub async fn calls_are_open_until_their_results(open: Open<'_>) {
 
     let taken = store.take(agent(1)).await.unwrap();
     let found: Vec<_> = taken
+        .transcript
         .open_calls
         .iter()
         .map(|call| (call.key.seq, call.key.ordinal, call.id.as_str(), call.begun, call.outcome.clone()))
@@ -233,11 +234,11 @@ pub async fn calls_are_open_until_their_results(open: Open<'_>) {
     let mut aside = step(1, 2);
     aside.entries = vec![entry(2, EntryKind::Prompt, "a word meanwhile")];
     store.commit(aside).await.unwrap();
-    assert_eq!(store.take(agent(1)).await.unwrap().open_calls.len(), 3);
+    assert_eq!(store.take(agent(1)).await.unwrap().transcript.open_calls.len(), 3);
     let mut results = step(1, 3);
     results.entries = vec![entry(3, EntryKind::Results, "all")];
     store.commit(results).await.unwrap();
-    assert_eq!(store.take(agent(1)).await.unwrap().open_calls, []);
+    assert_eq!(store.take(agent(1)).await.unwrap().transcript.open_calls, []);
 }
 
 /// Of each file the version seen last is kept.

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use posse_runtime::tool::{ToolError, Workspace};
+use posse_runtime::tool::{Subject, ToolContext, ToolError, Workspace};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -34,6 +34,19 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Where `path` leads, if that is still what was judged: a link may have been put in its way since.
+    pub(crate) fn judged(path: &str, access: Access, context: &ToolContext) -> Result<Self, ToolError> {
+        let place = Self::find(path, access, &context.workspace)?;
+        let subject = match access {
+            Access::Read => Subject::Reads(place.paths()),
+            Access::Write => Subject::Edits(place.paths()),
+        };
+        if subject == context.subject {
+            return Ok(place);
+        }
+        Err(cannot("use", &place.named, "it leads elsewhere than when this call was judged; call again"))
+    }
+
     /// Looks at where `path` leads and refuses what is not beneath a root.
     pub(crate) fn find(path: &str, access: Access, workspace: &Workspace) -> Result<Self, ToolError> {
         if path.is_empty() {

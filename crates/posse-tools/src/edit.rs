@@ -63,7 +63,7 @@ impl TypedTool for Edit {
 }
 
 fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::find(&input.file_path, Access::Write, &context.workspace)?;
+    let place = Place::judged(&input.file_path, Access::Write, context)?;
     let absent = || cannot("edit", &place.named, "there is no such file; Write makes one");
     // Looked at first, because a change makes missing directories.
     place.open()?.ok_or_else(absent)?;

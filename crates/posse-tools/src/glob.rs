@@ -41,7 +41,7 @@ impl TypedTool for Glob {
     }
 
     fn intent(&self, input: &GlobInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = directory(input, workspace)?;
+        let place = Place::find(path(input), Access::Read, workspace)?;
         let within = match &input.path {
             Some(_) => format!(" in {}", shown(&place.named, workspace)),
             None => String::new(),
@@ -59,12 +59,12 @@ impl TypedTool for Glob {
     }
 }
 
-fn directory(input: &GlobInput, workspace: &Workspace) -> Result<Place, ToolError> {
-    Place::find(input.path.as_deref().unwrap_or("."), Access::Read, workspace)
+fn path(input: &GlobInput) -> &str {
+    input.path.as_deref().unwrap_or(".")
 }
 
 fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = directory(input, &context.workspace)?;
+    let place = Place::judged(path(input), Access::Read, context)?;
     let root = place.root()?;
     let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {

@@ -88,7 +88,7 @@ impl TypedTool for Grep {
     }
 
     fn intent(&self, input: &GrepInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = start(input, workspace)?;
+        let place = Place::find(path(input), Access::Read, workspace)?;
         let within = match &input.path {
             Some(_) => format!(" in {}", shown(&place.named, workspace)),
             None => String::new(),
@@ -106,12 +106,12 @@ impl TypedTool for Grep {
     }
 }
 
-fn start(input: &GrepInput, workspace: &Workspace) -> Result<Place, ToolError> {
-    Place::find(input.path.as_deref().unwrap_or("."), Access::Read, workspace)
+fn path(input: &GrepInput) -> &str {
+    input.path.as_deref().unwrap_or(".")
 }
 
 fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = start(input, &context.workspace)?;
+    let place = Place::judged(path(input), Access::Read, context)?;
     let root = place.root()?;
     let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
     let mut search = Search {

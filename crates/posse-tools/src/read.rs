@@ -69,7 +69,7 @@ impl TypedTool for Read {
 }
 
 fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::find(&input.file_path, Access::Read, &context.workspace)?;
+    let place = Place::judged(&input.file_path, Access::Read, context)?;
     let opened = place.open()?;
     let (file, _) = opened.ok_or_else(|| cannot("read", &place.named, "there is no such file"))?;
     let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel)?;

@@ -50,7 +50,7 @@ impl TypedTool for Write {
 }
 
 fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::find(&input.file_path, Access::Write, &context.workspace)?;
+    let place = Place::judged(&input.file_path, Access::Write, context)?;
     let replacement = Replacement::begin(&place, context)?;
     let done = if replacement.old.is_some() { "replaced" } else { "created" };
     replacement.finish(input.content.as_bytes(), context)?;

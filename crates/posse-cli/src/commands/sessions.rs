@@ -138,6 +138,7 @@ mod made {
                 ),
             ],
             inherited: 0,
+            open_calls: Vec::new(),
         }
     }
 }

@@ -55,7 +55,9 @@ pub(super) fn entry(message: &Message) -> Piece {
     };
     let mut out = format!(r#"{{"role":"{role}","content":["#);
     let (start, mut mark_at) = (out.len(), None);
-    for block in &message.content {
+    // The API refuses a reply that ends in thinking; thoughts that led to nothing bind nothing.
+    let said = message.content.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
+    for block in &message.content[..said] {
         let Some(text) = block_json(block) else { continue };
         if out.len() > start {
             out.push(',');
@@ -74,11 +76,12 @@ pub(super) fn entry(message: &Message) -> Piece {
     Piece { bytes: out.into(), mark_at }
 }
 
+fn is_thinking(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
+}
+
 fn can_carry_mark(block: &ContentBlock) -> bool {
-    !matches!(
-        block,
-        ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. } | ContentBlock::Opaque { .. }
-    )
+    !is_thinking(block) && !matches!(block, ContentBlock::Opaque { .. })
 }
 
 /// A block's JSON; none for what the API would refuse: blank text, thinking without its seal.

@@ -1,11 +1,13 @@
 //! One agent that lives: it waits for the next input, asks [`Machine::step`] what to do, commits that,
 //! and then does the effects. It owns all of the agent's state; nobody else has any of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use posse_protocol::{
-    AgentId, Answer, Command, ContentBlock, Entry, EntryKind, EventKind, Fault, Outcome, RealmId, RunEnd,
+    AgentId, Answer, Command, ContentBlock, Entry, EntryKind, EventKind, Fault, FaultClass, Outcome, RawJson,
+    RealmId, RunEnd, Usage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +20,7 @@ use crate::port::BoxFuture;
 use crate::port::model::{Attribution, Call, Failure, Piece, Reply, Request};
 use crate::port::store::{Birth, CallKey, Charge, Epoch, Step, StoreError};
 use crate::supervise::Calls;
-use crate::tool::{Intent, Seen, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Intent, Seen, Subject, ToolContext, ToolError, ToolOutput};
 
 /// How long tools have to end when they are told to; then they are given up.
 const GRACE: Duration = Duration::from_millis(900);
@@ -97,7 +99,7 @@ impl Actor {
                         Some(command) => self.heard(command),
                         None => {
                             open = false;
-                            continue;
+                            Input::Unattended
                         }
                     },
                     () = self.stop.cancelled(), if !stopping => {
@@ -131,9 +133,21 @@ impl Actor {
         let _ = self.ports.store.release(self.identity.agent, self.identity.epoch).await;
     }
 
+    /// What is done in its place if it panics: a front end must not wait for an end that never comes.
+    pub(super) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (outlet, store, identity) = (self.outlet.clone(), Arc::clone(&self.ports.store), self.identity);
+        async move {
+            let message = "posse itself failed in the middle of the run".to_owned();
+            let fault = Fault { class: FaultClass::Internal, status: None, message };
+            outlet.emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))))).await;
+            // If it fails, others find out by themselves that this process has ended.
+            let _ = store.release(identity.agent, identity.epoch).await;
+        }
+    }
+
     /// The store refused: nothing that it did not take has happened, and nothing more will.
-    async fn lost(&self, error: &StoreError, mut work: Work) {
-        let ended = Ended { outcome: Outcome::Failed(Fault::from(error)), run: Default::default() };
+    async fn lost(&mut self, error: &StoreError, mut work: Work) {
+        let ended = Ended { outcome: Outcome::Failed(Fault::from(error)), run: self.machine.take_run() };
         let event = self.ended(ended, &work);
         drop(work.calling.take());
         work.calls.cancel(CancellationToken::new());
@@ -165,9 +179,14 @@ impl Actor {
         }
     }
 
-    fn intent(&self, tool: &str, input: &posse_protocol::RawJson) -> Result<Intent, ToolError> {
+    fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
         match self.setup.tools.get(tool) {
-            Some(tool) => tool.intent(input, &self.setup.workspace),
+            Some(tool) => {
+                // What a model writes must not end the agent, whatever a tool makes of it.
+                let look = AssertUnwindSafe(|| tool.intent(input, &self.setup.workspace));
+                let crashed = |_| Err(ToolError::Tell("the tool crashed at the sight of this input".into()));
+                catch_unwind(look).unwrap_or_else(crashed)
+            }
             None => {
                 let names = self.setup.tools.names().join(", ");
                 Err(ToolError::Tell(format!("there is no tool {tool}; there are {names}")))
@@ -177,8 +196,12 @@ impl Actor {
 
     fn called(&mut self, result: Result<Reply, Failure>) -> Input {
         let prices = Arc::clone(&self.ports.prices);
+        // A gateway may call the model by a name of its own.
+        let asked = self.model.clone();
+        let price =
+            |model: &str, usage: &Usage| prices.cost(model, usage).or_else(|| prices.cost(&asked, usage));
         let charge =
-            |model: &str, usage| Charge { model: model.to_owned(), usage, cost: prices.cost(model, &usage) };
+            |model: &str, usage| Charge { model: model.to_owned(), usage, cost: price(model, &usage) };
         match result {
             Ok(reply) => {
                 let model = if reply.model.is_empty() { &self.model } else { &reply.model };
@@ -212,7 +235,7 @@ impl Actor {
                 }
                 Effect::CallModel => self.call_model(work),
                 Effect::AbortModel => work.cancel_model.cancel(),
-                Effect::Run { key, tool, input } => self.run_tool(work, key, &tool, input),
+                Effect::Run { key, tool, input, subject } => self.run_tool(work, key, &tool, input, subject),
                 Effect::AbortCalls => {
                     work.calls.cancel(CancellationToken::new());
                     work.grace = Some(self.ports.clock.sleep(GRACE));
@@ -240,6 +263,11 @@ impl Actor {
 
     /// Spells a commit, makes it durable, and tells of its entries.
     pub(super) async fn commit(&mut self, commit: Commit) -> Result<(), StoreError> {
+        if let (Some(birth), Some(mode), true) = (&mut self.birth, commit.mode, commit.entries.is_empty()) {
+            // Who has not been told anything yet is not in the store either.
+            birth.mode = mode;
+            return Ok(());
+        }
         if commit.is_empty() {
             return Ok(());
         }
@@ -250,6 +278,9 @@ impl Actor {
             messages.push(draft.message);
         }
         let entries = self.history.draft(parts);
+        // What a tool has read is known once the model has been told.
+        let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
+        let seen = if told { self.seen.take_fresh() } else { Vec::new() };
         let step = Step {
             realm: self.identity.realm,
             agent: self.identity.agent,
@@ -258,7 +289,7 @@ impl Actor {
             entries: entries.clone(),
             calls: commit.calls,
             charges: commit.charges,
-            seen: self.seen.take_fresh(),
+            seen,
             state: commit.state,
             mode: commit.mode,
             at_ms: self.wall_ms(),
@@ -299,10 +330,11 @@ impl Actor {
         }));
     }
 
-    fn run_tool(&self, work: &mut Work, key: CallKey, tool: &str, input: posse_protocol::RawJson) {
+    fn run_tool(&self, work: &mut Work, key: CallKey, tool: &str, input: RawJson, subject: Subject) {
         let found = self.setup.tools.get(tool).cloned();
         let context = ToolContext {
             marker: marker(self.identity.agent, key),
+            subject,
             workspace: Arc::clone(&self.setup.workspace),
             seen: self.seen.clone(),
             policy: Arc::clone(&self.setup.policy),
@@ -322,9 +354,4 @@ impl Actor {
 /// Unique to a call, for ever.
 pub(super) fn marker(agent: AgentId, key: CallKey) -> String {
     format!("{agent}.{}.{}", key.seq, key.ordinal)
-}
-
-/// The kind of the entry that a transcript ends with decides whether it waits for a reply.
-pub(super) fn unanswered(last: Option<EntryKind>) -> bool {
-    last.is_some_and(|kind| kind != EntryKind::Reply)
 }

@@ -3,6 +3,8 @@
 
 use posse_protocol::{AgentId, Delta, Event, EventKind, Fault, Retry};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio_util::sync::CancellationToken;
 
 use crate::port::model::ModelEvent;
 
@@ -14,12 +16,23 @@ pub(super) const EVENTS: usize = 256;
 pub(super) struct Outlet {
     pub(super) agent: AgentId,
     pub(super) events: mpsc::Sender<Event>,
+    /// Fires when everything must stop: then nobody is waited for.
+    pub(super) stop: CancellationToken,
 }
 
 impl Outlet {
     /// Tells of something, once there is room. With nobody listening it is told to nobody.
     pub(super) async fn emit(&self, kind: EventKind) {
-        let _ = self.events.send(Event { agent: self.agent, kind }).await;
+        let event = Event { agent: self.agent, kind };
+        tokio::select! {
+            biased;
+            room = self.events.reserve() => {
+                if let Ok(room) = room {
+                    room.send(event);
+                }
+            }
+            () = self.stop.cancelled() => drop(event),
+        }
     }
 }
 
@@ -49,10 +62,16 @@ impl Arriving {
             }
             _ => self.waiting.push(told(event)),
         }
-        let room = self.waiting.iter().position(|_| self.outlet.events.capacity() == 0);
-        for kind in self.waiting.drain(..room.unwrap_or(self.waiting.len())) {
-            // Whoever does not listen any more has missed nothing that matters.
-            let _ = self.outlet.events.try_send(Event { agent: self.outlet.agent, kind });
+        while !self.waiting.is_empty() {
+            match self.outlet.events.try_reserve() {
+                Ok(room) => {
+                    let kind = self.waiting.remove(0);
+                    room.send(Event { agent: self.outlet.agent, kind });
+                }
+                Err(TrySendError::Full(())) => return,
+                // Nobody listens any more.
+                Err(TrySendError::Closed(())) => self.waiting.clear(),
+            }
         }
     }
 

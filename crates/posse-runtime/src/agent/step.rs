@@ -18,7 +18,7 @@ use super::{Asker, Limits};
 use crate::permission::Policy;
 use crate::port::model::{Failure, ModelError, Reply};
 use crate::port::store::{AgentState, CallChange, CallKey, Charge, OpenCall};
-use crate::tool::{Intent, ToolError, ToolOutput, Workspace};
+use crate::tool::{Intent, Subject, ToolError, ToolOutput, Workspace};
 
 /// So many prompts may wait for the run before them.
 const QUEUE: usize = 64;
@@ -42,6 +42,8 @@ pub(crate) enum Input {
     Interrupt,
     /// Another mode.
     SetMode(PermissionMode),
+    /// Nobody can tell or answer anything any more.
+    Unattended,
 }
 
 /// What is to be done about an input: first the commit, then the effects.
@@ -83,7 +85,7 @@ pub(crate) enum Effect {
     /// End the call.
     AbortModel,
     /// Run a tool.
-    Run { key: CallKey, tool: String, input: RawJson },
+    Run { key: CallKey, tool: String, input: RawJson, subject: Subject },
     /// End all tools that run.
     AbortCalls,
     /// Tell the front ends.
@@ -150,6 +152,11 @@ impl Machine {
         self.queue.clear();
     }
 
+    /// What the run that goes on has come to, when it cannot go on.
+    pub(crate) fn take_run(&mut self) -> Run {
+        std::mem::take(&mut self.run)
+    }
+
     /// Whether there is something to go on with.
     pub(crate) fn unfinished(&self) -> bool {
         self.unanswered
@@ -202,6 +209,7 @@ impl Machine {
             Input::Answer { call, answer, intent } => self.answer(&mut decision, &call, answer, intent),
             Input::CallDone { key, result } => self.call_done(&mut decision, key, result),
             Input::Interrupt => self.interrupt(&mut decision),
+            Input::Unattended => self.unattended(&mut decision),
             Input::SetMode(mode) => {
                 self.rights.mode = mode;
                 decision.commit.mode = Some(mode);
@@ -227,7 +235,8 @@ impl Machine {
         if turns.is_some_and(|most| self.run.turns >= most) {
             return self.end(decision, Outcome::Partial(Limit::Turns));
         }
-        if budget.is_some_and(|most| self.run.cost() >= most) {
+        // What has no price may cost anything.
+        if budget.is_some_and(|most| self.run.cost().is_none_or(|spent| spent >= most)) {
             return self.end(decision, Outcome::Partial(Limit::Budget));
         }
         self.run.turns += 1;
@@ -293,8 +302,11 @@ impl Machine {
             let outcome = if passes { Outcome::Paused(fault) } else { Outcome::Failed(fault) };
             return self.end(decision, outcome);
         }
-        // What was said in whole blocks was said; the rest never was.
-        if !failure.finished.is_empty() {
+        // What was said in whole blocks was said; the rest never was, and thoughts alone say nothing.
+        let said = |block: &ContentBlock| {
+            !matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
+        };
+        if failure.finished.iter().any(said) {
             self.run.heard(&failure.finished, None);
             let usage = failure.spent.last().copied().unwrap_or_default();
             let facts = ReplyFacts { id: String::new(), model, stop: None, usage };
@@ -332,9 +344,15 @@ impl Machine {
 
     fn add(&mut self, decision: &mut Decision, kind: EntryKind, message: Message, reply: Option<ReplyFacts>) {
         self.next_seq += 1;
-        self.unanswered = kind != EntryKind::Reply;
+        self.unanswered = unanswered(kind, reply.as_ref());
         decision.commit.entries.push(Draft { kind, message: Arc::new(message), reply });
     }
+}
+
+/// Whether a transcript that ends with this entry waits for a reply.
+pub(crate) fn unanswered(last: EntryKind, reply: Option<&ReplyFacts>) -> bool {
+    let paused = |facts: &ReplyFacts| facts.stop == Some(StopReason::PauseTurn);
+    last != EntryKind::Reply || reply.is_some_and(paused)
 }
 
 #[cfg(test)]

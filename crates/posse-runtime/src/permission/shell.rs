@@ -6,6 +6,7 @@ mod script;
 mod within;
 mod word;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use posse_protocol::PermissionMode;
@@ -31,6 +32,11 @@ const READERS: &[&str] = &[
     "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "git", "grep", "head", "ls",
     "printf", "rg", "stat", "tail", "test", "wc", "[",
 ];
+
+/// What a parser makes of a text; none if it cannot, or panics (brush-parser does at `~99999999999`).
+fn parsed<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
+}
 
 /// A command line, read.
 pub(super) struct Line<'a> {

@@ -216,8 +216,6 @@ pub struct Taken {
     pub epoch: Epoch,
     /// The agent as it stands.
     pub transcript: Transcript,
-    /// Calls of the last reply, in its order, if their results are not in the transcript yet.
-    pub open_calls: Vec<OpenCall>,
     /// Files whose content it knows.
     pub seen: Vec<SeenFile>,
 }
@@ -252,6 +250,8 @@ pub struct Transcript {
     pub entries: Vec<StoredEntry>,
     /// How many of them are not its own.
     pub inherited: usize,
+    /// Calls of the last own reply, in its order, if their results are not in the transcript yet.
+    pub open_calls: Vec<OpenCall>,
 }
 
 /// An entry as the store has it.

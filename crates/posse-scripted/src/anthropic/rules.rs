@@ -136,7 +136,7 @@ fn ends_in_server_result(message: &Value) -> bool {
     last.and_then(|block| block["type"].as_str()).is_some_and(|kind| kind.ends_with("_tool_result"))
 }
 
-/// No text is blank; only the last message may be empty.
+/// No text is blank, only the last message may be empty, and no reply ends in thinking.
 fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
     let blank = |block: &Value| {
         block["type"] == "text" && block["text"].as_str().is_some_and(|text| text.trim().is_empty())
@@ -159,6 +159,15 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
             return Err(Refusal::invalid(format!(
                 "messages.{at}: all messages must have non-empty content except for the optional final \
                  assistant message"
+            )));
+        }
+        let last = content.as_array().and_then(|blocks| blocks.last());
+        let kind = last.and_then(|block| block["type"].as_str());
+        if let (true, Some(kind @ ("thinking" | "redacted_thinking"))) =
+            (message["role"] == "assistant", kind)
+        {
+            return Err(Refusal::invalid(format!(
+                "messages.{at}: The final block in an assistant message cannot be `{kind}`."
             )));
         }
         let blocks = content.as_array().into_iter().flatten();

@@ -44,6 +44,11 @@ impl<'a> Reader<'a> {
         let inherited = entries.len();
         self.entries(realm, Segment { agent, from: 0, to: found.own }, &mut entries)?;
         let preamble = self.preamble(realm, found.preamble)?;
+        let last = entries[inherited..].iter().rev().map(|stored| &stored.entry);
+        let open_calls = match last.into_iter().find(|entry| entry.kind != EntryKind::Prompt) {
+            Some(reply) if reply.kind == EntryKind::Reply => self.calls(realm, agent, reply.seq)?,
+            _ => Vec::new(),
+        };
         Ok(Transcript {
             session: found.session,
             dialect: found.dialect,
@@ -51,21 +56,15 @@ impl<'a> Reader<'a> {
             segments,
             entries,
             inherited,
+            open_calls,
         })
     }
 
     /// What whoever has just taken the agent goes on from.
     pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
         let transcript = self.transcript(agent)?;
-        let own = &transcript.entries[transcript.inherited..];
-        let last = own.iter().rev().map(|stored| &stored.entry).find(|entry| entry.kind != EntryKind::Prompt);
-        let realm = transcript.session.realm;
-        let open_calls = match last {
-            Some(reply) if reply.kind == EntryKind::Reply => self.calls(realm, agent, reply.seq)?,
-            _ => Vec::new(),
-        };
-        let seen = self.seen(realm, agent)?;
-        Ok(Taken { epoch, transcript, open_calls, seen })
+        let seen = self.seen(transcript.session.realm, agent)?;
+        Ok(Taken { epoch, transcript, seen })
     }
 
     fn preamble(&self, realm: RealmId, hash: [u8; 16]) -> Result<Piece, Failure> {

@@ -70,12 +70,15 @@ impl Writer {
             Some(door) => door,
             None => door.insert(Door { connection: place.connect()?, turnstile: place.turnstile()? }),
         };
-        let _pass = door.turnstile.as_ref().map(Turnstile::enter).transpose()?;
+        let pass = door.turnstile.as_ref().map(Turnstile::enter).transpose()?;
         let done =
             transact(&door.connection, jobs, outcomes, |work| perform(place, &door.connection, work, host));
-        if done.is_err() && !door.connection.is_autocommit() {
-            // What broke the transaction may break this too; then the next one begins with an error.
-            drop(door.connection.execute_batch("ROLLBACK"));
+        let open = done.is_err() && !door.connection.is_autocommit();
+        // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
+        let stuck = open && door.connection.execute_batch("ROLLBACK").is_err();
+        drop(pass);
+        if stuck {
+            self.door = None;
         }
         done
     }

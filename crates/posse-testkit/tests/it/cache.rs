@@ -96,6 +96,8 @@ async fn marks_are_spliced_into_bytes_that_stay() {
         Message::assistant(vec![
             ContentBlock::text("x"),
             ContentBlock::Thinking { thinking: "t".into(), signature: "s".into() },
+            ContentBlock::Opaque { block: posse_protocol::RawJson::parse(r#"{"type":"new"}"#).unwrap() },
+            ContentBlock::Thinking { thinking: "last".into(), signature: "s".into() },
         ]),
         Message::user("b"),
     ];
@@ -111,5 +113,6 @@ async fn marks_are_spliced_into_bytes_that_stay() {
     assert_eq!(marked.matches(mark).count(), 4);
     assert_eq!(marked.replace(mark, ""), with(&[]));
     assert!(marked.contains(&format!(r#""text":"x"{mark}}},{{"type":"thinking""#)), "not on thinking");
+    assert!(!marked.contains("last"), "no reply ends in thinking");
     serde_json::from_str::<serde_json::Value>(&marked).unwrap();
 }

@@ -106,6 +106,38 @@ fault = { kind = "status", status = 529, retry_after = "50" }
     interrupt(&rig, agent).await;
 }
 
+/// What a broken attempt had said was declared void, and stays so.
+#[tokio::test]
+async fn void_words_are_not_stored() {
+    let script = r#"
+[[rule]]
+when.user = "go on"
+reply = [{ text = "on" }]
+[[rule]]
+reply = [{ text = "void" }, { tool = "Read", input = { file_path = "a" } }, { text = "rest" }]
+fault = { kind = "cut", at = 1500 }
+"#;
+    let rig = Rig::playing(script).unwrap();
+    let mut agent = rig.prompted("go").await.unwrap();
+    while !matches!(agent.events.recv().await.unwrap().kind, EventKind::Retry(_)) {}
+    interrupt(&rig, agent).await;
+    let sent = crate::turns::bodies(&rig).pop().unwrap()["messages"].to_string();
+    assert!(!sent.contains("void") && sent.contains("go on"), "{sent}");
+}
+
+/// Nobody reads the events, and still everything can be stopped.
+#[tokio::test]
+async fn a_reader_that_reads_nothing_does_not_hinder_the_end() {
+    let words: String = (0..900).map(|n| format!("{{ text = \"w{n} \" }}, ")).collect();
+    let rig = Rig::playing(&format!("[[rule]]\nreply = [{words}]\n")).unwrap();
+    let runtime = rig.runtime().unwrap();
+    let agent = runtime.start(&rig.character, rig.setup.clone());
+    agent.handle.send(prompt("go")).await.unwrap();
+    rig.server.wait_for_requests(1).await;
+    runtime.shut_down().await;
+    assert!(rig.store.take(agent.id).await.is_ok());
+}
+
 #[tokio::test]
 async fn a_runtime_that_shuts_down_leaves_nothing_behind() {
     let script =
@@ -122,6 +154,6 @@ async fn a_runtime_that_shuts_down_leaves_nothing_behind() {
     assert_eq!(marked(&agent.id.to_string()), Vec::<u32>::new());
     // Nobody holds it any more, and its call has a result.
     let taken = rig.store.take(agent.id).await.unwrap();
-    assert!(taken.open_calls.is_empty());
+    assert!(taken.transcript.open_calls.is_empty());
     assert_eq!(taken.transcript.entries.len(), 3);
 }

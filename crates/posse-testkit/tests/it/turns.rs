@@ -310,6 +310,122 @@ async fn a_forked_session_shares_the_prefix_and_leaves_the_first_alone() {
     assert_eq!((stored.entries.len(), stored.inherited), (6, 4));
 }
 
+/// A copy of a session whose tools are at work begins before the reply that asked for them: the API
+/// refuses a call without a result, and the results belong to the other.
+#[tokio::test]
+async fn a_session_can_be_copied_while_its_tools_work() {
+    let script = r#"
+[[rule]]
+when.user = "copy"
+reply = [{ text = "I am the copy" }]
+[[rule]]
+reply = [{ tool = "Bash", input = { command = "echo up > ready; cat hold" } }]
+"#;
+    let mut rig = Rig::playing(script).unwrap();
+    rig.character.mode = PermissionMode::BypassPermissions;
+    let at = |name: &str| rig.work().join(name);
+    for name in ["ready", "hold"] {
+        nix::unistd::mkfifo(&at(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let agent = rig.prompted("go").await.unwrap();
+    let ready = at("ready");
+    tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
+    let mut copy = rig.runtime().unwrap().fork_session(agent.id, None, rig.setup.clone()).await.unwrap();
+    assert!(copy.unfinished);
+    copy.handle.send(prompt("copy")).await.unwrap();
+    assert_eq!(until_end(&mut copy).await.1.text, "I am the copy");
+    assert_eq!(rig.store.read(copy.id).await.unwrap().inherited, 1);
+    agent.handle.send(Command::Interrupt).await.unwrap();
+    farewell(agent).await;
+}
+
+/// What a link leads to is judged before it is followed, however it got there.
+#[tokio::test]
+async fn a_link_that_an_earlier_call_put_in_the_way_is_not_followed() {
+    let script = r#"
+[[rule]]
+when.turn = 2
+reply = [{ text = "Tools said: {{tool}}" }]
+[[rule]]
+reply = [
+  { tool = "Bash", input = { command = "rm -r notes docs; ln -s secrets notes; ln -s .git docs" } },
+  { tool = "Read", input = { file_path = "notes/key" } },
+  { tool = "Grep", input = { pattern = "hush", path = "notes", output_mode = "content" } },
+  { tool = "Write", input = { file_path = "docs/config", content = "evil" } },
+]
+"#;
+    let rig = Rig::playing(script).unwrap().rules(&["Bash"], &["Read(./secrets/**)"]).unwrap();
+    for name in ["notes", "docs", "secrets", ".git"] {
+        std::fs::create_dir(rig.work().join(name)).unwrap();
+    }
+    rig.file("secrets/key", "hush").unwrap();
+    rig.file("notes/key", "loud").unwrap();
+    let mut agent = rig.prompted("go").await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert!(rig.work().join("notes").is_symlink(), "{}", end.text);
+    assert!(!end.text.contains("hush"), "{}", end.text);
+    assert_eq!(end.text.matches("leads elsewhere").count(), 3, "{}", end.text);
+    assert!(!rig.work().join(".git/config").exists());
+}
+
+/// A parser that panics, and a tool that does: the model is told, and the run goes on.
+#[tokio::test]
+async fn what_a_model_writes_does_not_end_the_agent() {
+    let script = r#"
+[[rule]]
+when.turn = 2
+reply = [{ text = "Tools said: {{tool}}" }]
+[[rule]]
+reply = [{ tool = "Bash", input = { command = "echo ~99999999999999999999" } }]
+"#;
+    let mut rig = Rig::playing(script).unwrap();
+    rig.character.mode = PermissionMode::BypassPermissions;
+    let mut agent = rig.prompted("go").await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.outcome, Outcome::Completed);
+    assert!(end.text.contains("~99999999999999999999"), "{}", end.text);
+}
+
+/// A store that panics stands for any bug in the actor's own task.
+#[tokio::test]
+async fn an_agent_that_panics_says_that_it_has_ended() {
+    let mut rig = Rig::playing(FIX).unwrap();
+    let refuse = Box::new(|step: &posse_runtime::port::store::Step| -> bool {
+        assert!(step.birth.is_some(), "a bug");
+        false
+    });
+    rig.store = Arc::new(Faulty { store: Arc::clone(&rig.store), refuse });
+    let mut agent = rig.prompted("fix it").await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.message.contains("posse itself")));
+    assert!(agent.events.recv().await.is_none());
+    // Nobody holds it, and what was acknowledged is there.
+    assert_eq!(rig.store.take(agent.id).await.unwrap().transcript.entries.len(), 1);
+}
+
+/// A slow reader gets less often, and more at a time; it misses nothing.
+#[tokio::test]
+async fn a_slow_reader_misses_nothing() {
+    let words: String = (0..900).map(|n| format!("{{ text = \"w{n} \" }}, ")).collect();
+    let rig = Rig::playing(&format!("[[rule]]\nreply = [{words}]\n")).unwrap();
+    let mut agent = rig.prompted("go").await.unwrap();
+    // Nothing is read until the server has sent everything.
+    rig.server.wait_for_requests(1).await;
+    while rig.server.requests()[0].outcome == posse_scripted::Outcome::Open {
+        tokio::task::yield_now().await;
+    }
+    let (events, end) = until_end(&mut agent).await;
+    let (mut blocks, mut text) = (0, String::new());
+    for event in events {
+        match event.kind {
+            EventKind::Delta(Delta::Text(more)) => text.push_str(&more),
+            EventKind::Delta(Delta::BlockDone) => blocks += 1,
+            _ => {}
+        }
+    }
+    assert_eq!((blocks, text), (900, end.text));
+}
+
 #[tokio::test]
 async fn an_edited_transcript_is_not_resumed() {
     let rig = Rig::playing("[[rule]]\nreply = [{ text = \"yes\" }]").unwrap();

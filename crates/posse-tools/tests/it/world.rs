@@ -48,6 +48,7 @@ impl World {
         };
         let context = ToolContext {
             marker: unique,
+            subject: posse_runtime::tool::Subject::Nothing,
             workspace: Arc::new(workspace),
             seen: Seen::default(),
             policy: Arc::new(Policy::default()),
@@ -81,7 +82,9 @@ impl World {
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
-        self::tool(tool, Reach::Public).run(RawJson::from(&input), self.context.clone()).await
+        let subject = self.intent(tool, &input)?.subject;
+        let context = ToolContext { subject, ..self.context.clone() };
+        self::tool(tool, Reach::Public).run(RawJson::from(&input), context).await
     }
 
     /// The text of a success.

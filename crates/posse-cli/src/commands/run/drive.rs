@@ -54,7 +54,7 @@ pub(super) async fn drive(
             () = sent(&mut sending), if sending.is_some() => sending = None,
             event = events.recv() => match event {
                 Some(event) => write(exchange.event(event.kind))?,
-                None => return Ok(exchange.end()),
+                None => return Ok(exchange.gone()),
             },
             line = next(&mut lines), if exchange.takes_lines() => write(exchange.line(line))?,
         }

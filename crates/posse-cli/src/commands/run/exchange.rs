@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{Command, EventKind, PermissionMode, RunEnd};
+use posse_protocol::{Command, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunEnd};
 use serde_json::{Value, json};
 
 use super::face::{Face, Said, line};
@@ -88,6 +88,16 @@ impl Exchange {
 
     /// How it ended.
     pub(super) fn end(self) -> Ending {
+        self.ending
+    }
+
+    /// The agent is gone. If it owed an end, that is a failure.
+    pub(super) fn gone(mut self) -> Ending {
+        if self.runs > 0 && !self.ending.interrupted {
+            let message = "the agent ended without a word".to_owned();
+            let fault = Fault { class: FaultClass::Internal, status: None, message };
+            self.ending.last = Some(RunEnd::of(Outcome::Failed(fault)));
+        }
         self.ending
     }
 

@@ -223,6 +223,18 @@ impl Machine {
         self.advance(decision);
     }
 
+    /// Whoever could answer has left: what was asked is denied, and nothing is asked any more.
+    pub(super) fn unattended(&mut self, decision: &mut Decision) {
+        self.rights.asker = Asker::Nobody;
+        let State::Acting(acting) = &self.state else { return };
+        let asked = |index: &usize| acting.calls[*index].phase == Phase::Asked;
+        let open: Vec<usize> = (0..acting.calls.len()).filter(asked).collect();
+        for index in open {
+            self.deny(decision, index, "Denied: nobody is there any more to be asked.".into());
+        }
+        self.advance(decision);
+    }
+
     pub(super) fn call_done(
         &mut self,
         decision: &mut Decision,
@@ -251,13 +263,17 @@ impl Machine {
         let State::Acting(acting) = &mut self.state else { return };
         let call = &mut acting.calls[index];
         call.done(decision, failure(what));
-        let message = format!("{}: {what}", call.tool);
+        let (key, message) = (call.key, format!("{}: {what}", call.tool));
+        if !acting.all_done() {
+            decision.commit.calls.push(CallChange { key, change: CallChangeKind::Done(failure(what)) });
+        }
         self.stop_acting(decision, Outcome::Failed(Fault { class: FaultClass::Tool, status: None, message }));
     }
 
     /// Nothing more is started; when what runs has ended, the run ends with `outcome`.
     pub(super) fn stop_acting(&mut self, decision: &mut Decision, outcome: Outcome) {
         let State::Acting(acting) = &mut self.state else { return };
+        let told_to_end = acting.stopping.is_some();
         acting.stopping.get_or_insert(outcome);
         let mut running = false;
         for call in &mut acting.calls {
@@ -270,10 +286,10 @@ impl Machine {
                 Phase::Done(_) => {}
             }
         }
-        if running {
-            decision.after.push(Effect::AbortCalls);
-        } else {
-            self.advance(decision);
+        match running {
+            true if told_to_end => {}
+            true => decision.after.push(Effect::AbortCalls),
+            false => self.advance(decision),
         }
     }
 
@@ -303,8 +319,8 @@ impl Call {
         self.phase = Phase::Running;
         let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
         decision.after.push(Effect::Emit(EventKind::CallStarted { call, tool, title }));
-        let (tool, input) = (self.tool.clone(), self.input.clone());
-        decision.after.push(Effect::Run { key: self.key, tool, input });
+        let (tool, input, subject) = (self.tool.clone(), self.input.clone(), intent.subject.clone());
+        decision.after.push(Effect::Run { key: self.key, tool, input, subject });
     }
 
     fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {

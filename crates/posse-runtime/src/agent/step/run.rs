@@ -15,9 +15,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What it has cost, as far as prices are known.
-    pub(super) fn cost(&self) -> Cost {
-        self.spent.iter().filter_map(|spent| spent.cost).sum()
+    /// What it has cost; none if something has no price.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        self.spent.iter().map(|spent| spent.cost).sum()
     }
 
     pub(super) fn charge(&mut self, charges: &[Charge]) {

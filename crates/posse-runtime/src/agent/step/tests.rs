@@ -273,6 +273,50 @@ fn what_a_dead_process_left_open_is_settled_and_never_run() {
 }
 
 #[test]
+fn interrupts_that_come_again_change_nothing() {
+    let mut machine = started(Asker::FrontEnd, FREE);
+    machine.step(reply("rr", StopReason::ToolUse));
+    assert_eq!(told(&machine.step(Input::Interrupt)), "abort calls");
+    assert_eq!(machine.step(Input::Interrupt), Decision::default(), "the tools' grace is not prolonged");
+}
+
+#[test]
+fn when_everybody_has_left_nothing_waits_for_an_answer() {
+    let mut machine = started(Asker::FrontEnd, FREE);
+    assert_eq!(told(&machine.step(reply("f", StopReason::ToolUse))), "ask t0");
+    assert_eq!(told(&machine.step(Input::Unattended)), "t0!Denied , call");
+    assert_eq!(told(&machine.step(reply("f", StopReason::ToolUse))), "t0!Denied, since, call");
+}
+
+#[test]
+fn thoughts_that_led_to_nothing_are_not_an_entry() {
+    let mut machine = started(Asker::Nobody, FREE);
+    machine.step(Input::Interrupt);
+    let finished = vec![ContentBlock::Thinking { thinking: "hm".into(), signature: "s".into() }];
+    let failure = Failure { error: ModelError::Cancelled, finished, spent: Vec::new(), attempts: 1 };
+    let decision = machine.step(Input::Failed { failure: Box::new(failure), charges: Vec::new() });
+    assert_eq!((decision.commit.entries.len(), told(&decision).as_str()), (0, "end Interrupted"));
+}
+
+#[test]
+fn what_has_no_price_is_more_than_any_budget() {
+    let mut machine = started(Asker::Nobody, Limits { budget: Some(Cost::from_pico_usd(1_000)), ..FREE });
+    let Input::Reply { reply, mut charges, intents } = reply("r", StopReason::ToolUse) else {
+        unreachable!()
+    };
+    charges[0].cost = None;
+    machine.step(Input::Reply { reply, charges, intents });
+    assert!(told(&machine.step(done(1, 0, "ok"))).ends_with("end Partial(Budget)"));
+}
+
+#[test]
+fn a_turn_that_the_provider_paused_is_not_finished() {
+    let mut machine = started(Asker::Nobody, Limits { turns: Some(1), ..FREE });
+    assert!(told(&machine.step(reply("", StopReason::PauseTurn))).ends_with("end Partial(Turns)"));
+    assert!(machine.unfinished());
+}
+
+#[test]
 fn prompts_wait_their_turn_and_the_queue_has_an_end() {
     let mut machine = started(Asker::Nobody, FREE);
     let prompt = |text: &str| Input::Prompt(vec![ContentBlock::text(text)]);

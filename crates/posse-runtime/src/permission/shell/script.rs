@@ -73,7 +73,7 @@ impl Walk<'_> {
         let program = if text.len() > LONGEST || nesting(text) > NESTING {
             None
         } else {
-            Parser::new(text.as_bytes(), &options).parse_program().ok()
+            super::parsed(|| Parser::new(text.as_bytes(), &options).parse_program().ok())
         };
         let Some(program) = program else {
             self.opaque("it cannot be parsed");

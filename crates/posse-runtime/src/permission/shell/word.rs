@@ -31,14 +31,14 @@ pub(super) struct Read {
 
 /// Reads a word as bash would.
 pub(super) fn read(raw: &str, workspace: &Workspace) -> Read {
-    let pieces = word::parse(raw, &ParserOptions::default());
-    from_pieces(raw, pieces.ok(), workspace)
+    let pieces = super::parsed(|| word::parse(raw, &ParserOptions::default()).ok());
+    from_pieces(raw, pieces, workspace)
 }
 
 /// Reads the body of a here-document whose delimiter is not quoted.
 pub(super) fn read_document(raw: &str, workspace: &Workspace) -> Read {
-    let pieces = word::parse_heredoc(raw, &ParserOptions::default());
-    from_pieces(raw, pieces.ok(), workspace)
+    let pieces = super::parsed(|| word::parse_heredoc(raw, &ParserOptions::default()).ok());
+    from_pieces(raw, pieces, workspace)
 }
 
 fn from_pieces(raw: &str, pieces: Option<Vec<WordPieceWithSource>>, workspace: &Workspace) -> Read {

@@ -332,7 +332,7 @@ async fn play(open: Open<'_>, deeds: Vec<Deed>) {
                 if let Ok(taken) = taken {
                     let known = &model.agents[&agent(number)];
                     assert_eq!(Ok(taken.epoch), wanted);
-                    assert_eq!(taken.open_calls, known.open_calls());
+                    assert_eq!(taken.transcript.open_calls, known.open_calls());
                     assert_eq!(taken.seen, known.seen.values().cloned().collect::<Vec<_>>());
                 }
             }
