@@ -27,6 +27,7 @@ enum What {
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 #[expect(dead_code, reason = "of some fields it counts only that they are there")]
+#[expect(clippy::large_enum_variant, reason = "there are a dozen of them")]
 enum System {
     #[serde(rename_all = "camelCase")]
     Init {
