@@ -295,7 +295,9 @@ fn failing_disk(stride: usize) {
 fn each_disk(name: &str, call: &str, stride: usize, error: &str) {
     let server = serve(SCRIPT);
     let counts = Scene::new(&format!("{name}-count")).count(&server.url(), &[call]);
-    for nth in (1..=counts.get(call).copied().unwrap_or(0)).step_by(stride) {
+    let count = counts.get(call).copied().unwrap_or(0);
+    let _ = writeln!(std::io::stderr(), "{name}: {error} at {count} {call}s, every {stride}");
+    for nth in (1..=count).step_by(stride) {
         let what = format!("{error} at {call} {nth}");
         let scene = Scene::new(&format!("{name}-{call}-{nth}"));
         let inject = format!("inject={call}:error={error}:when={nth}");
