@@ -40,7 +40,8 @@ pub(crate) trait Assembly: Default + Send {
     /// The reply, taken out; an error if what came does not add up to one.
     fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError>;
 
-    /// What can be kept of an attempt that failed: finished blocks, and what was used so far.
+    /// What can be kept of an attempt that failed: finished blocks, the text of one that was not, and
+    /// what was used so far.
     fn salvage(self) -> (Vec<ContentBlock>, Usage);
 }
 

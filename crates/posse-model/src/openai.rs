@@ -120,7 +120,7 @@ fn classify(code: Option<&str>, status: StatusCode) -> ApiErrorKind {
     match code {
         Some("insufficient_quota") => ApiErrorKind::SpendLimit,
         Some("rate_limit_exceeded") => ApiErrorKind::RateLimited,
-        Some("context_length_exceeded") => ApiErrorKind::InvalidRequest,
+        Some("context_length_exceeded") => ApiErrorKind::ContextFull,
         _ => from_status(status),
     }
 }

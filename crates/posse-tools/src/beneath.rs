@@ -247,7 +247,14 @@ fn roots(access: Access, workspace: &Workspace) -> Vec<&Path> {
 
 fn outside(path: &Path, roots: &[&Path]) -> ToolError {
     let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
-    cannot("reach", path, format!("it leads out of the allowed directories: {}", roots.join(", ")))
+    cannot(
+        "reach",
+        path,
+        format!(
+            "it leads out of the allowed directories: {}; the user can add one (--add-dir)",
+            roots.join(", ")
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -62,6 +62,10 @@ fn classify(error: &Body, status: StatusCode) -> ApiErrorKind {
     match error.kind.as_str() {
         "rate_limit_error" if code == Some("enforced_spend_limit_reached") => ApiErrorKind::SpendLimit,
         "rate_limit_error" => ApiErrorKind::RateLimited,
+        // The API has no code for it.
+        "invalid_request_error" if error.message.starts_with("prompt is too long") => {
+            ApiErrorKind::ContextFull
+        }
         "invalid_request_error" => ApiErrorKind::InvalidRequest,
         "authentication_error" => ApiErrorKind::Authentication,
         "billing_error" => ApiErrorKind::Billing,

@@ -83,6 +83,9 @@ impl dialect::Assembly for Assembly {
     }
 
     fn salvage(mut self) -> (Vec<ContentBlock>, Usage) {
+        if let Some(Open::Text(text)) = self.open {
+            self.blocks.push(ContentBlock::Text { text });
+        }
         self.blocks.retain(
             |block| !matches!(block, ContentBlock::Thinking { signature, .. } if signature.is_empty()),
         );

@@ -151,9 +151,10 @@ impl dialect::Assembly for Assembly {
         })
     }
 
-    /// Nothing on this wire says that a block is finished, so nothing can be kept.
+    /// Nothing on this wire says that a tool's input is whole, so that text alone can be kept.
     fn salvage(self) -> (Vec<ContentBlock>, Usage) {
-        (Vec::new(), self.usage)
+        let said = (!self.text.is_empty()).then_some(ContentBlock::Text { text: self.text });
+        (said.into_iter().collect(), self.usage)
     }
 }
 

@@ -15,7 +15,11 @@ impl From<&ModelError> for Fault {
             | ModelError::Stalled { .. }
             | ModelError::Garbled { .. } => (FaultClass::Connection, None),
         };
-        Self { class, status, message: in_full(error) }
+        let mut message = in_full(error);
+        if let Some(wait) = error.retry_after() {
+            message.push_str(&format!("; it asks to be left alone for {} s", wait.as_secs_f64().ceil()));
+        }
+        Self { class, status, message }
     }
 }
 
@@ -36,7 +40,7 @@ fn class(kind: ApiErrorKind) -> FaultClass {
         ApiErrorKind::Permission => FaultClass::Permission,
         ApiErrorKind::NotFound => FaultClass::NotFound,
         ApiErrorKind::InvalidRequest | ApiErrorKind::Conflict => FaultClass::InvalidRequest,
-        ApiErrorKind::TooLarge => FaultClass::TooLarge,
+        ApiErrorKind::TooLarge | ApiErrorKind::ContextFull => FaultClass::TooLarge,
         ApiErrorKind::RateLimited | ApiErrorKind::Overloaded => FaultClass::Busy,
         ApiErrorKind::Server | ApiErrorKind::Timeout => FaultClass::Provider,
     }

@@ -16,7 +16,7 @@ use self::acting::Acting;
 use self::run::Run;
 use super::{Asker, Limits};
 use crate::permission::Policy;
-use crate::port::model::{Failure, ModelError, Reply};
+use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
 use crate::port::store::{AgentState, CallChange, CallKey, Charge, OpenCall};
 use crate::tool::{Intent, Subject, ToolError, ToolOutput, Workspace};
 
@@ -296,13 +296,18 @@ impl Machine {
         self.run.charge(&charges);
         let model = charges.last().map(|charge| charge.model.clone()).unwrap_or_default();
         decision.commit.charges = charges;
+        if let ModelError::Api(error) = &failure.error
+            && error.kind == ApiErrorKind::ContextFull
+        {
+            return self.end(decision, Outcome::Partial(Limit::Context));
+        }
         if !matches!(failure.error, ModelError::Cancelled) {
             let fault = Fault::from(&failure.error);
             let passes = failure.error.retryable();
             let outcome = if passes { Outcome::Paused(fault) } else { Outcome::Failed(fault) };
             return self.end(decision, outcome);
         }
-        // What was said in whole blocks was said; the rest never was, and thoughts alone say nothing.
+        // What was said was said; half a tool call never was, and thoughts alone say nothing.
         let said = |block: &ContentBlock| {
             !matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
         };

@@ -48,21 +48,23 @@ async fn during_the_stream() {
 when.user = "go on"
 reply = [{ text = "on" }]
 [[rule]]
-reply = [{ text = "one" }, { tool = "Read", input = { file_path = "a" } }, { text = "two" }]
-fault = { kind = "stall", at = 1500 }
+reply = [{ text = "one" }, { tool = "Read", input = { file_path = "a" } }, { text = "two words" }]
+fault = { kind = "stall", at = 1830 }
 "#;
     let rig = Rig::playing(script).unwrap();
     let mut agent = rig.prompted("go").await.unwrap();
-    loop {
-        let event = agent.events.recv().await.unwrap();
-        if matches!(event.kind, EventKind::Delta(Delta::BlockDone)) {
-            break;
+    let mut seen = String::new();
+    while !seen.contains("two") {
+        if let EventKind::Delta(Delta::Text(more)) = agent.events.recv().await.unwrap().kind {
+            seen.push_str(&more);
         }
     }
     interrupt(&rig, agent).await;
     rig.server.wait_for_requests(2).await;
     let sent = &crate::turns::bodies(&rig)[1]["messages"];
-    assert_eq!(sent[1]["content"][0]["text"], "one", "whole blocks were said: {sent}");
+    assert_eq!(sent[1]["content"][0]["text"], "one", "what was seen was said: {sent}");
+    assert!(sent[1]["content"][2]["text"].as_str().unwrap().starts_with("two"), "{sent}");
+    assert_eq!(sent[2]["content"][0]["tool_use_id"], sent[1]["content"][1]["id"]);
 }
 
 // proves TU-05 (open: Esc, which needs the terminal)

@@ -174,13 +174,18 @@ impl Machine {
     }
 
     fn deny(&mut self, decision: &mut Decision, index: usize, why: String) {
-        let State::Acting(acting) = &mut self.state else { return };
+        let denial = self.refuse(index, why);
+        decision.after.extend(denial.map(|denial| Effect::Emit(EventKind::Denied(denial))));
+    }
+
+    fn refuse(&mut self, index: usize, why: String) -> Option<Denial> {
+        let State::Acting(acting) = &mut self.state else { return None };
         let call = &mut acting.calls[index];
         call.phase = Phase::Done(failure(why.clone()));
         let (tool, input) = (call.tool.clone(), call.input.clone());
         let denial = Denial { tool, call: call.id.clone(), input, why };
         self.run.denials.push(denial.clone());
-        decision.after.push(Effect::Emit(EventKind::Denied(denial)));
+        Some(denial)
     }
 
     pub(super) fn answer(
@@ -214,7 +219,8 @@ impl Machine {
                 }
             }
             Answer::Deny { message, interrupt } => {
-                self.deny(decision, index, message);
+                // Who denies it need not be told.
+                self.refuse(index, message);
                 if interrupt {
                     return self.stop_acting(decision, Outcome::Interrupted);
                 }

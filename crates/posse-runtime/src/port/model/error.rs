@@ -10,7 +10,8 @@ use posse_protocol::{ContentBlock, Usage};
 pub struct Failure {
     /// What the last attempt failed of.
     pub error: ModelError,
-    /// Blocks that the last attempt had finished; unsigned thinking is not among them.
+    /// What the last attempt had said: blocks that were finished, and the text of one that was not;
+    /// unsigned thinking and half a tool call are not among them.
     pub finished: Vec<ContentBlock>,
     /// What each attempt used, as far as the provider had said by then.
     pub spent: Vec<Usage>,
@@ -109,6 +110,7 @@ impl ApiError {
             | ApiErrorKind::Timeout
             | ApiErrorKind::Conflict => true,
             ApiErrorKind::InvalidRequest
+            | ApiErrorKind::ContextFull
             | ApiErrorKind::Authentication
             | ApiErrorKind::Billing
             | ApiErrorKind::Permission
@@ -124,6 +126,8 @@ impl ApiError {
 pub enum ApiErrorKind {
     /// The request is wrong.
     InvalidRequest,
+    /// The conversation is larger than the model's context.
+    ContextFull,
     /// No key, or a wrong one.
     Authentication,
     /// The account cannot pay.
