@@ -8,9 +8,20 @@ use serde::Serialize;
 /// Writes to stdout, at once.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritten)
+}
+
+/// Writes to stdout what a program asked for to the byte; a terminal gets it tamed.
+pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        return print(tame(text).as_bytes());
+    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)
+}
+
+fn unwritten(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
 /// A line for people, on stderr. If nobody can read it there, nothing is lost.

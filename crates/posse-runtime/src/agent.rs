@@ -289,6 +289,12 @@ impl Runtime {
         setup: Setup,
     ) -> (Actor, mpsc::Receiver<Command>, Agent) {
         let About { identity, model, mode, path } = about;
+        let workspace = Workspace {
+            // What one session printed is nothing for another to find.
+            spill: setup.workspace.spill.join(identity.agent.to_string()),
+            ..Workspace::clone(&setup.workspace)
+        };
+        let setup = Setup { workspace: Arc::new(workspace), ..setup };
         let (events, heard) = mpsc::channel(EVENTS);
         let (commands, told) = mpsc::channel(COMMANDS);
         let rights = Rights {

@@ -13,7 +13,8 @@ pub struct Workspace {
     pub cwd: PathBuf,
     /// What file tools may reach.
     pub roots: Vec<PathBuf>,
-    /// Where output goes that is too long to be told. File tools may read here.
+    /// Where output goes that is too long to be told. File tools may read here. In a `Setup` it is the
+    /// place of all sessions, of which each gets a directory of its own.
     pub spill: PathBuf,
     /// The user's home, for rules and paths that begin with `~/`.
     pub home: Option<PathBuf>,

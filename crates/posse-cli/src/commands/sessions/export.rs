@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{find, moment};
-use crate::output::print;
+use crate::output::print_exactly;
 
 /// Write a session as JSON, one line per entry.
 ///
@@ -60,7 +60,7 @@ impl Export {
             let line = format!("{}\n", line(entry)?);
             match &mut file {
                 Some(file) => file.write_all(line.as_bytes())?,
-                None => print(line.as_bytes())?,
+                None => print_exactly(&line)?,
             }
         }
         if let Some(file) = file {

@@ -1,0 +1,90 @@
+//! What is written, by a thread of its own: a reader that does not read holds up nothing but itself.
+
+use std::collections::VecDeque;
+use std::io;
+use std::thread;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::face::Said;
+use crate::output::{print, say};
+
+/// What may wait between here and the thread.
+const WAITING: usize = 64;
+
+/// Writes in order, without making anybody wait for it.
+pub(super) struct Speaker {
+    /// What there is no room for yet.
+    pending: VecDeque<Said>,
+    to_thread: Option<mpsc::Sender<Said>>,
+    /// How it ended: an error means that nobody reads any more.
+    ended: oneshot::Receiver<io::Result<()>>,
+}
+
+impl Speaker {
+    pub(super) fn start() -> io::Result<Self> {
+        let (to_thread, mut said) = mpsc::channel::<Said>(WAITING);
+        let (tell, ended) = oneshot::channel();
+        thread::Builder::new().name("posse-speaker".into()).spawn(move || {
+            let written = loop {
+                match said.blocking_recv() {
+                    None => break Ok(()),
+                    Some(Said::Note(note)) => say(&format!("\x1b[2m{note}\x1b[0m")),
+                    Some(Said::Out(text)) => {
+                        if let Err(error) = print(text.as_bytes()) {
+                            break Err(error);
+                        }
+                    }
+                }
+            };
+            // Whoever has left does not want to know.
+            let _ = tell.send(written);
+        })?;
+        Ok(Self { pending: VecDeque::new(), to_thread: Some(to_thread), ended })
+    }
+
+    /// Whether everything has been handed on, so that more may come.
+    pub(super) fn is_ready(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Takes things to be written.
+    pub(super) fn say(&mut self, said: Vec<Said>) {
+        self.pending.extend(said);
+        while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
+            if let Err(mpsc::error::TrySendError::Full(next)) = to_thread.try_send(next) {
+                self.pending.push_front(next);
+                return;
+            }
+        }
+    }
+
+    /// Hands on what waits, as room comes. Ends never but with an error: then nobody reads.
+    pub(super) async fn work(&mut self) -> io::Error {
+        loop {
+            let room = async {
+                match (&self.to_thread, self.pending.is_empty()) {
+                    (Some(to_thread), false) => to_thread.reserve().await.is_ok(),
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ended = &mut self.ended => {
+                    return ended.ok().and_then(Result::err).unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+                }
+                true = room => self.say(Vec::new()),
+            }
+        }
+    }
+
+    /// Writes the rest and ends.
+    pub(super) async fn finish(mut self) -> io::Result<()> {
+        while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
+            if to_thread.send(next).await.is_err() {
+                break;
+            }
+        }
+        self.to_thread = None;
+        self.ended.await.unwrap_or(Ok(()))
+    }
+}
