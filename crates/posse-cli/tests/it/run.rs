@@ -252,6 +252,44 @@ fn ctrl_c_ends_it_with_a_result() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
+/// Processes that a call of this session has started.
+fn processes_of(session: &str) -> usize {
+    let mark = format!("POSSE_CALL={session}");
+    let has_mark = |path: std::path::PathBuf| {
+        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))
+    };
+    std::fs::read_dir("/proc").unwrap().filter(|entry| has_mark(entry.as_ref().unwrap().path())).count()
+}
+
+// proves TU-05 (open: Esc, which needs the terminal)
+#[test]
+fn a_closed_terminal_leaves_nothing_running() {
+    let script = "[[rule]]\nreply = [{ tool = 'Bash', input = { command = 'sleep 1000' } }]\n";
+    let project = Project::new("run-hangup", script);
+    for signals in [&["-TERM"][..], &["-HUP"], &["-HUP", "-HUP"]] {
+        let arguments = [&LINES[..], &["--allowedTools", "Bash", "sleep"]].concat();
+        let mut child = project.posse(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut from = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        let init: Value = serde_json::from_str(&line).unwrap();
+        let session = init["session_id"].as_str().unwrap();
+        let begun = Instant::now();
+        while processes_of(session) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the command does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for signal in signals {
+            Command::new("kill").args([signal, child.id().to_string().as_str()]).status().unwrap();
+        }
+        let last = from.lines().map_while(Result::ok).last().unwrap();
+        assert!(last.contains("\"interrupted\""), "{signals:?}: {last}");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signals:?}");
+        assert_eq!(processes_of(session), 0, "{signals:?}");
+    }
+}
+
 #[test]
 fn a_reader_that_leaves_ends_it_without_a_word() {
     let project = Project::new("run-unread", "");
