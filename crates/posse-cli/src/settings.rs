@@ -39,6 +39,8 @@ pub(crate) struct FlagSettings {
     pub(crate) deny: Vec<String>,
     /// `--permission-mode`.
     pub(crate) mode: Option<PermissionMode>,
+    /// The mode of the session that goes on: as good as a `defaultMode` of the user, and no flag.
+    pub(crate) kept_mode: Option<PermissionMode>,
     /// `--model`.
     pub(crate) model: Option<String>,
     /// `--add-dir`.
@@ -107,7 +109,7 @@ impl Settings {
         let layers = layers(places)?;
         let mut settings = Self {
             policy: Policy::default(),
-            mode: mode(&layers, flags.mode)?,
+            mode: mode(&layers, flags.mode, flags.kept_mode)?,
             model: None,
             additional_directories: Vec::new(),
             warnings: Vec::new(),
@@ -204,14 +206,19 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
 
 /// The mode: the highest layer that the user or an administrator wrote says it, and a repository may make
 /// it stricter.
-fn mode(layers: &[Layer], flag: Option<PermissionMode>) -> Result<PermissionMode, SettingsError> {
+fn mode(
+    layers: &[Layer],
+    flag: Option<PermissionMode>,
+    kept: Option<PermissionMode>,
+) -> Result<PermissionMode, SettingsError> {
     let given = |trust: Trust| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
         of.filter_map(|layer| layer.content.permissions.default_mode)
     };
     let managed = given(Trust::Managed).next();
     // A stricter wish than the administrator's is granted.
-    let wish = flag.filter(|flag| managed.is_none_or(|managed| strictness(*flag) < strictness(managed)));
+    let wish =
+        flag.or(kept).filter(|wish| managed.is_none_or(|managed| strictness(*wish) < strictness(managed)));
     let own = wish.or(managed).or_else(|| given(Trust::User).next()).unwrap_or_default();
     let disabled = layers
         .iter()

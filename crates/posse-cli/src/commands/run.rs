@@ -190,7 +190,7 @@ impl Run {
                 advice: "tell it something: posse -p --resume ID \"and now the tests\"".into(),
             }),
         };
-        let (session, mode) = (facts.session, facts.mode);
+        let (session, mode) = (facts.short.clone(), facts.mode);
         let exchange = Exchange::new(self.face(facts), first, by_lines, mode);
         let ending = drive::drive(exchange, handle, &mut events, by_lines.then(stdin::lines)).await;
         if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
@@ -198,7 +198,7 @@ impl Run {
             let drain = async { while events.recv().await.is_some() {} };
             drive::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
         }
-        Ok(finish(&ending?, session))
+        Ok(finish(&ending?, &session))
     }
 
     fn face(&self, facts: Facts) -> Face {
@@ -249,7 +249,7 @@ impl Run {
 }
 
 /// Says what went wrong, if anything did, and gives the exit code.
-fn finish(ending: &Ending, session: posse_protocol::AgentId) -> ExitCode {
+fn finish(ending: &Ending, session: &str) -> ExitCode {
     let code = match &ending.last {
         Some(end) => {
             match (&end.outcome, result::complaint(&end.outcome)) {

@@ -155,6 +155,26 @@ fn a_flag_beats_files_and_yields_to_the_administrator() {
 }
 
 #[test]
+fn a_kept_mode_beats_the_users_default_and_nothing_else() {
+    let mode = |mode: &str| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
+    let kept = || FlagSettings { kept_mode: Some(PermissionMode::AcceptEdits), ..FlagSettings::default() };
+    let check = |file: &str, says: &str, expected: &str| {
+        let disk = Disk::new();
+        disk.write(file, &mode(says));
+        let settings = disk.load(kept()).unwrap();
+        assert_eq!(settings.mode.as_str(), expected, "{file} says {says}");
+        assert_eq!(settings.warnings, Vec::<String>::new());
+    };
+    check("posse/settings.json", "plan", "acceptEdits");
+    check("repo/.posse/settings.json", "plan", "plan");
+    check("managed.json", "default", "default");
+    check("managed.json", "bypassPermissions", "acceptEdits");
+    let disk = Disk::new();
+    let both = FlagSettings { mode: Some(PermissionMode::Plan), ..kept() };
+    assert_eq!(disk.load(both).unwrap().mode, PermissionMode::Plan);
+}
+
+#[test]
 fn the_highest_layer_says_the_model() {
     let disk = Disk::new();
     let model = |model: &str| format!(r#"{{"model": "{model}"}}"#);

@@ -77,7 +77,7 @@ impl Text {
         if !self.live && is_result && !text.is_empty() {
             said.push(Said::Out(format!("{}\n", tame(text))));
         }
-        let (usage, cost, id) = (result::usage(end), in_words(result::cost(end)), self.facts.session);
+        let (usage, cost, id) = (result::usage(end), in_words(result::cost(end)), &self.facts.short);
         let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
         let (input, output) = (usage.prompt(), usage.output);
         self.note(

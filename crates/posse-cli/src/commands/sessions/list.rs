@@ -81,14 +81,17 @@ fn table(sessions: &[Session], now: i64, with_place: bool) -> String {
     table
 }
 
-/// How much of the ids tells them apart. The first 13 characters are the time in milliseconds.
-fn distinct(ids: &[String]) -> usize {
+/// The least of an id that is shown: the time in milliseconds.
+pub(super) const SHORTEST: usize = 13;
+
+/// How much of the ids tells them apart.
+pub(super) fn distinct(ids: &[String]) -> usize {
     let different = |width: &usize| {
         let mut heads: Vec<&str> = ids.iter().map(|id| id.get(..*width).unwrap_or(id)).collect();
         heads.sort_unstable();
         heads.windows(2).all(|pair| pair[0] != pair[1])
     };
-    (13..36).find(different).unwrap_or(36)
+    (SHORTEST..36).find(different).unwrap_or(36)
 }
 
 fn age(ms: i64) -> String {
