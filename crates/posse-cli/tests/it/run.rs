@@ -106,6 +106,11 @@ fn what_nobody_can_be_asked_about_is_denied() {
     assert_eq!((&told["subtype"], output.status.code()), (&json!("success"), Some(0)), "{told}");
     assert_eq!(told["permission_denials"][0]["tool_name"], "Write");
     assert!(!project.file("new.txt").exists());
+    assert_eq!(stderr(&output), "", "the object says it");
+    let output = project.run(&["-p", "write it"]);
+    assert_eq!(stdout(&output), "done\n");
+    let said = stderr(&output);
+    assert!(said.starts_with("✗ Write denied, since nobody") && said.lines().count() == 1, "{said}");
     let allowed = project.run(&["-p", "write it", "--allowedTools", "Edit"]);
     assert_eq!(stdout(&allowed), "done\n", "{}", stderr(&allowed));
     assert!(project.file("new.txt").exists());
@@ -127,6 +132,20 @@ fn limits_and_faults_are_no_success() {
         "{told}"
     );
     assert!(stderr(&output).contains("hint: the key was refused"), "{}", stderr(&output));
+}
+
+#[test]
+fn attempts_that_fail_are_told_in_a_pipe_too() {
+    let once = "[[rule]]\ntimes = 1\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = 529, \
+                retry_after_ms = 1 }\n[[rule]]\nreply = [{ text = 'well' }]\n";
+    for format in ["text", "json"] {
+        let project = Project::new(&format!("run-retry-{format}"), once);
+        let output = project.run(&["-p", "x", "--output-format", format]);
+        let said = stderr(&output);
+        assert!(said.starts_with("attempt 1 failed: ") && said.contains("; next in "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(stdout(&output).contains("well"));
+    }
 }
 
 /// posse with lines going both ways.
