@@ -127,3 +127,20 @@ fn the_short_id_that_is_told_is_the_one_of_the_list() {
     assert!(said.contains(&format!("go on with: posse -p --resume {id} …")), "{said}");
     assert_eq!(project.run(&["-p", "--resume", id, "two"]).status.code(), Some(0));
 }
+
+#[test]
+fn a_list_says_that_it_goes_on() {
+    let project = Project::new("sessions-more", "");
+    for prompt in ["one", "two", "three"] {
+        told(&project, &["-p", prompt]);
+    }
+    let output = project.run(&["sessions", "list", "-n", "2"]);
+    assert_eq!(stdout(&output).lines().count(), 3, "{}", stdout(&output));
+    assert!(stderr(&output).contains("there are more; see them with -n 100"), "{}", stderr(&output));
+    for all in [&["sessions", "list"][..], &["sessions", "list", "--json"], &["sessions", "list", "-n", "3"]]
+    {
+        let output = project.run(all);
+        assert_eq!(stderr(&output), "");
+        assert!(stdout(&output).lines().count() >= 3);
+    }
+}
