@@ -50,6 +50,42 @@ fn what_is_piped_follows_the_prompt() {
 }
 
 #[test]
+fn what_is_piped_need_not_be_text() {
+    let project = Project::new("run-latin", "");
+    let mut child = project
+        .posse(&["-p"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"caf\xe9").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "You said: caf\u{fffd}\n");
+    assert!(stderr(&output).contains("not all UTF-8"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_directory_that_is_gone_is_said() {
+    let project = Project::new("run-gone", "");
+    std::fs::create_dir(project.file("gone")).unwrap();
+    for command in
+        ["posse -p x", "posse -p -c x", "posse sessions list", "posse sessions show", "posse doctor"]
+    {
+        let line = format!("mkdir -p gone && cd gone && rmdir ../gone && {command}");
+        let (binary, mut shell) = (project.posse(&[]), Command::new("bash"));
+        let path = std::path::Path::new(binary.get_program()).parent().unwrap().display().to_string();
+        shell.envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(binary.get_current_dir().unwrap()).env("PATH", format!("{path}:/usr/bin:/bin"));
+        let output = shell.args(["-c", &line]).stdin(Stdio::null()).output().unwrap();
+        let said = stdout(&output) + &stderr(&output);
+        assert!(said.contains("the working directory is not there any more"), "{command}: {said}");
+        assert!(said.contains("cd to one that is"), "{command}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{command}");
+    }
+}
+
+#[test]
 fn json_is_one_object_with_usage_and_cost() {
     let project = Project::new("run-json", "");
     let output = project.run(&["-p", "what?", "--output-format", "json"]);
