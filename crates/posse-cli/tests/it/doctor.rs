@@ -81,5 +81,8 @@ fn it_says_what_it_is() {
     }
     assert!(stdout(&run(&["completions", "bash"])).contains("_posse()"));
     assert_eq!(run(&["no-such-command"]).status.code(), Some(2));
+    let mistyped = run(&["sesions", "list", "--json"]);
+    assert_eq!(mistyped.status.code(), Some(2));
+    assert!(stderr(&mistyped).contains("did you mean `sessions`?"), "{}", stderr(&mistyped));
     assert_eq!(run(&[]).status.code(), Some(2));
 }
