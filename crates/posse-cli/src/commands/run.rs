@@ -234,6 +234,7 @@ impl Run {
                 InputFormat::StreamJson => Asker::FrontEnd,
                 InputFormat::Text => Asker::Nobody,
             },
+            verbose: self.verbose,
         }
     }
 

@@ -100,20 +100,21 @@ fn a_repository_may_only_tighten() {
         let disk = Disk::new();
         disk.write(
             &format!("repo/{file}"),
-            r#"{"model": "other", "permissions": {"allow": ["Bash"], "additionalDirectories": ["/"],
+            r#"{"model": "other", "permissions": {"allow": ["Bash", "Edit"], "additionalDirectories": ["/"],
                 "defaultMode": "bypassPermissions"}}"#,
         );
         let settings = disk.load(FlagSettings::default()).unwrap();
         assert_eq!(runs(&settings, "anything"), "ask");
         assert_eq!((settings.mode, settings.model), (PermissionMode::Default, None));
         assert_eq!(settings.additional_directories, Vec::<PathBuf>::new());
-        assert_eq!(settings.warnings.len(), 4, "{:?}", settings.warnings);
-        assert!(
-            settings
-                .warnings
-                .iter()
-                .all(|warning| warning.starts_with("ignored: ") && warning.contains(file))
-        );
+        let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
+        let counts = "ignored: 2 allow rules, 1 directory, 1 model, 1 mode in ";
+        assert!(warning.starts_with(counts) && warning.contains(file), "{warning}");
+        let told = settings.details.join("\n");
+        for exact in ["allow rules Bash, Edit in", "directory / in", "model other", "mode bypassPermissions"]
+        {
+            assert!(told.contains(exact), "{told}");
+        }
     }
 }
 
@@ -215,6 +216,22 @@ fn what_is_wrong_is_told_with_its_file() {
         let error = disk.load(FlagSettings::default()).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("settings.json"), "{error}");
     }
+}
+
+#[test]
+fn a_typo_is_named_and_a_mark_is_skipped() {
+    let disk = Disk::new();
+    disk.write(
+        "repo/.posse/settings.json",
+        "\u{feff}{\"hooks\": 1, \"permissions\": {\"dney\": [\"Bash\"], \"xyz\": 1, \"deny\": [\"Bash(a)\"]}}",
+    );
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
+    assert!(warning.starts_with("not known: `dney` (did you mean `deny`?), `xyz` in "), "{warning}");
+    assert!(warning.contains("settings.json"), "{warning}");
+    assert_eq!((runs(&settings, "a"), runs(&settings, "b")), ("deny", "ask"));
+    disk.write("repo/.posse/settings.json", "\u{feff}");
+    assert_eq!(disk.load(FlagSettings::default()).unwrap().warnings, Vec::<String>::new());
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(super) struct Wish {
     pub(super) system_prompt: Option<String>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) asker: Asker,
+    /// Whether all is told.
+    pub(super) verbose: bool,
 }
 
 /// An agent that is ready to be told something.
@@ -71,7 +73,8 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         additional_directories: wish.add_dir.clone(),
     };
     let settings = session::settings(&cwd, flags)?;
-    for warning in &settings.warnings {
+    let details = settings.details.iter().filter(|_| wish.verbose);
+    for warning in settings.warnings.iter().chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
     }
     let was = found.as_ref().filter(|_| wish.mode.is_none()).map(|session| session.mode);
