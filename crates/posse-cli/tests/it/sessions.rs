@@ -105,8 +105,9 @@ fn a_session_keeps_its_mode_but_no_bypass() {
 
 #[test]
 fn what_came_to_nothing_is_not_continued() {
-    let script = "[[rule]]\nwhen.user = 'fail'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
-                  401 }\n[[rule]]\nreply = [{ text = 'well' }]\n";
+    let script = "[[rule]]\nwhen.user = 'pause'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
+                  503, retry_after_ms = 1 }\n[[rule]]\nwhen.user = 'fail'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
+                  404 }\n[[rule]]\nreply = [{ text = 'well' }]\n";
     let project = Project::new("sessions-nothing", script);
     let failed = told(&project, &["-p", "fail"]);
     assert_eq!(failed["is_error"], true);
@@ -116,6 +117,9 @@ fn what_came_to_nothing_is_not_continued() {
     let good = told(&project, &["-p", "work"]);
     told(&project, &["-p", "fail"]);
     assert_eq!(told(&project, &["-p", "--continue", "x"])["session_id"], good["session_id"]);
+    let paused = told(&project, &["-p", "pause"]);
+    assert_eq!(paused["terminal_reason"], "paused", "{paused}");
+    assert_eq!(told(&project, &["-p", "--continue", "x"])["session_id"], paused["session_id"]);
 }
 
 #[test]
