@@ -1,6 +1,9 @@
 //! The environment: the one place of posse that reads it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
+
+use crate::hint::Advised;
 
 /// A variable's value; empty counts as absent.
 #[expect(clippy::disallowed_methods, reason = "this is the room that reads the environment")]
@@ -20,6 +23,13 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 /// Where posse was started, with links resolved.
-pub(crate) fn working_directory() -> std::io::Result<PathBuf> {
-    std::env::current_dir()?.canonicalize()
+pub(crate) fn working_directory() -> anyhow::Result<PathBuf> {
+    let found = std::env::current_dir().and_then(|path| path.canonicalize());
+    found.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow::Error::new(Advised {
+            what: "the working directory is not there any more".into(),
+            advice: "cd to one that is; `cd .` is enough if it was made anew".into(),
+        }),
+        _ => anyhow::Error::new(error).context("cannot use the working directory"),
+    })
 }

@@ -43,14 +43,14 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         say("\ninterrupted");
         return ExitCode::from(INTERRUPTED);
     }
-    // What failed, and what it failed of at bottom: the layers between say the same in more words.
-    let mut said = error.to_string();
-    let deepest = error.root_cause().to_string();
-    if !said.contains(&deepest) {
-        said = format!("{said}: {deepest}");
-    }
-    tell(&said, hint(error).as_deref());
+    tell(&in_a_line(error), hint(error).as_deref());
     ExitCode::from(FAILED)
+}
+
+/// What failed, and what it failed of at bottom: the layers between say the same in more words.
+pub(crate) fn in_a_line(error: &anyhow::Error) -> String {
+    let (said, deepest) = (error.to_string(), error.root_cause().to_string());
+    if said.contains(&deepest) { said } else { format!("{said}: {deepest}") }
 }
 
 /// Whether nobody reads our output any more.
@@ -92,7 +92,8 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
     })
 }
 
-fn hint(error: &anyhow::Error) -> Option<String> {
+/// What to do about an error.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(advised) = error.downcast_ref::<Advised>() {
         return Some(advised.advice.clone());
     }

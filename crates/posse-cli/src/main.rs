@@ -10,10 +10,11 @@ mod provider;
 mod session;
 mod settings;
 mod transcript;
+mod usage;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// posse runs teams of coding agents.
 ///
@@ -43,6 +44,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
+        error.exit();
+    }
     let args = Args::parse();
     let result = match args.command {
         None => args.run.run(),

@@ -36,6 +36,13 @@ pub(crate) fn say_to_person(line: &str) {
     }
 }
 
+/// How many columns the person at stdout sees; none if there is none.
+pub(crate) fn width() -> Option<usize> {
+    let out = io::stdout();
+    let size = if out.is_terminal() { rustix::termios::tcgetwinsize(out).ok() } else { None };
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// An amount of money, or that it is not known.
 pub(crate) fn in_words(cost: Option<Cost>) -> String {
     cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string())

@@ -18,7 +18,7 @@ pub(crate) struct ProviderArgs {
     #[arg(long, value_enum)]
     provider: Option<Provider>,
     /// The model [env: POSSE_MODEL] [default: claude-opus-5-5; none for openai]
-    #[arg(long)]
+    #[arg(long, value_parser = name)]
     model: Option<String>,
     /// Where the API is [env: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]
     #[arg(long, value_name = "URL")]
@@ -26,6 +26,10 @@ pub(crate) struct ProviderArgs {
     /// Version of the Anthropic API; older gateways want 2023-06-01 [env: POSSE_ANTHROPIC_VERSION]
     #[arg(long, value_name = "DATE", value_parser = ["2023-06-01", "2026-10-21"])]
     anthropic_version: Option<String>,
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("a model has a name") } else { Ok(text.to_owned()) }
 }
 
 /// An API that posse speaks.

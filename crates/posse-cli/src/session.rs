@@ -20,6 +20,8 @@ pub(crate) use crate::settings::{FlagSettings, Settings};
 pub(crate) struct Facts {
     /// The session, which is its root agent.
     pub(crate) session: AgentId,
+    /// As much of its id as tells it from all others.
+    pub(crate) short: String,
     /// The model's name.
     pub(crate) model: String,
     /// Where the agent works.

@@ -39,6 +39,8 @@ pub(crate) struct FlagSettings {
     pub(crate) deny: Vec<String>,
     /// `--permission-mode`.
     pub(crate) mode: Option<PermissionMode>,
+    /// The mode of the session that goes on: as good as a `defaultMode` of the user, and no flag.
+    pub(crate) kept_mode: Option<PermissionMode>,
     /// `--model`.
     pub(crate) model: Option<String>,
     /// `--add-dir`.
@@ -54,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) additional_directories: Vec<PathBuf>,
     /// What was left out, for people.
     pub(crate) warnings: Vec<String>,
+    /// What it was exactly, for those who want to know.
+    pub(crate) details: Vec<String>,
 }
 
 /// Settings that cannot be used.
@@ -107,10 +111,11 @@ impl Settings {
         let layers = layers(places)?;
         let mut settings = Self {
             policy: Policy::default(),
-            mode: mode(&layers, flags.mode)?,
+            mode: mode(&layers, flags.mode, flags.kept_mode)?,
             model: None,
             additional_directories: Vec::new(),
             warnings: Vec::new(),
+            details: Vec::new(),
         };
         if let Some(wish) = flags.mode.filter(|wish| *wish != settings.mode) {
             let said = format!("ignored: --permission-mode {wish}; managed settings say {}", settings.mode);
@@ -152,8 +157,14 @@ impl Settings {
         let strict =
             RuleList { deny: permissions.deny.clone(), ask: permissions.ask.clone(), allow: Vec::new() };
         self.policy.add(source, &strict)?;
+        if !layer.content.unknown.is_empty() {
+            let (keys, file) = (layer.content.unknown.join(", "), layer.path.display());
+            self.warnings.push(format!("not known: {keys} in the permissions of {file}"));
+        }
         if layer.trust == Trust::Repository {
-            self.warnings.extend(loosened(layer, self.mode));
+            let (summary, details) = loosened(layer, self.mode);
+            self.warnings.extend(summary);
+            self.details.extend(details);
             return Ok(());
         }
         for rule in &permissions.allow {
@@ -204,14 +215,19 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
 
 /// The mode: the highest layer that the user or an administrator wrote says it, and a repository may make
 /// it stricter.
-fn mode(layers: &[Layer], flag: Option<PermissionMode>) -> Result<PermissionMode, SettingsError> {
+fn mode(
+    layers: &[Layer],
+    flag: Option<PermissionMode>,
+    kept: Option<PermissionMode>,
+) -> Result<PermissionMode, SettingsError> {
     let given = |trust: Trust| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
         of.filter_map(|layer| layer.content.permissions.default_mode)
     };
     let managed = given(Trust::Managed).next();
     // A stricter wish than the administrator's is granted.
-    let wish = flag.filter(|flag| managed.is_none_or(|managed| strictness(*flag) < strictness(managed)));
+    let wish =
+        flag.or(kept).filter(|wish| managed.is_none_or(|managed| strictness(*wish) < strictness(managed)));
     let own = wish.or(managed).or_else(|| given(Trust::User).next()).unwrap_or_default();
     let disabled = layers
         .iter()
@@ -229,25 +245,26 @@ fn strictness(mode: PermissionMode) -> usize {
     PermissionMode::ALL.iter().position(|other| *other == mode).unwrap_or_default()
 }
 
-/// What a repository's file asks for and does not get.
-fn loosened(layer: &Layer, mode: PermissionMode) -> Vec<String> {
+/// What a repository's file asks for and does not get: in a line, and exactly.
+fn loosened(layer: &Layer, mode: PermissionMode) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
-    let mut left_out = Vec::new();
-    if !permissions.allow.is_empty() {
-        left_out.push(format!("allow rules ({})", permissions.allow.join(", ")));
-    }
-    if !permissions.additional_directories.is_empty() {
-        left_out.push(format!("additional directories ({})", permissions.additional_directories.join(", ")));
-    }
-    if let Some(model) = &layer.content.model {
-        left_out.push(format!("model {model}"));
-    }
-    if let Some(wanted) = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(mode)) {
-        left_out.push(format!("mode {wanted}"));
-    }
+    let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(mode));
+    let kinds: [(&str, &str, Vec<String>); 4] = [
+        ("allow rule", "allow rules", permissions.allow.clone()),
+        ("directory", "directories", permissions.additional_directories.clone()),
+        ("model", "models", layer.content.model.iter().cloned().collect()),
+        ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
+    ];
     let file = layer.path.display();
-    let why = "a repository may only tighten; put it into your own settings if you want it";
-    left_out.into_iter().map(|what| format!("ignored: {what} in {file}: {why}")).collect()
+    let (mut counts, mut details) = (Vec::new(), Vec::new());
+    for (one, many, left_out) in kinds.iter().filter(|(_, _, left_out)| !left_out.is_empty()) {
+        let name = if left_out.len() == 1 { one } else { many };
+        counts.push(format!("{} {name}", left_out.len()));
+        details.push(format!("ignored: {name} {} in {file}", left_out.join(", ")));
+    }
+    let why = "a repository may only tighten; --verbose tells what, your own settings may say it";
+    let summary = (!counts.is_empty()).then(|| format!("ignored: {} in {file}: {why}", counts.join(", ")));
+    (summary, details)
 }
 
 #[cfg(test)]

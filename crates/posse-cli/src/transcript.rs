@@ -45,6 +45,32 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
+/// `text` in at most `widest` columns of a terminal, where East Asian characters and pictures take two.
+pub(crate) fn fitted(text: &str, widest: usize) -> String {
+    let columns = |c: char| match u32::from(c) {
+        0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
+        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    };
+    if text.chars().map(columns).sum::<usize>() <= widest {
+        return text.to_owned();
+    }
+    let mut left = widest.saturating_sub(1);
+    let mut fitted: String = text
+        .chars()
+        .take_while(|c| {
+            let rest = left.checked_sub(columns(*c));
+            left = rest.unwrap_or_default();
+            rest.is_some()
+        })
+        .collect();
+    if widest > 0 {
+        fitted.push('…');
+    }
+    fitted
+}
+
 fn message(message: &Value) -> Vec<Part> {
     let role = message["role"].as_str().unwrap_or_default();
     if role == "tool" {
@@ -140,5 +166,17 @@ mod tests {
         assert_eq!(first_line(prompt).as_deref(), Some("fix it"));
         assert_eq!(shortened("äöü", 3), "äöü");
         assert_eq!(shortened("äöüß", 3), "äö…");
+    }
+
+    #[test]
+    fn columns_are_not_characters() {
+        let check = |text: &str, widest: usize, fits: &str| assert_eq!(fitted(text, widest), fits);
+        check("fix it", 6, "fix it");
+        check("fix it", 5, "fix …");
+        check("漢字かな", 8, "漢字かな");
+        check("漢字かな", 7, "漢字か…");
+        check("漢字かな", 6, "漢字…");
+        check("漢", 1, "…");
+        check("漢", 0, "");
     }
 }

@@ -56,6 +56,10 @@ impl Doctor {
         tell(checks::tmux())?;
         tell(checks::sandbox())?;
         tell(checks::home())?;
+        tell(checks::place())?;
+        for finding in checks::settings() {
+            tell(finding)?;
+        }
         Ok(if worst_is_bad { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
     }
 

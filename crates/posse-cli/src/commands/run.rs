@@ -44,6 +44,9 @@ pub(crate) struct Run {
     /// What to do; without it, or with `-`, it is read from standard input. What is piped in beside it
     /// follows it
     prompt: Option<String>,
+    /// Words after the prompt, which are a mistake
+    #[arg(hide = true)]
+    rest: Vec<String>,
     /// Work without a screen: print the result and end
     #[arg(short, long)]
     print: bool,
@@ -62,13 +65,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MODE", value_parser = modes())]
     permission_mode: Option<PermissionMode>,
     /// Calls that need not be asked about, `Bash(git diff *),Edit` for one; can be repeated
-    #[arg(long, visible_alias = "allowedTools", value_name = "RULES", value_parser = rules::split)]
+    #[arg(long, visible_alias = "allowedTools", value_name = "RULES", value_parser = rules::allowing)]
     allowed_tools: Vec<Vec<String>>,
     /// Calls that are never made; can be repeated
-    #[arg(long, visible_alias = "disallowedTools", value_name = "RULES", value_parser = rules::split)]
+    #[arg(long, visible_alias = "disallowedTools", value_name = "RULES", value_parser = rules::denying)]
     disallowed_tools: Vec<Vec<String>>,
     /// Another directory that file tools may reach; can be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = directory)]
     add_dir: Vec<PathBuf>,
     /// Call the model so many times at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -145,13 +148,12 @@ impl Run {
     fn check(&self) -> Result<(), clap::Error> {
         let wrong = |what: &str| Err(crate::Args::command().error(ErrorKind::ArgumentConflict, what));
         if !self.print {
-            let what = match self.prompt.as_deref() {
-                Some(word) if !word.contains(' ') => {
-                    format!("there is no command `{word}`; a prompt wants -p")
-                }
-                _ => "posse has no screen of its own yet: add -p to have the result printed".to_owned(),
-            };
-            return Err(crate::Args::command().error(ErrorKind::InvalidSubcommand, what));
+            let what = "posse has no screen of its own yet: add -p to have the result printed";
+            return Err(crate::Args::command().error(ErrorKind::MissingRequiredArgument, what));
+        }
+        if let (Some(prompt), [next, ..]) = (&self.prompt, &self.rest[..]) {
+            let what = format!("the prompt is one argument: quote it, \"{prompt} {next} …\"");
+            return Err(crate::Args::command().error(ErrorKind::TooManyValues, what));
         }
         let lines_out = self.output_format() == OutputFormat::StreamJson;
         if self.input_format() == InputFormat::StreamJson && !lines_out {
@@ -190,7 +192,7 @@ impl Run {
                 advice: "tell it something: posse -p --resume ID \"and now the tests\"".into(),
             }),
         };
-        let (session, mode) = (facts.session, facts.mode);
+        let (session, mode) = (facts.short.clone(), facts.mode);
         let exchange = Exchange::new(self.face(facts), first, by_lines, mode);
         let ending = drive::drive(exchange, handle, &mut events, by_lines.then(stdin::lines)).await;
         if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
@@ -198,7 +200,7 @@ impl Run {
             let drain = async { while events.recv().await.is_some() {} };
             drive::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
         }
-        Ok(finish(&ending?, session))
+        Ok(finish(&ending?, &session))
     }
 
     fn face(&self, facts: Facts) -> Face {
@@ -232,6 +234,7 @@ impl Run {
                 InputFormat::StreamJson => Asker::FrontEnd,
                 InputFormat::Text => Asker::Nobody,
             },
+            verbose: self.verbose,
         }
     }
 
@@ -249,7 +252,7 @@ impl Run {
 }
 
 /// Says what went wrong, if anything did, and gives the exit code.
-fn finish(ending: &Ending, session: posse_protocol::AgentId) -> ExitCode {
+fn finish(ending: &Ending, session: &str) -> ExitCode {
     let code = match &ending.last {
         Some(end) => {
             match (&end.outcome, result::complaint(&end.outcome)) {
@@ -273,6 +276,16 @@ fn finish(ending: &Ending, session: posse_protocol::AgentId) -> ExitCode {
 fn modes() -> impl TypedValueParser<Value = PermissionMode> {
     PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str))
         .try_map(|word| word.parse::<PermissionMode>())
+}
+
+/// A directory that is there; it is meant from where posse was started, wherever the session works.
+fn directory(text: &str) -> Result<PathBuf, String> {
+    match std::fs::canonicalize(text) {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err("it is no directory".into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err("it does not exist".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn dollars(text: &str) -> Result<Cost, String> {

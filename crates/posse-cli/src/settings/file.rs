@@ -4,8 +4,10 @@ use std::path::Path;
 
 use posse_protocol::PermissionMode;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::SettingsError;
+use crate::usage::closest;
 
 /// What posse understands of a settings file.
 #[derive(Debug, Default, Deserialize)]
@@ -13,7 +15,14 @@ pub(super) struct SettingsFile {
     #[serde(default)]
     pub(super) permissions: Permissions,
     pub(super) model: Option<String>,
+    /// Keys of `permissions` that posse does not know: a typo there may leave a door open.
+    #[serde(skip)]
+    pub(super) unknown: Vec<String>,
 }
+
+/// The keys of `permissions`.
+const KEYS: [&str; 6] =
+    ["allow", "ask", "deny", "defaultMode", "additionalDirectories", "disableBypassPermissionsMode"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,12 +55,26 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
         Err(error) if is_absence(&error) => return Ok(None),
         Err(source) => return Err(SettingsError::Unreadable { path: path.to_owned(), source }),
     };
+    // Some editors begin a file with a mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim().is_empty() {
         return Ok(None);
     }
     let wrong =
         |error: serde_json::Error| SettingsError::Wrong { path: path.to_owned(), why: error.to_string() };
-    serde_json::from_str(&text).map(Some).map_err(wrong)
+    let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
+    let all: Value = serde_json::from_str(text).map_err(wrong)?;
+    let keys = all["permissions"].as_object().into_iter().flat_map(|permissions| permissions.keys());
+    file.unknown = keys.filter(|key| !KEYS.contains(&key.as_str())).map(|key| named(key)).collect();
+    Ok(Some(file))
+}
+
+/// A key that is not known, and what may be meant.
+fn named(key: &str) -> String {
+    match closest(key, &KEYS) {
+        Some(meant) => format!("`{key}` (did you mean `{meant}`?)"),
+        None => format!("`{key}`"),
+    }
 }
 
 fn is_absence(error: &std::io::Error) -> bool {

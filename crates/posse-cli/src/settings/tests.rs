@@ -100,20 +100,21 @@ fn a_repository_may_only_tighten() {
         let disk = Disk::new();
         disk.write(
             &format!("repo/{file}"),
-            r#"{"model": "other", "permissions": {"allow": ["Bash"], "additionalDirectories": ["/"],
+            r#"{"model": "other", "permissions": {"allow": ["Bash", "Edit"], "additionalDirectories": ["/"],
                 "defaultMode": "bypassPermissions"}}"#,
         );
         let settings = disk.load(FlagSettings::default()).unwrap();
         assert_eq!(runs(&settings, "anything"), "ask");
         assert_eq!((settings.mode, settings.model), (PermissionMode::Default, None));
         assert_eq!(settings.additional_directories, Vec::<PathBuf>::new());
-        assert_eq!(settings.warnings.len(), 4, "{:?}", settings.warnings);
-        assert!(
-            settings
-                .warnings
-                .iter()
-                .all(|warning| warning.starts_with("ignored: ") && warning.contains(file))
-        );
+        let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
+        let counts = "ignored: 2 allow rules, 1 directory, 1 model, 1 mode in ";
+        assert!(warning.starts_with(counts) && warning.contains(file), "{warning}");
+        let told = settings.details.join("\n");
+        for exact in ["allow rules Bash, Edit in", "directory / in", "model other", "mode bypassPermissions"]
+        {
+            assert!(told.contains(exact), "{told}");
+        }
     }
 }
 
@@ -152,6 +153,26 @@ fn a_flag_beats_files_and_yields_to_the_administrator() {
     let settings = disk.load(flag(PermissionMode::AcceptEdits)).unwrap();
     assert_eq!(settings.mode, PermissionMode::Default);
     assert_eq!(settings.warnings, ["ignored: --permission-mode acceptEdits; managed settings say default"]);
+}
+
+#[test]
+fn a_kept_mode_beats_the_users_default_and_nothing_else() {
+    let mode = |mode: &str| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
+    let kept = || FlagSettings { kept_mode: Some(PermissionMode::AcceptEdits), ..FlagSettings::default() };
+    let check = |file: &str, says: &str, expected: &str| {
+        let disk = Disk::new();
+        disk.write(file, &mode(says));
+        let settings = disk.load(kept()).unwrap();
+        assert_eq!(settings.mode.as_str(), expected, "{file} says {says}");
+        assert_eq!(settings.warnings, Vec::<String>::new());
+    };
+    check("posse/settings.json", "plan", "acceptEdits");
+    check("repo/.posse/settings.json", "plan", "plan");
+    check("managed.json", "default", "default");
+    check("managed.json", "bypassPermissions", "acceptEdits");
+    let disk = Disk::new();
+    let both = FlagSettings { mode: Some(PermissionMode::Plan), ..kept() };
+    assert_eq!(disk.load(both).unwrap().mode, PermissionMode::Plan);
 }
 
 #[test]
@@ -195,6 +216,22 @@ fn what_is_wrong_is_told_with_its_file() {
         let error = disk.load(FlagSettings::default()).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("settings.json"), "{error}");
     }
+}
+
+#[test]
+fn a_typo_is_named_and_a_mark_is_skipped() {
+    let disk = Disk::new();
+    disk.write(
+        "repo/.posse/settings.json",
+        "\u{feff}{\"hooks\": 1, \"permissions\": {\"dney\": [\"Bash\"], \"xyz\": 1, \"deny\": [\"Bash(a)\"]}}",
+    );
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
+    assert!(warning.starts_with("not known: `dney` (did you mean `deny`?), `xyz` in "), "{warning}");
+    assert!(warning.contains("settings.json"), "{warning}");
+    assert_eq!((runs(&settings, "a"), runs(&settings, "b")), ("deny", "ask"));
+    disk.write("repo/.posse/settings.json", "\u{feff}");
+    assert_eq!(disk.load(FlagSettings::default()).unwrap().warnings, Vec::<String>::new());
 }
 
 #[test]

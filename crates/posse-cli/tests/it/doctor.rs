@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::binary::{Server, posse, run, stderr, stdout};
+use crate::binary::{Project, Server, posse, run, stderr, stdout};
 
 fn grades(output: &std::process::Output) -> Vec<(String, String)> {
     let line = |line: &str| {
@@ -20,7 +20,7 @@ fn grades(output: &std::process::Output) -> Vec<(String, String)> {
 fn all_is_well_beside_a_scripted_model() {
     let server = Server::start("doctor", "");
     let output = run(&["doctor", "--json", "--base-url", &server.url]);
-    let all = ["key", "endpoint", "git", "tmux", "sandbox", "store"];
+    let all = ["key", "endpoint", "git", "tmux", "sandbox", "store", "place", "settings"];
     assert_eq!(
         grades(&output),
         all.map(|check| (check.to_owned(), "good".to_owned())),
@@ -45,6 +45,23 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn settings_are_checked_as_a_run_would_take_them() {
+    let project = Project::new("doctor-settings", "");
+    let check = |text: &str, grade: &str, found: &[&str]| {
+        std::fs::create_dir_all(project.file("../home")).unwrap();
+        std::fs::write(project.file("../home/settings.json"), text).unwrap();
+        let output = project.run(&["doctor", "--json"]);
+        let last: Value = serde_json::from_str(stdout(&output).lines().last().unwrap()).unwrap();
+        assert_eq!((&last["check"], &last["grade"]), (&"settings".into(), &grade.into()), "{last}");
+        assert!(found.iter().all(|what| last["found"].as_str().unwrap().contains(what)), "{last}");
+    };
+    check("{", "bad", &["settings.json", "EOF"]);
+    check(r#"{"permissions": {"deny": ["Bsh"]}}"#, "bad", &["settings.json", "Bsh"]);
+    check(r#"{"permissions": {"allow": ["Bsh"]}}"#, "lacking", &["settings.json", "Bsh"]);
+    check(r#"{"permissions": {"defaultMode": "plan"}}"#, "good", &["mode plan"]);
+}
+
+#[test]
 fn a_missing_key_and_a_blocked_way_are_two_findings() {
     let output = posse()
         .args(["doctor", "--json", "--base-url", "https://model.invalid"])
@@ -64,5 +81,8 @@ fn it_says_what_it_is() {
     }
     assert!(stdout(&run(&["completions", "bash"])).contains("_posse()"));
     assert_eq!(run(&["no-such-command"]).status.code(), Some(2));
+    let mistyped = run(&["sesions", "list", "--json"]);
+    assert_eq!(mistyped.status.code(), Some(2));
+    assert!(stderr(&mistyped).contains("did you mean `sessions`?"), "{}", stderr(&mistyped));
     assert_eq!(run(&[]).status.code(), Some(2));
 }

@@ -50,6 +50,42 @@ fn what_is_piped_follows_the_prompt() {
 }
 
 #[test]
+fn what_is_piped_need_not_be_text() {
+    let project = Project::new("run-latin", "");
+    let mut child = project
+        .posse(&["-p"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"caf\xe9").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "You said: caf\u{fffd}\n");
+    assert!(stderr(&output).contains("not all UTF-8"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_directory_that_is_gone_is_said() {
+    let project = Project::new("run-gone", "");
+    std::fs::create_dir(project.file("gone")).unwrap();
+    for command in
+        ["posse -p x", "posse -p -c x", "posse sessions list", "posse sessions show", "posse doctor"]
+    {
+        let line = format!("mkdir -p gone && cd gone && rmdir ../gone && {command}");
+        let (binary, mut shell) = (project.posse(&[]), Command::new("bash"));
+        let path = std::path::Path::new(binary.get_program()).parent().unwrap().display().to_string();
+        shell.envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(binary.get_current_dir().unwrap()).env("PATH", format!("{path}:/usr/bin:/bin"));
+        let output = shell.args(["-c", &line]).stdin(Stdio::null()).output().unwrap();
+        let said = stdout(&output) + &stderr(&output);
+        assert!(said.contains("the working directory is not there any more"), "{command}: {said}");
+        assert!(said.contains("cd to one that is"), "{command}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{command}");
+    }
+}
+
+#[test]
 fn json_is_one_object_with_usage_and_cost() {
     let project = Project::new("run-json", "");
     let output = project.run(&["-p", "what?", "--output-format", "json"]);
@@ -106,6 +142,11 @@ fn what_nobody_can_be_asked_about_is_denied() {
     assert_eq!((&told["subtype"], output.status.code()), (&json!("success"), Some(0)), "{told}");
     assert_eq!(told["permission_denials"][0]["tool_name"], "Write");
     assert!(!project.file("new.txt").exists());
+    assert_eq!(stderr(&output), "", "the object says it");
+    let output = project.run(&["-p", "write it"]);
+    assert_eq!(stdout(&output), "done\n");
+    let said = stderr(&output);
+    assert!(said.starts_with("✗ Write denied, since nobody") && said.lines().count() == 1, "{said}");
     let allowed = project.run(&["-p", "write it", "--allowedTools", "Edit"]);
     assert_eq!(stdout(&allowed), "done\n", "{}", stderr(&allowed));
     assert!(project.file("new.txt").exists());
@@ -127,6 +168,20 @@ fn limits_and_faults_are_no_success() {
         "{told}"
     );
     assert!(stderr(&output).contains("hint: the key was refused"), "{}", stderr(&output));
+}
+
+#[test]
+fn attempts_that_fail_are_told_in_a_pipe_too() {
+    let once = "[[rule]]\ntimes = 1\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = 529, \
+                retry_after_ms = 1 }\n[[rule]]\nreply = [{ text = 'well' }]\n";
+    for format in ["text", "json"] {
+        let project = Project::new(&format!("run-retry-{format}"), once);
+        let output = project.run(&["-p", "x", "--output-format", format]);
+        let said = stderr(&output);
+        assert!(said.starts_with("attempt 1 failed: ") && said.contains("; next in "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(stdout(&output).contains("well"));
+    }
 }
 
 /// posse with lines going both ways.
@@ -250,6 +305,44 @@ fn ctrl_c_ends_it_with_a_result() {
         "{told}"
     );
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// Processes that a call of this session has started.
+fn processes_of(session: &str) -> usize {
+    let mark = format!("POSSE_CALL={session}");
+    let has_mark = |path: std::path::PathBuf| {
+        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))
+    };
+    std::fs::read_dir("/proc").unwrap().filter(|entry| has_mark(entry.as_ref().unwrap().path())).count()
+}
+
+// proves TU-05 (open: Esc, which needs the terminal)
+#[test]
+fn a_closed_terminal_leaves_nothing_running() {
+    let script = "[[rule]]\nreply = [{ tool = 'Bash', input = { command = 'sleep 1000' } }]\n";
+    let project = Project::new("run-hangup", script);
+    for signals in [&["-TERM"][..], &["-HUP"], &["-HUP", "-HUP"]] {
+        let arguments = [&LINES[..], &["--allowedTools", "Bash", "sleep"]].concat();
+        let mut child = project.posse(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut from = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        let init: Value = serde_json::from_str(&line).unwrap();
+        let session = init["session_id"].as_str().unwrap();
+        let begun = Instant::now();
+        while processes_of(session) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the command does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for signal in signals {
+            Command::new("kill").args([signal, child.id().to_string().as_str()]).status().unwrap();
+        }
+        let last = from.lines().map_while(Result::ok).last().unwrap();
+        assert!(last.contains("\"interrupted\""), "{signals:?}: {last}");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signals:?}");
+        assert_eq!(processes_of(session), 0, "{signals:?}");
+    }
 }
 
 #[test]

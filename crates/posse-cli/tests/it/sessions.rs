@@ -66,3 +66,85 @@ fn what_cannot_go_on_is_said() {
     told(&project, &["-p", "two"]);
     check(&["-p", "--resume", &id[..2], "x"], "several sessions", &id);
 }
+
+/// Asks for a command, then is done; a reply also for `x`.
+const RUNS: &str = "[[rule]]\nwhen.tool = 're:.'\nreply = [{ text = 'done' }]\n[[rule]]\nreply = [{ tool = \
+                    'Bash', input = { command = 'echo ran >> log' } }]\n";
+
+#[test]
+fn a_session_keeps_its_mode_but_no_bypass() {
+    let project = Project::new("sessions-mode", RUNS);
+    let ran = || std::fs::read_to_string(project.file("log")).unwrap_or_default().lines().count();
+    let bypass = ["--permission-mode", "bypassPermissions"];
+    told(&project, &[&["-p", "run it"], &bypass[..]].concat());
+    assert_eq!(ran(), 1);
+    let output = project.run(&["-p", "--continue", "run it"]);
+    let note = "the session was in bypassPermissions; add --permission-mode bypassPermissions to go on so\n";
+    assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
+    assert_eq!(ran(), 1, "it was denied");
+    let again = project.run(&["-p", "--continue", "run it"]);
+    assert!(!stderr(&again).contains("the session was"), "{}", stderr(&again));
+    let output = project.run(&[&["-p", "--continue", "run it"], &bypass[..]].concat());
+    assert!(!stderr(&output).contains("the session was"), "{}", stderr(&output));
+    assert_eq!(ran(), 2);
+
+    let mode = |arguments: &[&str]| {
+        let lines = stdout(&project.run(&[arguments, &["--output-format", "stream-json"]].concat()));
+        let init: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        init["permissionMode"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(mode(&["-p", "run it", "--permission-mode", "acceptEdits"]), "acceptEdits");
+    assert_eq!(mode(&["-p", "-c", "run it"]), "acceptEdits", "kept");
+    for directory in [".git", ".posse"] {
+        std::fs::create_dir_all(project.file(directory)).unwrap();
+    }
+    std::fs::write(project.file(".posse/settings.json"), r#"{"permissions": {"defaultMode": "plan"}}"#)
+        .unwrap();
+    assert_eq!(mode(&["-p", "-c", "run it"]), "plan", "a stricter repository counts");
+}
+
+#[test]
+fn what_came_to_nothing_is_not_continued() {
+    let script = "[[rule]]\nwhen.user = 'pause'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
+                  503, retry_after_ms = 1 }\n[[rule]]\nwhen.user = 'fail'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
+                  404 }\n[[rule]]\nreply = [{ text = 'well' }]\n";
+    let project = Project::new("sessions-nothing", script);
+    let failed = told(&project, &["-p", "fail"]);
+    assert_eq!(failed["is_error"], true);
+    let output = project.run(&["-p", "--continue", "x"]);
+    assert!(stderr(&output).contains("has got a reply"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(1));
+    let good = told(&project, &["-p", "work"]);
+    told(&project, &["-p", "fail"]);
+    assert_eq!(told(&project, &["-p", "--continue", "x"])["session_id"], good["session_id"]);
+    let paused = told(&project, &["-p", "pause"]);
+    assert_eq!(paused["terminal_reason"], "paused", "{paused}");
+    assert_eq!(told(&project, &["-p", "--continue", "x"])["session_id"], paused["session_id"]);
+}
+
+#[test]
+fn the_short_id_that_is_told_is_the_one_of_the_list() {
+    let project = Project::new("sessions-short", "");
+    let said = stderr(&project.run(&["-p", "--verbose", "one"]));
+    let table = stdout(&project.run(&["sessions", "list"]));
+    let id = table.lines().nth(1).unwrap().split(' ').next().unwrap();
+    assert!(said.contains(&format!("go on with: posse -p --resume {id} …")), "{said}");
+    assert_eq!(project.run(&["-p", "--resume", id, "two"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_list_says_that_it_goes_on() {
+    let project = Project::new("sessions-more", "");
+    for prompt in ["one", "two", "three"] {
+        told(&project, &["-p", prompt]);
+    }
+    let output = project.run(&["sessions", "list", "-n", "2"]);
+    assert_eq!(stdout(&output).lines().count(), 3, "{}", stdout(&output));
+    assert!(stderr(&output).contains("there are more; see them with -n 100"), "{}", stderr(&output));
+    for all in [&["sessions", "list"][..], &["sessions", "list", "--json"], &["sessions", "list", "-n", "3"]]
+    {
+        let output = project.run(all);
+        assert_eq!(stderr(&output), "");
+        assert!(stdout(&output).lines().count() >= 3);
+    }
+}

@@ -1,12 +1,17 @@
 //! The checks themselves.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
+
 use super::{Finding, Grade};
-use crate::environment::posse_home;
+use crate::environment::{posse_home, working_directory};
+use crate::hint;
 use crate::provider::{Provider, Settled};
+use crate::session::{self, FlagSettings};
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding { what, grade: Grade::Good, found: found.into(), advice: None }
@@ -154,6 +159,44 @@ pub(super) fn home() -> Finding {
             not(WHAT, Grade::Bad, format!("{} cannot be written: {error}", home.display()), advice)
         }
     }
+}
+
+/// Can an agent work here?
+pub(super) fn place() -> Finding {
+    const WHAT: &str = "place";
+    let here = match working_directory() {
+        Ok(here) => here,
+        Err(error) => return not(WHAT, Grade::Bad, error.to_string(), advice_for(&error)),
+    };
+    match access(&here, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => good(WHAT, format!("{} can be worked in", here.display())),
+        Err(error) => {
+            let found = format!("{} cannot be written: {error}", here.display());
+            not(WHAT, Grade::Lacking, found, "an agent can only look here; make it writable to let it edit")
+        }
+    }
+}
+
+/// Are the settings good that `posse -p` would take here? What it would warn of is said as well.
+pub(super) fn settings() -> Vec<Finding> {
+    const WHAT: &str = "settings";
+    // Without a working directory those of the user are still worth a look.
+    let here = working_directory().unwrap_or_else(|_| PathBuf::from("/"));
+    match session::settings(&here, FlagSettings::default()) {
+        Err(error) => vec![not(WHAT, Grade::Bad, hint::in_a_line(&error), advice_for(&error))],
+        Ok(settings) if settings.warnings.is_empty() => {
+            vec![good(WHAT, format!("mode {}", settings.mode))]
+        }
+        Ok(settings) => {
+            let advice =
+                "posse works, without what is ignored; docs/permissions.md says what may stand where";
+            settings.warnings.iter().map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice)).collect()
+        }
+    }
+}
+
+fn advice_for(error: &anyhow::Error) -> String {
+    hint::hint(error).unwrap_or_else(|| "mend it".into())
 }
 
 fn version_of(program: &str, arguments: &[&str]) -> Option<String> {

@@ -26,8 +26,7 @@ pub(super) async fn drive(
     events: &mut mpsc::Receiver<Event>,
     mut lines: Option<mpsc::Receiver<Line>>,
 ) -> io::Result<Ending> {
-    let mut interrupts = signal(SignalKind::interrupt())?;
-    let mut terminations = signal(SignalKind::terminate())?;
+    let mut signals = Signals::new()?;
     let mut handle = Some(handle);
     let mut sending: Option<Sending> = None;
     write(exchange.greet())?;
@@ -47,7 +46,7 @@ pub(super) async fn drive(
             handle = None;
         }
         tokio::select! {
-            () = either(&mut interrupts, &mut terminations) => {
+            () = signals.next() => {
                 exchange.signal();
                 say_to_person("stopping; once more to leave at once");
             }
@@ -64,13 +63,14 @@ pub(super) async fn drive(
     }
 }
 
-/// Waits for `last`, but no longer than until the next signal: whoever sends one wants to leave.
+/// Waits for `last`, but no longer than until the next signal: whoever sends one wants to leave. A
+/// terminal that closes says so more than once, and nobody is impatient there.
 pub(super) async fn unless_signalled<T>(last: impl Future<Output = T>) -> io::Result<()> {
-    let mut interrupts = signal(SignalKind::interrupt())?;
-    let mut terminations = signal(SignalKind::terminate())?;
+    let mut signals = Signals::new()?;
+    signals.hangups = None;
     tokio::select! {
         _ = last => {}
-        () = either(&mut interrupts, &mut terminations) => {}
+        () = signals.next() => {}
     }
     Ok(())
 }
@@ -86,11 +86,49 @@ fn write(said: Vec<Said>) -> io::Result<()> {
     Ok(())
 }
 
-async fn either(one: &mut Signal, other: &mut Signal) {
-    tokio::select! {
-        _ = one.recv() => {}
-        _ = other.recv() => {}
+/// What tells us to stop.
+struct Signals {
+    interrupts: Signal,
+    terminations: Signal,
+    /// The terminal closes. None if that does not matter (any more).
+    hangups: Option<Signal>,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        // Whoever starts us with nohup wants us to stay.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let hangups = if ignores_hangup(&status) { None } else { Some(signal(SignalKind::hangup())?) };
+        let (interrupts, terminations) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { interrupts, terminations, hangups })
     }
+
+    async fn next(&mut self) {
+        let hung_up = tokio::select! {
+            _ = self.interrupts.recv() => false,
+            _ = self.terminations.recv() => false,
+            () = received(&mut self.hangups) => true,
+        };
+        if hung_up {
+            // Shell and kernel both tell of it, which is no second wish.
+            self.hangups = None;
+        }
+    }
+}
+
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the process was started with SIGHUP, which is number 1, ignored.
+fn ignores_hangup(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 async fn sent(sending: &mut Option<Sending>) {
@@ -103,5 +141,17 @@ async fn next(lines: &mut Option<mpsc::Receiver<Line>>) -> Option<Line> {
     match lines {
         Some(lines) => lines.recv().await,
         None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nohup_is_noticed() {
+        assert!(ignores_hangup("Name:\tposse\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"));
+        assert!(!ignores_hangup("SigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n"));
+        assert!(!ignores_hangup(""));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::face::{Face, Said, line};
 use super::input::{self, NotUnderstood, Request, Told};
-use super::question::{Questions, unanswered};
+use super::question::{NeverAsked, Questions, unanswered};
 use super::stdin::Line;
 
 /// How many commands wait for the agent before no more lines are read.
@@ -147,17 +147,22 @@ impl Exchange {
                 let answer = self.request(request);
                 vec![line(&input::response(&id, answer))]
             }
-            Ok(Told::Response { id, response }) => {
-                self.pending.extend(self.questions.answer(&id, response));
-                Vec::new()
-            }
+            Ok(Told::Response { id, response }) => match self.questions.answer(&id, response) {
+                Ok(command) => {
+                    self.pending.extend(command);
+                    Vec::new()
+                }
+                Err(NeverAsked) => self.not_understood(&format!("nothing is asked under the id {id}")),
+            },
             Ok(Told::Nothing) => Vec::new(),
             Err(NotUnderstood { id: Some(id), what }) => vec![line(&input::response(&id, Err(what)))],
-            Err(NotUnderstood { id: None, what }) => {
-                self.ending.not_understood = true;
-                self.face.not_understood(&what)
-            }
+            Err(NotUnderstood { id: None, what }) => self.not_understood(&what),
         }
+    }
+
+    fn not_understood(&mut self, what: &str) -> Vec<Said> {
+        self.ending.not_understood = true;
+        self.face.not_understood(what)
     }
 
     fn request(&mut self, request: Request) -> Result<Value, String> {
@@ -279,6 +284,10 @@ mod tests {
         let mut exchange = exchange();
         let told = values(exchange.line(Some(Line::Text("{".into()))));
         assert_eq!((&told[0]["type"], &told[0]["subtype"]), (&"system".into(), &"input_error".into()));
+        let response = json!({"subtype": "success", "request_id": "q9", "response": {"behavior": "allow"}});
+        let told = tell(&mut exchange, json!({"type": "control_response", "response": response}));
+        assert_eq!(told[0]["subtype"], "input_error");
+        assert!(told[0]["error"].as_str().unwrap().contains("q9"));
         assert_eq!(tell(&mut exchange, request("dance", ""))[0]["response"]["subtype"], "error");
         tell(&mut exchange, prompt("one"));
         assert!(exchange.next_command().is_some());

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::lines::Lines;
 use super::result;
-use super::text::Text;
+use super::text::{self, Text};
 use crate::output::{json_line, tame};
 use crate::session::Facts;
 
@@ -40,6 +40,7 @@ impl Face {
             (Self::Text(text), event) => text.event(event),
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
             (Self::Json(facts), EventKind::Ended(end)) => vec![line(&result::result(facts.session, end))],
+            (Self::Json(_), EventKind::Retry(retry)) => vec![Said::Note(text::failed_attempt(retry, ""))],
             (Self::Json(_), _) => Vec::new(),
         }
     }

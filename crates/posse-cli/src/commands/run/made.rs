@@ -15,6 +15,7 @@ pub(super) fn session() -> AgentId {
 pub(super) fn facts() -> Facts {
     Facts {
         session: session(),
+        short: "0197f0aa-0000".into(),
         model: "m".into(),
         cwd: PathBuf::from("/work"),
         tools: vec!["Read".into(), "Bash".into()],

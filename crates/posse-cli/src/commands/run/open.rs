@@ -19,6 +19,9 @@ use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
 use crate::session::{self, Facts, FlagSettings, Settings};
 use crate::{environment, prompt};
 
+/// The mode that a session does not keep: it is asked for anew each time.
+const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
+
 /// Which session goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Which {
@@ -41,6 +44,8 @@ pub(super) struct Wish {
     pub(super) system_prompt: Option<String>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) asker: Asker,
+    /// Whether all is told.
+    pub(super) verbose: bool,
 }
 
 /// An agent that is ready to be told something.
@@ -62,15 +67,18 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let flags = FlagSettings {
         allow: wish.allow.clone(),
         deny: wish.deny.clone(),
-        // A session keeps its mode, unless whoever runs the machine has since switched it off.
-        mode: wish.mode.or(found.as_ref().map(|session| session.mode)),
+        mode: wish.mode,
+        kept_mode: found.as_ref().map(|session| session.mode).filter(|mode| *mode != BYPASS),
         model: wish.provider.named(),
         additional_directories: wish.add_dir.clone(),
     };
     let settings = session::settings(&cwd, flags)?;
-    for warning in &settings.warnings {
+    let details = settings.details.iter().filter(|_| wish.verbose);
+    for warning in settings.warnings.iter().chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
     }
+    let was = found.as_ref().filter(|_| wish.mode.is_none()).map(|session| session.mode);
+    was.and_then(|was| changed_mode(was, settings.mode)).iter().for_each(|note| say(note));
     let otherwise = match &found {
         Some(session) => Otherwise::Session(session.model.clone()),
         None => Otherwise::Settings(settings.model.clone()),
@@ -80,7 +88,12 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let Chosen { model, name, key_source } = wish.provider.choose_or(policy, otherwise)?;
     let prices = Arc::new(provider::prices()?);
     affordable(&*prices, &name, wish.limits.budget)?;
-    let ports = Ports { model: Arc::from(model), store, clock: Arc::new(SystemClock::default()), prices };
+    let ports = Ports {
+        model: Arc::from(model),
+        store: store.clone(),
+        clock: Arc::new(SystemClock::default()),
+        prices,
+    };
     let runtime = Runtime::new(ports);
     let setup = setup(&wish, &settings, cwd.clone())?;
     let tools = setup.tools.names().into_iter().map(str::to_owned).collect();
@@ -91,7 +104,8 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
         None => runtime.start(&character(&wish, &name, mode, &cwd), setup),
     };
-    let facts = Facts { session: agent.id, model: name, cwd, tools, mode, key_source, retries };
+    let short = find::short(store.as_ref(), agent.id).await;
+    let facts = Facts { session: agent.id, short, model: name, cwd, tools, mode, key_source, retries };
     Ok(Opened { runtime, agent, facts })
 }
 
@@ -103,7 +117,7 @@ async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish
         });
     }
     let session = match which {
-        Which::Newest => find::newest(store, here).await?,
+        Which::Newest => find::newest_to_continue(store, here).await?,
         Which::Id(prefix) => find::by_prefix(store, prefix).await?,
     };
     if !session.cwd.is_dir() {
@@ -113,6 +127,19 @@ async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish
         });
     }
     Ok(session)
+}
+
+/// What is said of a session whose mode is no longer what it was, unasked.
+fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
+    if was == now {
+        return None;
+    }
+    let rest = if was == BYPASS {
+        "add --permission-mode bypassPermissions to go on so".to_owned()
+    } else {
+        format!("settings say {now}")
+    };
+    Some(format!("the session was in {was}; {rest}"))
 }
 
 /// A budget can be kept only where the price is known.

@@ -1,14 +1,27 @@
 //! Questions to the program at the other end: may this tool call run?
 
+use std::collections::VecDeque;
+
 use posse_protocol::{Answer, Command, Question, RawJson};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::shape;
 
+/// How many withdrawn questions are remembered.
+const REMEMBERED: usize = 64;
+
 /// The questions that are open.
 #[derive(Default)]
-pub(super) struct Questions(Vec<Open>);
+pub(super) struct Questions {
+    open: Vec<Open>,
+    /// The ids of those withdrawn last: their answers may be under way.
+    withdrawn: VecDeque<String>,
+}
+
+/// An answer to something that was never asked, or is answered already.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NeverAsked;
 
 struct Open {
     id: String,
@@ -25,31 +38,42 @@ impl Questions {
             "tool_use_id": question.call, "decision_reason": question.why, "permission_suggestions": [],
         });
         let line = json!({"type": "control_request", "request_id": id, "request": request});
-        self.0.push(Open { id, call: question.call.clone(), input });
+        self.open.push(Open { id, call: question.call.clone(), input });
         line
     }
 
     /// The line that says that no answer is needed any more; none if the question was answered.
     pub(super) fn withdraw(&mut self, call: &str) -> Option<Value> {
-        let at = self.0.iter().position(|open| open.call == call)?;
-        Some(json!({"type": "control_cancel_request", "request_id": self.0.remove(at).id}))
+        let at = self.open.iter().position(|open| open.call == call)?;
+        let id = self.open.remove(at).id;
+        self.withdrawn.truncate(REMEMBERED - 1);
+        self.withdrawn.push_front(id.clone());
+        Some(json!({"type": "control_cancel_request", "request_id": id}))
     }
 
     /// What the answer tells the agent. Whatever is no clear yes is a no; an answer to a question that
-    /// is not open (it may just have been withdrawn) tells nothing.
-    pub(super) fn answer(&mut self, id: &str, response: Result<Value, String>) -> Option<Command> {
-        let at = self.0.iter().position(|open| open.id == id)?;
-        let open = self.0.remove(at);
+    /// has just been withdrawn tells nothing.
+    pub(super) fn answer(
+        &mut self,
+        id: &str,
+        response: Result<Value, String>,
+    ) -> Result<Option<Command>, NeverAsked> {
+        let Some(at) = self.open.iter().position(|open| open.id == id) else {
+            let at = self.withdrawn.iter().position(|withdrawn| withdrawn == id).ok_or(NeverAsked)?;
+            self.withdrawn.remove(at);
+            return Ok(None);
+        };
+        let open = self.open.remove(at);
         let answer = match response {
             Ok(response) => read(&response, &open.input),
             Err(error) => deny(format!("the question could not be answered: {error}")),
         };
-        Some(Command::Answer { call: open.call, answer })
+        Ok(Some(Command::Answer { call: open.call, answer }))
     }
 
     /// Nobody is there any more: all open questions are answered with no.
     pub(super) fn give_up(&mut self) -> Vec<Command> {
-        std::mem::take(&mut self.0).into_iter().map(|open| unanswered(open.call)).collect()
+        std::mem::take(&mut self.open).into_iter().map(|open| unanswered(open.call)).collect()
     }
 }
 
@@ -97,8 +121,12 @@ mod tests {
     fn check(response: Result<Value, String>, answer: Answer) {
         let mut questions = Questions::default();
         let id = asked(&mut questions);
-        assert_eq!(questions.answer("other", Ok(json!({"behavior": "allow"}))), None);
-        assert_eq!(questions.answer(&id, response), Some(Command::Answer { call: "t1".into(), answer }));
+        assert_eq!(questions.answer("other", Ok(json!({"behavior": "allow"}))), Err(NeverAsked));
+        assert_eq!(
+            questions.answer(&id, response.clone()),
+            Ok(Some(Command::Answer { call: "t1".into(), answer }))
+        );
+        assert_eq!(questions.answer(&id, response), Err(NeverAsked), "once is enough");
         assert_eq!(questions.withdraw("t1"), None, "it is not open any more");
     }
 
@@ -128,5 +156,6 @@ mod tests {
             Some(json!({"type": "control_cancel_request", "request_id": id}))
         );
         assert!(questions.give_up().is_empty());
+        assert_eq!(questions.answer(&id, Err("late".into())), Ok(None), "it was under way");
     }
 }

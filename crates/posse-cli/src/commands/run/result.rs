@@ -60,7 +60,7 @@ pub(super) fn complaint(outcome: &Outcome) -> Option<String> {
 }
 
 /// What to do about it.
-pub(super) fn advice(outcome: &Outcome, session: AgentId) -> Option<String> {
+pub(super) fn advice(outcome: &Outcome, session: &str) -> Option<String> {
     let go_on = format!("`posse -p --resume {session}`");
     Some(match outcome {
         Outcome::Completed | Outcome::Refused | Outcome::Interrupted => return None,

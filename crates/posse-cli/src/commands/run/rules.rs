@@ -1,7 +1,31 @@
 //! Lists of permission rules, as flags give them.
 
+use posse_runtime::permission::{Policy, RuleList, Source};
+
+/// A list of allow rules.
+pub(super) fn allowing(list: &str) -> Result<Vec<String>, String> {
+    let allow = split(list)?;
+    checked(&RuleList { allow: allow.clone(), ..RuleList::default() })?;
+    Ok(allow)
+}
+
+/// A list of deny rules.
+pub(super) fn denying(list: &str) -> Result<Vec<String>, String> {
+    let deny = split(list)?;
+    checked(&RuleList { deny: deny.clone(), ..RuleList::default() })?;
+    Ok(deny)
+}
+
+/// Whether they are rules at all; where their paths begin does not matter for that.
+fn checked(rules: &RuleList) -> Result<(), String> {
+    let anywhere = || "/".into();
+    let source = Source { name: String::new(), root: anywhere(), cwd: anywhere(), home: Some(anywhere()) };
+    let checked = Policy::default().add(&source, rules);
+    checked.map_err(|error| format!("`{}` is no permission rule: {}", error.rule, error.why))
+}
+
 /// Takes a list apart at commas and blanks; what stands in parentheses stays together.
-pub(super) fn split(list: &str) -> Result<Vec<String>, String> {
+fn split(list: &str) -> Result<Vec<String>, String> {
     let mut rules = vec![String::new()];
     let mut depth = 0_usize;
     for c in list.chars() {
@@ -39,5 +63,13 @@ mod tests {
         check(" ", &[]);
         assert!(split("Bash(ls").is_err());
         assert!(split("Bash)").is_err());
+    }
+
+    #[test]
+    fn what_is_no_rule_is_said_at_once() {
+        assert_eq!(allowing("Bash(ls),Edit").unwrap(), ["Bash(ls)", "Edit"]);
+        assert_eq!(denying("*").unwrap(), ["*"]);
+        assert!(allowing("*").is_err(), "in deny and ask only");
+        assert!(denying("Read Bsh").unwrap_err().starts_with("`Bsh` is no permission rule: "));
     }
 }

@@ -1,5 +1,6 @@
 //! Standard input: as words beside the prompt, or as lines while the agent works.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -8,7 +9,7 @@ use anyhow::Context;
 use tokio::sync::mpsc;
 
 use crate::hint::Advised;
-use crate::output::say_to_person;
+use crate::output::{say, say_to_person};
 
 /// The longest line, and the longest prompt, in bytes.
 const LONGEST: usize = 32 << 20;
@@ -73,19 +74,23 @@ pub(super) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<
             kind.is_file() || kind.is_fifo() || kind.is_socket()
         })
     };
-    let mut piped = String::new();
+    let mut piped = Vec::new();
     if read {
         stdin
             .lock()
             .take(LONGEST as u64 + 1)
-            .read_to_string(&mut piped)
-            .context("cannot read standard input as text")?;
+            .read_to_end(&mut piped)
+            .context("cannot read standard input")?;
         if piped.len() > LONGEST {
             anyhow::bail!(Advised {
                 what: "standard input is longer than 32 MiB".into(),
                 advice: "name the file in the prompt; the agent can read it by parts".into(),
             });
         }
+    }
+    let piped = String::from_utf8_lossy(&piped);
+    if let Cow::Owned(_) = piped {
+        say("standard input is not all UTF-8: what is not was replaced by \u{fffd}");
     }
     Ok(joined(given, &piped))
 }

@@ -56,7 +56,12 @@ fn budgets_are_positive_and_exact() {
 fn what_does_not_go_together_is_a_usage_error() {
     for wrong in [
         &["fix it"][..],
-        &["no-such-command"],
+        &["-p", "hi", "there"],
+        &["-p", "x", "--add-dir", "/no/such/place"],
+        &["-p", "x", "--add-dir", "/etc/hosts"],
+        &["-p", "x", "--model", ""],
+        &["-p", "x", "--allowedTools", "Bsh"],
+        &["-p", "x", "--disallowedTools", "Edit Bsh"],
         &["--continue"],
         &["-p", "x", "--input-format", "stream-json", "--output-format", "stream-json"],
         &["-p", "--input-format", "stream-json"],
@@ -69,6 +74,8 @@ fn what_does_not_go_together_is_a_usage_error() {
     ] {
         assert_eq!(parsed(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
     }
+    assert!(parsed(&["-p", "hi", "there"]).unwrap_err().to_string().contains("quote it, \"hi there …\""));
+    assert_eq!(parsed(&["-p", "x", "--add-dir", "/etc/../etc"]).unwrap().add_dir, [PathBuf::from("/etc")]);
     let run = parsed(&["-p", "--input-format", "stream-json", "--output-format", "stream-json"]).unwrap();
     assert_eq!(run.wish().asker, Asker::FrontEnd);
     assert_eq!(parsed(&["-p", "x"]).unwrap().wish().asker, Asker::Nobody);

@@ -1,13 +1,17 @@
-//! What happens, for people: the reply on stdout, progress on stderr.
+//! What happens, for people: the reply on stdout, progress and trouble on stderr.
 
 use std::collections::HashMap;
 
-use posse_protocol::{Delta, EntryKind, EventKind, Outcome, RunEnd};
+use posse_protocol::{Delta, EntryKind, EventKind, Outcome, Retry, RunEnd};
 
 use super::face::Said;
 use super::result;
 use crate::output::{in_words, tame};
 use crate::session::Facts;
+use crate::transcript::shortened;
+
+/// The longest reason of a failure that is told, in characters.
+const LONGEST_REASON: usize = 200;
 
 /// Turns events into text.
 pub(super) struct Text {
@@ -41,11 +45,7 @@ impl Text {
             EventKind::Retry(retry) => {
                 let void =
                     if std::mem::take(&mut self.anything) { ", and what it had said is void" } else { "" };
-                let (why, wait) = (&retry.fault.message, retry.wait_ms as f64 / 1000.0);
-                self.note(
-                    &mut said,
-                    &format!("attempt {} failed{void}: {why}; next in {wait:.1} s", retry.attempt),
-                );
+                self.tell(&mut said, failed_attempt(retry, void));
             }
             EventKind::CallStarted { call, title, .. } => {
                 self.titles.insert(call.clone(), title.clone());
@@ -57,7 +57,10 @@ impl Text {
                 }
             }
             EventKind::Denied(denial) => {
-                self.note(&mut said, &format!("✗ {} denied: {}", denial.tool, denial.why));
+                // Who denied it may have said that word already.
+                let why =
+                    denial.why.strip_prefix("Denied").map_or(format!(": {}", denial.why), str::to_owned);
+                self.tell(&mut said, one_line(&format!("✗ {} denied{why}", denial.tool)));
             }
             EventKind::Mode(mode) => self.note(&mut said, &format!("permission mode: {mode}")),
             EventKind::Ended(end) => self.end(end, &mut said),
@@ -77,7 +80,7 @@ impl Text {
         if !self.live && is_result && !text.is_empty() {
             said.push(Said::Out(format!("{}\n", tame(text))));
         }
-        let (usage, cost, id) = (result::usage(end), in_words(result::cost(end)), self.facts.session);
+        let (usage, cost, id) = (result::usage(end), in_words(result::cost(end)), &self.facts.short);
         let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
         let (input, output) = (usage.prompt(), usage.output);
         self.note(
@@ -91,10 +94,14 @@ impl Text {
     /// Progress never stands in the middle of a line of the reply.
     fn note(&mut self, said: &mut Vec<Said>, note: &str) {
         if self.notes {
-            self.end_line(said);
-            // A title or an error is a line for us, whatever is in it.
-            said.push(Said::Note(tame(&note.replace('\n', " "))));
+            self.tell(said, one_line(note));
         }
+    }
+
+    /// What is told also where no person looks on.
+    fn tell(&mut self, said: &mut Vec<Said>, note: String) {
+        self.end_line(said);
+        said.push(Said::Note(note));
     }
 
     fn end_line(&mut self, said: &mut Vec<Said>) {
@@ -104,9 +111,20 @@ impl Text {
     }
 }
 
+/// What is said of an attempt that failed.
+pub(super) fn failed_attempt(retry: &Retry, void: &str) -> String {
+    let (why, wait) = (shortened(&retry.fault.message, LONGEST_REASON), retry.wait_ms as f64 / 1000.0);
+    one_line(&format!("attempt {} failed{void}: {why}; next in {wait:.1} s", retry.attempt))
+}
+
+/// A title or an error is a line for us, whatever is in it.
+fn one_line(text: &str) -> String {
+    tame(&text.replace('\n', " "))
+}
+
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{Fault, FaultClass, Retry};
+    use posse_protocol::{Denial, Fault, FaultClass};
 
     use super::super::made::{end, facts};
     use super::*;
@@ -122,6 +140,10 @@ mod tests {
             EventKind::CallStarted { call: call.clone(), tool: "Read".into(), title: "Read a\nb".into() },
             EventKind::CallDone { call, is_error: true },
             EventKind::Denied(end(Outcome::Completed).denials[0].clone()),
+            EventKind::Denied(Denial {
+                why: "Denied, since nobody is there".into(),
+                ..end(Outcome::Completed).denials[0].clone()
+            }),
             EventKind::Delta(Delta::Text("all done".into())),
             EventKind::Ended(Box::new(end(outcome))),
         ]
@@ -139,11 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_gets_the_last_reply_and_nothing_else() {
-        assert_eq!(shown(false, false, Outcome::Completed), ("all done\n".into(), vec![]));
+    fn a_pipe_gets_the_last_reply_and_stderr_the_trouble() {
+        let trouble = [
+            "attempt 1 failed: busy\\u{1b}[2J; next in 0.5 s",
+            "✗ Bash denied: a rule says so",
+            "✗ Bash denied, since nobody is there",
+        ];
         let fault = Fault { class: FaultClass::Provider, status: None, message: "gone".into() };
-        assert_eq!(shown(false, false, Outcome::Paused(fault)), (String::new(), vec![]));
-        assert_eq!(shown(false, false, Outcome::Interrupted), (String::new(), vec![]));
+        for (outcome, out) in
+            [(Outcome::Completed, "all done\n"), (Outcome::Paused(fault), ""), (Outcome::Interrupted, "")]
+        {
+            let (shown, told) = shown(false, false, outcome);
+            assert_eq!((shown.as_str(), told), (out, trouble.map(str::to_owned).to_vec()));
+        }
     }
 
     #[test]
@@ -151,14 +181,16 @@ mod tests {
         let (out, told) = shown(true, true, Outcome::Completed);
         assert_eq!(out, "wrong\nI look.\\u{1b}[2J\nall done\n");
         assert_eq!(
-            told[..4],
+            told[..5],
             [
                 "attempt 1 failed, and what it had said is void: busy\\u{1b}[2J; next in 0.5 s",
                 "→ Read a b",
                 "✗ Read a b",
                 "✗ Bash denied: a rule says so",
+                "✗ Bash denied, since nobody is there",
             ]
         );
-        assert!(told[4].starts_with("2 turns · 37 tokens in, 5 out · $0.5000 · "), "{}", told[4]);
+        let end = "2 turns · 37 tokens in, 5 out · $0.5000 · go on with: posse -p --resume 0197f0aa-0000 …";
+        assert_eq!(told[5], end);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use posse_runtime::port::store::{Session, SessionFilter, Store};
+use posse_protocol::AgentId;
+use posse_runtime::port::store::{AgentState, Session, SessionFilter, Store};
 
+use super::list;
 use crate::hint::Advised;
 use crate::output::tame;
 use crate::transcript::{first_line, shortened};
@@ -19,6 +21,45 @@ pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Sess
         what: format!("there is no session of {}", cwd.display()),
         advice: "`posse sessions list --all` shows those of other directories".into(),
     })?)
+}
+
+/// How many sessions are looked at before all are.
+const LOOKED_AT: usize = 32;
+
+/// The session of this directory that was used last and has something to go on from.
+pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+    for limit in [LOOKED_AT, usize::MAX] {
+        let filter = SessionFilter { cwd: Some(cwd.to_owned()), id_prefix: None };
+        let found = store.sessions(filter, limit).await?;
+        if found.is_empty() {
+            break;
+        }
+        if let Some(session) = found.into_iter().find(|session| !came_to_nothing(session)) {
+            return Ok(session);
+        }
+    }
+    let newest = newest(store, cwd).await?;
+    anyhow::bail!(Advised {
+        what: format!("no session of {} has got a reply", cwd.display()),
+        advice: format!("start a new one, or go on with the last all the same: --resume {}", newest.agent),
+    })
+}
+
+/// Whether it failed before any reply, with a mistyped model for one, and would not go on by itself.
+fn came_to_nothing(session: &Session) -> bool {
+    session.state == AgentState::Idle && !session.held && session.charges.is_empty()
+}
+
+/// As much of an id as tells it from all others, as `posse sessions list` shows it.
+pub(crate) async fn short(store: &dyn Store, id: AgentId) -> String {
+    let id = id.to_string();
+    let head = id.get(..list::SHORTEST).unwrap_or(&id).to_owned();
+    let filter = SessionFilter { cwd: None, id_prefix: Some(head) };
+    // Without the others all of it is said, which is right in any case.
+    let Ok(alike) = store.sessions(filter, usize::MAX).await else { return id };
+    let others = alike.iter().map(|session| session.agent.to_string()).filter(|other| *other != id);
+    let ids: Vec<String> = others.chain([id.clone()]).collect();
+    id.get(..list::distinct(&ids)).unwrap_or(&id).to_owned()
 }
 
 /// The session whose id begins so; without an id, the one of this directory that was used last.
@@ -61,6 +102,17 @@ fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
 mod tests {
     use super::super::made::{ID, session};
     use super::*;
+
+    #[test]
+    fn what_came_to_nothing_is_told_from_what_can_go_on() {
+        let failed = Session { charges: Vec::new(), ..session() };
+        assert!(came_to_nothing(&failed));
+        assert!(!came_to_nothing(&session()), "it has a reply");
+        assert!(!came_to_nothing(&Session { held: true, ..failed.clone() }));
+        for state in [AgentState::Paused, AgentState::Running] {
+            assert!(!came_to_nothing(&Session { state, ..failed.clone() }));
+        }
+    }
 
     #[test]
     fn one_is_found_and_several_are_named() {

@@ -8,8 +8,13 @@ use serde_json::{Value, json};
 
 use super::{cost, moment, state};
 use crate::environment::working_directory;
-use crate::output::{json_line, print, say_to_person, tame};
-use crate::transcript::{first_line, shortened};
+use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::transcript::{first_line, fitted};
+
+/// How many are shown to people unless they say.
+const SHOWN: usize = 20;
+/// How wide a terminal must be to show entries and cost.
+const WITH_FIGURES: usize = 64;
 
 /// List sessions, the one used last first.
 #[derive(clap::Args)]
@@ -17,9 +22,9 @@ pub(super) struct List {
     /// Those of all directories, not only of this one
     #[arg(long)]
     all: bool,
-    /// At most so many
-    #[arg(short, value_name = "N", default_value_t = 20)]
-    number: usize,
+    /// At most so many [default: 20; with --json all]
+    #[arg(short, value_name = "N")]
+    number: Option<usize>,
     /// One JSON object per session
     #[arg(long)]
     json: bool,
@@ -29,17 +34,25 @@ impl List {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let cwd = if self.all { None } else { Some(working_directory()?) };
         let store = crate::session::open_store()?;
-        let sessions = store.sessions(SessionFilter { cwd, id_prefix: None }, self.number).await?;
+        let most = self.number.unwrap_or(if self.json { usize::MAX } else { SHOWN });
+        // One more than is shown tells whether there are more.
+        let mut sessions =
+            store.sessions(SessionFilter { cwd, id_prefix: None }, most.saturating_add(1)).await?;
+        let more = sessions.len() > most;
+        sessions.truncate(most);
         if self.json {
             for session in &sessions {
                 print(json_line(&object(session)).as_bytes())?;
             }
-        } else if sessions.is_empty() {
+        } else if sessions.is_empty() && !more {
             let elsewhere = if self.all { "" } else { " of this directory; --all shows those of others" };
             say_to_person(&format!("there is no session{elsewhere}"));
         } else {
             let now = jiff::Timestamp::now().as_millisecond();
-            print(table(&sessions, now, self.all).as_bytes())?;
+            print(table(&sessions, now, self.all, width()).as_bytes())?;
+            if more {
+                say(&format!("there are more; see them with -n {}", most.max(SHOWN).saturating_mul(5)));
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -56,39 +69,45 @@ pub(super) fn object(session: &Session) -> Value {
     })
 }
 
-fn table(sessions: &[Session], now: i64, with_place: bool) -> String {
+/// A row per session that is no wider than the terminal: a narrow one does without entries and cost, and
+/// the first words get the rest.
+fn table(sessions: &[Session], now: i64, with_place: bool, columns: Option<usize>) -> String {
     let ids: Vec<String> = sessions.iter().map(|session| session.agent.to_string()).collect();
     let width = distinct(&ids);
-    let mut table = format!(
-        "{:width$}  {:>4}  {:6}  {:>7}  {:>8}  FIRST WORDS\n",
-        "ID", "AGE", "STATE", "ENTRIES", "COST"
-    );
+    let figures = columns.is_none_or(|columns| columns >= WITH_FIGURES);
+    let row = |[id, age, state, entries, cost]: [&str; 5], words: &str| {
+        let figures = if figures { format!("{entries:>7}  {cost:>8}  ") } else { String::new() };
+        let head = format!("{id:width$}  {age:>4}  {state:6}  {figures}");
+        let room = columns.map_or(32, |columns| columns.saturating_sub(head.chars().count()));
+        format!("{}\n", format!("{head}{}", fitted(words, room)).trim_end())
+    };
+    let mut table = row(["ID", "AGE", "STATE", "ENTRIES", "COST"], "FIRST WORDS");
     for (session, id) in sessions.iter().zip(&ids) {
         let words = session.first_prompt.as_deref().and_then(first_line).unwrap_or_default();
         let cost = cost(session).map_or_else(|| "?".to_owned(), |cost| cost.to_string());
-        table.push_str(&format!(
-            "{:width$}  {:>4}  {:6}  {:>7}  {cost:>8}  {}\n",
-            id.get(..width).unwrap_or(id),
-            age(now.saturating_sub(session.used_ms)),
-            state(session),
-            session.entries,
-            tame(&shortened(&words, 32)),
-        ));
+        let (age, entries) = (age(now.saturating_sub(session.used_ms)), session.entries.to_string());
+        let id = id.get(..width).unwrap_or(id);
+        table.push_str(&row([id, &age, state(session), &entries, &cost], &tame(&words)));
         if with_place {
-            table.push_str(&format!("{:width$}  in {}\n", "", tame(&session.cwd.to_string_lossy())));
+            let place = format!("{:width$}  in {}", "", tame(&session.cwd.to_string_lossy()));
+            table.push_str(&fitted(&place, columns.unwrap_or(usize::MAX)));
+            table.push('\n');
         }
     }
     table
 }
 
-/// How much of the ids tells them apart. The first 13 characters are the time in milliseconds.
-fn distinct(ids: &[String]) -> usize {
+/// The least of an id that is shown: the time in milliseconds.
+pub(super) const SHORTEST: usize = 13;
+
+/// How much of the ids tells them apart.
+pub(super) fn distinct(ids: &[String]) -> usize {
     let different = |width: &usize| {
         let mut heads: Vec<&str> = ids.iter().map(|id| id.get(..*width).unwrap_or(id)).collect();
         heads.sort_unstable();
         heads.windows(2).all(|pair| pair[0] != pair[1])
     };
-    (13..36).find(different).unwrap_or(36)
+    (SHORTEST..36).find(different).unwrap_or(36)
 }
 
 fn age(ms: i64) -> String {
@@ -107,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_row_tells_id_age_state_and_first_words() {
-        let shown = table(&[session()], 61_000 + 120_000, true);
+        let shown = table(&[session()], 61_000 + 120_000, true, None);
         let rows: Vec<&str> = shown.lines().collect();
         assert_eq!(
             rows,
@@ -124,6 +143,25 @@ mod tests {
         dead.held = true;
         assert_eq!(object(&dead)["state"], "open");
         assert_eq!(object(&dead)["used_at"], "1970-01-01T00:01:01.000Z");
+    }
+
+    #[test]
+    fn rows_fit_the_terminal() {
+        let mut long = session();
+        let words = "many words ".repeat(40);
+        let prompt = format!(r#"{{"role":"user","content":[{{"type":"text","text":"{words}"}}]}}"#);
+        long.first_prompt = Some(prompt.into());
+        long.cwd = format!("/{}", "deep/".repeat(60)).into();
+        for columns in [40, 63, 64, 80, 200] {
+            let shown = table(&[long.clone()], 61_000, true, Some(columns));
+            let widths: Vec<usize> = shown.lines().map(|row| row.chars().count()).collect();
+            assert!(
+                widths[1..].iter().all(|width| width.abs_diff(columns) < 2 && *width <= columns),
+                "{shown}"
+            );
+            assert!(widths[0] <= columns && shown.contains("…\n"), "{shown}");
+            assert_eq!(shown.contains("ENTRIES"), columns >= WITH_FIGURES);
+        }
     }
 
     #[test]

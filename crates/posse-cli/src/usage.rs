@@ -1,0 +1,88 @@
+//! Command lines that make no sense, where a parser's own words would not say what is meant.
+
+use clap::error::ErrorKind;
+use clap::{Command, Error};
+
+/// The complaint about a first word that stands where a command should and is none. A prompt in that place
+/// has blanks, or `-p` somewhere.
+pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<Error> {
+    let word = arguments.get(1).filter(|word| !word.starts_with('-'))?;
+    let prints = |word: &String| {
+        word == "--print" || (word.starts_with('-') && !word.starts_with("--") && word.contains('p'))
+    };
+    if word.is_empty() || word.contains(char::is_whitespace) || arguments.iter().any(prints) {
+        return None;
+    }
+    // `help` is clap's own.
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+    if names.contains(&word.as_str()) {
+        return None;
+    }
+    let meant = closest(word, &names).map_or_else(
+        || "; a prompt wants -p".to_owned(),
+        |name| format!(" (did you mean `{name}`? a prompt wants -p)"),
+    );
+    Some(command.error(ErrorKind::InvalidSubcommand, format!("there is no command `{word}`{meant}")))
+}
+
+/// The name that was probably meant.
+pub(crate) fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    let far = |name: &str| edits(&word.to_lowercase(), &name.to_lowercase());
+    let best = names.iter().copied().min_by_key(|name| far(name))?;
+    (far(best) <= 2.min(word.chars().count() / 2)).then_some(best)
+}
+
+/// How many letters must be added, removed, changed or swapped with the next to make one of the other.
+fn edits(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in other.iter().enumerate() {
+            let mut cost = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row.push(cost);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn complaint(line: &str) -> Option<String> {
+        let arguments: Vec<String> = line.split('|').map(str::to_owned).collect();
+        no_such_command(&mut crate::Args::command(), &arguments).map(|error| {
+            assert_eq!(error.exit_code(), 2);
+            error.to_string()
+        })
+    }
+
+    #[test]
+    fn a_mistyped_command_is_told_from_a_prompt() {
+        let said = complaint("posse|sesions|list|--json").unwrap();
+        assert!(said.contains("no command `sesions` (did you mean `sessions`?"), "{said}");
+        assert!(complaint("posse|dotcor").unwrap().contains("`doctor`"));
+        assert!(complaint("posse|frobnicate").unwrap().contains("a prompt wants -p"));
+        for line in
+            ["posse", "posse|doctor", "posse|help", "posse|fix|-p", "posse|-p|sesions", "posse|fix it"]
+        {
+            assert_eq!(complaint(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_meant() {
+        assert_eq!(closest("dney", &["allow", "deny"]), Some("deny"));
+        assert_eq!(closest("Deny", &["allow", "deny"]), Some("deny"));
+        assert_eq!(closest("no", &["ask", "deny"]), None);
+        assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("ab", "ba")), (2, 3, 1));
+    }
+}
