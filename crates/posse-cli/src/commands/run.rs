@@ -13,6 +13,7 @@ mod question;
 mod result;
 mod rules;
 mod shape;
+mod speaker;
 mod stdin;
 mod text;
 

@@ -354,3 +354,52 @@ fn a_reader_that_leaves_ends_it_without_a_word() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }
+
+/// A reader that does not read must not make posse deaf.
+#[test]
+fn a_blocked_reader_does_not_block_signals() {
+    let script = format!("[[rule]]\nreply = [{{ text = '{}' }}]\n", "word ".repeat(100_000));
+    let project = Project::new("run-blocked", &script);
+    let mut child = project.posse(&["-p", "talk"]).stdout(Stdio::piped()).spawn().unwrap();
+    let writes_in_vain = |task: std::fs::DirEntry| {
+        std::fs::read_to_string(task.path().join("wchan")).is_ok_and(|wait| wait.contains("pipe_write"))
+    };
+    let tasks = format!("/proc/{}/task", child.id());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !std::fs::read_dir(&tasks).unwrap().any(|task| task.is_ok_and(writes_in_vain)) {
+        assert!(Instant::now() < deadline, "it never had to wait for its reader");
+    }
+    let start = Instant::now();
+    for _ in 0..2 {
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        // The second one counts once the first has been taken.
+        std::thread::yield_now();
+    }
+    let mut again = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if again.elapsed() > Duration::from_millis(500) {
+            // Two signals at once may count as one.
+            again = Instant::now();
+            let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "it does not leave");
+    };
+    assert_eq!(status.code(), Some(130));
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told() {
+    let project = Project::new("run-full", "");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = project.posse(&["-p", "what?"]).stdout(full).output().unwrap();
+    let said = stderr(&output);
+    assert!(
+        said.contains("cannot write to standard output") && said.contains("hint: free some space"),
+        "{said}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+}

@@ -11,9 +11,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::exchange::{Ending, Exchange};
-use super::face::Said;
+use super::speaker::Speaker;
 use super::stdin::Line;
-use crate::output::{print, say, say_to_person};
 
 /// A command on its way. The agent may wait until we have read its events, so we never wait for it alone.
 type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -27,10 +26,11 @@ pub(super) async fn drive(
     mut lines: Option<mpsc::Receiver<Line>>,
 ) -> io::Result<Ending> {
     let mut signals = Signals::new()?;
+    let mut speaker = Speaker::start()?;
     let mut handle = Some(handle);
     let mut sending: Option<Sending> = None;
-    write(exchange.greet())?;
-    loop {
+    speaker.say(exchange.greet());
+    while !exchange.must_leave() {
         if sending.is_none()
             && let Some(handle) = &handle
             && let Some(command) = exchange.next_command()
@@ -45,22 +45,30 @@ pub(super) async fn drive(
             // When nobody can tell it anything any more the agent ends, and its events with it.
             handle = None;
         }
+        // A reader that does not read holds the agent up, until somebody wants it to stop.
+        let hears = speaker.is_ready() || exchange.is_interrupted();
         tokio::select! {
-            () = signals.next() => {
-                exchange.signal();
-                say_to_person("stopping; once more to leave at once");
-            }
+            error = speaker.work() => return Err(error),
+            () = signals.next() => speaker.say(exchange.signal()),
             () = sent(&mut sending), if sending.is_some() => sending = None,
-            event = events.recv() => match event {
-                Some(event) => write(exchange.event(event.kind))?,
-                None => return Ok(exchange.gone()),
+            event = events.recv(), if hears => match event {
+                Some(event) => speaker.say(exchange.event(event.kind)),
+                None => {
+                    speaker.say(exchange.gone());
+                    break;
+                }
             },
-            line = next(&mut lines), if exchange.takes_lines() => write(exchange.line(line))?,
-        }
-        if exchange.must_leave() {
-            return Ok(exchange.end());
+            line = next(&mut lines), if hears && exchange.takes_lines() => speaker.say(exchange.line(line)),
         }
     }
+    let mut ending = exchange.end();
+    if !ending.at_once {
+        tokio::select! {
+            written = speaker.finish() => written?,
+            () = signals.next() => (ending.interrupted, ending.at_once) = (true, true),
+        }
+    }
+    Ok(ending)
 }
 
 /// Waits for `last`, but no longer than until the next signal: whoever sends one wants to leave. A
@@ -71,17 +79,6 @@ pub(super) async fn unless_signalled<T>(last: impl Future<Output = T>) -> io::Re
     tokio::select! {
         _ = last => {}
         () = signals.next() => {}
-    }
-    Ok(())
-}
-
-/// Writes in order; an error means that nobody reads.
-fn write(said: Vec<Said>) -> io::Result<()> {
-    for said in said {
-        match said {
-            Said::Out(text) => print(text.as_bytes())?,
-            Said::Note(note) => say(&format!("\x1b[2m{note}\x1b[0m")),
-        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! line in, things to be written and commands to be sent out.
 
 use std::collections::VecDeque;
+use std::io::IsTerminal;
 
 use posse_protocol::{Command, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunEnd};
 use serde_json::{Value, json};
@@ -92,21 +93,28 @@ impl Exchange {
     }
 
     /// The agent is gone. If it owed an end, that is a failure.
-    pub(super) fn gone(mut self) -> Ending {
-        if self.runs > 0 && !self.ending.interrupted {
-            let message = "the agent ended without a word".to_owned();
-            let fault = Fault { class: FaultClass::Internal, status: None, message };
-            self.ending.last = Some(RunEnd::of(Outcome::Failed(fault)));
+    pub(super) fn gone(&mut self) -> Vec<Said> {
+        if self.runs == 0 || self.ending.interrupted {
+            return Vec::new();
         }
-        self.ending
+        let message = "the agent ended without a word".to_owned();
+        let fault = Fault { class: FaultClass::Internal, status: None, message };
+        self.event(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault)))))
+    }
+
+    /// Whether a signal has come.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.ending.interrupted
     }
 
     /// A signal: the first stops the run, the second everything.
-    pub(super) fn signal(&mut self) {
+    pub(super) fn signal(&mut self) -> Vec<Said> {
         self.ending.at_once = std::mem::replace(&mut self.ending.interrupted, true);
         if self.runs > 0 && !self.ending.at_once {
             self.pending.push_back(Command::Interrupt);
         }
+        let person = std::io::stderr().is_terminal() && !self.ending.at_once;
+        person.then(|| Said::Note("stopping; once more to leave at once".into())).into_iter().collect()
     }
 
     /// Something happened to the agent.

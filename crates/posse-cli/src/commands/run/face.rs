@@ -1,7 +1,8 @@
 //! How a run is shown: as text, as one object, or as lines.
 
 use posse_protocol::EventKind;
-use serde_json::Value;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::lines::Lines;
 use super::result;
@@ -39,7 +40,11 @@ impl Face {
         match (self, event) {
             (Self::Text(text), event) => text.event(event),
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
-            (Self::Json(facts), EventKind::Ended(end)) => vec![line(&result::result(facts.session, end))],
+            (Self::Json(facts), EventKind::Ended(end)) => {
+                let mut result = result::result(facts.session, end);
+                result["uuid"] = json!(Uuid::now_v7());
+                vec![line(&result)]
+            }
             (Self::Json(_), EventKind::Retry(retry)) => vec![Said::Note(text::failed_attempt(retry, ""))],
             (Self::Json(_), _) => Vec::new(),
         }

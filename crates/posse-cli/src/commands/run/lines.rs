@@ -77,8 +77,13 @@ impl Lines {
         let events = self.partial.as_mut().map_or_else(Vec::new, |partial| partial.whole(facts));
         let mut lines: Vec<Value> = events.into_iter().map(stream_event).collect();
         let last = entry.message.content.len().saturating_sub(1);
+        let mut facts = facts.clone();
+        if facts.id.is_empty() {
+            // It was cut off before it had a name; lines of one reply must still be known as such.
+            facts.id = format!("msg_cut_{}", entry.seq);
+        }
         lines.extend(entry.message.content.iter().enumerate().map(|(index, block)| {
-            let message = shape::reply_part(block, facts, index == last);
+            let message = shape::reply_part(block, &facts, index == last);
             let mut line = json!({"type": "assistant", "message": message, "parent_tool_use_id": null});
             if facts.stop.is_none() {
                 line["aborted"] = true.into();
