@@ -156,8 +156,17 @@ fn affordable(prices: &dyn Prices, model: &str, budget: Option<Cost>) -> anyhow:
 
 fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup> {
     let mut roots = vec![cwd.clone()];
-    roots.extend(settings.additional_directories.iter().cloned());
-    let workspace = Workspace { cwd, roots, spill: session::spill()?, home: environment::home() };
+    for directory in &settings.additional_directories {
+        match directory.canonicalize() {
+            Ok(directory) => roots.push(directory),
+            Err(error) => {
+                let what = format!("warning: {} cannot be added: {error}", directory.display());
+                say(&crate::output::tame(&what));
+            }
+        }
+    }
+    let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
+    let workspace = Workspace { cwd, roots, spill: session::spill()?, home };
     Ok(Setup {
         tools: session::tools(&settings.policy),
         policy: Arc::new(settings.policy.clone()),
