@@ -61,6 +61,42 @@ fn the_intent_is_the_command() {
     assert!(told(world.intent("Bash", &json!({"command": "x", "timeout": 0}))).contains("more than 0"));
 }
 
+#[tokio::test]
+async fn a_shell_leads_its_session_and_is_bash() {
+    let world = World::new();
+    let command = "read -r pid name state parent group session rest </proc/$$/stat; \
+                   echo $((pid - $$)) $((group - $$)) $((session - $$)) $0 ${BASH_VERSION:+yes}";
+    assert_eq!(world.ok("Bash", json!({"command": command})).await, "0 0 0 bash yes\n");
+}
+
+/// Runs the test below on a terminal, of which it says itself that it has one.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "stands for a posse that a user starts")]
+async fn commands_have_no_terminal_even_if_posse_has() {
+    let this = std::env::current_exe().unwrap();
+    let command = format!("'{}' --exact shell::on_a_terminal --ignored --nocapture", this.display());
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).stdin(std::process::Stdio::null());
+    let output = script.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("it has a terminal"), "{told}");
+    assert!(!told.contains("owned"), "{told}");
+}
+
+#[tokio::test]
+#[ignore = "runs on a terminal, which the test above makes"]
+async fn on_a_terminal() {
+    if fs::File::open("/dev/tty").is_err() {
+        return;
+    }
+    println!("it has a terminal");
+    let world = World::new();
+    let told = world.told("Bash", json!({"command": "printf owned >/dev/tty"})).await;
+    assert!(told.contains("/dev/tty: No such device or address"), "{told}");
+    let told = world.told("Bash", json!({"command": "read -r word </dev/tty"})).await;
+    assert!(told.contains("/dev/tty: No such device or address"), "{told}");
+}
+
 // proves TU-05 (open: the model's stream and the transcript, which are the runtime's)
 #[tokio::test]
 async fn a_cancelled_command_is_gone_within_a_second_with_all_it_started() {
