@@ -67,6 +67,10 @@ impl TypedTool for Bash {
         let shell = Shell::start(&input.command, &context).map_err(failed)?;
         let ending = shell.follow(limit, &context, &mut capture).await.map_err(failed)?;
         let mut told = capture.told().await;
+        if told.is_empty() {
+            // So that nobody takes silence for something that was left out.
+            told.push_str("(no output)");
+        }
         match ending.how {
             How::Exited(status) => {
                 if ending.ended > 0 {
@@ -74,7 +78,6 @@ impl TypedTool for Bash {
                     note(&mut told, &format!("({} {what})", processes(ending.ended)));
                 }
                 match status.map(fault) {
-                    Some(None) if told.is_empty() => Ok(ToolOutput::text("(no output)")),
                     Some(None) => Ok(ToolOutput::text(told)),
                     Some(Some(fault)) => Err(with(told, &fault)),
                     None => Err(with(told, "it is not known how it ended")),

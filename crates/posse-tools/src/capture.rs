@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tokio::fs::File;
+use tokio::fs::{DirBuilder, File};
 use tokio::io::AsyncWriteExt as _;
 
 /// How much is told; of more, the first and the last half.
@@ -67,7 +67,8 @@ impl Capture {
     async fn open(&mut self) {
         let opened = async {
             if let Some(directory) = self.path.parent() {
-                tokio::fs::create_dir_all(directory).await?;
+                // What commands print is nobody else's business.
+                DirBuilder::new().recursive(true).mode(0o700).create(directory).await?;
             }
             File::options().write(true).create_new(true).mode(0o600).open(&self.path).await
         };

@@ -127,6 +127,9 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
             let filter = filter(input, &place.resolved)?;
             walk(&place.resolved, filter, context, |path| search.file(&path))?;
         }
+        FileType::RegularFile if context.policy.denies_reading(&place.resolved) => {
+            return Err(cannot("search", &place.named, "a rule denies it"));
+        }
         FileType::RegularFile => {
             search.file(&place.resolved);
         }

@@ -1,71 +1,29 @@
-//! Pages as Markdown. What a page holds is the business of strangers: one that is nested deep enough to
-//! exhaust the stack is not built at all, but stripped of its tags.
+//! Pages as Markdown. What a page holds is the business of strangers: the converter is given an orderly
+//! page of bounded size and depth, never theirs.
+
+mod orderly;
+mod pieces;
 
 use htmd::HtmlToMarkdown;
 
-/// No page for people nests as deep.
-const MOST_DEPTH: usize = 256;
+use orderly::orderly;
 
-/// What says nothing to a reader.
-const SKIPPED: [&str; 7] = ["script", "style", "noscript", "svg", "iframe", "template", "head"];
-
-/// Elements that have no end, or end by themselves where the next of their kind begins.
-const UNNESTED: [&str; 29] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
-    "param", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "option",
-    "optgroup", "path", "caption",
-];
-
-/// Turns HTML into Markdown.
+/// Turns HTML into Markdown. Takes time and memory within bounds, whatever the page is.
 pub(crate) fn markdown(html: &str) -> String {
-    if depth(html) > MOST_DEPTH {
-        return stripped(html);
+    let (page, whole) = orderly(html);
+    let mut told = HtmlToMarkdown::new().convert(&page).unwrap_or(page);
+    if !whole {
+        told.push_str("\n\n[… the page is longer …]");
     }
-    let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();
-    converter.convert(html).unwrap_or_else(|_| stripped(html))
-}
-
-/// How deep the page nests, or more. Ends that fit nothing are not counted, so that none can hide depth.
-fn depth(html: &str) -> usize {
-    let mut open: Vec<&str> = Vec::new();
-    let mut deepest = 0;
-    for tag in html.split('<').skip(1) {
-        let (ends, tag) = match tag.strip_prefix('/') {
-            Some(tag) => (true, tag),
-            None => (false, tag),
-        };
-        let length = tag.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(tag.len());
-        let name = &tag[..length];
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            continue;
-        }
-        if ends {
-            if open.last().is_some_and(|last| last.eq_ignore_ascii_case(name)) {
-                open.pop();
-            }
-        } else if !UNNESTED.iter().any(|unnested| unnested.eq_ignore_ascii_case(name)) {
-            open.push(name);
-            deepest = deepest.max(open.len());
-            if deepest > MOST_DEPTH {
-                break;
-            }
-        }
-    }
-    deepest
-}
-
-fn stripped(html: &str) -> String {
-    let texts = html.split('<').enumerate().map(|(n, part)| match part.split_once('>') {
-        Some((_, text)) if n > 0 => text,
-        _ if n > 0 => "",
-        _ => part,
-    });
-    let texts: String = texts.flat_map(|text| [text, " "]).collect();
-    texts.split_whitespace().collect::<Vec<_>>().join(" ")
+    told
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -75,13 +33,98 @@ mod tests {
         let told = markdown(page);
         assert!(told.starts_with("# One\n\na [b](/b)"), "{told}");
         assert!(!told.contains("evil") && !told.contains("x{}"), "{told}");
+        assert!(told.ends_with("*   c\n*   d"), "{told}");
     }
 
     #[test]
-    fn a_page_nested_too_deep_is_stripped() {
-        let hidden = "<div></x>".repeat(400_000) + "deep<br>down";
-        assert_eq!(markdown(&hidden), "deep down");
-        assert!(depth(&"<p>".repeat(10_000)) == 0);
-        assert_eq!(depth("<div><P><Span>x</SPAN></div><div></div>"), 2);
+    fn what_people_write_is_kept() {
+        let page = "<div><div>a &amp; b</div><div>c</div></div><pre><code class='x language-rust'>fn a() {\n\
+                    }</code></pre><table><thead><tr><th>A<th>B</thead><tr><td>1<td><b>2</b></table>\
+                    <blockquote><p>q</p></blockquote><ol start=3><li><div>x</div></li><li>y</ol>\
+                    <a href=/l><div>card</div><div>text</div></a>";
+        let told = markdown(page);
+        let expected = "a & b\n\nc\n\n```rust\nfn a() {\n}\n```\n\n| A | B     |\n| - | ----- |\n| 1 | **2** |\n\n\
+                        > q\n\n3.  x\n\n4.  y\n\n[card text](/l)";
+        assert_eq!(told, expected);
+    }
+
+    /// Pages made to overwhelm who reads them.
+    fn attacks() -> Vec<String> {
+        let nested = |n: usize, start: &str, middle: &str, end: &str| {
+            [&start.repeat(n), middle, &end.repeat(n)].concat()
+        };
+        let wide = "x".repeat(400_000);
+        vec![
+            "<b title=\"</b>\">".repeat(3000),
+            "<b title=\"</b>\">".repeat(300_000),
+            "<div><!--</div>-->".repeat(200_000),
+            "<optgroup>".repeat(300_000),
+            "<div></x>".repeat(100_000) + "deep<br>down",
+            "<svg>".repeat(200_000),
+            "<script>".repeat(150_000),
+            "<!--".repeat(250_000),
+            "<a b='".repeat(200_000),
+            "<".repeat(1 << 20),
+            "</".repeat(1 << 19),
+            "<a ".repeat(1 << 18),
+            (0..50_000).map(|n| format!("<p><b a={n}></p>")).collect(),
+            (0..100_000).map(|n| format!("<p><a href={n}><b><i>x</p>")).collect(),
+            nested(100_000, "<table><tr><td>", "x", "</table>"),
+            nested(100_000, "<table><caption>", "x", "</caption><thead></thead></table>"),
+            nested(100_000, "<table>", "x", ""),
+            nested(100_000, "<pre><code>", "```", "</code></pre>"),
+            nested(100_000, "<blockquote>", &"x<br>".repeat(100_000), ""),
+            nested(100_000, "<ul><li>", &"x<br>".repeat(100_000), ""),
+            nested(100_000, "<ol start=2147483647><li>", "x", ""),
+            nested(10, "<ul><li>", &format!("<pre>{}", "x\n".repeat(300_000)), ""),
+            format!("<table><th>{wide}</th>{}", "<tr><td>".repeat(100_000)),
+            format!("<table><thead><tr>{}</thead>{}", "<th>".repeat(8000), "<tr><td>".repeat(8000)),
+            format!("<b>{wide}</b>{}", "<b>x</b>".repeat(100_000)),
+            format!("<b>{wide}</b>{}", "<strong>x</strong><code>x</code>".repeat(100_000)),
+            "<table>".to_owned() + &"x<b>y</b>".repeat(50_000),
+            "<select><option>".repeat(50_000),
+            "<math><mi><annotation-xml encoding=text/html><p>".repeat(60_000),
+        ]
+    }
+
+    #[test]
+    fn no_page_overwhelms() {
+        for page in attacks() {
+            let begun = Instant::now();
+            let told = markdown(&page);
+            let (took, start) = (begun.elapsed(), &page[..60]);
+            assert!(took < Duration::from_secs(10), "{took:?}: {start}");
+            assert!(told.len() < 31 << 19, "{}: {start}", told.len());
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_long_page_is_said_to_be_there() {
+        let told = markdown(&"<p>word</p>".repeat(400_000));
+        assert!(told.starts_with("word\n\nword") && told.ends_with("[… the page is longer …]"));
+        assert_eq!(markdown(&("<div></x>".repeat(400_000) + "deep<br>down")).trim(), "deep  \ndown");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_soup_of_tags_overwhelms(
+            soup in prop::collection::vec(
+                prop_oneof![
+                    "</?(b|i|a|p|div|table|caption|thead|tr|td|th|ul|ol|li|pre|code|blockquote|h1|br|svg|select\
+                     |option|form|button|math|mi|template|script|frameset|nobr|font|marquee|ruby|rt)>",
+                    "<(a|img|b|ol|code|td) (href|src|title|start|class)=['\"]?[</>a-z1 ]{0,6}['\"]?>",
+                    "[a-zä \n|*`#<>&;!-]{0,8}",
+                ],
+                0..60,
+            ),
+            times in 1_usize..200,
+        ) {
+            let begun = Instant::now();
+            let told = markdown(&soup.concat().repeat(times));
+            prop_assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+            prop_assert!(told.len() < 32 << 20);
+        }
     }
 }

@@ -11,10 +11,8 @@ use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
 use crate::beneath::{Access, Place};
-use crate::replace::read_whole;
+use crate::replace::{MOST_BYTES, read_whole};
 
-/// The largest file that is read; its version is that of all its content.
-const MOST_BYTES: u64 = 256 << 20;
 /// How many lines are told unless more are asked for.
 const MOST_LINES: usize = 2000;
 /// How much of a line is told.
@@ -22,9 +20,7 @@ const LINE_BYTES: usize = 2000;
 /// How much text is told at once.
 const TEXT_BYTES: usize = 256 << 10;
 /// How long an image's base64 text may be; model APIs refuse larger ones.
-const IMAGE_BYTES: usize = 5 << 20;
-/// How far a text is searched for what no text has.
-const SNIFFED_BYTES: usize = 8 << 10;
+const IMAGE_BYTES: u64 = 5 << 20;
 
 /// Reads files.
 pub struct Read;
@@ -72,15 +68,22 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     let place = Place::judged(&input.file_path, Access::Read, context)?;
     let opened = place.open()?;
     let (file, _) = opened.ok_or_else(|| cannot("read", &place.named, "there is no such file"))?;
-    let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel)?;
+    let readable = |start: &[u8], size: u64| {
+        if image(start).is_some() {
+            // Four letters of base64 text are three bytes.
+            if size > IMAGE_BYTES / 4 * 3 {
+                let why = "the image is larger than 3.75 MiB; make it smaller";
+                return Err(cannot("show", &place.named, why));
+            }
+        } else if start.contains(&0) {
+            return Err(cannot("read", &place.named, "it is neither text nor an image"));
+        }
+        Ok(())
+    };
+    let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel, readable)?;
     let output = if let Some(media_type) = image(&content) {
         let data = base64::engine::general_purpose::STANDARD.encode(&content);
-        if data.len() > IMAGE_BYTES {
-            return Err(cannot("show", &place.named, "the image is larger than 3.75 MiB; make it smaller"));
-        }
         ToolOutput { content: vec![ToolContent::Image { media_type: media_type.into(), data }] }
-    } else if content[..content.len().min(SNIFFED_BYTES)].contains(&0) {
-        return Err(cannot("read", &place.named, "it is neither text nor an image"));
     } else {
         ToolOutput::text(numbered(&content, input.offset.unwrap_or(1), input.limit.unwrap_or(MOST_LINES))?)
     };

@@ -15,8 +15,11 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{cannot, go_on, tell};
 use crate::beneath::{Place, open_beneath, refused, regular};
 
-/// The largest file that is edited or overwritten.
-const MOST_BYTES: u64 = 64 << 20;
+/// The largest file that is read, edited or overwritten; its version is that of all its content.
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
+
+/// How much of a file is looked at before the rest is read.
+const START_BYTES: u64 = 8 << 10;
 
 /// A file's place, held open for a change.
 pub(crate) struct Replacement<'a> {
@@ -88,25 +91,34 @@ impl Old {
             let why = "it has other names (hard links), which would come apart or change with it";
             return Err(cannot("write", &place.named, why));
         }
-        let content = read_whole(&place.named, File::from(file), MOST_BYTES, cancel)?;
+        let content = read_whole(&place.named, File::from(file), MOST_BYTES, cancel, |_, _| Ok(()))?;
         Ok(Self { content, stat })
     }
 }
 
-/// Reads all of a file, if that is at most `most` bytes.
+/// Reads all of a file, if that is at most `most` bytes. `look` is shown its start before the rest is read.
 pub(crate) fn read_whole(
     path: &Path,
     mut file: File,
     most: u64,
     cancel: &CancellationToken,
+    look: impl FnOnce(&[u8], u64) -> Result<(), ToolError>,
 ) -> Result<Vec<u8>, ToolError> {
+    let failed = |error: io::Error| cannot("read", path, error);
+    let too_large = || cannot("read", path, format!("it is larger than {} MiB", most >> 20));
+    let size = file.metadata().map_err(failed)?.len();
+    if size > most {
+        return Err(too_large());
+    }
     let mut content = Vec::new();
+    (&mut file).take(START_BYTES).read_to_end(&mut content).map_err(failed)?;
+    look(&content, size)?;
+    // It may grow meanwhile, and some files do not say how large they are.
     loop {
         go_on(cancel)?;
-        let read = (&mut file).take(1 << 20).read_to_end(&mut content);
-        let read = read.map_err(|error| cannot("read", path, error))?;
+        let read = (&mut file).take(1 << 20).read_to_end(&mut content).map_err(failed)?;
         if content.len() as u64 > most {
-            return Err(cannot("read", path, format!("it is larger than {} MiB", most >> 20)));
+            return Err(too_large());
         }
         if read == 0 {
             return Ok(content);

@@ -18,6 +18,8 @@ use crate::processes::{Family, MARK, Member, gone, within};
 
 /// What is posse's own and no command's business.
 const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+/// Becomes bash, or stays what it is where there is none.
+const BASH: &str = r#"command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
 const AFTERMATH: Duration = Duration::from_millis(100);
 /// How long a shell that was killed may take to be gone.
@@ -58,13 +60,13 @@ impl Shell {
             return Err(io::Error::other(format!("{} is no directory", cwd.display())));
         }
         let (output, printed) = io::pipe()?;
-        let start = |program: &str| {
+        let start = |apart: Apart| {
             let marker = &context.marker;
             let (out, err) = (printed.try_clone()?, printed.try_clone()?);
-            self::command(program, command, cwd, marker).stdout(out).stderr(err).spawn()
+            self::command(apart, command, cwd, marker).stdout(out).stderr(err).spawn()
         };
-        let child = match start("bash") {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => start("sh")?,
+        let child = match start(Apart::Session) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => start(Apart::Group)?,
             started => started?,
         };
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
@@ -113,11 +115,33 @@ impl Shell {
     }
 }
 
+/// How a shell stands apart from posse. Its number is that of its group in both ways.
+#[derive(Clone, Copy)]
+enum Apart {
+    /// In a session of its own, by the program of util-linux and busybox: it has no terminal. Nothing can
+    /// be written past posse to the user's, and who asks there for a password fails at once.
+    Session,
+    /// In a group of its own, where there is no such program.
+    Group,
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is where tools start processes")]
-fn command(program: &str, script: &str, cwd: &Path, marker: &str) -> Command {
-    let mut command = Command::new(program);
-    command.arg("-c").arg(script).current_dir(cwd).stdin(Stdio::null());
-    command.env(MARK, marker).process_group(0).kill_on_drop(true);
+fn command(apart: Apart, script: &str, cwd: &Path, marker: &str) -> Command {
+    let mut command = match apart {
+        // Replaces itself by the program, because it leads no group yet.
+        Apart::Session => {
+            let mut command = Command::new("setsid");
+            command.arg("sh");
+            command
+        }
+        Apart::Group => {
+            let mut command = Command::new("sh");
+            command.process_group(0);
+            command
+        }
+    };
+    command.args(["-c", BASH, "sh", script]).current_dir(cwd).stdin(Stdio::null());
+    command.env(MARK, marker).env("GIT_TERMINAL_PROMPT", "0").kill_on_drop(true);
     for secret in SECRETS {
         command.env_remove(secret);
     }
@@ -183,11 +207,12 @@ mod tests {
 
     #[test]
     fn secrets_do_not_go_along() {
-        let command = command("bash", "env", Path::new("/"), "mark");
+        let command = command(Apart::Session, "env", Path::new("/"), "mark");
         let changes: Vec<_> = command.as_std().get_envs().collect();
         for secret in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {
             assert!(changes.contains(&(secret.as_ref(), None)), "{secret}");
         }
         assert!(changes.contains(&("POSSE_CALL".as_ref(), Some("mark".as_ref()))));
+        assert!(changes.contains(&("GIT_TERMINAL_PROMPT".as_ref(), Some("0".as_ref()))));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response, StatusCode, Url};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -72,6 +72,20 @@ impl WebFetch {
         Ok((url, host))
     }
 
+    /// Fetches a page and tells it. What strangers wrote is read beside the async threads, where it holds
+    /// up nobody; how long that takes has bounds of its own.
+    async fn told(&self, url: &str) -> Result<ToolOutput, ToolError> {
+        let page = self.fetch(url).await?;
+        let (url, status) = (page.url.clone(), page.status);
+        let text = tokio::task::spawn_blocking(move || page.text()).await;
+        let text = text.map_err(|error| tell(format!("the page could not be read: {error}")))?;
+        if status.is_success() {
+            return Ok(ToolOutput::text(framed(&url, &text)));
+        }
+        let start = framed(&url, clip(&text, ERROR_BYTES));
+        Err(tell(format!("the server answered {status}\n{start}")))
+    }
+
     async fn fetch(&self, url: &str) -> Result<Page, ToolError> {
         let (mut url, host) = self.check(url)?;
         for _ in 0..=MOST_REDIRECTS {
@@ -114,18 +128,14 @@ impl TypedTool for WebFetch {
     }
 
     async fn run(&self, input: WebFetchInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let page = tokio::select! {
+        tokio::select! {
             biased;
             () = context.cancel.cancelled() => Err(tell("interrupted before the page was there")),
-            page = self.fetch(&input.url) => page,
+            told = self.told(&input.url) => told,
             () = context.clock.sleep(LIMIT) => {
                 Err(tell(format!("{} took longer than {} s", input.url, LIMIT.as_secs())))
             }
-        }?;
-        let url = page.url.clone();
-        let text = tokio::task::spawn_blocking(move || page.text()).await;
-        let text = text.map_err(|error| tell(format!("the page could not be read: {error}")))?;
-        Ok(ToolOutput::text(framed(&url, &text)))
+        }
     }
 }
 
@@ -166,6 +176,7 @@ fn redirect(url: &Url, response: &Response) -> Option<Url> {
 /// What came.
 struct Page {
     url: Url,
+    status: StatusCode,
     html: bool,
     body: Vec<u8>,
 }
@@ -194,14 +205,7 @@ async fn page(url: Url, mut response: Response) -> Result<Page, ToolError> {
             return Err(tell(format!("{url} is larger than {} MiB", MOST_BYTES >> 20)));
         }
     }
-    if !status.is_success() {
-        let text = Page { url: url.clone(), html, body }.text();
-        return Err(tell(format!(
-            "the server answered {status}\n{}",
-            framed(&url, clip(&text, ERROR_BYTES))
-        )));
-    }
-    Ok(Page { url, html, body })
+    Ok(Page { url, status, html, body })
 }
 
 fn is_text(kind: &str) -> bool {

@@ -22,6 +22,7 @@ pub(super) struct Finds {
     most: usize,
     matches: usize,
     lines: Vec<Line>,
+    bytes: usize,
     binary: bool,
 }
 
@@ -37,17 +38,29 @@ enum Line {
 
 impl Finds {
     pub(super) fn new(report: &Report) -> Self {
-        let most = report.most.saturating_sub(report.lines.len()) + 1;
+        let most = report.most.saturating_sub(report.lines.len()).saturating_add(1);
         let Report { mode, numbers, .. } = *report;
-        Self { mode, numbers, most, matches: 0, lines: Vec::new(), binary: false }
+        Self { mode, numbers, most, matches: 0, lines: Vec::new(), bytes: 0, binary: false }
+    }
+
+    /// Whether more would not be told anyway.
+    fn full(&self) -> bool {
+        self.lines.len() > self.most || self.bytes > MOST_BYTES
     }
 
     fn push(&mut self, mark: char, first: Option<u64>, bytes: &[u8]) {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(first.unwrap_or(0)..) {
-            let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+            // One match may be as large as the file.
+            if self.full() {
+                break;
+            }
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            // One byte more than is told, and what a character cut in the middle needs.
+            let text = String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES + 5)]);
             let cut = if text.len() > LINE_BYTES { "…" } else { "" };
             let text = format!("{}{cut}", clip(&text, LINE_BYTES));
+            self.bytes += text.len() + 1;
             self.lines.push(Line::Found { mark, number: self.numbers.then_some(number), text });
         }
     }
@@ -61,7 +74,7 @@ impl Sink for &mut Finds {
         match self.mode {
             OutputMode::Content => {
                 self.push(':', found.line_number(), found.bytes());
-                Ok(self.lines.len() <= self.most)
+                Ok(!self.full())
             }
             OutputMode::FilesWithMatches => Ok(false),
             OutputMode::Count => Ok(true),
@@ -70,12 +83,12 @@ impl Sink for &mut Finds {
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         self.push('-', context.line_number(), context.bytes());
-        Ok(self.lines.len() <= self.most)
+        Ok(!self.full())
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
         self.lines.push(Line::Gap);
-        Ok(true)
+        Ok(!self.full())
     }
 
     fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
@@ -149,5 +162,31 @@ impl Report {
             self.lines.push(format!("({} could not be searched)", count(unread, "file")));
         }
         self.lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(input: &GrepInput, bytes: &[u8]) -> Finds {
+        let mut finds = Finds::new(&Report::new(input));
+        finds.matches = 1;
+        finds.push(':', Some(1), bytes);
+        finds
+    }
+
+    #[test]
+    fn of_one_match_no_more_is_held_than_is_told() {
+        let content = Some(OutputMode::Content);
+        let input = |limit| GrepInput { output_mode: content, head_limit: limit, ..GrepInput::default() };
+        assert_eq!(pushed(&input(None), &b"a\n".repeat(3 << 20)).lines.len(), MOST_LINES + 2);
+        let all = pushed(&input(Some(usize::MAX - 1)), &b"aaaa\n".repeat(1 << 20));
+        assert!(all.lines.len() <= MOST_BYTES / 5 + 1, "{}", all.lines.len());
+        let mut report = Report::new(&input(Some(usize::MAX)));
+        assert_eq!(report.add("f", all), Enough::Yes, "it is said that there is more");
+        let long = pushed(&input(None), &"ä".repeat(1 << 20).into_bytes());
+        let [Line::Found { text, .. }] = &long.lines[..] else { panic!("one line") };
+        assert_eq!(*text, "ä".repeat(250) + "…");
     }
 }

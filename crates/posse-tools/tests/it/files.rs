@@ -184,7 +184,7 @@ async fn what_is_no_plain_file_is_refused() {
     let large = fs::File::create(world.path("w/large")).unwrap();
     large.set_len(5 << 30).unwrap();
     let told = world.told("Read", json!({"file_path": "large"})).await;
-    assert!(told.contains("larger than 256 MiB"), "{told}");
+    assert!(told.contains("larger than 64 MiB"), "{told}");
     let told = world.told("Write", json!({"file_path": "large", "content": ""})).await;
     assert!(told.contains("larger than 64 MiB"), "{told}");
 }
@@ -200,6 +200,10 @@ async fn images_are_shown_and_other_bytes_are_not() {
     assert!(world.told("Read", json!({"file_path": "b.png"})).await.contains("neither text nor an image"));
     world.write("w/c.gif", [&b"GIF89a"[..], &vec![1; 4 << 20]].concat());
     assert!(world.told("Read", json!({"file_path": "c.gif"})).await.contains("larger"));
+    world.write("w/a-binary", "x\0");
+    let binary = fs::File::options().write(true).open(world.path("w/a-binary")).unwrap();
+    binary.set_len(60 << 20).unwrap();
+    assert!(world.told("Read", json!({"file_path": "a-binary"})).await.contains("neither text nor an image"));
     world.write("w/empty", "");
     assert_eq!(world.ok("Read", json!({"file_path": "empty"})).await, "(the file is empty)");
     assert!(world.told("Read", json!({"file_path": "absent"})).await.contains("no such file"));

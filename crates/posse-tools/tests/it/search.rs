@@ -1,11 +1,13 @@
 //! Glob and Grep.
 
 use std::fs::File;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use posse_runtime::permission::{Policy, RuleList, Source};
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{World, text};
 
 fn age(world: &World, path: &str, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 - seconds);
@@ -82,6 +84,53 @@ async fn grep_tells_files_lines_and_counts() {
     assert!(world.told("Grep", json!({"pattern": "("})).await.contains("no regular expression"));
     assert!(world.told("Grep", json!({"pattern": "a\\nb"})).await.contains("set multiline"));
     assert!(world.told("Grep", json!({"pattern": "a", "type": "elvish"})).await.contains("no file type"));
+}
+
+#[tokio::test]
+async fn what_rules_deny_is_neither_searched_nor_named() {
+    let mut world = World::new();
+    for path in ["w/a.txt", "w/secrets/b.txt", "w/secrets/deep/c.txt", "w/sub/.env", "w/sub/secrets/d.txt"] {
+        world.write(path, "needle\n");
+    }
+    let source = Source {
+        name: "a test".into(),
+        root: world.path("w"),
+        cwd: world.path("w"),
+        home: Some(world.path("home")),
+    };
+    let deny = vec!["Read(./secrets/**)".to_owned(), "Read(.env)".to_owned()];
+    let mut policy = Policy::default();
+    policy.add(&source, &RuleList { deny, ..RuleList::default() }).unwrap();
+    world.context.policy = Arc::new(policy);
+    let seen = ["a.txt", "sub/secrets/d.txt"];
+    for pattern in ["**/*", "*", "secrets/**", "**/{b,c}.txt", "*.txt", ".env"] {
+        let told = world.ok("Glob", json!({"pattern": pattern})).await;
+        assert!(told.lines().all(|line| seen.contains(&line) || line == "no file fits"), "{pattern}: {told}");
+    }
+    let mut all: Vec<_> =
+        world.ok("Glob", json!({"pattern": "*"})).await.lines().map(str::to_owned).collect();
+    all.sort();
+    assert_eq!(all, seen);
+    for (mode, expected) in [
+        ("files_with_matches", "a.txt\nsub/secrets/d.txt"),
+        ("content", "a.txt:1:needle\nsub/secrets/d.txt:1:needle"),
+        ("count", "a.txt:1\nsub/secrets/d.txt:1"),
+    ] {
+        assert_eq!(world.ok("Grep", json!({"pattern": "needle", "output_mode": mode})).await, expected);
+    }
+    let globbed = world.ok("Grep", json!({"pattern": "needle", "glob": "secrets/**"})).await;
+    assert!(!globbed.contains("b.txt") && !globbed.contains("c.txt"), "{globbed}");
+    // Where the search begins is judged before the call; the tools do not rely on that.
+    for path in ["secrets", "secrets/deep", "secrets/b.txt"] {
+        for tool in ["Glob", "Grep"] {
+            let told = match world.call(tool, json!({"pattern": "[a-z]*", "path": path})).await {
+                Ok(output) => text(output),
+                Err(error) => error.to_string(),
+            };
+            let name = told.replace(world.path("w").join(path).to_str().unwrap(), "");
+            assert!(!name.contains("txt") && !name.contains("needle"), "{tool} {path}: {told}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Bash: what it tells, and that nothing outlives its call.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,6 +40,7 @@ async fn output_comes_in_order_and_ends_are_told() {
     let expected = format!("one\ntwo\nthree\n{}\n", world.path("w").display());
     assert_eq!(world.ok("Bash", bash(mixed)).await, expected);
     assert_eq!(world.ok("Bash", bash("true")).await, "(no output)");
+    assert_eq!(world.told("Bash", bash("exit 4")).await, "(no output)\nexit code 4");
     assert_eq!(world.ok("Bash", bash("cat; [[ -z $(cat) ]] && echo none")).await, "none\n", "no input");
     assert_eq!(world.told("Bash", bash("echo x; exit 3")).await, "x\nexit code 3");
     assert_eq!(world.told("Bash", bash("printf x; kill -9 $$")).await, "x\nkilled by SIGKILL (signal 9)");
@@ -59,6 +61,42 @@ fn the_intent_is_the_command() {
     assert!(!intent.read_only && !intent.beside_others);
     assert!(told(world.intent("Bash", &json!({"command": "x", "timeout": 600_001}))).contains("at most"));
     assert!(told(world.intent("Bash", &json!({"command": "x", "timeout": 0}))).contains("more than 0"));
+}
+
+#[tokio::test]
+async fn a_shell_leads_its_session_and_is_bash() {
+    let world = World::new();
+    let command = "read -r pid name state parent group session rest </proc/$$/stat; \
+                   echo $((pid - $$)) $((group - $$)) $((session - $$)) $0 ${BASH_VERSION:+yes}";
+    assert_eq!(world.ok("Bash", json!({"command": command})).await, "0 0 0 bash yes\n");
+}
+
+/// Runs the test below on a terminal, of which it says itself that it has one.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "stands for a posse that a user starts")]
+async fn commands_have_no_terminal_even_if_posse_has() {
+    let this = std::env::current_exe().unwrap();
+    let command = format!("'{}' --exact shell::on_a_terminal --ignored --nocapture", this.display());
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).stdin(std::process::Stdio::null());
+    let output = script.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("it has a terminal"), "{told}");
+    assert!(!told.contains("owned"), "{told}");
+}
+
+#[tokio::test]
+#[ignore = "runs on a terminal, which the test above makes"]
+async fn on_a_terminal() {
+    if fs::File::open("/dev/tty").is_err() {
+        return;
+    }
+    println!("it has a terminal");
+    let world = World::new();
+    let told = world.told("Bash", json!({"command": "printf owned >/dev/tty"})).await;
+    assert!(told.contains("/dev/tty: No such device or address"), "{told}");
+    let told = world.told("Bash", json!({"command": "read -r word </dev/tty"})).await;
+    assert!(told.contains("/dev/tty: No such device or address"), "{told}");
 }
 
 // proves TU-05 (open: the model's stream and the transcript, which are the runtime's)
@@ -112,6 +150,9 @@ async fn what_is_left_running_is_ended_and_said_so() {
     let told = world.ok("Bash", json!({"command": "sleep 1000 & setsid sleep 1000 & echo done"})).await;
     assert_eq!(told, "done\n(2 processes were still running when the shell ended; now ended, too)");
     assert_eq!(marked(&world), 0);
+    let silent = world.ok("Bash", json!({"command": "sleep 1000 &"})).await;
+    let ended = "(1 process was still running when the shell ended; now ended, too)";
+    assert_eq!(silent, format!("(no output)\n{ended}"));
     let tee = world.ok("Bash", json!({"command": "echo through > >(cat)"})).await;
     assert_eq!(tee, "through\n", "what is just ending may end");
 }
@@ -164,6 +205,12 @@ async fn long_output_is_cut_in_the_middle_and_kept_in_a_file() {
     let (start, end) = told.split_once(&format!("\n{note}\n")).unwrap();
     assert_eq!((start, end), (&whole[..15_000], &whole[whole.len() - 15_000..]));
     world.ok("Read", json!({"file_path": file})).await;
+    let fresh = World::new();
+    fs::remove_dir(fresh.path("spill")).unwrap();
+    fresh.ok("Bash", json!({"command": "umask 0; seq 1 20000"})).await;
+    let mode = |path: &str| fs::metadata(fresh.path(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("spill"), 0o700, "the directory is made when it is needed");
+    assert_eq!(mode(&format!("spill/{}.txt", fresh.context.marker)), 0o600);
     let short = World::new();
     short.ok("Bash", json!({"command": "head -c 30000 /dev/zero | tr '\\0' x"})).await;
     assert_eq!(fs::read_dir(short.path("spill")).unwrap().count(), 0, "what is told needs no file");

@@ -59,6 +59,8 @@ async fn pages_are_told_as_text() {
         "/round" => redirect("/round"),
         "/far" => redirect("http://elsewhere.example/x"),
         "/odd" => redirect("file:///etc/passwd"),
+        "/deep" => reply("200 OK", "text/html", &("<b title=\"</b>\">".repeat(3000) + "bottom")),
+        "/broken" => reply("500 Oops", "text/html", &("<div><!--</div>-->".repeat(200_000) + "bottom")),
         _ => reply("404 Not Found", "text/html", "<p>nothing here</p>"),
     });
     let base = format!("http://127.0.0.1:{port}");
@@ -76,6 +78,9 @@ async fn pages_are_told_as_text() {
     assert!(told(get("/round").await).contains("redirects more than 5 times"));
     assert!(told(get("/far").await).contains("redirects to http://elsewhere.example/x"));
     assert!(told(get("/odd").await).contains("only http and https"));
+    assert!(text(get("/deep").await.unwrap()).contains("**bottom**"));
+    let broken = told(get("/broken").await);
+    assert!(broken.starts_with("the server answered 500") && broken.contains("bottom"), "{broken}");
     let absent = told(get("/absent").await);
     assert!(
         absent.starts_with("the server answered 404 Not Found") && absent.contains("nothing here"),
