@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, shown, tell};
 use crate::beneath::{Access, Place};
-use crate::walk::{Enough, Filter, walk};
+use crate::walk::{self, Enough, Filter, walk};
 
 /// How many paths are told.
 const MOST_PATHS: usize = 100;
@@ -41,17 +41,7 @@ impl TypedTool for Glob {
     }
 
     fn intent(&self, input: &GlobInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = Place::find(path(input), Access::Read, workspace)?;
-        let within = match &input.path {
-            Some(_) => format!(" in {}", shown(&place.named, workspace)),
-            None => String::new(),
-        };
-        Ok(Intent {
-            read_only: true,
-            beside_others: true,
-            title: format!("Glob {}{within}", input.pattern),
-            subject: Subject::Reads(place.paths()),
-        })
+        walk::intent(&format!("Glob {}", input.pattern), input.path.as_deref(), workspace)
     }
 
     async fn run(&self, input: GlobInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -59,12 +49,8 @@ impl TypedTool for Glob {
     }
 }
 
-fn path(input: &GlobInput) -> &str {
-    input.path.as_deref().unwrap_or(".")
-}
-
 fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(path(input), Access::Read, context)?;
+    let place = Place::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let root = place.root()?;
     let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
@@ -72,7 +58,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     }
     let fits = matcher(&input.pattern, &place)?;
     let mut found: Vec<((i64, i64), PathBuf)> = Vec::new();
-    walk(&place.resolved, Filter::default(), context, |path| {
+    let left_out = walk(&place.resolved, Filter::default(), context, |path| {
         let within = path.strip_prefix(&place.resolved).unwrap_or(&path);
         // Looked at through the root's handle: what a swapped link shows is not told.
         if fits.is_match(within)
@@ -83,7 +69,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         Enough::No
     })?;
     found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
-    Ok(ToolOutput::text(told(&found, &context.workspace)))
+    Ok(ToolOutput::text(left_out.add_to(told(&found, &context.workspace))))
 }
 
 fn matcher(pattern: &str, place: &Place) -> Result<GlobMatcher, ToolError> {

@@ -10,7 +10,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{blocking, cannot, go_on, headline, shown, tell};
 use crate::beneath::{Access, Place, Root};
-use crate::walk::{Enough, Filter, walk};
+use crate::walk::{self, Enough, Filter, walk};
 use finds::{Finds, Report};
 
 /// How much of a file is held at once: its longest line, or all of it where matches span lines.
@@ -88,17 +88,7 @@ impl TypedTool for Grep {
     }
 
     fn intent(&self, input: &GrepInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = Place::find(path(input), Access::Read, workspace)?;
-        let within = match &input.path {
-            Some(_) => format!(" in {}", shown(&place.named, workspace)),
-            None => String::new(),
-        };
-        Ok(Intent {
-            read_only: true,
-            beside_others: true,
-            title: format!("Grep {}{within}", headline(&input.pattern, 60)),
-            subject: Subject::Reads(place.paths()),
-        })
+        walk::intent(&format!("Grep {}", headline(&input.pattern, 60)), input.path.as_deref(), workspace)
     }
 
     async fn run(&self, input: GrepInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -106,12 +96,8 @@ impl TypedTool for Grep {
     }
 }
 
-fn path(input: &GrepInput) -> &str {
-    input.path.as_deref().unwrap_or(".")
-}
-
 fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(path(input), Access::Read, context)?;
+    let place = Place::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let root = place.root()?;
     let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
     let mut search = Search {
@@ -125,7 +111,9 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {
             let filter = filter(input, &place.resolved)?;
-            walk(&place.resolved, filter, context, |path| search.file(&path))?;
+            let left_out = walk(&place.resolved, filter, context, |path| search.file(&path))?;
+            go_on(&context.cancel)?;
+            return Ok(ToolOutput::text(left_out.add_to(search.report.told(search.unread))));
         }
         FileType::RegularFile if context.policy.denies_reading(&place.resolved) => {
             return Err(cannot("search", &place.named, "a rule denies it"));

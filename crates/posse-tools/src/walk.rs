@@ -1,15 +1,17 @@
 //! Going through the files beneath a directory, as git would: what is ignored is left out, links are not
-//! followed, and what rules deny is not looked at.
+//! followed, and what rules deny, or would have asked about, is not looked at.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ignore::WalkBuilder;
 use ignore::overrides::Override;
 use ignore::types::Types;
-use posse_runtime::tool::{ToolContext, ToolError};
+use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, Workspace};
 
-use crate::answer::{cannot, go_on};
+use crate::answer::{cannot, go_on, shown};
+use crate::beneath::{Access, Place};
 
 /// What of the files is wanted.
 #[derive(Default)]
@@ -20,14 +22,31 @@ pub(crate) struct Filter {
     pub(crate) types: Option<Types>,
 }
 
+/// What a search means to do; `what` is it in a line.
+pub(crate) fn intent(what: &str, path: Option<&str>, workspace: &Workspace) -> Result<Intent, ToolError> {
+    let place = Place::find(start(path), Access::Read, workspace)?;
+    let within = path.map_or_else(String::new, |_| format!(" in {}", shown(&place.named, workspace)));
+    Ok(Intent {
+        read_only: true,
+        beside_others: true,
+        title: format!("{what}{within}"),
+        subject: Subject::Reads(place.paths()),
+    })
+}
+
+/// Where a search starts if nothing is said.
+pub(crate) fn start(path: Option<&str>) -> &str {
+    path.unwrap_or(".")
+}
+
 /// Calls `each` with the path of every regular file beneath `directory`, in the order of names, until it
-/// says that this is enough.
+/// says that this is enough. Gives what it left out.
 pub(crate) fn walk(
     directory: &Path,
     filter: Filter,
     context: &ToolContext,
     mut each: impl FnMut(PathBuf) -> Enough,
-) -> Result<(), ToolError> {
+) -> Result<LeftOut, ToolError> {
     if context.policy.denies_reading(directory) {
         return Err(cannot("search", directory, "a rule denies it"));
     }
@@ -42,7 +61,13 @@ pub(crate) fn walk(
         builder.types(types);
     }
     let policy = Arc::clone(&context.policy);
-    builder.filter_entry(move |entry| entry.file_name() != ".git" && !policy.denies_reading(entry.path()));
+    let left_out = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&left_out);
+    builder.filter_entry(move |entry| {
+        let asks = policy.asks_reading(entry.path());
+        count.fetch_add(usize::from(asks), Ordering::Relaxed);
+        entry.file_name() != ".git" && !asks && !policy.denies_reading(entry.path())
+    });
     for entry in builder.build() {
         go_on(&context.cancel)?;
         // What cannot be looked at is left out, as is what vanished meanwhile.
@@ -52,7 +77,21 @@ pub(crate) fn walk(
             break;
         }
     }
-    Ok(())
+    Ok(LeftOut(left_out.load(Ordering::Relaxed)))
+}
+
+/// How much was not looked at because a rule asks before it is read.
+#[must_use]
+pub(crate) struct LeftOut(usize);
+
+impl LeftOut {
+    /// Adds that to what is told.
+    pub(crate) fn add_to(self, mut told: String) -> String {
+        if self.0 > 0 {
+            told.push_str(&format!("\n({} left out: a rule asks before it is read; Read asks)", self.0));
+        }
+        told
+    }
 }
 
 /// Whether a search has what it wants.

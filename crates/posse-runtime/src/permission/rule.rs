@@ -141,6 +141,11 @@ impl Policy {
         self.deny.iter().any(|rule| matches!(rule.about, About::Reading)) || self.unreadable(path).is_some()
     }
 
+    /// Whether an ask rule is about reading this path.
+    pub fn asks_reading(&self, path: &Path) -> bool {
+        self.ask.iter().any(|rule| matches!(&rule.about, About::Read(pattern) if pattern.touches(path)))
+    }
+
     /// The deny rule about reading that names this path.
     pub(super) fn unreadable(&self, path: &Path) -> Option<&Rule> {
         self.deny.iter().find(|rule| matches!(&rule.about, About::Read(pattern) if pattern.touches(path)))

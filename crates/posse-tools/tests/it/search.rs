@@ -134,6 +134,24 @@ async fn what_rules_deny_is_neither_searched_nor_named() {
 }
 
 #[tokio::test]
+async fn what_rules_ask_about_is_left_out_and_that_is_said() {
+    let mut world = World::new();
+    world.write("w/a.txt", "needle\n");
+    world.write("w/secrets/b.txt", "needle\n");
+    let (root, cwd) = (world.path("w"), world.path("w"));
+    let source = Source { name: "a test".into(), root, cwd, home: None };
+    let ask = vec!["Read(./secrets/**)".to_owned()];
+    let mut policy = Policy::default();
+    policy.add(&source, &RuleList { ask, ..RuleList::default() }).unwrap();
+    world.context.policy = Arc::new(policy);
+    let left_out = "\n(1 left out: a rule asks before it is read; Read asks)";
+    assert_eq!(world.ok("Grep", json!({"pattern": "needle"})).await, format!("a.txt{left_out}"));
+    assert_eq!(world.ok("Glob", json!({"pattern": "*.txt"})).await, format!("a.txt{left_out}"));
+    let within = world.ok("Grep", json!({"pattern": "needle", "path": "secrets"})).await;
+    assert_eq!(within, format!("no match{left_out}"));
+}
+
+#[tokio::test]
 async fn searches_stop_when_they_are_cancelled() {
     let world = World::new();
     world.write("w/a", "a");
