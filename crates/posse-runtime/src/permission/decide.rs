@@ -37,8 +37,14 @@ pub fn decide(
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
     }
+    let doubted = call.perhaps_ruled(&policy.deny);
     if mode == PermissionMode::BypassPermissions {
-        return Verdict::Allow;
+        // Nobody is there to be asked.
+        return doubted.map_or(Verdict::Allow, |rule| {
+            Verdict::Deny(format!(
+                "the rule {rule} could be about what the wildcards stand for; name the files"
+            ))
+        });
     }
     if let Some(why) = call.untouchable() {
         return Verdict::Deny(why);
@@ -49,9 +55,10 @@ pub fn decide(
              plan, or leave plan mode with another --permission-mode"
         ));
     }
-    let why = match call.ruled(&policy.ask) {
-        Some(rule) => format!("the rule {rule} wants a person to be asked"),
-        None => match call.allowed() {
+    let why = match (call.ruled(&policy.ask), doubted.or_else(|| call.perhaps_ruled(&policy.ask))) {
+        (Some(rule), _) => format!("the rule {rule} wants a person to be asked"),
+        (None, Some(rule)) => format!("the rule {rule} could be about what the wildcards stand for"),
+        (None, None) => match call.allowed() {
             Ok(()) => return Verdict::Allow,
             Err(why) => why,
         },
@@ -93,6 +100,12 @@ impl Call<'_> {
         rules.iter().find(touches)
     }
 
+    /// The first of these rules that could be about what a command's wildcards stand for.
+    fn perhaps_ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
+        let line = self.line.as_ref()?;
+        rules.iter().find(|rule| line.perhaps_touched_by(&rule.about))
+    }
+
     /// What no rule can allow.
     fn untouchable(&self) -> Option<String> {
         let strange = |text: &str| text.chars().any(char::is_control);
@@ -118,7 +131,7 @@ impl Call<'_> {
         }
         let free = match &self.intent.subject {
             Subject::Runs(_) => {
-                return self.line.as_ref().map_or(Ok(()), |line| line.allowed(self.policy, self.mode));
+                return self.line.as_ref().map_or(Ok(()), |line| line.allowed(self.policy));
             }
             // A server says itself whether its tools only read: its word is not enough.
             Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),
@@ -165,12 +178,16 @@ impl Call<'_> {
 
 /// Why nobody edits this path by a mere rule.
 pub(super) fn forbidden_edit(path: &Path, workspace: &Workspace) -> Option<String> {
-    let name = protected(path, &workspace.roots)?;
-    Some(format!(
+    protected(path, &workspace.roots).map(|name| is_protected(path, name))
+}
+
+/// How a person is told so.
+pub(super) fn is_protected(path: &Path, name: &str) -> String {
+    format!(
         "{} is protected: what lies in {name} can run later or widen what may run; edit it yourself, or use \
          --permission-mode bypassPermissions",
         path.display()
-    ))
+    )
 }
 
 /// How a person is told what would allow a call.

@@ -12,6 +12,8 @@ pub(super) struct PathPattern {
     folded: Beneath,
     /// The one path it names, if there are no wildcards.
     literal: Option<Literal>,
+    /// Its components, where there are wildcards; `**` is any number of them.
+    parts: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,9 +45,13 @@ impl PathPattern {
             let path = base.join(named.trim_start_matches('/'));
             Literal { path, anywhere: !named.contains('/') && line == named, beneath: line.ends_with("/**") }
         });
+        let anywhere = if named.contains('/') { "" } else { "**" };
+        let above = base.to_string_lossy();
+        let parts = above.split('/').chain([anywhere]).chain(named.split('/')).map(fold_text);
+        let parts = parts.filter(|part| !part.is_empty()).collect();
         let exact = Beneath::new(base.to_owned(), line)?;
         let folded = Beneath::new(fold(base), &line.to_lowercase())?;
-        Ok(Self { exact, folded, literal })
+        Ok(Self { exact, folded, literal, parts })
     }
 
     /// For allowing: the path just as it is.
@@ -74,22 +80,97 @@ impl PathPattern {
             (true, Some(parent), Some(name)) => parent.join(name),
             _ => named.path.clone(),
         };
+        let (glob, literal) = (folded_parts(glob), folded_parts(&literal));
         // A directory is read only through something beneath it.
-        glob.ancestors().skip(usize::from(named.beneath)).any(|glob| {
-            let built =
-                globset::GlobBuilder::new(&fold(glob).to_string_lossy()).literal_separator(true).build();
-            built.is_ok_and(|built| built.compile_matcher().is_match(fold(&literal)))
-                && dots_agree(glob, &literal)
-        })
+        glob.len() >= literal.len() + usize::from(named.beneath)
+            && glob.iter().zip(&literal).all(|(glob, part)| overlap(glob, part))
     }
 }
 
-/// The shell's wildcards do not match a leading dot.
-fn dots_agree(glob: &Path, path: &Path) -> bool {
-    glob.components().zip(path.components()).all(|(glob, part)| {
-        let (glob, part) = (glob.as_os_str().to_string_lossy(), part.as_os_str().to_string_lossy());
-        !(part.starts_with('.') && glob.starts_with(['*', '?', '[']))
-    })
+impl PathPattern {
+    /// Whether a shell's glob, made absolute, could stand for something that this pattern's own wildcards
+    /// stand for too.
+    pub(super) fn may_meet(&self, glob: &Path) -> bool {
+        let glob = folded_parts(glob);
+        self.literal.is_none() && (glob.len() > DEEPEST || meet(&glob, &self.parts))
+    }
+}
+
+/// Globs that go deeper could mean anything.
+const DEEPEST: usize = 64;
+
+fn folded_parts(path: &Path) -> Vec<String> {
+    path.components().skip(1).map(|part| fold_text(&part.as_os_str().to_string_lossy())).collect()
+}
+
+fn fold_text(text: &str) -> String {
+    text.to_lowercase()
+}
+
+fn meet(glob: &[String], pattern: &[String]) -> bool {
+    let Some((first, others)) = pattern.split_first() else { return true };
+    if first == "**" {
+        return (0..=glob.len()).any(|at| meet(glob.get(at..).unwrap_or_default(), others));
+    }
+    glob.split_first().is_some_and(|(part, beneath)| overlap(part, first) && meet(beneath, others))
+}
+
+/// Whether a name could be meant by both: by a component of a shell's glob, and by one of a pattern.
+fn overlap(glob: &str, pattern: &str) -> bool {
+    // The shell's wildcards do not match a leading dot.
+    if glob.starts_with(['*', '?', '[']) && pattern.starts_with('.') {
+        return false;
+    }
+    let (glob, pattern) = (wildcards(glob), wildcards(pattern));
+    // Row by row: whether the rests from here on can meet.
+    let mut below = vec![false; pattern.len() + 1];
+    for at in (0..=glob.len()).rev() {
+        let mut row = vec![false; pattern.len() + 1];
+        for over in (0..=pattern.len()).rev() {
+            let get = |row: &[bool], over: usize| row.get(over).copied().unwrap_or_default();
+            let met = match (glob.get(at), pattern.get(over)) {
+                (None, None) => true,
+                (Some(Wild::Many), Some(_)) => get(&below, over) || get(&row, over + 1),
+                (Some(Wild::Many), None) => get(&below, over),
+                (_, Some(Wild::Many)) => get(&row, over + 1) || get(&below, over),
+                (Some(Wild::Just(a)), Some(Wild::Just(b))) => a == b && get(&below, over + 1),
+                (Some(_), Some(_)) => get(&below, over + 1),
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            if let Some(cell) = row.get_mut(over) {
+                *cell = met;
+            }
+        }
+        below = row;
+    }
+    below.first().copied().unwrap_or_default()
+}
+
+enum Wild {
+    Many,
+    One,
+    Just(char),
+}
+
+/// Reads a component; what is not plain in it stands for anything.
+fn wildcards(text: &str) -> Vec<Wild> {
+    let mut out = Vec::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        out.push(match c {
+            '*' | '\\' => Wild::Many,
+            '?' => Wild::One,
+            '[' | '{' => {
+                let close = if c == '[' { ']' } else { '}' };
+                if let Some((_, after)) = rest.as_str().rsplit_once(close) {
+                    rest = after.chars();
+                }
+                Wild::Many
+            }
+            c => Wild::Just(c),
+        });
+    }
+    out
 }
 
 impl Beneath {
@@ -193,12 +274,21 @@ const PROTECTED: &[&str] = &[
 /// The protected name in the path, whether or not it exists. What a root itself is called does not count:
 /// a checkout may well lie beneath a `.posse`.
 pub(super) fn protected(path: &Path, roots: &[PathBuf]) -> Option<&'static str> {
+    named_protected(path, roots, |name, part| name == part)
+}
+
+/// The protected name that a shell's glob, made absolute, could stand for.
+pub(super) fn may_be_protected(glob: &Path, roots: &[PathBuf]) -> Option<&'static str> {
+    named_protected(glob, roots, |name, part| overlap(part, name))
+}
+
+fn named_protected(path: &Path, roots: &[PathBuf], is: impl Fn(&str, &str) -> bool) -> Option<&'static str> {
     let root =
         roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.components().count());
     let inside = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
     inside.components().find_map(|part| {
         let part = part.as_os_str().to_string_lossy().to_lowercase();
-        PROTECTED.iter().find(|name| **name == part).copied()
+        PROTECTED.iter().find(|name| is(name, &part)).copied()
     })
 }
 
@@ -243,6 +333,32 @@ mod tests {
             [("/w/secrets/*", true), ("/w/sec*", false), ("/w/s*/key", true), ("/w/x*", false)]
         {
             assert_eq!(beneath.may_be(Path::new(glob)), expected, "{glob}");
+        }
+    }
+
+    #[test]
+    fn globs_that_meet_wildcards() {
+        let table = [
+            ("*.pem", "/w/key.p*", true),
+            ("*.pem", "/w/key.pe[m]", true),
+            ("*.pem", "/w/deep/*", true),
+            ("*.pem", "/w/*.rs", false),
+            ("**/.env", "/w/a/.e*v", true),
+            ("**/.env", "/w/.en[v]", true),
+            ("**/.env", "/w/*", false),
+            ("/secrets/*.key", "/w/s*/a.k?y", true),
+            ("/secrets/*.key", "/w/src/*.k?y", false),
+            ("*.pem", "/out/*.pem", false),
+        ];
+        for (line, glob, expected) in table {
+            let pattern = PathPattern::new(Path::new("/w"), line).unwrap();
+            assert_eq!(pattern.may_meet(Path::new(glob)), expected, "{line} and {glob}");
+        }
+        let roots = [PathBuf::from("/w")];
+        for (glob, expected) in
+            [("/w/.gi?/x", true), ("/w/.[g]it/x", true), ("/w/*/x", false), ("/w/.gitig*", false)]
+        {
+            assert_eq!(may_be_protected(Path::new(glob), &roots).is_some(), expected, "{glob}");
         }
     }
 

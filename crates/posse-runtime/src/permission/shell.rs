@@ -1,6 +1,7 @@
 //! Shell commands, taken apart for the rules. Every command in a line counts for denying; for allowing,
 //! every one must be plain and allowed.
 
+mod lexical;
 mod options;
 mod script;
 mod within;
@@ -9,19 +10,21 @@ mod word;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use posse_protocol::PermissionMode;
-
 use self::script::{File, Script, Simple};
 use self::word::Word;
 use super::Policy;
-use super::decide::{forbidden_edit, unallowed};
-use super::path::{absolute, is_beneath};
+use super::decide::{forbidden_edit, is_protected, unallowed};
+use super::path::{absolute, is_beneath, may_be_protected};
 use super::pattern::CommandPattern;
 use super::rule::About;
 use crate::tool::Workspace;
 
 /// A longer command is nothing that a person has thought of when writing a rule.
 const LONGEST: usize = 10_000;
+
+/// So many directories are followed, and so many words looked at in them.
+const MOST_PLACES: usize = 16;
+const MOST_PATHS: usize = 50_000;
 
 /// Variables that may stand before an allowed command.
 const HARMLESS: &[&str] =
@@ -47,6 +50,8 @@ pub(super) struct Line<'a> {
     texts: Vec<String>,
     /// Every directory in which a command of the line could run, as far as can be told.
     places: Vec<PathBuf>,
+    /// Whether there are too many of them: then every path could be meant.
+    lost: bool,
 }
 
 impl<'a> Line<'a> {
@@ -54,6 +59,8 @@ impl<'a> Line<'a> {
         let script = script::read(command, workspace);
         let mut texts = vec![command.trim().to_owned()];
         let mut places = vec![workspace.cwd.clone()];
+        let mut here = workspace.cwd.clone();
+        let mut lost = false;
         for Simple { words, .. } in &script.commands {
             let Some((first, arguments)) = words.split_first() else { continue };
             let name = within::name(words);
@@ -62,21 +69,26 @@ impl<'a> Line<'a> {
                 texts.push(format!("{}{rest}", first.text));
             }
             texts.push(format!("{name}{rest}"));
-            if matches!(name, "cd" | "pushd")
-                && let Some(place) = places.last()
-            {
+            if matches!(name, "cd" | "pushd") && !lost {
                 let home = workspace.home.as_deref().and_then(Path::to_str).unwrap_or("/");
                 let to = arguments.iter().find(|word| !word.text.starts_with('-'));
-                places.push(absolute(place, to.map_or(home, |word| word.text.as_str())));
+                here = absolute(&here, to.map_or(home, |word| word.text.as_str()));
+                if !places.contains(&here) {
+                    places.push(here.clone());
+                }
+                lost = places.len() > MOST_PLACES;
             }
         }
-        Self { command, workspace, script, texts, places }
+        let words: usize = script.commands.iter().map(|command| command.words.len()).sum();
+        lost |= words.saturating_mul(places.len()) > MOST_PATHS;
+        Self { command, workspace, script, texts, places, lost }
     }
 
     /// Whether a deny or ask rule is about something in the line.
     pub(super) fn touched_by(&self, about: &About) -> bool {
         match about {
             About::Command(pattern) => self.texts.iter().any(|text| pattern.touches(text)),
+            About::Read(_) | About::Edit(_) if self.lost => true,
             About::Read(pattern) => {
                 let named = |word: &Word| {
                     let glob = word.glob;
@@ -87,14 +99,43 @@ impl<'a> Line<'a> {
             About::Edit(pattern) => {
                 self.written().any(|file| self.paths(&file.name).any(|path| pattern.touches(&path)))
             }
+            // A redirection is what the tool would do.
+            About::Editing => self.opens(true),
+            About::Reading => self.opens(false),
+            About::Tools(name) => {
+                ((name.matches("Edit") || name.matches("Write")) && self.opens(true))
+                    || (name.matches("Read") && self.opens(false))
+            }
             _ => false,
         }
+    }
+
+    /// Whether a deny or ask rule could be about what the line's wildcards stand for.
+    pub(super) fn perhaps_touched_by(&self, about: &About) -> bool {
+        let globs = |word: &&Word| word.glob;
+        match about {
+            About::Read(pattern) => {
+                let mut words = self.arguments().chain(self.script.files.iter().map(|file| &file.name));
+                words.by_ref().filter(globs).any(|word| self.paths(word).any(|path| pattern.may_meet(&path)))
+            }
+            About::Edit(pattern) => self
+                .written()
+                .map(|file| &file.name)
+                .filter(globs)
+                .any(|word| self.paths(word).any(|path| pattern.may_be(&path) || pattern.may_meet(&path))),
+            _ => false,
+        }
+    }
+
+    /// Whether a redirection opens a file for writing, or for reading.
+    fn opens(&self, writes: bool) -> bool {
+        self.script.files.iter().any(|file| file.writes == writes && !file.is_free())
     }
 
     /// What no rule can allow: writing what is protected, and removing everything.
     pub(super) fn untouchable(&self) -> Option<String> {
         let forbidden =
-            |file: &File| self.paths(&file.name).find_map(|path| forbidden_edit(&path, self.workspace));
+            |file: &File| self.paths(&file.name).find_map(|path| self.forbidden(&file.name, &path));
         self.written().find_map(forbidden).or_else(|| {
             self.script.commands.iter().any(|command| self.removes_all(command)).then(|| {
                 "this would remove the whole workspace, the home directory or more; name what should go"
@@ -103,8 +144,17 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// Why nobody writes the path, which the word could be.
+    fn forbidden(&self, word: &Word, path: &Path) -> Option<String> {
+        let perhaps = || {
+            let name = may_be_protected(path, &self.workspace.roots).filter(|_| word.glob);
+            name.map(|name| is_protected(path, name))
+        };
+        forbidden_edit(path, self.workspace).or_else(perhaps)
+    }
+
     /// Whether rules allow all of it; else why not.
-    pub(super) fn allowed(&self, policy: &Policy, mode: PermissionMode) -> Result<(), String> {
+    pub(super) fn allowed(&self, policy: &Policy) -> Result<(), String> {
         let patterns = || {
             policy.allow.iter().filter_map(|rule| match &rule.about {
                 About::Command(pattern) => Some(pattern),
@@ -124,7 +174,10 @@ impl<'a> Line<'a> {
         if let Some(why) = self.script.opaque {
             return Err(beyond(why));
         }
-        self.script.files.iter().try_for_each(|file| self.file_allowed(file, policy, mode))?;
+        if self.lost {
+            return Err(beyond("it is about too many directories"));
+        }
+        self.script.files.iter().try_for_each(|file| self.file_allowed(file, policy))?;
         for command in self.script.commands.iter().filter(|command| !command.within) {
             let allowing: Vec<_> = patterns().collect();
             self.command_allowed(command, &allowing, policy)?;
@@ -142,25 +195,10 @@ impl<'a> Line<'a> {
         if let Some((name, _)) = command.variables.iter().find(|(name, known)| !known || !harmless(name)) {
             return Err(format!("no rule allows setting {name} for a command; leave it out"));
         }
-        let words = command.words.as_slice();
-        if words.first().is_none_or(|first| first.glob) {
-            return Err("no rule allows a command whose name is not plain".into());
-        }
-        let fits = |words: &[Word]| {
-            let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
-            // A rule that names the command in full is preferred: it is taken at its word.
-            let mut fitting: Vec<_> = allowing.iter().filter(|pattern| pattern.allows(&texts)).collect();
-            fitting.sort_by_key(|pattern| !pattern.is_exact());
-            fitting.first().map(|pattern| **pattern)
-        };
-        let mut words = words;
-        let mut found = fits(words);
-        while let (None, Some(inner)) = (found, within::unwrapped(words)) {
-            words = inner;
-            found = fits(words);
-        }
         let text = command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        let Some(pattern) = found else { return Err(unallowed(&format!("Bash({text})"))) };
+        let Some((pattern, words)) = fitting(&command.words, allowing)? else {
+            return Err(unallowed(&format!("Bash({text})")));
+        };
         if pattern.is_exact() {
             return Ok(());
         }
@@ -184,9 +222,9 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn file_allowed(&self, file: &File, policy: &Policy, mode: PermissionMode) -> Result<(), String> {
+    fn file_allowed(&self, file: &File, policy: &Policy) -> Result<(), String> {
         let name = file.name.text.as_str();
-        if matches!(name, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
+        if file.is_free() {
             return Ok(());
         }
         // After a `cd`, and through links, a path may be another one: a rule must name the very file.
@@ -196,10 +234,7 @@ impl<'a> Line<'a> {
         let named = |about: &About| matches!(about, About::Edit(pattern) if pattern.is_just(&path));
         let free = match file.writes {
             false => inside,
-            true => {
-                (inside && mode == PermissionMode::AcceptEdits)
-                    || (fixed && policy.allow.iter().any(|rule| named(&rule.about)))
-            }
+            true => fixed && policy.allow.iter().any(|rule| named(&rule.about)),
         };
         let verb = if file.writes { "writes" } else { "reads" };
         let rule = format!("Edit(/{})", path.display());
@@ -236,14 +271,16 @@ impl<'a> Line<'a> {
         if READERS.contains(&within::name(words)) {
             return None;
         }
-        let denied = |path: &Path| {
-            policy
-                .deny
-                .iter()
-                .any(|rule| matches!(&rule.about, About::Edit(pattern) if pattern.touches(path)))
+        let denied = |word: &Word, path: &Path| {
+            policy.deny.iter().any(|rule| {
+                matches!(&rule.about, About::Edit(pattern) if pattern.touches(path)
+                    || (word.glob && (pattern.may_be(path) || pattern.may_meet(path))))
+            })
         };
-        let mut paths = words.iter().skip(1).flat_map(|word| self.paths(word));
-        paths.find(|path| denied(path) || forbidden_edit(path, self.workspace).is_some())
+        let forbidden = |word: &Word| {
+            self.paths(word).find(|path| denied(word, path) || self.forbidden(word, path).is_some())
+        };
+        words.iter().skip(1).find_map(forbidden)
     }
 
     /// The first path that is written as leading out of the workspace, and does.
@@ -252,7 +289,7 @@ impl<'a> Line<'a> {
         let skipped = match name {
             "echo" | "printf" => return None,
             // What is searched for is no path.
-            "grep" | "egrep" | "fgrep" | "rg" => {
+            "grep" | "egrep" | "fgrep" | "rg" if !words.iter().skip(1).any(names_pattern) => {
                 words.iter().skip(1).position(|word| !word.text.starts_with('-'))
             }
             _ => None,
@@ -297,17 +334,61 @@ impl<'a> Line<'a> {
     }
 }
 
+/// The rule that allows a command, and the words that it is about. Wrappers allow nothing: where one has a
+/// rule with `*`, what it runs must be spelled out by that rule, or be allowed itself.
+fn fitting<'w, 'p>(
+    words: &'w [Word],
+    allowing: &[&'p CommandPattern],
+) -> Result<Option<(&'p CommandPattern, &'w [Word])>, String> {
+    let mut words = words;
+    loop {
+        if words.first().is_none_or(|first| first.glob) {
+            return Err("no rule allows a command whose name is not plain".into());
+        }
+        let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+        let mut fitting: Vec<_> = allowing.iter().filter(|pattern| pattern.allows(&texts)).collect();
+        // A rule that names the command in full is preferred: it is taken at its word.
+        fitting.sort_by_key(|pattern| !pattern.is_exact());
+        let inner =
+            std::iter::successors(Some(words), |words| within::unwrapped(words)).last().unwrap_or(words);
+        let spelled = texts.get(..=words.len() - inner.len()).unwrap_or_default().join(" ");
+        let covers = |pattern: &CommandPattern| {
+            pattern.is_exact() || !within::wraps(words) || pattern.begins_with(&format!("{spelled} "))
+        };
+        let plain = !within::wraps(inner) && !inner.first().is_none_or(|first| first.glob);
+        let found = fitting.iter().find(|pattern| pattern.is_exact() || (plain && covers(pattern)));
+        match (found, within::unwrapped(words)) {
+            (Some(pattern), _) => return Ok(Some((pattern, inner))),
+            (None, Some(inner)) => words = inner,
+            (None, None) => return Ok(None),
+        }
+    }
+}
+
+/// Whether a search is told by this option what to look for: then every other word is a path.
+fn names_pattern(word: &Word) -> bool {
+    let text = word.text.as_str();
+    match text.strip_prefix("--") {
+        Some(long) => long.starts_with("reg") || long.starts_with('f'),
+        None => text.starts_with('-') && text.contains(['e', 'f']),
+    }
+}
+
+/// So many letters of a cluster of short options may stand before the value of the last one.
+const MOST_LETTERS: usize = 8;
+
 /// The word, and what follows an option, a `=`, an `@` or a `:` in it.
 fn values(word: &Word) -> impl Iterator<Item = &str> {
     let text = word.text.as_str();
-    let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    let attached = short.and_then(|rest| rest.char_indices().nth(1).and_then(|(at, _)| rest.get(at..)));
+    let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    let attached = short.char_indices().skip(1).take(MOST_LETTERS).filter_map(|(at, _)| short.get(at..));
     let after = |mark| text.split_once(mark).map(|(_, value)| value);
     // What follows the colon of a URL is no path.
     let scoped = after(':').filter(|value| !value.starts_with("//"));
-    [Some(text), attached, after('='), after('@'), scoped]
+    [Some(text), after('='), after('@'), scoped]
         .into_iter()
         .flatten()
+        .chain(attached)
         .filter(|value| !value.is_empty())
 }
 

@@ -9,16 +9,22 @@ use brush_parser::ast::{
 };
 use brush_parser::{Parser, ParserOptions};
 
+use super::lexical::{self, Trust};
 use super::within;
 use super::word::{self, Word};
 use crate::tool::Workspace;
 
+/// Braces make at most so many words of a command.
+const MOST_WORDS: usize = 1024;
+
 /// Scripts within scripts are followed this deep.
 const DEEPEST: usize = 8;
 
-/// The parser recurses: what nests deeper than this, or is longer than this, is not given to it.
-const NESTING: usize = 48;
+/// The parser recurses: what is longer is not given to it.
 const LONGEST: usize = 64 * 1024;
+
+/// What stands between commands, roughly.
+const SEPARATORS: &[char] = &['\n', ';', '|', '&', '(', ')', '`', '{', '}', '<', '>'];
 
 /// What is in a command line.
 #[derive(Debug, Default)]
@@ -48,6 +54,13 @@ pub(super) struct File {
     pub(super) name: Word,
 }
 
+impl File {
+    /// Whether opening it does nothing.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.name.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr")
+    }
+}
+
 /// Takes a command line apart.
 pub(super) fn read(text: &str, workspace: &Workspace) -> Script {
     let mut walk = Walk { script: Script::default(), depth: 0, workspace, input: Vec::new() };
@@ -70,15 +83,19 @@ impl Walk<'_> {
 
     fn text(&mut self, text: &str) {
         let options = ParserOptions::default();
-        let program = if text.len() > LONGEST || nesting(text) > NESTING {
-            None
-        } else {
-            super::parsed(|| Parser::new(text.as_bytes(), &options).parse_program().ok())
+        let trust = if text.len() > LONGEST { Trust::Separators } else { lexical::trust(text) };
+        let program = match trust {
+            Trust::Separators => None,
+            _ => super::parsed(|| Parser::new(text.as_bytes(), &options).parse_program().ok()),
         };
         let Some(program) = program else {
             self.opaque("it cannot be parsed");
             return self.unparsed(text);
         };
+        if trust == Trust::Both {
+            self.opaque("bash could read it in another way");
+            self.unparsed(text);
+        }
         for list in &program.complete_commands {
             self.list(list);
         }
@@ -86,15 +103,38 @@ impl Walk<'_> {
 
     /// Takes apart by separators alone what is no shell, or none that we know.
     fn unparsed(&mut self, text: &str) {
-        for part in text.split(['\n', ';', '|', '&', '(', ')', '`', '{', '}', '<', '>']) {
-            let word = |word| Word { literal: false, ..Word::literal(&brush_parser::unquote_str(word)) };
+        let mut before = ' ';
+        for part in text.split_inclusive(SEPARATORS) {
+            let (part, after) = match part.strip_suffix(SEPARATORS) {
+                Some(rest) => (rest, part.chars().next_back().unwrap_or(' ')),
+                None => (part, ' '),
+            };
+            let word = |word: &str| {
+                let bare = brush_parser::unquote_str(word);
+                Word { literal: false, ..Word::literal(bare.trim_matches(['\'', '"'])) }
+            };
             let words: Vec<_> = part.split_whitespace().map(word).collect();
-            if !words.is_empty() {
-                let command = Simple { words, ..Simple::default() };
-                self.script.commands.extend(within::commands(&command));
-                self.script.commands.push(command);
+            let Some(first) = words.first() else {
+                // `>|` and `>&` write as `>` does.
+                before = if before == '>' { before } else { after };
+                continue;
+            };
+            if matches!(before, '<' | '>') && !is_descriptor(&first.text) {
+                self.script.files.push(File { writes: before == '>', name: first.clone() });
             }
+            before = after;
+            if part.contains(',') {
+                let apart =
+                    part.split(|c: char| c.is_whitespace() || c == ',').filter(|part| !part.is_empty());
+                self.rests(Simple { words: apart.map(word).collect(), within: true, ..Simple::default() });
+            }
+            self.rests(Simple { words, ..Simple::default() });
         }
+    }
+
+    fn rests(&mut self, command: Simple) {
+        self.script.commands.extend(within::rests(&command));
+        self.script.commands.push(command);
     }
 
     /// A script within: what it runs counts, and it makes the whole too clever for rules.
@@ -242,6 +282,10 @@ impl Walk<'_> {
     }
 
     fn command(&mut self, command: Simple) {
+        if command.words.iter().any(|word| !word.spread.is_empty()) {
+            let words = command.words.iter().flat_map(Word::words).take(MOST_WORDS).collect();
+            self.command(Simple { words, within: true, ..Simple::default() });
+        }
         let inner = within::commands(&command);
         for script in inner.iter().chain([&command]).flat_map(within::scripts).collect::<BTreeSet<_>>() {
             self.inner(&script, "it hands a script to a shell");
@@ -261,16 +305,13 @@ impl Walk<'_> {
             IoRedirect::File(_, kind, target) => match target {
                 IoFileRedirectTarget::Filename(name) => {
                     let writes = !matches!(kind, IoFileRedirectKind::Read);
-                    let name = self.word(&name.value);
-                    self.script.files.push(File { writes, name });
+                    self.file(writes, &name.value);
                 }
                 IoFileRedirectTarget::Fd(_) => {}
                 IoFileRedirectTarget::Duplicate(name) => {
-                    let name = self.word(&name.value);
                     // `>&2` and `2>&-` open nothing; `>&file` does.
-                    let number = name.literal && name.text.chars().all(|c| c.is_ascii_digit() || c == '-');
-                    if !number {
-                        self.script.files.push(File { writes: true, name });
+                    if !is_descriptor(&name.value) {
+                        self.file(true, &name.value);
                     }
                 }
                 IoFileRedirectTarget::ProcessSubstitution(_, shell) => {
@@ -290,10 +331,16 @@ impl Walk<'_> {
                 self.input.push(word.text);
             }
             IoRedirect::OutputAndError(name, _) => {
-                let name = self.word(&name.value);
-                self.script.files.push(File { writes: true, name });
+                self.file(true, &name.value);
             }
         }
+    }
+
+    fn file(&mut self, writes: bool, raw: &str) {
+        let name = self.word(raw);
+        let spread = if name.spread.is_empty() { Vec::new() } else { name.words() };
+        let files = spread.into_iter().chain([name]).map(|name| File { writes, name });
+        self.script.files.extend(files);
     }
 
     fn arithmetic(&mut self, expression: &str) {
@@ -334,14 +381,7 @@ impl Walk<'_> {
     }
 }
 
-/// How deep the text could nest, at most.
-fn nesting(text: &str) -> usize {
-    let brackets = text.chars().fold((0_usize, 0_usize), |(depth, deepest), c| match c {
-        '(' | '{' | '[' | '`' => (depth + 1, deepest.max(depth + 1)),
-        ')' | '}' | ']' => (depth.saturating_sub(1), deepest),
-        _ => (depth, deepest),
-    });
-    let opens =
-        |word: &&str| matches!(*word, "if" | "while" | "until" | "for" | "case" | "select" | "coproc" | "!");
-    brackets.1.max(text.split(|c: char| !(c.is_alphabetic() || c == '!')).filter(opens).count())
+/// Whether a redirection's target opens nothing.
+fn is_descriptor(target: &str) -> bool {
+    !target.is_empty() && target.chars().all(|c| c.is_ascii_digit() || c == '-')
 }

@@ -5,8 +5,39 @@ use super::word::Word;
 
 /// Their remaining words, after options, are a command.
 const WRAPPERS: &[&str] = &[
-    "builtin", "busybox", "chroot", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "setsid",
-    "stdbuf", "sudo", "time", "timeout", "unshare", "watch", "xargs",
+    "builtin",
+    "busybox",
+    "chroot",
+    "chrt",
+    "command",
+    "doas",
+    "env",
+    "exec",
+    "fakeroot",
+    "flock",
+    "gtimeout",
+    "ionice",
+    "ltrace",
+    "nice",
+    "nohup",
+    "numactl",
+    "parallel",
+    "prlimit",
+    "runuser",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "stdbuf",
+    "strace",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "unbuffer",
+    "unshare",
+    "watch",
+    "xargs",
 ];
 
 /// They take a script as one of their words.
@@ -16,6 +47,8 @@ const SHELLS: &[&str] = &[
 
 /// So many words of a command within are looked at, so that a long list of arguments stays cheap.
 const MOST_WORDS: usize = 64;
+const MOST_STARTS: usize = 512;
+const FEW_WORDS: usize = 4;
 
 /// The name of a program without its directory.
 pub(super) fn name(words: &[Word]) -> &str {
@@ -27,15 +60,32 @@ pub(super) fn name(words: &[Word]) -> &str {
 /// words may be the command.
 pub(super) fn commands(command: &Simple) -> Vec<Simple> {
     let words = &command.words;
-    let starts: Vec<usize> = if WRAPPERS.contains(&name(words)) {
-        (1..words.len()).collect()
-    } else {
-        let runs = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-        let found = words.iter().enumerate().filter(|(_, word)| runs(word));
-        found.map(|(at, _)| at + 1).collect()
-    };
-    let rest = |at: usize| words.iter().skip(at).take(MOST_WORDS).cloned().collect();
-    starts.into_iter().map(|at| Simple { variables: Vec::new(), words: rest(at), within: true }).collect()
+    if wraps(words) {
+        return beginning(words, 1..words.len());
+    }
+    let runs = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let found = words.iter().enumerate().filter(|(_, word)| runs(word));
+    let starts: Vec<_> = found.map(|(at, _)| at + 1).collect();
+    beginning(words, starts.into_iter())
+}
+
+/// The same for a command whose quotes were not understood: a script may be spread over its words.
+pub(super) fn rests(command: &Simple) -> Vec<Simple> {
+    match SHELLS.contains(&name(&command.words)) {
+        true => beginning(&command.words, 1..command.words.len()),
+        false => commands(command),
+    }
+}
+
+/// Whether the command's words hold another one.
+pub(super) fn wraps(words: &[Word]) -> bool {
+    WRAPPERS.contains(&name(words))
+}
+
+fn beginning(words: &[Word], starts: impl ExactSizeIterator<Item = usize>) -> Vec<Simple> {
+    let most = if starts.len() > MOST_STARTS { FEW_WORDS } else { MOST_WORDS };
+    let rest = |at: usize| words.iter().skip(at).take(most).cloned().collect();
+    starts.map(|at| Simple { variables: Vec::new(), words: rest(at), within: true }).collect()
 }
 
 /// Whether the command may run what it is given to read.

@@ -3,6 +3,7 @@
 use brush_parser::ParserOptions;
 use brush_parser::word::{self, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource};
 
+use super::lexical::Plain;
 use crate::tool::Workspace;
 
 /// A word without its quotes.
@@ -14,12 +15,23 @@ pub(super) struct Word {
     pub(super) literal: bool,
     /// Whether unquoted wildcards stand in it.
     pub(super) glob: bool,
+    /// The words that braces make of it.
+    pub(super) spread: Vec<String>,
 }
 
 impl Word {
     /// A word that is just this text.
     pub(super) fn literal(text: &str) -> Self {
-        Self { text: text.to_owned(), literal: true, glob: false }
+        Self { text: text.to_owned(), literal: true, glob: false, spread: Vec::new() }
+    }
+
+    /// The words that it stands for.
+    pub(super) fn words(&self) -> Vec<Self> {
+        if self.spread.is_empty() {
+            return vec![self.clone()];
+        }
+        let word = |text: &String| Self { literal: false, glob: self.glob, ..Self::literal(text) };
+        self.spread.iter().map(word).collect()
     }
 }
 
@@ -32,20 +44,39 @@ pub(super) struct Read {
 /// Reads a word as bash would.
 pub(super) fn read(raw: &str, workspace: &Workspace) -> Read {
     let pieces = super::parsed(|| word::parse(raw, &ParserOptions::default()).ok());
-    from_pieces(raw, pieces, workspace)
+    let mut read = from_pieces(raw, pieces, Quoted::No, workspace);
+    // The parser's word for it is not enough.
+    let Some(plain) = Plain::new(raw) else {
+        read.word.literal = false;
+        return read;
+    };
+    read.word.spread = plain.spread();
+    let mut text = plain.text();
+    if let (Some(home), Some(rest)) = (&workspace.home, raw.strip_prefix('~'))
+        && (rest.is_empty() || rest.starts_with('/'))
+    {
+        text.replace_range(..1, &home.to_string_lossy());
+    }
+    read.word.literal &= read.word.spread.is_empty() && text == read.word.text;
+    read
 }
 
 /// Reads the body of a here-document whose delimiter is not quoted.
 pub(super) fn read_document(raw: &str, workspace: &Workspace) -> Read {
     let pieces = super::parsed(|| word::parse_heredoc(raw, &ParserOptions::default()).ok());
-    from_pieces(raw, pieces, workspace)
+    from_pieces(raw, pieces, Quoted::Yes, workspace)
 }
 
-fn from_pieces(raw: &str, pieces: Option<Vec<WordPieceWithSource>>, workspace: &Workspace) -> Read {
-    let word = Word { text: String::new(), literal: true, glob: false };
+fn from_pieces(
+    raw: &str,
+    pieces: Option<Vec<WordPieceWithSource>>,
+    quoted: Quoted,
+    workspace: &Workspace,
+) -> Read {
+    let word = Word::literal("");
     let mut reader = Reader { word, scripts: Vec::new(), hides: false, workspace };
     match pieces {
-        Some(pieces) => reader.pieces(&pieces, Quoted::No),
+        Some(pieces) => reader.pieces(&pieces, quoted),
         None => {
             reader.word.text = brush_parser::unquote_str(raw);
             reader.unknown();
@@ -89,9 +120,6 @@ impl Reader<'_> {
             WordPiece::Text(text) => {
                 if quoted == Quoted::No {
                     self.word.glob |= text.contains(['*', '?', '[']);
-                    // Braces make many words of one, and so do the extended wildcards.
-                    let expands = text.contains('{') && (text.contains(',') || text.contains(".."));
-                    self.word.literal &= !expands && !text.contains('(');
                 }
                 self.word.text.push_str(text);
             }
@@ -250,8 +278,10 @@ mod tests {
             ("\"cu\"rl", "curl", true, false),
             ("t''ouch", "touch", true, false),
             ("\\t\\o\\u\\c\\h", "touch", true, false),
-            ("$'\\x74ouch'", "touch", true, false),
-            ("$'\\164ouch'", "touch", true, false),
+            ("$'\\x74ouch'", "touch", false, false),
+            ("$'\\164ouch'", "touch", false, false),
+            ("\"a\\.b$\"", "a\\.b$", true, false),
+            ("{-exec\"\",touch}", "{-exec,touch}", false, false),
             ("c${x}url", "curl", false, false),
             ("'$(x)'", "$(x)", true, false),
             ("\"$(x)\"", "", false, false),
@@ -262,7 +292,8 @@ mod tests {
             ("\"$HOME/\"", "/h/", false, false),
         ];
         for (raw, text, literal, glob) in table {
-            assert_eq!(read(raw, &workspace).word, Word { text: text.into(), literal, glob }, "{raw}");
+            let word = read(raw, &workspace).word;
+            assert_eq!((word.text.as_str(), word.literal, word.glob), (text, literal, glob), "{raw}");
         }
         assert_eq!(read("\"${x:-$(touch a)}\"", &workspace).scripts, ["touch a"]);
         assert_eq!(read("$((a[$(touch a)]))", &workspace).scripts, ["(a[$(touch a)])"]);
