@@ -70,9 +70,14 @@ fn sweep(spill: &Path, kept: Duration) {
 
 /// The tools of an agent, without those that the rules forbid altogether.
 pub(crate) fn tools(policy: &Policy) -> Toolbox {
-    let mut tools = posse_tools::all(posse_tools::Reach::Public);
+    let mut tools = all_tools();
     tools.retain(|tool| !policy.forbids_tool(tool));
     tools
+}
+
+/// Every tool that there is.
+pub(crate) fn all_tools() -> Toolbox {
+    posse_tools::all(posse_tools::Reach::Public)
 }
 
 /// The settings that hold in `cwd`, with what flags say.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use posse_protocol::{
-    Command, ContentBlock, Delta, EntryKind, EventKind, Limit, Outcome, PermissionMode, RawJson, ToolSpec,
+    Command, ContentBlock, Cost, Delta, EntryKind, EventKind, Limit, Outcome, PermissionMode, RawJson,
+    ToolSpec,
 };
 use posse_runtime::port::BoxFuture;
 use posse_runtime::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace};
@@ -43,7 +44,7 @@ reply = [{ thinking = "Look first." }, { text = "Looking. " }, { tool = "Read", 
 reply = [{ text = "You are welcome." }]
 "#;
 
-// proves TU-01 (open: the limits of LI-01 but turns and money)
+// proves TU-01 (open: cancelling and limits, which other tests here prove)
 // proves TU-07 (open: compaction)
 #[tokio::test]
 async fn a_run_goes_round_until_the_model_is_done_and_sends_the_same_bytes_again() {
@@ -210,6 +211,7 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
     }
 }
 
+// proves TU-01 (open: limits but turns and money)
 #[tokio::test]
 async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
     let mut rig = Rig::playing(FIX).unwrap();
@@ -223,6 +225,16 @@ async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
     assert_eq!(end.outcome, Outcome::Partial(Limit::Turns));
     agent.handle.send(Command::Continue).await.unwrap();
     assert_eq!(until_end(&mut agent).await.1.outcome, Outcome::Completed);
+
+    let mut rig = Rig::playing(FIX).unwrap();
+    rig.file("sum.py", "return a - b\n").unwrap();
+    rig.setup.limits = Limits { budget: Some(Cost::from_pico_usd(1)), ..rig.setup.limits };
+    let mut agent = rig.prompted("fix it").await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!((end.outcome, end.turns), (Outcome::Partial(Limit::Budget), 1));
+    assert_eq!(rig.server.requests().len(), 1, "the next call is not made");
+    let stored = rig.store.read(agent.id).await.unwrap();
+    assert_eq!(stored.session.charges[0].cost, end.spent[0].cost, "what it cost is kept");
 }
 
 #[tokio::test]

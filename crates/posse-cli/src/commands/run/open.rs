@@ -168,7 +168,12 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
     let workspace = Workspace { cwd, roots, spill: session::spill()?, home };
     Ok(Setup {
-        tools: session::tools(&settings.policy),
+        tools: match wish.which {
+            None => session::tools(&settings.policy),
+            // The model knows what it was told of; rules deny each call. And what a forbidden tool left
+            // running when its process died must be ended by that tool.
+            Some(_) => session::all_tools(),
+        },
         policy: Arc::new(settings.policy.clone()),
         workspace: Arc::new(workspace),
         limits: wish.limits,
