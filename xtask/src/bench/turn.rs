@@ -21,13 +21,15 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let (first, cpu, rss) = bench.one_turn(&binaries.join("posse"), if quick { 10 } else { 40 }, binaries)?;
 
     let server = Server::start(binaries, &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)))?;
-    let mut ratios = Vec::new();
-    for _ in 0..rounds {
+    // Runs of a few milliseconds swing; so many of them, by turns, and the medians of either side.
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..3 * rounds + 2 {
         let side = |kind: &str| bench.measure("cpu_ms", &["turns", kind, &server.url, "DIR", "50"]);
-        let (ours, bare) = (side("posse")?, side("bare")?);
-        notes.push(format!("fifty turns, cpu ms: posse {ours:.1}, bare {bare:.1}"));
-        ratios.push(ours / bare);
+        ours.push(side("posse")?);
+        bare.push(side("bare")?);
     }
+    notes.push(format!("fifty turns, cpu ms: posse {ours:.1?}, bare {bare:.1?}"));
+    let fifty = median(ours) / median(bare);
     let mut growths = Vec::new();
     for _ in 0..rounds.min(3) {
         let at = |kilobytes: &str| bench.measure("cpu_ms_per_turn", &["growth", kilobytes, "DIR"]);
@@ -59,7 +61,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
             Figure { key: "first_request_ms", value: first, bar: Bar::Most(25.0) },
             Figure { key: "turn_cpu_ms", value: cpu, bar: Bar::Most(30.0) },
             Figure { key: "peak_rss_mb", value: rss, bar: Bar::Most(30.0) },
-            Figure { key: "fifty_turns_cpu_ratio_vs_bare", value: median(ratios), bar: Bar::Most(1.3) },
+            Figure { key: "fifty_turns_cpu_ratio_vs_bare", value: fifty, bar: Bar::Most(1.3) },
             Figure { key: "cpu_per_turn_growth_10kb_to_10mb", value: median(growths), bar: Bar::Most(1.2) },
         ]
         .into_iter()

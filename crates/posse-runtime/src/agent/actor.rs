@@ -17,7 +17,7 @@ use super::outlet::{Arriving, Outlet};
 use super::step::{Commit, Decision, Effect, Ended, Input, Machine};
 use super::{Ports, Setup};
 use crate::port::BoxFuture;
-use crate::port::model::{Attribution, Call, Failure, Piece, Reply, Request};
+use crate::port::model::{Attribution, Failure, Piece, Reply, Request};
 use crate::port::store::{Birth, CallKey, Charge, Epoch, Step, StoreError};
 use crate::supervise::Calls;
 use crate::tool::{Intent, Seen, Subject, ToolContext, ToolError, ToolOutput};
@@ -320,12 +320,10 @@ impl Actor {
         });
         let Ports { model, clock, .. } = self.ports.clone();
         let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
-        let mut arriving = Arriving::new(self.outlet.clone());
+        let arriving = Arriving::new(self.outlet.clone());
         work.calling = Some(Box::pin(async move {
             let start = clock.now();
-            let on = &mut |event: crate::port::model::ModelEvent<'_>| arriving.on(event);
-            let result = model.call(Call { body, attribution: &attribution, cancel: &cancel, on }).await;
-            arriving.finish().await;
+            let result = arriving.follow(&*model, body, &attribution, &cancel).await;
             (result, clock.now().saturating_sub(start))
         }));
     }

@@ -1,12 +1,15 @@
 //! The way out: events to a front end. What is durable waits for room; a reply that is arriving is
 //! drawn together while there is none, so that a slow reader slows nothing down and misses nothing.
 
+use std::future::poll_fn;
+use std::sync::{Mutex, PoisonError};
+
 use posse_protocol::{AgentId, Delta, Event, EventKind, Fault, Retry};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::port::model::ModelEvent;
+use crate::port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
 
 /// Events that may wait for the front end.
 pub(super) const EVENTS: usize = 256;
@@ -48,8 +51,31 @@ impl Arriving {
         Self { outlet, waiting: Vec::new() }
     }
 
-    /// Takes what the model port tells. Never blocks.
-    pub(super) fn on(&mut self, event: ModelEvent<'_>) {
+    /// Makes a call and tells of what arrives: what comes together is told together.
+    pub(super) async fn follow(
+        self,
+        model: &dyn Model,
+        body: Body,
+        attribution: &Attribution,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Failure> {
+        let arriving = Mutex::new(self);
+        let held = || arriving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut on = |event: ModelEvent<'_>| held().on(event);
+        let mut calling = model.call(Call { body, attribution, cancel, on: &mut on });
+        let result = poll_fn(|context| {
+            let polled = calling.as_mut().poll(context);
+            held().tell();
+            polled
+        })
+        .await;
+        drop(calling);
+        arriving.into_inner().unwrap_or_else(PoisonError::into_inner).finish().await;
+        result
+    }
+
+    /// Takes what the model port tells.
+    fn on(&mut self, event: ModelEvent<'_>) {
         if let ModelEvent::Retry { .. } = event {
             // What the failed attempt said is void; whoever has not heard of it need not.
             self.waiting.retain(|kind| matches!(kind, EventKind::Retry(_)));
@@ -62,6 +88,10 @@ impl Arriving {
             }
             _ => self.waiting.push(told(event)),
         }
+    }
+
+    /// Tells as much as there is room for. Never blocks.
+    fn tell(&mut self) {
         while !self.waiting.is_empty() {
             match self.outlet.events.try_reserve() {
                 Ok(room) => {
@@ -76,7 +106,7 @@ impl Arriving {
     }
 
     /// Tells the rest.
-    pub(super) async fn finish(self) {
+    async fn finish(self) {
         for kind in self.waiting {
             self.outlet.emit(kind).await;
         }

@@ -75,6 +75,7 @@ fn model(url: &str) -> Result<Arc<dyn Model>, Failed> {
 
 pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Value, Failed> {
     let runtime = runtime(model(url)?, directory)?;
+    turn(&mut start(&runtime, directory), "warm up".into()).await?;
     let mut agent = start(&runtime, directory);
     let before = cpu_ms()?;
     for number in 0..turns {
