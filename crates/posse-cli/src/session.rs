@@ -37,6 +37,12 @@ pub(crate) struct Facts {
     pub(crate) retries: u32,
 }
 
+/// As much of an id as tells it from any other: the millisecond, and some chance.
+pub(crate) fn short(id: AgentId) -> String {
+    let id = id.to_string();
+    id.get(..18).unwrap_or(&id).to_owned()
+}
+
 /// Opens the store in posse's home.
 pub(crate) fn open_store() -> anyhow::Result<Arc<dyn Store>> {
     let home = home()?;

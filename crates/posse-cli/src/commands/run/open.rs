@@ -104,7 +104,7 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
         None => runtime.start(&character(&wish, &name, mode, &cwd), setup),
     };
-    let short = find::short(store.as_ref(), agent.id).await;
+    let short = session::short(agent.id);
     let facts = Facts { session: agent.id, short, model: name, cwd, tools, mode, key_source, retries };
     Ok(Opened { runtime, agent, facts })
 }

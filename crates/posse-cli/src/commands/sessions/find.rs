@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use posse_protocol::AgentId;
 use posse_runtime::port::store::{AgentState, Session, SessionFilter, Store};
 
-use super::list;
 use crate::hint::Advised;
 use crate::output::tame;
 use crate::transcript::{first_line, shortened};
@@ -48,18 +46,6 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
 /// Whether it failed before any reply, with a mistyped model for one, and would not go on by itself.
 fn came_to_nothing(session: &Session) -> bool {
     session.state == AgentState::Idle && !session.held && session.charges.is_empty()
-}
-
-/// As much of an id as tells it from all others, as `posse sessions list` shows it.
-pub(crate) async fn short(store: &dyn Store, id: AgentId) -> String {
-    let id = id.to_string();
-    let head = id.get(..list::SHORTEST).unwrap_or(&id).to_owned();
-    let filter = SessionFilter { cwd: None, id_prefix: Some(head) };
-    // Without the others all of it is said, which is right in any case.
-    let Ok(alike) = store.sessions(filter, usize::MAX).await else { return id };
-    let others = alike.iter().map(|session| session.agent.to_string()).filter(|other| *other != id);
-    let ids: Vec<String> = others.chain([id.clone()]).collect();
-    id.get(..list::distinct(&ids)).unwrap_or(&id).to_owned()
 }
 
 /// The session whose id begins so; without an id, the one of this directory that was used last.
