@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use posse_model::SetupError;
 use posse_protocol::{Fault, FaultClass};
 use posse_runtime::StartError;
+use posse_runtime::agent::in_a_line;
 use posse_runtime::port::model::ModelError;
 use posse_runtime::port::store::StoreError;
 
@@ -43,14 +44,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         say("\ninterrupted");
         return ExitCode::from(INTERRUPTED);
     }
-    tell(&in_a_line(error), hint(error).as_deref());
+    tell(&in_a_line(error.as_ref()), hint(error).as_deref());
     ExitCode::from(FAILED)
-}
-
-/// What failed, and what it failed of at bottom: the layers between say the same in more words.
-pub(crate) fn in_a_line(error: &anyhow::Error) -> String {
-    let (said, deepest) = (error.to_string(), error.root_cause().to_string());
-    if said.contains(&deepest) { said } else { format!("{said}: {deepest}") }
 }
 
 /// Whether nobody reads our output any more.

@@ -12,6 +12,8 @@ use posse_protocol::{AgentId, Command, Cost, Event, PermissionMode, RealmId};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+pub use self::fault::in_a_line;
+
 use self::actor::{Actor, Identity, marker};
 use self::history::History;
 use self::outlet::{EVENTS, Outlet};
@@ -237,6 +239,7 @@ impl Runtime {
         let (history, session) = (restore(&transcript)?.forked(), transcript.session.clone());
         let own = (transcript.entries.len() - transcript.inherited) as u64;
         let mut segments = transcript.segments.clone();
+        segments.extend((own > 0).then_some(Segment { agent: id, from: 0, to: own }));
         let birth = Birth {
             parent: None,
             path: session.path.clone(),
@@ -245,10 +248,7 @@ impl Runtime {
             mode: mode.unwrap_or(session.mode),
             cwd: setup.workspace.cwd.clone(),
             preamble: transcript.preamble.clone(),
-            segments: {
-                segments.extend((own > 0).then_some(Segment { agent: id, from: 0, to: own }));
-                segments
-            },
+            segments,
         };
         let seed = Seed {
             previous_reply: last_reply(&transcript),

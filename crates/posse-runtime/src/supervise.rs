@@ -57,8 +57,8 @@ pub(crate) struct Calls<K, T> {
 }
 
 impl<K: Copy, T: Send + 'static> Calls<K, T> {
-    pub(crate) fn new(cancel: CancellationToken) -> Self {
-        Self { running: JoinSet::new(), keys: Vec::new(), cancel }
+    pub(crate) fn new() -> Self {
+        Self { running: JoinSet::new(), keys: Vec::new(), cancel: CancellationToken::new() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -86,8 +86,8 @@ impl<K: Copy, T: Send + 'static> Calls<K, T> {
     }
 
     /// Tells all running calls to end. Later ones are not concerned.
-    pub(crate) fn cancel(&mut self, next: CancellationToken) {
-        std::mem::replace(&mut self.cancel, next).cancel();
+    pub(crate) fn cancel(&mut self) {
+        std::mem::take(&mut self.cancel).cancel();
     }
 
     /// Gives up calls that did not end when they were told to.

@@ -237,15 +237,22 @@ fn serve(script: &str) -> Arc<Server> {
     told.recv().unwrap()
 }
 
-/// Injects `fault` at every `stride`-th of the counted calls; gives the number of faults.
-fn each(name: &str, calls: &[&str], stride: usize, fault: &str, judge: &dyn Fn(&Output, &str)) -> usize {
+/// What came of a series of faults.
+struct Series {
+    /// The calls that an undisturbed run makes.
+    counted: usize,
+    /// The faults that were injected.
+    faults: usize,
+}
+
+/// Injects `fault` at every `stride`-th of the calls.
+fn each(name: &str, calls: &[&str], stride: usize, fault: &str, judge: &dyn Fn(&Output, &str)) -> Series {
     let server = serve(SCRIPT);
     let counts = Scene::new(&format!("{name}-count")).count(&server.url(), calls);
-    assert!(counts.values().sum::<usize>() > 10, "{counts:?}");
     let mut faults = 0;
     for (call, count) in &counts {
         for nth in (1..=*count).step_by(stride) {
-            let what = format!("{call} {nth} of {count}");
+            let what = format!("{fault} at {call} {nth} of {count}");
             let scene = Scene::new(&format!("{name}-{call}-{nth}"));
             let inject = format!("inject={call}:{fault}:when={nth}");
             let trace = format!("trace={call}");
@@ -256,18 +263,20 @@ fn each(name: &str, calls: &[&str], stride: usize, fault: &str, judge: &dyn Fn(&
             faults += 1;
         }
     }
-    let _ = writeln!(std::io::stderr(), "{name}: {faults} faults at {counts:?}");
-    faults
+    let _ = writeln!(std::io::stderr(), "{name}: {faults} faults ({fault}) at {counts:?}");
+    Series { counted: counts.values().sum(), faults }
 }
 
 fn killed(stride: usize) {
     use std::os::unix::process::ExitStatusExt;
     let hits = std::cell::Cell::new(0);
-    let faults = each(&format!("killed{stride}"), KILLED_AT, stride, "signal=KILL", &|output, _| {
-        hits.set(
-            hits.get() + usize::from(output.status.signal() == Some(9) || output.status.code() == Some(137)),
-        );
-    });
+    let judge = |output: &Output, _: &str| {
+        let killed = output.status.signal() == Some(9) || output.status.code() == Some(137);
+        hits.set(hits.get() + usize::from(killed));
+    };
+    let Series { counted, faults } =
+        each(&format!("killed{stride}"), KILLED_AT, stride, "signal=KILL", &judge);
+    assert!(counted > 10, "{counted}");
     // A few calls are made only by threads that were quicker in the counted run.
     assert!(hits.get() * 10 >= faults * 8, "{} of {faults} killed posse", hits.get());
 }
@@ -285,33 +294,19 @@ fn killed_at_every_call_nothing_acknowledged_is_lost() {
 }
 
 fn failing_disk(stride: usize) {
-    for (call, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fsync", "EIO"), ("ftruncate", "EIO")]
-    {
-        let name = format!("disk-{error}-{stride}");
-        each_disk(&name, call, stride, error);
-    }
-}
-
-fn each_disk(name: &str, call: &str, stride: usize, error: &str) {
-    let server = serve(SCRIPT);
-    let counts = Scene::new(&format!("{name}-count")).count(&server.url(), &[call]);
-    let count = counts.get(call).copied().unwrap_or(0);
-    let _ = writeln!(std::io::stderr(), "{name}: {error} at {count} {call}s, every {stride}");
-    for nth in (1..=count).step_by(stride) {
-        let what = format!("{error} at {call} {nth}");
-        let scene = Scene::new(&format!("{name}-{call}-{nth}"));
-        let inject = format!("inject={call}:error={error}:when={nth}");
-        let strace = ["-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject].map(str::to_owned);
-        let output = scene.run(&strace, &scene.arguments(&server.url(), &["begin"]));
+    let judge = |output: &Output, what: &str| {
         // SQLite may do without a call that failed (a checkpoint at the end); then nothing was lost.
         if !output.status.success() {
-            let said = stderr(&output);
+            let said = stderr(output);
             // A full disk is known by its free space, and this one has some: either is clear.
             let clear = said.contains("disk is full") || said.contains("the store failed");
             assert!(clear && said.contains("hint:"), "{what}: {said}");
             assert_eq!(output.status.code(), Some(1), "{what}");
         }
-        check(&scene, &server, &output, &what);
+    };
+    for (call, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fsync", "EIO"), ("ftruncate", "EIO")]
+    {
+        each(&format!("disk-{error}-{stride}"), &[call], stride, &format!("error={error}"), &judge);
     }
 }
 

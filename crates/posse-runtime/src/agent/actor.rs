@@ -84,7 +84,7 @@ impl Actor {
         let mut work = Work {
             calling: None,
             cancel_model: CancellationToken::new(),
-            calls: Calls::new(CancellationToken::new()),
+            calls: Calls::new(),
             grace: None,
             began: Duration::ZERO,
             api: Duration::ZERO,
@@ -150,7 +150,7 @@ impl Actor {
         let ended = Ended { outcome: Outcome::Failed(Fault::from(error)), run: self.machine.take_run() };
         let event = self.ended(ended, &work);
         drop(work.calling.take());
-        work.calls.cancel(CancellationToken::new());
+        work.calls.cancel();
         let mut grace = Some(self.ports.clock.sleep(GRACE));
         while !work.calls.is_empty() {
             tokio::select! {
@@ -237,7 +237,7 @@ impl Actor {
                 Effect::AbortModel => work.cancel_model.cancel(),
                 Effect::Run { key, tool, input, subject } => self.run_tool(work, key, &tool, input, subject),
                 Effect::AbortCalls => {
-                    work.calls.cancel(CancellationToken::new());
+                    work.calls.cancel();
                     work.grace = Some(self.ports.clock.sleep(GRACE));
                 }
                 Effect::End(ended) => self.outlet.emit(self.ended(*ended, work)).await,
@@ -329,22 +329,14 @@ impl Actor {
     }
 
     fn run_tool(&self, work: &mut Work, key: CallKey, tool: &str, input: RawJson, subject: Subject) {
-        let found = self.setup.tools.get(tool).cloned();
-        let context = ToolContext {
-            marker: marker(self.identity.agent, key),
-            subject,
-            workspace: Arc::clone(&self.setup.workspace),
-            seen: self.seen.clone(),
-            policy: Arc::clone(&self.setup.policy),
-            clock: Arc::clone(&self.ports.clock),
-            cancel: CancellationToken::new(),
-        };
-        let name = tool.to_owned();
+        let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
+        let marker = marker(self.identity.agent, key);
+        let (workspace, policy) = (Arc::clone(&self.setup.workspace), Arc::clone(&self.setup.policy));
+        let (seen, clock) = (self.seen.clone(), Arc::clone(&self.ports.clock));
         work.calls.start(key, move |cancel| async move {
-            match found {
-                Some(tool) => tool.run(input, ToolContext { cancel, ..context }).await,
-                None => Err(ToolError::Tell(format!("there is no tool {name}"))),
-            }
+            let Some(tool) = tool else { return Err(ToolError::Tell(format!("there is no tool {name}"))) };
+            let context = ToolContext { marker, subject, workspace, seen, policy, clock, cancel };
+            tool.run(input, context).await
         });
     }
 }

@@ -15,7 +15,7 @@ impl From<&ModelError> for Fault {
             | ModelError::Stalled { .. }
             | ModelError::Garbled { .. } => (FaultClass::Connection, None),
         };
-        let mut message = in_full(error);
+        let mut message = in_a_line(error);
         if let Some(wait) = error.retry_after() {
             message.push_str(&format!("; it asks to be left alone for {} s", wait.as_secs_f64().ceil()));
         }
@@ -29,7 +29,7 @@ impl From<&StoreError> for Fault {
             StoreError::Fenced { .. } => FaultClass::Fenced,
             _ => FaultClass::Store,
         };
-        Self { class, status: None, message: in_full(error) }
+        Self { class, status: None, message: in_a_line(error) }
     }
 }
 
@@ -47,7 +47,7 @@ fn class(kind: ApiErrorKind) -> FaultClass {
 }
 
 /// The error and what it failed of at bottom: the layers between say the same in more words.
-fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut said, mut deepest) = (error.to_string(), error);
     while let Some(source) = deepest.source() {
         deepest = source;

@@ -1,6 +1,7 @@
 //! The way out: events to a front end. What is durable waits for room; a reply that is arriving is
 //! drawn together while there is none, so that a slow reader slows nothing down and misses nothing.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 
@@ -43,12 +44,12 @@ impl Outlet {
 pub(super) struct Arriving {
     outlet: Outlet,
     /// What there was no room for yet.
-    waiting: Vec<EventKind>,
+    waiting: VecDeque<EventKind>,
 }
 
 impl Arriving {
     pub(super) fn new(outlet: Outlet) -> Self {
-        Self { outlet, waiting: Vec::new() }
+        Self { outlet, waiting: VecDeque::new() }
     }
 
     /// Makes a call and tells of what arrives: what comes together is told together.
@@ -80,25 +81,22 @@ impl Arriving {
             // What the failed attempt said is void; whoever has not heard of it need not.
             self.waiting.retain(|kind| matches!(kind, EventKind::Retry(_)));
         }
-        match (self.waiting.last_mut(), &event) {
+        match (self.waiting.back_mut(), &event) {
             (Some(EventKind::Delta(Delta::Text(text))), ModelEvent::Text(more))
             | (Some(EventKind::Delta(Delta::Thinking(text))), ModelEvent::Thinking(more))
             | (Some(EventKind::Delta(Delta::ToolInput(text))), ModelEvent::ToolInput(more)) => {
                 text.push_str(more)
             }
-            _ => self.waiting.push(told(event)),
+            _ => self.waiting.push_back(told(event)),
         }
     }
 
     /// Tells as much as there is room for. Never blocks.
     fn tell(&mut self) {
-        while !self.waiting.is_empty() {
+        while let Some(kind) = self.waiting.pop_front() {
             match self.outlet.events.try_reserve() {
-                Ok(room) => {
-                    let kind = self.waiting.remove(0);
-                    room.send(Event { agent: self.outlet.agent, kind });
-                }
-                Err(TrySendError::Full(())) => return,
+                Ok(room) => room.send(Event { agent: self.outlet.agent, kind }),
+                Err(TrySendError::Full(())) => return self.waiting.push_front(kind),
                 // Nobody listens any more.
                 Err(TrySendError::Closed(())) => self.waiting.clear(),
             }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use posse_runtime::agent::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
@@ -183,7 +184,7 @@ pub(super) fn settings() -> Vec<Finding> {
     // Without a working directory those of the user are still worth a look.
     let here = working_directory().unwrap_or_else(|_| PathBuf::from("/"));
     match session::settings(&here, FlagSettings::default()) {
-        Err(error) => vec![not(WHAT, Grade::Bad, hint::in_a_line(&error), advice_for(&error))],
+        Err(error) => vec![not(WHAT, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error))],
         Ok(settings) if settings.warnings.is_empty() => {
             vec![good(WHAT, format!("mode {}", settings.mode))]
         }

@@ -2,7 +2,7 @@
 //! done. What is to be done about each of them [`Exchange`] decides.
 
 use std::future::Future;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::pin::Pin;
 
 use posse_protocol::Event;
@@ -49,7 +49,10 @@ pub(super) async fn drive(
         let hears = speaker.is_ready() || exchange.is_interrupted();
         tokio::select! {
             error = speaker.work() => return Err(error),
-            () = signals.next() => speaker.say(exchange.signal()),
+            () = signals.next() => {
+                let said = exchange.signal();
+                speaker.say(if io::stderr().is_terminal() { said } else { Vec::new() });
+            }
             () = sent(&mut sending), if sending.is_some() => sending = None,
             event = events.recv(), if hears => match event {
                 Some(event) => speaker.say(exchange.event(event.kind)),

@@ -2,7 +2,6 @@
 //! line in, things to be written and commands to be sent out.
 
 use std::collections::VecDeque;
-use std::io::IsTerminal;
 
 use posse_protocol::{Command, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunEnd};
 use serde_json::{Value, json};
@@ -107,14 +106,14 @@ impl Exchange {
         self.ending.interrupted
     }
 
-    /// A signal: the first stops the run, the second everything.
+    /// A signal: the first stops the run, the second everything. What it gives is for a person only.
     pub(super) fn signal(&mut self) -> Vec<Said> {
         self.ending.at_once = std::mem::replace(&mut self.ending.interrupted, true);
         if self.runs > 0 && !self.ending.at_once {
             self.pending.push_back(Command::Interrupt);
         }
-        let person = std::io::stderr().is_terminal() && !self.ending.at_once;
-        person.then(|| Said::Note("stopping; once more to leave at once".into())).into_iter().collect()
+        let again = (!self.ending.at_once).then(|| Said::Note("stopping; once more to leave at once".into()));
+        again.into_iter().collect()
     }
 
     /// Something happened to the agent.
