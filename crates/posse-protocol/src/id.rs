@@ -57,3 +57,13 @@ id! {
     /// An agent. The id of a root agent is the id of its session.
     AgentId
 }
+
+id! {
+    /// A message.
+    MailId
+}
+
+id! {
+    /// A host: one store that a process has open, and that holds agents.
+    HostId
+}

@@ -7,7 +7,11 @@ pub mod content;
 pub mod cost;
 pub mod event;
 pub mod id;
+pub mod mail;
 pub mod mode;
+pub mod name;
+pub mod task;
+pub mod team;
 pub mod usage;
 
 pub use command::{Answer, Command};
@@ -17,6 +21,10 @@ pub use event::{
     Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, Outcome, Question,
     ReplyFacts, Retry, RunEnd, Spent,
 };
-pub use id::{AgentId, RealmId};
+pub use id::{AgentId, HostId, MailId, RealmId};
+pub use mail::{Mail, MailKind, Sender};
 pub use mode::PermissionMode;
+pub use name::{BadName, Name};
+pub use task::{ListId, Owner, Task, TaskId, TaskStatus};
+pub use team::{Member, Note, Team};
 pub use usage::Usage;

@@ -196,7 +196,7 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, (Epoch, StartError)> {
-        let Taken { epoch, transcript, seen } = taken;
+        let Taken { epoch, transcript, seen, .. } = taken;
         let failed = |error: StartError| (epoch, error);
         self.same_dialect(&transcript).map_err(failed)?;
         let history = restore(&transcript).map_err(|error| failed(error.into()))?;

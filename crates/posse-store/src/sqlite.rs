@@ -6,7 +6,10 @@
 mod claim;
 mod column;
 mod error;
+mod free;
 mod host;
+mod news;
+mod operation;
 mod place;
 mod read;
 mod schema;
@@ -18,15 +21,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use posse_protocol::AgentId;
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
-use posse_runtime::port::store::{Epoch, Session, SessionFilter, Step, Store, StoreError, Taken, Transcript};
+use posse_runtime::port::store::{
+    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, Order, Session, SessionFilter, Step, Store,
+    StoreError, Taken, TaskFilter, Transcript, Wake,
+};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use error::Failure;
 use place::Place;
-use writer::{Job, Work};
+use writer::{Answer, Job, Work};
 
 /// Steps that may wait for the writer; whoever comes when it is full waits for a place.
 const QUEUE: usize = 4096;
@@ -75,7 +81,7 @@ impl Sqlite {
 
     /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep the
     /// order of the calls; only when the queue is full does the order become that of waiting.
-    fn write(&self, work: Work) -> BoxFuture<'_, Result<Epoch, StoreError>> {
+    fn write(&self, work: Work) -> BoxFuture<'_, Result<Answer, StoreError>> {
         let (answer, answered) = oneshot::channel();
         let queued = match &self.jobs {
             Some(jobs) => jobs.try_send(Job { work, answer }),
@@ -117,15 +123,20 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
-    fn commit(&self, step: Step) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
         let done = self.write(Work::Commit(Box::new(step)));
-        Box::pin(async { done.await.map(|_| ()) })
+        Box::pin(async { Ok(done.await?.committed) })
+    }
+
+    fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>> {
+        let done = self.write(Work::Operate(Box::new(order)));
+        Box::pin(async { Ok(done.await?.committed.results) })
     }
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
         let taken = self.write(Work::Take(agent));
         Box::pin(async move {
-            let epoch = taken.await?;
+            let epoch = taken.await?.epoch;
             // Read after the commit: from now on nobody else writes, and a long history read inside
             // the transaction would hold up every other agent.
             self.look(move |reader| reader.taken(agent, epoch)).await
@@ -134,7 +145,11 @@ impl Store for Sqlite {
 
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
         let done = self.write(Work::Release(agent, epoch));
-        Box::pin(async { done.await.map(|_| ()) })
+        Box::pin(async { done.await.map(drop) })
+    }
+
+    fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>> {
+        Box::pin(std::future::pending())
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
@@ -147,6 +162,50 @@ impl Store for Sqlite {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
         Box::pin(self.look(move |reader| reader.sessions(&filter, limit)))
+    }
+
+    fn agents(&self, _filter: AgentFilter, _limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn mail(
+        &self,
+        _realm: RealmId,
+        _agent: AgentId,
+        _filter: MailFilter,
+        _limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn teams(&self, _realm: Option<RealmId>, _limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn notes(&self, _realm: RealmId, _team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn task(&self, _list: ListId, _id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn tasks(
+        &self,
+        _list: ListId,
+        _filter: TaskFilter,
+        _limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn export(&self, _realm: RealmId, _team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>> {
+        let done = self.write(Work::Import(Box::new(archive)));
+        Box::pin(async { done.await.map(drop) })
     }
 }
 

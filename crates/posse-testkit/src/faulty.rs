@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use posse_protocol::AgentId;
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
-use posse_runtime::port::store::{Epoch, Session, SessionFilter, Step, Store, StoreError, Taken, Transcript};
+use posse_runtime::port::store::{
+    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, Order, Session, SessionFilter, Step, Store,
+    StoreError, Taken, TaskFilter, Transcript, Wake,
+};
 
 /// A real store in front of which steps can be refused.
 pub struct Faulty {
@@ -15,7 +18,7 @@ pub struct Faulty {
 }
 
 impl Store for Faulty {
-    fn commit(&self, step: Step) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
         if (self.refuse)(&step) {
             let source = Box::new(std::io::Error::from(std::io::ErrorKind::StorageFull));
             return Box::pin(std::future::ready(Err(StoreError::Full { place: "the test".into(), source })));
@@ -41,5 +44,56 @@ impl Store for Faulty {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
         self.store.sessions(filter, limit)
+    }
+
+    fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>> {
+        self.store.operate(order)
+    }
+
+    fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>> {
+        self.store.woken()
+    }
+
+    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        self.store.agents(filter, limit)
+    }
+
+    fn mail(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        filter: MailFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
+        self.store.mail(realm, agent, filter, limit)
+    }
+
+    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+        self.store.teams(realm, limit)
+    }
+
+    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+        self.store.notes(realm, team)
+    }
+
+    fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
+        self.store.task(list, id)
+    }
+
+    fn tasks(
+        &self,
+        list: ListId,
+        filter: TaskFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
+        self.store.tasks(list, filter, limit)
+    }
+
+    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+        self.store.export(realm, team)
+    }
+
+    fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.import(archive)
     }
 }

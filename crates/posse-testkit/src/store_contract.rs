@@ -13,7 +13,7 @@ use posse_protocol::{Cost, EntryKind, PermissionMode, ReplyFacts, StopReason, To
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
     AgentState, CallChangeKind, CallOutcome, Charge, Epoch, NewEntry, SeenFile, Segment, SessionFilter,
-    Store, StoreError,
+    StateChange, Store, StoreError,
 };
 
 pub use words::{agent, birth, call, entry, fate, realm, step, verify};
@@ -30,7 +30,8 @@ pub async fn a_refused_step_leaves_nothing(open: Open<'_>) {
     bad.entries = vec![entry(0, EntryKind::Prompt, "hello"), entry(1, EntryKind::Reply, "hi")];
     bad.charges = vec![charge("m", 1, Some(1))];
     bad.seen = vec![SeenFile { path: "/a".into(), version: 1 }];
-    (bad.state, bad.mode, bad.at_ms) = (Some(AgentState::Paused), Some(PermissionMode::Plan), 99);
+    (bad.state, bad.mode, bad.at_ms) =
+        (Some(StateChange::To(AgentState::Paused)), Some(PermissionMode::Plan), 99);
     bad.calls = vec![call(1, 0, asked("toolu_1")), call(1, 1, CallChangeKind::Begun)];
     assert_eq!(fate(&store.commit(bad.clone()).await), "bad step", "a call that nobody asked for");
     bad.calls.pop();
@@ -128,7 +129,7 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     let (first, second) = (open(), open());
     assert_eq!(fate(&first.take(agent(1)).await), "not found");
     first.commit(birth(1)).await.unwrap();
-    assert!(second.read(agent(1)).await.unwrap().session.held);
+    assert!(second.read(agent(1)).await.unwrap().session.holder.is_some());
     let refused = second.take(agent(1)).await.unwrap_err();
     let pid = format!("pid {}", std::process::id());
     assert!(matches!(&refused, StoreError::Held { holder, .. } if *holder == pid), "{refused:?}");
@@ -138,14 +139,14 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     first.release(agent(1), Epoch(7)).await.unwrap();
     assert_eq!(fate(&second.take(agent(1)).await), "held", "another epoch gives nothing up");
     first.release(agent(1), Epoch(1)).await.unwrap();
-    assert!(!second.read(agent(1)).await.unwrap().session.held);
+    assert!(second.read(agent(1)).await.unwrap().session.holder.is_none());
     assert_eq!(second.take(agent(1)).await.unwrap().epoch, Epoch(2));
     assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced");
     assert_eq!(fate(&first.take(agent(1)).await), "held");
     assert_eq!(second.take(agent(1)).await.unwrap().epoch, Epoch(3), "one's own can be taken again");
 
     drop(second);
-    assert!(!first.read(agent(1)).await.unwrap().session.held);
+    assert!(first.read(agent(1)).await.unwrap().session.holder.is_none());
     assert_eq!(first.take(agent(1)).await.unwrap().epoch, Epoch(4), "its host is dead");
     assert_eq!(fate(&first.commit(step(1, 4)).await), "ok");
 }
@@ -310,12 +311,16 @@ pub async fn sessions_are_found(open: Open<'_>) {
 
     let mut used = step(0x22, 1);
     used.entries = vec![entry(0, EntryKind::Prompt, "first"), entry(1, EntryKind::Prompt, "second")];
-    (used.at_ms, used.state, used.mode) = (70, Some(AgentState::Running), Some(PermissionMode::Plan));
+    (used.at_ms, used.state, used.mode) =
+        (70, Some(StateChange::To(AgentState::Running)), Some(PermissionMode::Plan));
     store.commit(used).await.unwrap();
     assert_eq!(list(None, None, 9).await, [0x22, 0x11, 0x12, 0x23]);
     let found = store.sessions(SessionFilter::default(), 1).await.unwrap().remove(0);
     assert_eq!(found, store.read(agent(0x22)).await.unwrap().session);
-    assert_eq!((found.state, found.mode, found.held), (AgentState::Running, PermissionMode::Plan, true));
+    assert_eq!(
+        (found.state, found.mode, found.holder.is_some()),
+        (AgentState::Running, PermissionMode::Plan, true)
+    );
     assert_eq!((found.created_ms, found.used_ms, found.entries), (30, 70, 2));
     assert_eq!(found.first_prompt.as_deref(), Some(b"first".as_slice()));
     assert_eq!((found.path.as_str(), found.model.as_str()), ("/main", "a-model"));

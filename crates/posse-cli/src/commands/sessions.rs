@@ -38,7 +38,7 @@ impl Sessions {
 
 /// What a session is doing, in a word.
 fn state(session: &Session) -> &'static str {
-    match (session.held, session.state) {
+    match (session.holder.is_some(), session.state) {
         (true, _) => "open",
         (false, AgentState::Idle) => "idle",
         // Its process has died under it.
@@ -83,7 +83,7 @@ mod made {
             mode: PermissionMode::Default,
             cwd: PathBuf::from("/work"),
             state: AgentState::Idle,
-            held: false,
+            holder: None,
             created_ms: 1_000,
             used_ms: 61_000,
             first_prompt: Some(Bytes::from_static(

@@ -18,7 +18,7 @@ use super::step::{Commit, Decision, Effect, Ended, Input, Machine};
 use super::{Ports, Setup};
 use crate::port::BoxFuture;
 use crate::port::model::{Attribution, Failure, Piece, Reply, Request};
-use crate::port::store::{Birth, CallKey, Charge, Epoch, Step, StoreError};
+use crate::port::store::{Birth, CallKey, Charge, Epoch, StateChange, Step, StoreError};
 use crate::supervise::Calls;
 use crate::tool::{Intent, Seen, Subject, ToolContext, ToolError, ToolOutput};
 
@@ -281,18 +281,16 @@ impl Actor {
         // What a tool has read is known once the model has been told.
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
         let seen = if told { self.seen.take_fresh() } else { Vec::new() };
+        let Identity { realm, agent, epoch } = self.identity;
         let step = Step {
-            realm: self.identity.realm,
-            agent: self.identity.agent,
-            epoch: self.identity.epoch,
             birth: self.birth.take(),
             entries: entries.clone(),
             calls: commit.calls,
             charges: commit.charges,
             seen,
-            state: commit.state,
+            state: commit.state.map(StateChange::To),
             mode: commit.mode,
-            at_ms: self.wall_ms(),
+            ..Step::new(realm, agent, epoch, self.wall_ms())
         };
         self.ports.store.commit(step).await?;
         for (entry, message) in entries.into_iter().zip(messages) {

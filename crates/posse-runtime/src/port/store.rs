@@ -1,19 +1,47 @@
-//! The store port: where transcripts live, and what is promised about them.
+//! The store port: where transcripts, mail, tasks and teams live, and what is promised about them.
 //!
 //! The heart is [`Store::commit`]: whatever an agent does between two waits for the outside world is
 //! one [`Step`], committed whole or not at all, durable when the call returns, and refused if somebody
 //! else has taken the agent over. Nothing is ever changed in place that was part of a conversation.
+//!
+//! **Hosts.** A store that is open, and holds agents, is a *host*. While it is open it says by itself
+//! that it lives (a lock that the kernel frees when the process dies, and a heartbeat), at no cost per
+//! agent; so no operation here is called heartbeat. A host is *dead* when its process has ended, and
+//! *stalled* when its heartbeat is older than the lease. The store finds dead hosts at once on one
+//! machine, after the lease over many. What a dead host held is set free in one transaction: its agents
+//! get a new epoch and no holder, its tasks are pending again with a note of who had them. A stalled
+//! host is treated the same, but only when somebody wants what it holds: a process that was stopped by
+//! hand and continued has lost nothing if nobody missed it.
+//!
+//! **Realms.** Everything belongs to a realm, and nothing reaches from one into another: every key
+//! begins with it, and it may be the key by which data are spread over servers.
+//!
+//! **Time** is in milliseconds of Unix time, given by the caller, and only kept: no order and no
+//! decision depends on it.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod operation;
+mod step;
+mod view;
 
-use bytes::Bytes;
-use posse_protocol::{AgentId, Cost, EntryKind, PermissionMode, RealmId, ReplyFacts, ToolContent, Usage};
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
 use super::BoxFuture;
-use super::model::Piece;
 
-/// Where transcripts live.
+pub use operation::{
+    Address, Done, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, NewTask, Op, OpResult, Operation, Order,
+    Receipt, Refusal, TEXT_BYTES, TaskChange,
+};
+pub use step::{
+    AgentState, AskChange, AskChangeKind, AskKind, Birth, CallChange, CallChangeKind, CallKey, CallOutcome,
+    Charge, Committed, Epoch, NewEntry, RunChange, RunChangeKind, RunState, SeenFile, Segment, StateChange,
+    Step, StepId, TakenMail, checksum,
+};
+pub use view::{
+    AgentFilter, Archive, Ask, BackgroundRun, MailFilter, OpenCall, Session, SessionFilter, StoredEntry,
+    Taken, TaskFilter, Transcript, Wake,
+};
+
+/// Where everything lives.
 pub trait Store: Send + Sync {
     /// Commits a step. When this returns `Ok` the step is durable, through kill -9 and power loss;
     /// when it returns `Err`, nothing was acknowledged, and the agent's writer must stop: whether the
@@ -21,16 +49,33 @@ pub trait Store: Send + Sync {
     ///
     /// Steps of one agent are committed in the order of the calls. A step of an epoch that is not the
     /// agent's current one is refused with [`StoreError::Fenced`], alone: other steps of the same
-    /// batch are not touched.
-    fn commit(&self, step: Step) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// batch are not touched. So is a birth by a host that was taken for dead.
+    ///
+    /// A step whose id is that of the agent's last one was committed already: it changes nothing, and
+    /// the answer is the same as the first time.
+    ///
+    /// What is refused inside a step (a task that somebody else has, an inbox that is full) does not
+    /// fail the step: it is an [`OpResult`] that commits with it.
+    fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>>;
 
-    /// Makes the caller's process the agent's only writer and gives all there is to go on from.
-    /// Refused with [`StoreError::Held`] while another live process is.
+    /// Does what a person asks for, outside any agent: all of the operations in their order, in one
+    /// transaction, durable when this returns. What is refused is refused alone, as in a step.
+    fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>>;
+
+    /// Makes this host the agent's only writer, with a higher epoch than any before, and gives all
+    /// there is to go on from. Refused with [`StoreError::Held`] while another host holds it that
+    /// lives and is not stalled; if it is dead or stalled, all it held is set free first.
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>>;
 
-    /// Gives the agent up, so that others need not find out first that this process has ended.
-    /// With an old epoch it does nothing.
+    /// Gives the agent up, so that others need not find out first that this process has ended. What
+    /// tasks it was doing are pending again. With an old epoch it does nothing.
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Waits until something has happened that this host should know, and says what. At least once
+    /// for all that happened after the call before it returned; hints may be repeated, and may turn
+    /// out to be empty. Mail that waits for an agent when it is taken is among them. One caller at a
+    /// time; a call that is dropped loses nothing.
+    fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>>;
 
     /// A transcript to look at; nothing is taken.
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>>;
@@ -41,270 +86,44 @@ pub trait Store: Send + Sync {
         filter: SessionFilter,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
-}
 
-/// How often an agent has changed hands. Whoever holds the highest one may write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Epoch(pub u64);
+    /// Agents, by path and then by age, at most `limit`.
+    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
 
-/// What one agent does between two waits for the outside world.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// The tree the agent belongs to.
-    pub realm: RealmId,
-    /// The agent.
-    pub agent: AgentId,
-    /// The writer's epoch. A birth has epoch 1.
-    pub epoch: Epoch,
-    /// Makes the agent; then the step is its first.
-    pub birth: Option<Box<Birth>>,
-    /// Entries added to the transcript. Their numbers follow the last one's.
-    pub entries: Vec<NewEntry>,
-    /// Tool calls that were asked for, begun or answered.
-    pub calls: Vec<CallChange>,
-    /// Model calls to be paid for.
-    pub charges: Vec<Charge>,
-    /// Files whose content the agent now knows.
-    pub seen: Vec<SeenFile>,
-    /// The state from now on, if it changes.
-    pub state: Option<AgentState>,
-    /// The mode from now on, if it changes.
-    pub mode: Option<PermissionMode>,
-    /// Wall time, in milliseconds of Unix time.
-    pub at_ms: i64,
-}
+    /// An agent's mail, in the order of its inbox, at most `limit`. Only looking: mail is taken by the
+    /// step that shows it to the model. Empty for whoever has no inbox.
+    fn mail(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        filter: MailFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>>;
 
-/// A new agent.
-#[derive(Clone, Debug)]
-pub struct Birth {
-    /// The agent that started it; none for a root.
-    pub parent: Option<AgentId>,
-    /// Its path in the tree, `/main` for one.
-    pub path: String,
-    /// The model's name.
-    pub model: String,
-    /// Whose spelling its bytes are in; see [`Model::dialect`](super::model::Model::dialect).
-    pub dialect: String,
-    /// The mode it starts in.
-    pub mode: PermissionMode,
-    /// Its working directory.
-    pub cwd: PathBuf,
-    /// What stays the same for its life. Kept once per realm, by content.
-    pub preamble: Piece,
-    /// The histories of others that its own begins with, flattened: each agent's own entries only.
-    pub segments: Vec<Segment>,
-}
+    /// Teams, the newest first: of one realm, or of all.
+    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>>;
 
-/// Entries of one agent (all of the same realm) that another's history begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Whose entries.
-    pub agent: AgentId,
-    /// The first.
-    pub from: u64,
-    /// The one after the last.
-    pub to: u64,
-}
+    /// A team's notes, by name.
+    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;
 
-/// An entry to be added.
-#[derive(Clone, Debug)]
-pub struct NewEntry {
-    /// Its number among the agent's own entries, from 0.
-    pub seq: u64,
-    /// What it is.
-    pub kind: EntryKind,
-    /// The bytes as sent.
-    pub piece: Piece,
-    /// Of these bytes and of all the agent's own entries before it; see [`checksum`].
-    pub checksum: u64,
-    /// About a reply.
-    pub reply: Option<ReplyFacts>,
-}
+    /// A task, also a deleted one.
+    fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>>;
 
-/// Chains an entry to the ones before it: a flipped bit, a lost and a swapped entry are all found.
-pub fn checksum(previous: u64, seq: u64, kind: EntryKind, bytes: &[u8]) -> u64 {
-    let kind = match kind {
-        EntryKind::Prompt => 1,
-        EntryKind::Reply => 2,
-        EntryKind::Results => 3,
-    };
-    let head = [previous, seq, kind, bytes.len() as u64].map(u64::to_le_bytes);
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(head.as_flattened());
-    hasher.update(bytes);
-    hasher.digest()
-}
+    /// Tasks by their numbers, at most `limit`. Deleted ones are left out.
+    fn tasks(
+        &self,
+        list: ListId,
+        filter: TaskFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>>;
 
-/// A tool call, named by the entry that asked for it and its place in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallKey {
-    /// The reply's number.
-    pub seq: u64,
-    /// Which of its calls, from 0.
-    pub ordinal: u32,
-}
+    /// All of a team as it was at one moment; none if there is no such team.
+    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>>;
 
-/// What happened to a tool call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallChange {
-    /// The call.
-    pub key: CallKey,
-    /// What happened.
-    pub change: CallChangeKind,
-}
-
-/// What can happen to a tool call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallChangeKind {
-    /// The model asked for it.
-    Asked {
-        /// The model's id of it.
-        id: String,
-        /// The tool's name.
-        tool: String,
-    },
-    /// Its effects may have begun.
-    Begun,
-    /// It has an outcome.
-    Done(CallOutcome),
-}
-
-/// What a tool call came to: what the model is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallOutcome {
-    /// The answer.
-    pub content: Arc<[ToolContent]>,
-    /// Whether it failed.
-    pub is_error: bool,
-}
-
-/// A model call to be paid for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Charge {
-    /// The model that answered, or was asked.
-    pub model: String,
-    /// What it used.
-    pub usage: Usage,
-    /// What that cost; none when the price is not known.
-    pub cost: Option<Cost>,
-}
-
-/// A file whose content an agent knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenFile {
-    /// Its resolved path.
-    pub path: PathBuf,
-    /// A hash of its content.
-    pub version: u64,
-}
-
-/// What an agent is doing, as far as the store must know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentState {
-    /// Nothing; its last run has ended.
-    Idle,
-    /// A run is open. Found in the store of a dead process, it was broken off.
-    Running,
-    /// A fault stopped its run, which can be continued.
-    Paused,
-}
-
-/// An agent that was taken, with all there is to go on from.
-#[derive(Clone, Debug)]
-pub struct Taken {
-    /// The epoch to write with.
-    pub epoch: Epoch,
-    /// The agent as it stands.
-    pub transcript: Transcript,
-    /// Files whose content it knows.
-    pub seen: Vec<SeenFile>,
-}
-
-/// A call without a result in the transcript.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenCall {
-    /// The call.
-    pub key: CallKey,
-    /// The model's id of it.
-    pub id: String,
-    /// The tool's name.
-    pub tool: String,
-    /// Whether its effects may have begun.
-    pub begun: bool,
-    /// What it came to, if it got that far.
-    pub outcome: Option<CallOutcome>,
-}
-
-/// An agent as the store has it.
-#[derive(Clone, Debug)]
-pub struct Transcript {
-    /// The agent and its session.
-    pub session: Session,
-    /// Whose spelling its bytes are in.
-    pub dialect: String,
-    /// What stays the same for its life.
-    pub preamble: Piece,
-    /// What its history is put together from: segments of others first, its own entries last.
-    pub segments: Vec<Segment>,
-    /// The history, oldest first: the segments' entries, then its own. Checksums are not verified here.
-    pub entries: Vec<StoredEntry>,
-    /// How many of them are not its own.
-    pub inherited: usize,
-    /// Calls of the last own reply, in its order, if their results are not in the transcript yet.
-    pub open_calls: Vec<OpenCall>,
-}
-
-/// An entry as the store has it.
-#[derive(Clone, Debug)]
-pub struct StoredEntry {
-    /// Whose entry it is; another's where history is shared.
-    pub agent: AgentId,
-    /// When it was committed, in milliseconds of Unix time.
-    pub at_ms: i64,
-    /// The entry.
-    pub entry: NewEntry,
-}
-
-/// A root agent and what it came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Session {
-    /// Its tree.
-    pub realm: RealmId,
-    /// The agent.
-    pub agent: AgentId,
-    /// The agent that started it.
-    pub parent: Option<AgentId>,
-    /// Its path in the tree.
-    pub path: String,
-    /// The model's name.
-    pub model: String,
-    /// Its mode.
-    pub mode: PermissionMode,
-    /// Its working directory.
-    pub cwd: PathBuf,
-    /// What it is doing.
-    pub state: AgentState,
-    /// Whether a live process has it.
-    pub held: bool,
-    /// When it was made, in milliseconds of Unix time.
-    pub created_ms: i64,
-    /// When it last committed a step.
-    pub used_ms: i64,
-    /// The bytes of its first own or inherited prompt, as sent.
-    pub first_prompt: Option<Bytes>,
-    /// Number of entries, inherited ones included.
-    pub entries: u64,
-    /// Everything it was charged, by model.
-    pub charges: Vec<Charge>,
-}
-
-/// Which sessions are meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFilter {
-    /// Only those of this working directory.
-    pub cwd: Option<PathBuf>,
-    /// Only those whose id begins so.
-    pub id_prefix: Option<String>,
+    /// Makes a team of an archive, in the realm that it names. Its members' inboxes are made with it;
+    /// tasks that were being done are pending. Refused with [`StoreError::BadStep`] if there is such a
+    /// team already, or the archive contradicts itself: nothing of it is there then.
+    fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
 /// Why the store did not do what it was asked.

@@ -1,12 +1,14 @@
 //! Taking an agent and giving it up, in the open transaction.
 
-use posse_protocol::AgentId;
+use posse_protocol::{AgentId, RealmId};
 use posse_runtime::port::store::{Epoch, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::column;
 use super::error::Failure;
+use super::free;
+use super::news::News;
 use super::place::Place;
 
 /// Makes `me` the agent's holder, with a new epoch, unless another live host is.
@@ -15,6 +17,7 @@ pub(super) fn take(
     agent: AgentId,
     me: Uuid,
     place: &Place,
+    news: &mut News,
 ) -> Result<Epoch, Failure> {
     let id = agent.uuid();
     let sql = "SELECT host FROM agent WHERE id = ?1";
@@ -29,18 +32,41 @@ pub(super) fn take(
         if let Some(holder) = alive {
             return Err(Failure::Refused(StoreError::Held { agent, holder }));
         }
+        free::host(connection, other, news)?;
         hosts.bury(other);
     }
-    let sql = "UPDATE agent SET epoch = epoch + 1, host = ?2 WHERE id = ?1 RETURNING epoch";
+    let sql = "UPDATE agent SET epoch = epoch + 1, host = ?2 WHERE id = ?1 RETURNING epoch, realm";
     let mut statement = connection.prepare_cached(sql)?;
-    let epoch = statement.query_row(params![id.as_bytes(), me.as_bytes()], |row| row.get(0))?;
-    Ok(Epoch(column::from_bits(epoch)))
+    let (epoch, realm) = statement.query_row(params![id.as_bytes(), me.as_bytes()], |row| {
+        Ok((column::from_bits(row.get(0)?), column::id(row, 1)?))
+    })?;
+    let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";
+    let waiting: Option<i64> = connection
+        .prepare_cached(sql)?
+        .query_row(params![realm.as_bytes(), id.as_bytes(), me.as_bytes()], |row| row.get(0))
+        .optional()?;
+    if waiting.is_some_and(|waiting| waiting > 0) {
+        news.mail(me, agent);
+    }
+    Ok(Epoch(epoch))
 }
 
 /// Gives the agent up, if `epoch` is still its epoch.
-pub(super) fn release(connection: &Connection, agent: AgentId, epoch: Epoch) -> Result<(), Failure> {
-    let sql = "UPDATE agent SET host = NULL WHERE id = ?1 AND epoch = ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    statement.execute(params![agent.uuid().as_bytes(), column::bits(epoch.0)])?;
+pub(super) fn release(
+    connection: &Connection,
+    agent: AgentId,
+    epoch: Epoch,
+    news: &mut News,
+) -> Result<(), Failure> {
+    let sql = "UPDATE agent SET host = NULL WHERE id = ?1 AND epoch = ?2 RETURNING realm";
+    let realm: Option<RealmId> = connection
+        .prepare_cached(sql)?
+        .query_row(params![agent.uuid().as_bytes(), column::bits(epoch.0)], |row| column::id(row, 0))
+        .optional()?
+        .map(RealmId::from);
+    if let Some(realm) = realm {
+        free::inbox(connection, realm, agent)?;
+        free::tasks(connection, realm, agent, None, news)?;
+    }
     Ok(())
 }

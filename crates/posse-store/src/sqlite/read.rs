@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
     pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
         let transcript = self.transcript(agent)?;
         let seen = self.seen(transcript.session.realm, agent)?;
-        Ok(Taken { epoch, transcript, seen })
+        Ok(Taken { epoch, transcript, seen, mail: 0, asks: Vec::new(), runs: Vec::new() })
     }
 
     fn preamble(&self, realm: RealmId, hash: [u8; 16]) -> Result<Piece, Failure> {
@@ -117,6 +117,7 @@ impl<'a> Reader<'a> {
                 tool: row.get(2)?,
                 begun: row.get(3)?,
                 outcome: outcome(row)?,
+                operated: None,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -9,7 +9,7 @@ use super::error::Cause;
 use super::place::Place;
 
 /// What brings a file from each version to the next; the first from an empty file.
-const VERSIONS: &[&str] = &[include_str!("schema/1.sql")];
+const VERSIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// Makes the tables what this posse knows. Refuses those of a newer one.
 pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result<(), StoreError> {

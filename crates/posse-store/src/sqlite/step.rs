@@ -6,12 +6,16 @@
 mod birth;
 
 use posse_protocol::EntryKind;
-use posse_runtime::port::store::{CallChange, CallChangeKind, Charge, NewEntry, Step, StoreError};
+use posse_runtime::port::store::{
+    AgentState, CallChange, CallChangeKind, Charge, Committed, NewEntry, StateChange, Step, StoreError,
+};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::column;
 use super::error::Failure;
+use super::news::News;
+use super::place::Place;
 
 /// Whose rows are written, and when.
 #[derive(Clone, Copy)]
@@ -23,7 +27,13 @@ struct Writing<'a> {
 }
 
 /// Writes `step`; `host` holds an agent that it makes.
-pub(super) fn write(connection: &Connection, step: &Step, host: Option<Uuid>) -> Result<(), Failure> {
+pub(super) fn write(
+    _place: &Place,
+    connection: &Connection,
+    step: &Step,
+    host: Option<Uuid>,
+    _news: &mut News,
+) -> Result<Committed, Failure> {
     let (realm, agent) = (step.realm.uuid(), step.agent.uuid());
     let writing = Writing { connection, realm: realm.as_bytes(), agent: agent.as_bytes(), at_ms: step.at_ms };
     if let Some(birth) = &step.birth {
@@ -46,7 +56,7 @@ pub(super) fn write(connection: &Connection, step: &Step, host: Option<Uuid>) ->
         let path = column::path(&file.path);
         connection.prepare_cached(sql)?.execute(params![writing.realm, writing.agent, path, version])?;
     }
-    Ok(())
+    Ok(Committed::default())
 }
 
 impl Writing<'_> {
@@ -63,7 +73,10 @@ impl Writing<'_> {
             self.agent,
             self.at_ms,
             step.entries.len() as i64,
-            step.state.map(column::state),
+            step.state.map(|change| match change {
+                StateChange::To(state) => column::state(state),
+                StateChange::IdleUnlessMail => column::state(AgentState::Idle),
+            }),
             step.mode.map(|mode| mode.as_str()),
             prompt.map(|entry| column::bits(entry.seq)),
             column::bits(step.epoch.0),

@@ -7,16 +7,17 @@ use std::io;
 use std::thread::{self, JoinHandle};
 
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Epoch, Step, StoreError};
+use posse_runtime::port::store::{Archive, Committed, Epoch, Order, Step, StoreError};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::error::{Cause, Failure};
 use super::host::Host;
+use super::news::News;
 use super::place::Place;
 use super::turnstile::Turnstile;
-use super::{claim, step};
+use super::{claim, operation, step};
 
 /// Jobs in one transaction; what waits beyond them has the next.
 const BATCH: usize = 512;
@@ -24,14 +25,25 @@ const BATCH: usize = 512;
 /// Something to be written.
 pub(super) enum Work {
     Commit(Box<Step>),
+    Operate(Box<Order>),
+    Import(Box<Archive>),
     Take(AgentId),
     Release(AgentId, Epoch),
 }
 
-/// Work, and who waits for it. The epoch is the agent's after the work.
+/// Work, and who waits for it.
 pub(super) struct Job {
     pub(super) work: Work,
-    pub(super) answer: oneshot::Sender<Result<Epoch, StoreError>>,
+    pub(super) answer: oneshot::Sender<Outcome>,
+}
+
+/// What came of work.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Of a take.
+    pub(super) epoch: Epoch,
+    /// Of a step; of an order the results alone.
+    pub(super) committed: Committed,
 }
 
 /// Starts the writer; it ends when nobody can send jobs any more and all are done.
@@ -60,7 +72,7 @@ struct Door {
     turnstile: Option<Turnstile>,
 }
 
-type Outcome = Result<Epoch, StoreError>;
+pub(super) type Outcome = Result<Answer, StoreError>;
 
 impl Writer {
     /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
@@ -71,8 +83,10 @@ impl Writer {
             None => door.insert(Door { connection: place.connect()?, turnstile: place.turnstile()? }),
         };
         let pass = door.turnstile.as_ref().map(Turnstile::enter).transpose()?;
-        let done =
-            transact(&door.connection, jobs, outcomes, |work| perform(place, &door.connection, work, host));
+        let mut news = News::default();
+        let done = transact(&door.connection, jobs, outcomes, |work| {
+            perform(place, &door.connection, work, host, &mut news)
+        });
         let open = done.is_err() && !door.connection.is_autocommit();
         // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
         let stuck = open && door.connection.execute_batch("ROLLBACK").is_err();
@@ -84,7 +98,7 @@ impl Writer {
     }
 
     fn answer(&self, jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, written: Result<(), Cause>) {
-        outcomes.resize_with(jobs.len(), || Ok(Epoch(0)));
+        outcomes.resize_with(jobs.len(), || Ok(Answer::default()));
         for (job, outcome) in jobs.drain(..).zip(outcomes.drain(..)) {
             let outcome = match &written {
                 Ok(()) => outcome,
@@ -104,7 +118,7 @@ fn transact(
     connection: &Connection,
     jobs: &[Job],
     outcomes: &mut Vec<Outcome>,
-    mut perform: impl FnMut(&Work) -> Result<Epoch, Failure>,
+    mut perform: impl FnMut(&Work) -> Result<Answer, Failure>,
 ) -> Result<(), Cause> {
     let run = |sql| connection.prepare_cached(sql)?.execute([]);
     run("BEGIN IMMEDIATE")?;
@@ -130,7 +144,7 @@ fn transact_apart(
     connection: &Connection,
     jobs: &[Job],
     outcomes: &mut Vec<Outcome>,
-    mut perform: impl FnMut(&Work) -> Result<Epoch, Failure>,
+    mut perform: impl FnMut(&Work) -> Result<Answer, Failure>,
 ) -> Result<(), Cause> {
     let run = |sql| connection.prepare_cached(sql)?.execute([]);
     run("BEGIN IMMEDIATE")?;
@@ -148,9 +162,9 @@ fn transact_apart(
 }
 
 /// Tells what concerns one job from what concerns all.
-fn refused_or_done(done: Result<Epoch, Failure>) -> Result<Outcome, Cause> {
+fn refused_or_done(done: Result<Answer, Failure>) -> Result<Outcome, Cause> {
     match done {
-        Ok(epoch) => Ok(Ok(epoch)),
+        Ok(answer) => Ok(Ok(answer)),
         Err(Failure::Refused(error)) => Ok(Err(error)),
         Err(Failure::Broken(cause)) => Err(cause),
     }
@@ -161,17 +175,33 @@ fn perform(
     connection: &Connection,
     work: &Work,
     host: &mut Option<Host>,
-) -> Result<Epoch, Failure> {
+    news: &mut News,
+) -> Result<Answer, Failure> {
     match work {
         Work::Commit(step) => {
             let holder = match &step.birth {
                 Some(_) => Some(settled(place, host)?),
                 None => None,
             };
-            step::write(connection, step, holder).map(|()| step.epoch)
+            let committed = step::write(place, connection, step, holder, news)?;
+            Ok(Answer { committed, epoch: step.epoch })
         }
-        Work::Take(agent) => claim::take(connection, *agent, settled(place, host)?, place),
-        Work::Release(agent, epoch) => claim::release(connection, *agent, *epoch).map(|()| *epoch),
+        Work::Operate(order) => {
+            let results = operation::order(place, connection, order, news)?;
+            Ok(Answer { committed: Committed { results, mail_waits: false }, ..Answer::default() })
+        }
+        Work::Import(archive) => {
+            operation::import(connection, archive)?;
+            Ok(Answer::default())
+        }
+        Work::Take(agent) => {
+            let epoch = claim::take(connection, *agent, settled(place, host)?, place, news)?;
+            Ok(Answer { epoch, ..Answer::default() })
+        }
+        Work::Release(agent, epoch) => {
+            claim::release(connection, *agent, *epoch, news)?;
+            Ok(Answer::default())
+        }
     }
 }
 
@@ -208,17 +238,9 @@ mod tests {
         };
         let (kind, piece) = (EntryKind::Prompt, piece(100_000));
         let step = Step {
-            realm: Uuid::now_v7().into(),
-            agent: Uuid::now_v7().into(),
-            epoch: Epoch(1),
             birth: Some(Box::new(birth)),
             entries: vec![NewEntry { seq: 0, kind, piece, checksum: 0, reply: None }],
-            calls: Vec::new(),
-            charges: Vec::new(),
-            seen: Vec::new(),
-            state: None,
-            mode: None,
-            at_ms: 0,
+            ..Step::new(Uuid::now_v7().into(), Uuid::now_v7().into(), Epoch(1), 0)
         };
         (Job { work: Work::Commit(Box::new(step)), answer }, answered)
     }

@@ -18,19 +18,7 @@ pub fn agent(number: u64) -> AgentId {
 
 /// A step that does nothing yet.
 pub fn step(number: u64, epoch: u64) -> Step {
-    Step {
-        realm: realm(),
-        agent: agent(number),
-        epoch: Epoch(epoch),
-        birth: None,
-        entries: Vec::new(),
-        calls: Vec::new(),
-        charges: Vec::new(),
-        seen: Vec::new(),
-        state: None,
-        mode: None,
-        at_ms: 10,
-    }
+    Step::new(realm(), agent(number), Epoch(epoch), 10)
 }
 
 /// The first step of a root agent.

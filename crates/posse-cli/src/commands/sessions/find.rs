@@ -45,7 +45,7 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
 
 /// Whether it failed before any reply, with a mistyped model for one, and would not go on by itself.
 fn came_to_nothing(session: &Session) -> bool {
-    session.state == AgentState::Idle && !session.held && session.charges.is_empty()
+    session.state == AgentState::Idle && session.holder.is_none() && session.charges.is_empty()
 }
 
 /// The session whose id begins so; without an id, the one of this directory that was used last.
@@ -94,7 +94,7 @@ mod tests {
         let failed = Session { charges: Vec::new(), ..session() };
         assert!(came_to_nothing(&failed));
         assert!(!came_to_nothing(&session()), "it has a reply");
-        assert!(!came_to_nothing(&Session { held: true, ..failed.clone() }));
+        assert!(!came_to_nothing(&Session { holder: Some("pid 1".into()), ..failed.clone() }));
         for state in [AgentState::Paused, AgentState::Running] {
             assert!(!came_to_nothing(&Session { state, ..failed.clone() }));
         }

@@ -62,7 +62,7 @@ impl List {
 pub(super) fn object(session: &Session) -> Value {
     json!({
         "session_id": session.agent, "cwd": session.cwd.to_string_lossy(), "model": session.model,
-        "permission_mode": session.mode, "state": state(session), "held": session.held,
+        "permission_mode": session.mode, "state": state(session), "held": session.holder.is_some(),
         "created_at": moment(session.created_ms), "used_at": moment(session.used_ms),
         "entries": session.entries, "cost_usd": cost(session).map(Cost::usd),
         "first_prompt": session.first_prompt.as_deref().and_then(first_line),
@@ -140,7 +140,7 @@ mod tests {
         let mut dead = session();
         dead.state = posse_runtime::port::store::AgentState::Running;
         assert_eq!(object(&dead)["state"], "broken");
-        dead.held = true;
+        dead.holder = Some("pid 1".into());
         assert_eq!(object(&dead)["state"], "open");
         assert_eq!(object(&dead)["used_at"], "1970-01-01T00:01:01.000Z");
     }

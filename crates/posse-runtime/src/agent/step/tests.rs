@@ -263,6 +263,7 @@ fn what_a_dead_process_left_open_is_settled_and_never_run() {
         tool: "Bash".into(),
         begun,
         outcome,
+        operated: None,
     };
     let known = CallOutcome { content: Arc::new([ToolContent::text("ok then")]), is_error: false };
     let decision =

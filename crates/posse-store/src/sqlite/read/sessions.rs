@@ -58,14 +58,16 @@ impl Reader<'_> {
     }
 
     /// Adds what is in other tables, and whether the agent's host lives.
-    fn complete(&self, mut agent: Agent, alive: &mut HashMap<Uuid, bool>) -> Result<Agent, Failure> {
+    fn complete(
+        &self,
+        mut agent: Agent,
+        alive: &mut HashMap<Uuid, Option<String>>,
+    ) -> Result<Agent, Failure> {
         if let Some(host) = agent.host {
-            let known = alive.get(&host).copied();
-            agent.session.held = match known {
-                Some(known) => known,
-                None => self.place.hosts().alive(host)?.is_some(),
+            agent.session.holder = match alive.get(&host) {
+                Some(known) => known.clone(),
+                None => alive.entry(host).or_insert(self.place.hosts().alive(host)?).clone(),
             };
-            alive.insert(host, agent.session.held);
         }
         let realm = agent.session.realm;
         agent.session.first_prompt = match agent.prompt {
@@ -108,7 +110,7 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
         mode: mode.parse().map_err(|_| column::senseless(5))?,
         cwd: column::path_from(row.get_ref(6)?.as_blob()?),
         state: column::state_from(row.get(7)?).ok_or_else(|| column::senseless(7))?,
-        held: false,
+        holder: None,
         created_ms: row.get(8)?,
         used_ms: row.get(9)?,
         first_prompt: None,

@@ -12,7 +12,7 @@ use posse_protocol::{
 use posse_runtime::permission::Policy;
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::model::{Model, Piece, Thinking};
-use posse_runtime::port::store::{AgentState, Birth, Charge, Epoch, NewEntry, Step, Store};
+use posse_runtime::port::store::{AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store};
 use posse_runtime::tool::{Toolbox, Workspace};
 use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
 use posse_store::Sqlite;
@@ -133,9 +133,6 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
         segments: Vec::new(),
     };
     Step {
-        realm: RealmId::from(id.uuid()),
-        agent: id,
-        epoch: Epoch(1),
         birth: (seq == 0).then(|| Box::new(birth)),
         entries: vec![NewEntry {
             seq,
@@ -144,16 +141,13 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
             checksum: seq,
             reply: reply.then(|| FACTS.clone()),
         }],
-        calls: Vec::new(),
         charges: if reply {
             vec![Charge { model: "claude-opus-5".into(), usage: USAGE, cost: None }]
         } else {
             Vec::new()
         },
-        seen: Vec::new(),
-        state: Some(if reply { AgentState::Idle } else { AgentState::Running }),
-        mode: None,
-        at_ms: 1_794_700_800_000 + seq as i64,
+        state: Some(StateChange::To(if reply { AgentState::Idle } else { AgentState::Running })),
+        ..Step::new(RealmId::from(id.uuid()), id, Epoch(1), 1_794_700_800_000 + seq as i64)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Cost, EntryKind, PermissionMode, Usage};
 use posse_runtime::port::store::{
     AgentState, CallChangeKind, CallKey, CallOutcome, Charge, Epoch, OpenCall, SeenFile, Segment, Session,
-    SessionFilter, Step, Store, StoredEntry,
+    SessionFilter, StateChange, Step, Store, StoredEntry,
 };
 use posse_testkit::store_contract::{Open, agent, birth, call, entry, fate, step};
 use proptest::prelude::*;
@@ -159,7 +159,7 @@ impl Model {
         }));
         let seen = |(which, version)| SeenFile { path: if which { "/a" } else { "/b" }.into(), version };
         step.seen.extend(draft.seen.map(seen));
-        (step.state, step.mode) = (draft.state, draft.mode);
+        (step.state, step.mode) = (draft.state.map(StateChange::To), draft.mode);
         step
     }
 
@@ -203,7 +203,7 @@ impl Model {
             mode: birth.mode,
             cwd: birth.cwd.clone(),
             state: AgentState::Idle,
-            held: false,
+            holder: None,
             created_ms: step.at_ms,
             used_ms: 0,
             first_prompt: None,
@@ -232,7 +232,7 @@ impl Model {
         let all = || known.inherited.iter().chain(&known.own);
         let prompt = all().find(|stored| stored.entry.kind == EntryKind::Prompt);
         Session {
-            held,
+            holder: held.then(|| format!("pid {}", std::process::id())),
             entries: all().count() as u64,
             first_prompt: prompt.map(|stored| stored.entry.piece.bytes.clone()),
             ..known.session.clone()
@@ -260,7 +260,7 @@ impl Known {
             match &change.change {
                 CallChangeKind::Asked { id, tool } => {
                     let (id, tool) = (id.clone(), tool.clone());
-                    let asked = OpenCall { key, id, tool, begun: false, outcome: None };
+                    let asked = OpenCall { key, id, tool, begun: false, outcome: None, operated: None };
                     if self.calls.insert(key, asked).is_some() {
                         return None;
                     }
@@ -287,7 +287,9 @@ impl Known {
             self.seen.insert(file.path.display().to_string(), file.clone());
         }
         self.session.used_ms = step.at_ms;
-        self.session.state = step.state.unwrap_or(self.session.state);
+        if let Some(StateChange::To(state)) = step.state {
+            self.session.state = state;
+        }
         self.session.mode = step.mode.unwrap_or(self.session.mode);
         Some(())
     }

@@ -1,0 +1,119 @@
+//! Tasks: what a team, or a session without one, has to do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{AgentId, Name, RealmId};
+
+/// A list of tasks: a team's, or the session's own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ListId {
+    /// The realm it belongs to.
+    pub realm: RealmId,
+    /// The team; none for the list of the session.
+    pub team: Option<Name>,
+}
+
+/// The number of a task in its list: from 1, counting up, never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u64);
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number.
+    pub id: TaskId,
+    /// What is to be done, in a line.
+    pub subject: String,
+    /// The same at length.
+    pub description: String,
+    /// The subject while it is being done: `Fixing the parser`.
+    pub active_form: Option<String>,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// Who does it, or is to do it.
+    pub owner: Option<Owner>,
+    /// Who had it when their process died.
+    pub lost_by: Option<String>,
+    /// What must be done before it, in order.
+    pub blocked_by: Vec<TaskId>,
+    /// Those of `blocked_by` that are neither completed nor deleted.
+    pub waits_for: Vec<TaskId>,
+    /// What waits for it, in order; derived from the `blocked_by` of the others.
+    pub blocks: Vec<TaskId>,
+    /// When it was made, in milliseconds of Unix time.
+    pub created_ms: i64,
+    /// When it was last changed.
+    pub updated_ms: i64,
+    /// Whatever else is to be kept with it.
+    pub metadata: Map<String, Value>,
+    /// How often it has been changed; 1 when new.
+    pub version: u64,
+}
+
+/// Who does a task.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// The agent; none for a person, or a member that has no agent.
+    pub agent: Option<AgentId>,
+    /// What it is called.
+    pub name: String,
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Not begun.
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Not to be done. The task stays, so that its number does.
+    Deleted,
+}
+
+impl TaskStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Pending, Self::InProgress, Self::Completed, Self::Deleted];
+
+    /// The word in tools and files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Deleted => "deleted",
+        }
+    }
+
+    /// Whether whoever waits for it need not wait any more.
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Completed | Self::Deleted)
+    }
+}
+
+impl fmt::Display for TaskStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,366 @@
+//! Operations: what agents and people do to each other, to tasks and to teams.
+//!
+//! An operation that cannot be done has a [`Refusal`], which is an answer and no error: it commits
+//! together with the rest, and whoever asked is told.
+
+use std::path::PathBuf;
+
+use posse_protocol::{AgentId, MailId, MailKind, Name, RealmId, Task, TaskId, TaskStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::CallKey;
+
+/// The longest message, summary included, in bytes.
+pub const MAIL_BYTES: usize = 256 * 1024;
+/// How many messages may wait in an inbox.
+pub const INBOX_MAILS: u64 = 10_000;
+/// How many bytes may wait in an inbox.
+pub const INBOX_BYTES: u64 = 64 * 1024 * 1024;
+/// The longest text of a task, metadata included, and of a note, in bytes.
+pub const TEXT_BYTES: usize = 256 * 1024;
+
+/// An operation of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The tool call that it is for: its result is kept with the call, in the same transaction.
+    pub call: Option<CallKey>,
+    /// What is to be done.
+    pub op: Op,
+}
+
+/// What a person asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The realm it is about.
+    pub realm: RealmId,
+    /// What is to be done.
+    pub ops: Vec<Op>,
+    /// Wall time.
+    pub at_ms: i64,
+}
+
+/// What can be done. `team` with a task is the list: the team's, or none for the session's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Puts a message into inboxes. The sender is whoever does it: an agent by its name in the team
+    /// that it writes to, else in the first team (by name) that it belongs to, else by its path.
+    Send {
+        /// Its id, the same for every recipient.
+        id: MailId,
+        /// Who gets it.
+        to: Address,
+        /// What it is.
+        kind: MailKind,
+        /// In a few words.
+        summary: String,
+        /// The text.
+        body: String,
+    },
+    /// Makes a team, with its lead as first member.
+    CreateTeam {
+        /// Its name.
+        team: Name,
+        /// What it is for.
+        description: String,
+        /// Whatever else is to be kept with it.
+        settings: Map<String, Value>,
+        /// Its lead.
+        lead: Box<Joining>,
+    },
+    /// Removes a team with its notes, its tasks and the inboxes of its members other than the lead.
+    /// Refused while one of those is held by a live host.
+    DeleteTeam {
+        /// Its name.
+        team: Name,
+    },
+    /// Adds a member, and makes its inbox if it has none.
+    Join {
+        /// The team.
+        team: Name,
+        /// The member's name.
+        name: Name,
+        /// The member.
+        member: Box<Joining>,
+    },
+    /// Removes a member. Tasks of the team that it was doing are pending again; its inbox stays.
+    Leave {
+        /// The team.
+        team: Name,
+        /// The member's name.
+        name: Name,
+    },
+    /// Writes a note, new or anew.
+    WriteNote {
+        /// The team.
+        team: Name,
+        /// The note's name.
+        name: Name,
+        /// All of its text.
+        text: String,
+        /// The version that the writer knows; 0 for a note that is new, none if it does not matter.
+        expect: Option<u64>,
+    },
+    /// Makes a task: pending, unowned, with the next number of its list.
+    CreateTask {
+        /// The list.
+        team: Option<Name>,
+        /// The task.
+        task: Box<NewTask>,
+    },
+    /// Changes a task. An agent other than its owner may not change the status of a task that is in
+    /// progress, unless it leads the team.
+    UpdateTask {
+        /// The list.
+        team: Option<Name>,
+        /// The task.
+        id: TaskId,
+        /// The version that the writer knows; none if it does not matter.
+        expect: Option<u64>,
+        /// What becomes different.
+        change: Box<TaskChange>,
+    },
+    /// Makes a task one's own, and its status in progress: exactly one of any number of claimers gets
+    /// it. It must be pending, unowned or one's own already, and wait for nothing; what a dead or
+    /// stalled host's agent had is free. Claiming again what one has is granted and changes nothing.
+    Claim {
+        /// The list.
+        team: Option<Name>,
+        /// The task.
+        id: TaskId,
+    },
+    /// The same with the lowest number that is pending, unowned and waits for nothing.
+    ClaimNext {
+        /// The list.
+        team: Option<Name>,
+    },
+}
+
+/// Who gets a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Address {
+    /// An agent of the realm.
+    Agent(AgentId),
+    /// A member of a team.
+    Member {
+        /// The team.
+        team: Name,
+        /// Its name there.
+        name: Name,
+    },
+    /// All members of a team but the sender: all of them get it, or none.
+    Others {
+        /// The team.
+        team: Name,
+    },
+}
+
+/// One who joins a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joining {
+    /// The agent.
+    pub agent: AgentId,
+    /// The type it was started as.
+    pub agent_type: String,
+    /// The model's name.
+    pub model: String,
+    /// What it was started with.
+    pub prompt: String,
+    /// The colour it is shown in.
+    pub color: String,
+    /// What runs it.
+    pub backend: String,
+    /// Where it works.
+    pub cwd: PathBuf,
+}
+
+/// A task to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewTask {
+    /// What is to be done, in a line.
+    pub subject: String,
+    /// The same at length.
+    pub description: String,
+    /// The subject while it is being done.
+    pub active_form: Option<String>,
+    /// What must be done before it.
+    pub blocked_by: Vec<TaskId>,
+    /// Whatever else is to be kept with it.
+    pub metadata: Map<String, Value>,
+}
+
+/// What becomes different about a task; what is none stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskChange {
+    /// The subject.
+    pub subject: Option<String>,
+    /// The description.
+    pub description: Option<String>,
+    /// The active form; an empty one is none.
+    pub active_form: Option<String>,
+    /// The status. In progress without an owner makes it the changer's own.
+    pub status: Option<TaskStatus>,
+    /// The owner by name: in a team one of its members. `Some(None)` makes it unowned, and pending if
+    /// it was in progress.
+    pub owner: Option<Option<String>>,
+    /// What it must wait for besides.
+    pub block_on: Vec<TaskId>,
+    /// What it need not wait for any more.
+    pub unblock_from: Vec<TaskId>,
+    /// Metadata to be set; a null removes its key.
+    pub metadata: Map<String, Value>,
+}
+
+/// What came of an operation.
+pub type OpResult = Result<Done, Refusal>;
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Done {
+    /// The message is in these inboxes, by name.
+    Sent(Vec<Receipt>),
+    /// The team is there.
+    TeamCreated,
+    /// The team is gone.
+    TeamDeleted,
+    /// The member belongs to the team.
+    Joined,
+    /// The member has left.
+    Left,
+    /// The note is written.
+    Noted {
+        /// Its version now.
+        version: u64,
+    },
+    /// The task is there.
+    TaskCreated(TaskId),
+    /// The task is changed.
+    TaskUpdated {
+        /// Its version now.
+        version: u64,
+        /// Tasks that have become claimable by it.
+        freed: Vec<TaskId>,
+    },
+    /// The task is the claimer's, as it stands now.
+    Claimed(Box<Task>),
+}
+
+/// A message that was put into an inbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Whose.
+    pub to: AgentId,
+    /// What the recipient is called: its name in the team, else its path.
+    pub name: String,
+    /// Its number there.
+    pub number: u64,
+    /// Whether a host holds the recipient, and is told of it. If not, it waits for whoever takes it.
+    pub held: bool,
+}
+
+/// Why an operation was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// Nobody has that address.
+    #[error("there is nobody called {to}")]
+    NoSuchRecipient {
+        /// What was written.
+        to: String,
+    },
+    /// An inbox has no room; nobody got it.
+    #[error("the inbox of {name} is full: {waiting} messages wait in it")]
+    InboxFull {
+        /// Whose.
+        name: String,
+        /// How many messages wait there.
+        waiting: u64,
+    },
+    /// A text is too long.
+    #[error("{bytes} bytes are too many: at most {most} are kept")]
+    TooLong {
+        /// How long.
+        bytes: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// Only words can go to everybody.
+    #[error("a message of this kind goes to one recipient")]
+    NotForAll,
+    /// There is no such team.
+    #[error("there is no team {team}")]
+    NoSuchTeam {
+        /// The name.
+        team: Name,
+    },
+    /// There is such a team already.
+    #[error("there is a team {team} already")]
+    TeamExists {
+        /// The name.
+        team: Name,
+    },
+    /// Somebody is called so already, or the name means somebody.
+    #[error("the name {name} is taken")]
+    NameTaken {
+        /// The name.
+        name: Name,
+    },
+    /// The lead cannot leave.
+    #[error("{name} leads the team")]
+    IsLead {
+        /// The name.
+        name: Name,
+    },
+    /// Members of the team are held by live hosts.
+    #[error("members are still at work: {}", .names.join(", "))]
+    MembersLive {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// There is no such task.
+    #[error("there is no task {id}")]
+    NoSuchTask {
+        /// The number.
+        id: TaskId,
+    },
+    /// Somebody else has the task.
+    #[error("task {id} is {by}'s")]
+    AlreadyClaimed {
+        /// The task.
+        id: TaskId,
+        /// Who has it.
+        by: String,
+    },
+    /// The task is done.
+    #[error("task {id} is completed")]
+    AlreadyCompleted {
+        /// The task.
+        id: TaskId,
+    },
+    /// The task waits for others.
+    #[error("task {id} waits for {}", list(.by))]
+    Blocked {
+        /// The task.
+        id: TaskId,
+        /// What it waits for.
+        by: Vec<TaskId>,
+    },
+    /// No task of the list is pending, unowned and waits for nothing.
+    #[error("there is nothing to claim")]
+    NothingToClaim,
+    /// Somebody else has changed it since.
+    #[error("it was changed meanwhile; it is at version {version}")]
+    Changed {
+        /// The version now; 0 if there is none.
+        version: u64,
+    },
+    /// Tasks would wait for each other in a circle.
+    #[error("the tasks would wait for each other: {}", list(.through))]
+    Cycle {
+        /// The circle, beginning with the task that was to be changed.
+        through: Vec<TaskId>,
+    },
+}
+
+fn list(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(", ")
+}

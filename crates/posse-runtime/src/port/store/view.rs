@@ -1,0 +1,203 @@
+//! What can be seen in a store.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use posse_protocol::{AgentId, HostId, ListId, Mail, Note, PermissionMode, RealmId, Task, TaskStatus, Team};
+use uuid::Uuid;
+
+use super::{
+    AgentState, AskKind, CallKey, CallOutcome, Charge, Epoch, NewEntry, OpResult, RunState, SeenFile, Segment,
+};
+use crate::port::model::Piece;
+
+/// An agent that was taken, with all there is to go on from.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The epoch to write with.
+    pub epoch: Epoch,
+    /// The agent as it stands.
+    pub transcript: Transcript,
+    /// Files whose content it knows.
+    pub seen: Vec<SeenFile>,
+    /// How many messages wait for it.
+    pub mail: u64,
+    /// Questions to a person that are open, oldest first.
+    pub asks: Vec<Ask>,
+    /// Background runs whose end the model has not been told, oldest first.
+    pub runs: Vec<BackgroundRun>,
+}
+
+/// A question to a person that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The question.
+    pub id: Uuid,
+    /// What it is about.
+    pub kind: AskKind,
+    /// The rest of it, as JSON.
+    pub about: String,
+    /// When it was asked.
+    pub asked_ms: i64,
+}
+
+/// A background run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackgroundRun {
+    /// The run.
+    pub id: Uuid,
+    /// What it is.
+    pub kind: String,
+    /// What it does, for people.
+    pub description: String,
+    /// Where its output goes.
+    pub output: PathBuf,
+    /// How far it is.
+    pub state: RunState,
+    /// When it began.
+    pub began_ms: i64,
+}
+
+/// A call without a result in the transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The call.
+    pub key: CallKey,
+    /// The model's id of it.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Whether its effects may have begun.
+    pub begun: bool,
+    /// What it came to, if it got that far.
+    pub outcome: Option<CallOutcome>,
+    /// What came of its operations, if it had any and they are committed.
+    pub operated: Option<Vec<OpResult>>,
+}
+
+/// An agent as the store has it.
+#[derive(Clone, Debug)]
+pub struct Transcript {
+    /// The agent and its session.
+    pub session: Session,
+    /// Whose spelling its bytes are in.
+    pub dialect: String,
+    /// What stays the same for its life.
+    pub preamble: Piece,
+    /// What its history is put together from: segments of others first, its own entries last.
+    pub segments: Vec<Segment>,
+    /// The history, oldest first: the segments' entries, then its own. Checksums are not verified here.
+    pub entries: Vec<StoredEntry>,
+    /// How many of them are not its own.
+    pub inherited: usize,
+    /// Calls of the last own reply, in its order, if their results are not in the transcript yet.
+    pub open_calls: Vec<OpenCall>,
+}
+
+/// An entry as the store has it.
+#[derive(Clone, Debug)]
+pub struct StoredEntry {
+    /// Whose entry it is; another's where history is shared.
+    pub agent: AgentId,
+    /// When it was committed, in milliseconds of Unix time.
+    pub at_ms: i64,
+    /// The entry.
+    pub entry: NewEntry,
+}
+
+/// An agent and what it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// Its tree.
+    pub realm: RealmId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The agent that started it.
+    pub parent: Option<AgentId>,
+    /// Its path in the tree.
+    pub path: String,
+    /// The model's name.
+    pub model: String,
+    /// Its mode.
+    pub mode: PermissionMode,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// What it is doing.
+    pub state: AgentState,
+    /// The live process that holds it, for people: `pid 4711`.
+    pub holder: Option<String>,
+    /// When it was made, in milliseconds of Unix time.
+    pub created_ms: i64,
+    /// When it last committed a step.
+    pub used_ms: i64,
+    /// The bytes of its first own or inherited prompt, as sent.
+    pub first_prompt: Option<Bytes>,
+    /// Number of entries, inherited ones included.
+    pub entries: u64,
+    /// Everything it was charged, by model.
+    pub charges: Vec<Charge>,
+}
+
+/// Which sessions are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// Only those of this working directory.
+    pub cwd: Option<PathBuf>,
+    /// Only those whose id begins so.
+    pub id_prefix: Option<String>,
+}
+
+/// Which agents are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentFilter {
+    /// Only those of this realm.
+    pub realm: Option<RealmId>,
+    /// Only those that a live process holds.
+    pub held: bool,
+}
+
+/// Which mail is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MailFilter {
+    /// Only what waits to be shown.
+    pub waiting: bool,
+    /// Only what has a higher number.
+    pub after: u64,
+}
+
+/// Which tasks are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// Only those of this status.
+    pub status: Option<TaskStatus>,
+    /// Only those with a higher number.
+    pub after: u64,
+}
+
+/// All of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archive {
+    /// The team and its members.
+    pub team: Team,
+    /// Its notes, by name.
+    pub notes: Vec<Note>,
+    /// Its tasks by their numbers, deleted ones too.
+    pub tasks: Vec<Task>,
+    /// The highest number that a task ever had.
+    pub last_task: u64,
+    /// The inboxes of its members, in the members' order.
+    pub mail: Vec<Vec<Mail>>,
+}
+
+/// Something that a host should know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wake {
+    /// Mail waits for an agent that it holds.
+    Mail(AgentId),
+    /// A task of this list has become claimable.
+    Tasks(ListId),
+    /// Another host has died, or was found stalled; what it held is free.
+    Died(HostId),
+    /// This host was taken for dead. It holds nothing any more, and can write nothing any more.
+    Fenced,
+}

@@ -1,0 +1,74 @@
+//! Setting free: what agents and hosts that are gone had.
+
+use posse_protocol::{AgentId, ListId, Name, RealmId};
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::column;
+use super::error::Failure;
+use super::news::News;
+
+/// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.
+pub(super) fn host(connection: &Connection, host: Uuid, news: &mut News) -> Result<(), Failure> {
+    let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE host = ?1 RETURNING realm, id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let held: Vec<(RealmId, AgentId)> = statement
+        .query_map([host.as_bytes()], |row| Ok((column::id(row, 0)?.into(), column::id(row, 1)?.into())))?
+        .collect::<Result<_, _>>()?;
+    for (realm, agent) in held {
+        inbox(connection, realm, agent)?;
+        tasks(connection, realm, agent, None, news)?;
+    }
+    connection.prepare_cached("DELETE FROM host WHERE id = ?1")?.execute([host.as_bytes()])?;
+    news.freed.insert(host);
+    Ok(())
+}
+
+/// An inbox whose agent nobody holds any more.
+pub(super) fn inbox(connection: &Connection, realm: RealmId, agent: AgentId) -> Result<(), Failure> {
+    let sql = "UPDATE inbox SET host = NULL WHERE realm = ?1 AND agent = ?2";
+    connection.prepare_cached(sql)?.execute([realm.uuid().as_bytes(), agent.uuid().as_bytes()])?;
+    Ok(())
+}
+
+/// Makes the tasks that an agent was doing pending, in one list or in all, and notes who had them.
+pub(super) fn tasks(
+    connection: &Connection,
+    realm: RealmId,
+    agent: AgentId,
+    team: Option<&str>,
+    news: &mut News,
+) -> Result<(), Failure> {
+    let sql = "UPDATE task SET status = 0, lost_by = owner, owner = NULL, owner_agent = NULL,
+                   version = version + 1
+               WHERE realm = ?1 AND owner_agent = ?2 AND status = 1 AND team = coalesce(?3, team)
+               RETURNING team";
+    let (realm_id, agent) = (realm.uuid(), agent.uuid());
+    let mut statement = connection.prepare_cached(sql)?;
+    let teams: Vec<String> = statement
+        .query_map(params![realm_id.as_bytes(), agent.as_bytes(), team], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for team in teams {
+        // Only what is a name, or empty for the session's list, was ever written.
+        claimable(connection, realm, team.parse().ok(), news)?;
+    }
+    Ok(())
+}
+
+/// Notes that a task of a list has become claimable.
+pub(super) fn claimable(
+    connection: &Connection,
+    realm: RealmId,
+    team: Option<Name>,
+    news: &mut News,
+) -> Result<(), Failure> {
+    let list = ListId { realm, team };
+    if news.lists.contains(&list) {
+        return Ok(());
+    }
+    let sql = "UPDATE list SET changed = (SELECT max(changed) + 1 FROM list) WHERE realm = ?1 AND team = ?2";
+    let name = list.team.as_ref().map_or("", Name::as_str);
+    connection.prepare_cached(sql)?.execute(params![realm.uuid().as_bytes(), name])?;
+    news.lists.insert(list);
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! What a batch has changed that hosts should know. Told after the commit: before it there is nothing
+//! to see.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use posse_protocol::{AgentId, ListId};
+use uuid::Uuid;
+
+/// What hosts should know when the batch is durable. Too much does no harm.
+#[derive(Default)]
+pub(super) struct News {
+    /// Agents that got mail, by the host that holds them.
+    pub(super) mail: BTreeMap<Uuid, BTreeSet<AgentId>>,
+    /// Lists in which a task has become claimable.
+    pub(super) lists: BTreeSet<ListId>,
+    /// Hosts whose agents and tasks were set free.
+    pub(super) freed: BTreeSet<Uuid>,
+}
+
+impl News {
+    /// An agent that a host holds got mail.
+    pub(super) fn mail(&mut self, host: Uuid, agent: AgentId) {
+        self.mail.entry(host).or_default().insert(agent);
+    }
+}
