@@ -100,6 +100,9 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Some(StartError::OtherDialect { stored, .. }) => {
             return Some(format!("choose the API it was held with ({stored}): --provider"));
         }
+        Some(StartError::AlreadyHere { .. }) => {
+            return Some("this is a bug of posse; please report it".into());
+        }
         None => {}
     }
     if let Some(error) = error.downcast_ref::<StoreError>() {

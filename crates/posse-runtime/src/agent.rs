@@ -24,7 +24,7 @@ use crate::port::clock::Clock;
 use crate::port::model::{Attribution, Effort, Model, Piece, Preamble, Thinking};
 use crate::port::price::Prices;
 use crate::port::store::{Birth, Epoch, SeenFile, Segment, Session, Store, StoreError, Taken, Transcript};
-use crate::supervise::Supervisor;
+use crate::supervise::{Living, Supervisor};
 use crate::tool::{Seen, Toolbox, Workspace};
 
 /// What the runtime reaches the outside through.
@@ -129,6 +129,12 @@ pub enum StartError {
     /// The store said no.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// This runtime has it already.
+    #[error("agent {agent} is at work in this process already")]
+    AlreadyHere {
+        /// The agent.
+        agent: AgentId,
+    },
     /// The session was held in another provider's words.
     #[error("the session was held with the {stored} API, which is spelt otherwise than {asked}'s")]
     OtherDialect {
@@ -179,8 +185,11 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
+        let Some(living) = self.supervisor.room_for(id) else {
+            return Err(StartError::AlreadyHere { agent: id });
+        };
         let taken = self.ports.store.take(id).await?;
-        match self.go_on(taken, mode, setup).await {
+        match self.go_on(taken, living, mode, setup).await {
             Ok(agent) => Ok(agent),
             Err((epoch, error)) => {
                 // If it fails, others find out by themselves that this process has ended.
@@ -193,6 +202,7 @@ impl Runtime {
     async fn go_on(
         &self,
         taken: Taken,
+        living: Living,
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, (Epoch, StartError)> {
@@ -214,6 +224,7 @@ impl Runtime {
             model: session.model.clone(),
             mode: mode.unwrap_or(session.mode),
             path: session.path.clone(),
+            living: Some(living),
         };
         let (mut actor, commands, agent) = self.assemble(about, transcript.preamble, None, seed, setup);
         let mut settle = actor.machine.recover(transcript.open_calls);
@@ -275,7 +286,8 @@ impl Runtime {
         let identity = Identity { realm, agent, epoch: Epoch(1) };
         let (model, mode, path) = (birth.model.clone(), birth.mode, birth.path.clone());
         let preamble = birth.preamble.clone();
-        let about = About { identity, model, mode, path };
+        let living = self.supervisor.room_for(agent);
+        let about = About { identity, model, mode, path, living };
         let (actor, commands, agent) = self.assemble(about, preamble, Some(Box::new(birth)), seed, setup);
         self.animate(actor, commands, agent)
     }
@@ -288,7 +300,7 @@ impl Runtime {
         seed: Seed,
         setup: Setup,
     ) -> (Actor, mpsc::Receiver<Command>, Agent) {
-        let About { identity, model, mode, path } = about;
+        let About { identity, model, mode, path, living } = about;
         let workspace = Workspace {
             // What one session printed is nothing for another to find.
             spill: setup.workspace.spill.join(identity.agent.to_string()),
@@ -309,6 +321,7 @@ impl Runtime {
         let agent =
             Agent { id, found: None, unfinished: false, handle: AgentHandle { commands }, events: heard };
         let actor = Actor {
+            _living: living,
             ports: self.ports.clone(),
             setup,
             identity,
@@ -348,6 +361,7 @@ struct About {
     model: String,
     mode: PermissionMode,
     path: String,
+    living: Option<Living>,
 }
 
 /// What an agent begins with.

@@ -1,10 +1,13 @@
 //! The only place that starts tasks. What is started here belongs to somebody who can stop it: agents
 //! to the runtime, tool calls to their agent. Cancellation runs down the same tree.
 
+use std::collections::HashSet;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
+use posse_protocol::AgentId;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -14,12 +17,32 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Supervisor {
     agents: TaskTracker,
     stop: CancellationToken,
+    living: Arc<Mutex<HashSet<AgentId>>>,
+}
+
+/// That an agent lives here, until this is dropped.
+pub(crate) struct Living {
+    agent: AgentId,
+    all: Arc<Mutex<HashSet<AgentId>>>,
+}
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.agent);
+    }
 }
 
 impl Supervisor {
     /// A token that fires when everything must stop, and may be fired earlier for one agent alone.
     pub(crate) fn branch(&self) -> CancellationToken {
         self.stop.child_token()
+    }
+
+    /// The right to bring an agent to life; none while it lives. The store cannot tell: to it the two
+    /// would be one host, and the second would take the first's work for a dead process's.
+    pub(crate) fn room_for(&self, agent: AgentId) -> Option<Living> {
+        let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
+        living.insert(agent).then(|| Living { agent, all: Arc::clone(&self.living) })
     }
 
     /// Starts an agent. It ends by itself when it is told to, or when the runtime stops; if it panics

@@ -19,7 +19,7 @@ use super::{Ports, Setup};
 use crate::port::BoxFuture;
 use crate::port::model::{Attribution, Failure, Piece, Reply, Request};
 use crate::port::store::{Birth, CallKey, Charge, Epoch, StateChange, Step, StoreError};
-use crate::supervise::Calls;
+use crate::supervise::{Calls, Living};
 use crate::tool::{Intent, Seen, Subject, ToolContext, ToolError, ToolOutput};
 
 /// How long tools have to end when they are told to; then they are given up.
@@ -38,6 +38,8 @@ type Ran = Result<ToolOutput, ToolError>;
 
 /// One agent.
 pub(super) struct Actor {
+    /// The first to go: whoever sees the agent's events end may bring it to life again.
+    pub(super) _living: Option<Living>,
     pub(super) ports: Ports,
     pub(super) setup: Setup,
     pub(super) identity: Identity,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use posse_protocol::{Command, EventKind, FaultClass, Outcome, PermissionMode};
+use posse_runtime::StartError;
 use posse_runtime::port::clock::Clock;
 use posse_runtime::port::store::{AgentState, CallChangeKind, Step};
 use posse_testkit::rig::{farewell, prompt, until_end};
@@ -103,6 +104,25 @@ async fn an_agent_that_was_taken_over_stops_and_changes_nothing() {
     assert!(first.events.recv().await.is_none(), "and ends");
     second.handle.send(prompt("two")).await.unwrap();
     assert_eq!(until_end(&mut second).await.1.text, "turn 2");
+}
+
+/// A second one in the same process would take the first's tools for those of a dead process.
+#[tokio::test]
+async fn an_agent_that_lives_is_not_brought_to_life_twice() {
+    let rig = Rig::playing("[[rule]]\nreply = [{ text = \"turn {{turn}}\" }]").unwrap();
+    let runtime = rig.runtime().unwrap();
+    let mut first = runtime.start(&rig.character, rig.setup.clone());
+    first.handle.send(prompt("one")).await.unwrap();
+    until_end(&mut first).await;
+    let refused = runtime.resume(first.id, None, rig.setup.clone()).await.err().unwrap();
+    assert!(matches!(refused, StartError::AlreadyHere { agent } if agent == first.id), "{refused:?}");
+    first.handle.send(prompt("two")).await.unwrap();
+    assert_eq!(until_end(&mut first).await.1.text, "turn 2", "the first one has lost nothing");
+    let id = first.id;
+    farewell(first).await;
+    let mut second = runtime.resume(id, None, rig.setup.clone()).await.unwrap();
+    second.handle.send(prompt("three")).await.unwrap();
+    assert_eq!(until_end(&mut second).await.1.text, "turn 3");
 }
 
 #[tokio::test]
