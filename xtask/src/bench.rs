@@ -1,8 +1,10 @@
 //! `cargo xtask bench NAME`: a table for people, then one JSON line.
 
 mod model;
+mod program;
 mod server;
 mod startup;
+mod store;
 mod turn;
 
 use std::path::{Path, PathBuf};
@@ -70,7 +72,8 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         "startup" => startup::run(&binaries, effort)?,
         "model" => model::run(&binaries, effort)?,
         "turn" => turn::run(&binaries, effort)?,
-        _ => bail!("there is no bench `{name}`; there are startup, model and turn"),
+        "store" => store::run(&binaries, effort)?,
+        _ => bail!("there is no bench `{name}`; there are startup, model, turn and store"),
     };
     println!("load before {load}, after {}", self::load()?);
     for note in &found.notes {
@@ -97,6 +100,7 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         failed |= !truth;
         line.insert(key.to_owned(), Value::from(truth));
     }
+    line.insert("load".to_owned(), Value::from(load));
     println!("{}", Value::Object(line));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -112,9 +116,9 @@ fn build(root: &Path) -> Result<PathBuf> {
 }
 
 /// The machine's load: a figure from a busy machine is an upper bound.
-fn load() -> Result<String> {
+fn load() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
-    Ok(text.split(' ').next().unwrap_or_default().to_owned())
+    text.split(' ').next().unwrap_or_default().parse().context("the load is no number")
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -3,6 +3,7 @@
 
 pub mod bare;
 pub mod clock;
+pub mod deed;
 pub mod faulty;
 pub mod rig;
 pub mod scripted;

@@ -1,12 +1,13 @@
 //! What a turn costs: beside a bare program that does the same work, and beside bare SQLite.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::program::Bench;
 use super::server::Server;
 use super::{Bar, Effort, Figure, Found, median};
 
@@ -16,7 +17,7 @@ const SCRIPT: &str = "[[rule]]\nreply = [{ text = \"TEXT\" }]\n";
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let quick = effort == Effort::Quick;
     let rounds = if quick { 1 } else { 5 };
-    let bench = Bench { program: binaries.join("bench-runtime"), directory: Directory::new()? };
+    let bench = Bench::new(binaries, "bench-runtime")?;
     let mut notes = Vec::new();
     let (first, cpu, rss) = bench.one_turn(&binaries.join("posse"), if quick { 10 } else { 40 }, binaries)?;
 
@@ -44,7 +45,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         ("steps_ratio_vs_bare_sqlite.256", "256", "300"),
     ] {
         let ratio = |_| -> Result<f64> {
-            let side = |kind: &str| bench.measure("steps_per_s", &["steps", kind, agents, batches, "DIR"]);
+            let side = |kind: &str| bench.measure("per_s", &["steps", kind, agents, batches, "DIR"]);
             let (ours, bare) = (side("posse")?, side("bare")?);
             notes.push(format!("{agents} agents, steps/s: posse {ours:.0}, bare {bare:.0}"));
             Ok(ours / bare)
@@ -72,28 +73,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     })
 }
 
-/// The measuring program, and a place for its files.
-struct Bench {
-    program: PathBuf,
-    directory: Directory,
-}
-
 impl Bench {
-    /// Runs the program with a directory of its own in place of `DIR`.
-    fn run(&self, arguments: &[&str]) -> Result<Value> {
-        let place = self.directory.fresh()?;
-        let fill = |argument: &&str| if *argument == "DIR" { place.clone() } else { PathBuf::from(argument) };
-        let output = Command::new(&self.program).args(arguments.iter().map(fill)).output()?;
-        std::fs::remove_dir_all(&place)?;
-        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        Ok(serde_json::from_slice(&output.stdout)?)
-    }
-
-    fn measure(&self, key: &str, arguments: &[&str]) -> Result<f64> {
-        let found = self.run(arguments)?;
-        found[key].as_f64().with_context(|| format!("{found} has no {key}"))
-    }
-
     /// `posse -p hello`: milliseconds to the first request, processor time and peak memory of it all.
     fn one_turn(&self, posse: &Path, rounds: u32, binaries: &Path) -> Result<(f64, f64, f64)> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -116,30 +96,5 @@ impl Bench {
             rss.push(used["rss_mb"].as_f64().context("rss_mb")?);
         }
         Ok((median(first), median(cpu), median(rss)))
-    }
-}
-
-/// A directory on a real disk; gone at the end.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("posse-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-
-    fn fresh(&self) -> Result<PathBuf> {
-        let number = std::fs::read_dir(&self.0)?.count();
-        let path = self.0.join(number.to_string());
-        std::fs::create_dir_all(&path)?;
-        Ok(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // What is left over lies in the system's place for such things.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -119,7 +119,7 @@ pub(crate) fn steps(directory: &Path, agents: u32, batches: u64) -> Result<Value
         rows.commit()?;
     }
     let steps = u64::from(agents) * batches;
-    Ok(json!({"steps_per_s": steps as f64 / start.elapsed().as_secs_f64()}))
+    Ok(json!({"per_s": steps as f64 / start.elapsed().as_secs_f64()}))
 }
 
 /// The conversation of [`ours::turns`](crate::ours::turns), after one to warm up.

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use posse_model::RetryPolicy;
 use posse_protocol::{ContentBlock, Message, StopReason, Usage};
 use posse_runtime::port::BoxFuture;
-use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::clock::{Clock, SystemClock};
 use posse_runtime::port::model::{Body, Call, Failure, Model, Piece, Preamble, RateLimits, Reply, Request};
 use posse_testkit::scripted;
 use serde_json::{Value, json};
 
-use crate::ours::{runtime, start, turn};
+use crate::ours::{memory_kb, runtime, start, turn};
 use crate::{Failed, cpu_ms};
 
 struct AtOnce<M>(M);
@@ -47,6 +48,43 @@ impl<M: Model> Model for AtOnce<M> {
             attempts: 1,
         })))
     }
+}
+
+/// What agents cost while they have nothing to do: each has had a turn, and lives.
+pub(crate) async fn idle(directory: &Path, agents: u32, seconds: u64) -> Result<Value, Failed> {
+    let clock = Arc::new(SystemClock::default());
+    let waiting: Arc<SystemClock> = Arc::clone(&clock);
+    let model = AtOnce(scripted::anthropic("http://127.0.0.1:1", clock, RetryPolicy::default())?);
+    let runtime = runtime(Arc::new(model), directory)?;
+    turn(&mut start(&runtime, directory), "warm up".into()).await?;
+    let before = memory_kb()?;
+    let mut alive = Vec::new();
+    for _ in 0..agents {
+        let mut agent = start(&runtime, directory);
+        turn(&mut agent, "A question of a sentence or two.".into()).await?;
+        alive.push(agent);
+    }
+    let memory = memory_kb()? - before;
+    let cpu = cpu_ms()?;
+    waiting.sleep(Duration::from_secs(seconds)).await;
+    Ok(json!({
+        "agents": alive.len(),
+        "seconds": seconds,
+        "cpu_ms": cpu_ms()? - cpu,
+        "watches": watches()?,
+        "bytes_per_agent": memory * 1024.0 / f64::from(agents),
+    }))
+}
+
+/// How many files and directories this process watches.
+fn watches() -> Result<usize, Failed> {
+    let mut watches = 0;
+    for file in std::fs::read_dir("/proc/self/fdinfo")? {
+        // The directory's own handle is gone by the time it is read.
+        let text = std::fs::read_to_string(file?.path()).unwrap_or_default();
+        watches += text.lines().filter(|line| line.starts_with("inotify ")).count();
+    }
+    Ok(watches)
 }
 
 /// Grows a history by turns of a kilobyte, then measures turns at that size.

@@ -5,6 +5,7 @@
 //! - `growth KILOBYTES DIR`: processor time of a turn, apart from sending, at that size of history;
 //! - `steps posse|bare AGENTS BATCHES DIR`: steps of so many agents at once, in batches of as many;
 //! - `agents URL DIR N TURNS`: so many agents in this process;
+//! - `idle DIR N SECONDS`: so many agents that have nothing to do, for so long;
 //! - `usage PROGRAM ARGUMENTS…`: what a program used.
 
 #![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
@@ -41,6 +42,9 @@ async fn main() -> Result<(), Failed> {
         }
         ["agents", url, directory, agents, turns] => {
             ours::agents(url, Path::new(directory), agents.parse()?, turns.parse()?).await?
+        }
+        ["idle", directory, agents, seconds] => {
+            instant::idle(Path::new(directory), agents.parse()?, seconds.parse()?).await?
         }
         ["usage", program, ref arguments @ ..] => usage(program, arguments)?,
         _ => return Err("see the head of this program for its arguments".into()),

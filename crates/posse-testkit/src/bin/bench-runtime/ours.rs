@@ -85,7 +85,7 @@ pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Val
 }
 
 /// Peak memory of this process so far, in kilobytes.
-fn memory_kb() -> Result<f64, Failed> {
+pub(crate) fn memory_kb() -> Result<f64, Failed> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
@@ -172,5 +172,5 @@ pub(crate) async fn steps(directory: &Path, agents: u32, batches: u64) -> Result
         done??;
     }
     let steps = u64::from(agents) * batches;
-    Ok(json!({"steps_per_s": steps as f64 / start.elapsed().as_secs_f64()}))
+    Ok(json!({"per_s": steps as f64 / start.elapsed().as_secs_f64()}))
 }

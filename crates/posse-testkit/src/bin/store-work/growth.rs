@@ -1,0 +1,113 @@
+//! What things cost when there is much of them, beside what they cost when there is little.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use posse_protocol::{AgentId, EntryKind, Name};
+use posse_runtime::port::store::{Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail};
+use posse_store::Sqlite;
+use posse_testkit::store_contract::{entry, realm};
+use serde_json::{Value, json};
+
+use crate::Failed;
+use crate::words::{add_tasks, blank, claim, doing, newborn, send};
+
+/// How many times each thing is timed.
+const TIMES: u64 = 400;
+
+/// A message sent, looked at and taken, with few and with nearly ten thousand waiting.
+pub(crate) async fn inbox(database: &Path) -> Result<Value, Failed> {
+    let store = Sqlite::open(database)?;
+    let (sender, hearer) = (newborn(&store).await?, newborn(&store).await?);
+    let mut taken = 0;
+    fill(&store, sender, hearer, 50).await?;
+    cycles(&store, sender, hearer, &mut taken).await?;
+    let few = cycles(&store, sender, hearer, &mut taken).await?;
+    fill(&store, sender, hearer, 9_800).await?;
+    let many = cycles(&store, sender, hearer, &mut taken).await?;
+    Ok(
+        json!({"few_us": micros(few), "many_us": micros(many), "growth": many.as_secs_f64() / few.as_secs_f64()}),
+    )
+}
+
+async fn fill(store: &Sqlite, sender: AgentId, to: AgentId, count: u64) -> Result<(), Failed> {
+    let message = |_| Operation { call: None, op: send(to, "How is it going?".into()) };
+    let operations = (0..count).map(message).collect();
+    for result in store.commit(Step { operations, ..blank(sender) }).await?.results {
+        result?;
+    }
+    Ok(())
+}
+
+/// The median of as many cycles; the number that wait stays the same.
+async fn cycles(
+    store: &Sqlite,
+    sender: AgentId,
+    hearer: AgentId,
+    taken: &mut u64,
+) -> Result<Duration, Failed> {
+    let mut times = Vec::new();
+    for _ in 0..TIMES {
+        let begun = Instant::now();
+        store.commit(doing(sender, send(hearer, "How is it going?".into()))).await?;
+        let filter = MailFilter { waiting: true, after: 0 };
+        let mail = store.mail(realm(), hearer, filter, 1).await?;
+        let number = mail.first().ok_or("no mail waits")?.number;
+        let entries = vec![entry(*taken, EntryKind::Prompt, "a message")];
+        let mail = vec![TakenMail { number, entry: *taken }];
+        store.commit(Step { entries, mail, ..blank(hearer) }).await?;
+        *taken += 1;
+        times.push(begun.elapsed());
+    }
+    Ok(median(times))
+}
+
+/// A claim in lists of a hundred tasks, by turns with one in a list of `large`.
+pub(crate) async fn claims(database: &Path, large: u64) -> Result<Value, Failed> {
+    let store = Sqlite::open(database)?;
+    let agent = newborn(&store).await?;
+    let big: Name = "big".parse()?;
+    let small: Vec<Name> =
+        (0..4).map(|number| format!("small-{number}").parse()).collect::<Result<_, _>>()?;
+    for team in small.iter().chain([&big]) {
+        let lead = Joining {
+            agent,
+            agent_type: "general-purpose".into(),
+            model: "a-model".into(),
+            prompt: String::new(),
+            color: "blue".into(),
+            backend: "in-process".into(),
+            cwd: "/work".into(),
+        };
+        let (description, settings) = (String::new(), serde_json::Map::new());
+        let op = Op::CreateTeam { team: team.clone(), description, settings, lead: Box::new(lead) };
+        for result in store.operate(Order { realm: realm(), ops: vec![op], at_ms: 5 }).await? {
+            result?;
+        }
+        add_tasks(&store, Some(team), if *team == big { large } else { 100 }).await?;
+    }
+    let (mut few, mut many) = (Vec::new(), Vec::new());
+    for number in 0..TIMES as usize {
+        for (list, times) in [(&small[number % 4], &mut few), (&big, &mut many)] {
+            let begun = Instant::now();
+            let results = store.commit(doing(agent, claim(Some(list)))).await?.results;
+            times.push(begun.elapsed());
+            if !matches!(results[..], [Ok(Done::Claimed(_))]) {
+                return Err(format!("{results:?}").into());
+            }
+        }
+    }
+    let (few, many) = (median(few), median(many));
+    Ok(
+        json!({"few_us": micros(few), "many_us": micros(many), "ratio": many.as_secs_f64() / few.as_secs_f64()}),
+    )
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}

@@ -1,0 +1,66 @@
+//! Agents of several processes that claim from one list.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use posse_protocol::AgentId;
+use posse_runtime::port::store::{Done, Refusal, Store};
+use posse_store::Sqlite;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::Failed;
+use crate::words::{add_tasks, claim, doing, newborn};
+
+/// Makes so many claimable tasks.
+pub(crate) async fn tasks(database: &Path, count: u64) -> Result<(), Failed> {
+    add_tasks(&Sqlite::open(database)?, None, count).await
+}
+
+/// Claims what it can with so many agents, writes the numbers to `into`, and stays until its input ends:
+/// when it goes its tasks are free again.
+pub(crate) async fn claims(database: &Path, into: &Path, agents: u64) -> Result<(), Failed> {
+    let store = Arc::new(Sqlite::open(database)?);
+    let mut claimers = Vec::new();
+    for _ in 0..agents {
+        claimers.push(newborn(&store).await?);
+    }
+    say("ready")?;
+    await_line()?;
+    let mut running = JoinSet::new();
+    for agent in claimers {
+        running.spawn(claimer(Arc::clone(&store), agent));
+    }
+    let mut claimed = Vec::new();
+    while let Some(claims) = running.join_next().await {
+        claimed.extend(claims??);
+    }
+    let bytes: Vec<u8> = claimed.iter().flat_map(|id| id.to_le_bytes()).collect();
+    std::fs::write(into, bytes)?;
+    let longest = store.longest_wait().as_secs_f64() * 1e3;
+    say(&json!({"claims": claimed.len(), "longest_wait_ms": longest}).to_string())?;
+    io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+async fn claimer(store: Arc<Sqlite>, agent: AgentId) -> Result<Vec<u64>, Failed> {
+    let mut claimed = Vec::new();
+    loop {
+        match store.commit(doing(agent, claim(None))).await?.results.remove(0) {
+            Ok(Done::Claimed(task)) => claimed.push(task.id.0),
+            Err(Refusal::NothingToClaim) => return Ok(claimed),
+            other => return Err(format!("{other:?}").into()),
+        }
+    }
+}
+
+fn say(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+fn await_line() -> io::Result<()> {
+    io::stdin().read_line(&mut String::new()).map(drop)
+}

@@ -1,0 +1,63 @@
+//! A measuring program, and a place for its files.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// The measuring program, and a place for its files.
+pub(super) struct Bench {
+    pub(super) program: PathBuf,
+    pub(super) directory: Directory,
+}
+
+impl Bench {
+    pub(super) fn new(binaries: &Path, name: &str) -> Result<Self> {
+        Ok(Self { program: binaries.join(name), directory: Directory::new(name)? })
+    }
+
+    /// Runs the program with a directory of its own in place of `DIR`, and a file in it in place of `DB`.
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<Value> {
+        let place = self.directory.fresh()?;
+        let fill = |argument: &&str| match *argument {
+            "DIR" => place.clone(),
+            "DB" => place.join("posse.db"),
+            other => PathBuf::from(other),
+        };
+        let output = Command::new(&self.program).args(arguments.iter().map(fill)).output()?;
+        std::fs::remove_dir_all(&place)?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    pub(super) fn measure(&self, key: &str, arguments: &[&str]) -> Result<f64> {
+        let found = self.run(arguments)?;
+        found[key].as_f64().with_context(|| format!("{found} has no {key}"))
+    }
+}
+
+/// A directory on a real disk; gone at the end.
+pub(super) struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("posse-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    pub(super) fn fresh(&self) -> Result<PathBuf> {
+        let number = std::fs::read_dir(&self.0)?.count();
+        let path = self.0.join(number.to_string());
+        std::fs::create_dir_all(&path)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left over lies in the system's place for such things.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
