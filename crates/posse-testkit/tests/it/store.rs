@@ -2,6 +2,7 @@
 
 mod faults;
 mod property;
+mod races;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
