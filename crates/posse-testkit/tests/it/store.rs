@@ -3,6 +3,7 @@
 mod faults;
 mod property;
 mod races;
+mod stopped;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -6,10 +6,12 @@
 //! - `claim DB FILE AGENTS`: so many agents claim until nothing is left; the numbers go to FILE;
 //! - `across DB N`, `healed DB SWEEP_MS`, `within DB N`: how soon agents are woken;
 //! - `hear DB [--deaf SWEEP_MS]`: the other side of the first two;
+//! - `agent DB URL DIR LEASE_MS`: a whole agent, whose model is at URL;
 //! - `inbox DB`, `claims DB TASKS`: what much costs beside little.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
 
+mod agent;
 mod deed;
 mod growth;
 mod race;
@@ -34,6 +36,9 @@ async fn main() -> Result<(), Failed> {
         ["tasks", database, count] => race::tasks(Path::new(database), count.parse()?).await,
         ["claim", database, into, agents] => {
             race::claims(Path::new(database), Path::new(into), agents.parse()?).await
+        }
+        ["agent", database, url, directory, lease] => {
+            agent::run(Path::new(database), url, Path::new(directory), millis(lease)?).await
         }
         ["hear", database] => wake::hear(Path::new(database), None).await,
         ["hear", database, "--deaf", sweep] => wake::hear(Path::new(database), Some(millis(sweep)?)).await,

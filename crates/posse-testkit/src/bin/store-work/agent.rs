@@ -1,0 +1,72 @@
+//! A whole agent in a process of its own, to be stopped while its tool runs.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_model::RetryPolicy;
+use posse_protocol::{EventKind, Outcome, PermissionMode};
+use posse_runtime::permission::Policy;
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::model::Thinking;
+use posse_runtime::tool::Workspace;
+use posse_runtime::{Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_store::{Sqlite, Timing};
+use posse_testkit::rig::prompt;
+use posse_testkit::scripted;
+
+use crate::Failed;
+
+/// Has an agent work in `directory`, and says its id, and how its run ended.
+pub(crate) async fn run(database: &Path, url: &str, directory: &Path, lease: Duration) -> Result<(), Failed> {
+    let timing = Timing { lease, sweep: lease / 3, ..Timing::default() };
+    let clock = Arc::new(SystemClock::default());
+    let runtime = Runtime::new(Ports {
+        model: Arc::new(scripted::anthropic(url, clock.clone(), RetryPolicy::default())?),
+        store: Arc::new(Sqlite::open_with(database, timing)?),
+        clock,
+        prices: Arc::new(posse_model::PriceList::built_in()?),
+    });
+    let character = Character {
+        model: "claude-opus-5".into(),
+        system: vec!["You work on code.".into()],
+        thinking: Thinking::Default,
+        effort: None,
+        mode: PermissionMode::BypassPermissions,
+    };
+    let mut agent = runtime.start(&character, setup(directory));
+    say(&agent.id.to_string())?;
+    agent.handle.send(prompt("go")).await?;
+    while let Some(event) = agent.events.recv().await {
+        if let EventKind::Ended(end) = event.kind {
+            match end.outcome {
+                Outcome::Failed(fault) => say(&format!("failed {:?}: {}", fault.class, fault.message))?,
+                other => say(&format!("{other:?}"))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn setup(directory: &Path) -> Setup {
+    let workspace = Workspace {
+        cwd: directory.to_owned(),
+        roots: vec![directory.to_owned()],
+        spill: directory.join("spill"),
+        home: None,
+    };
+    Setup {
+        tools: posse_tools::all(posse_tools::Reach::Public),
+        policy: Arc::new(Policy::default()),
+        workspace: Arc::new(workspace),
+        limits: Limits { turns: None, budget: None, max_tokens: 4096 },
+        asker: Asker::Nobody,
+    }
+}
+
+fn say(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
