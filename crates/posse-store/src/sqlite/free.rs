@@ -8,13 +8,14 @@ use uuid::Uuid;
 
 use super::column;
 use super::error::Failure;
+use super::host::Life;
 use super::news::News;
 use super::place::Place;
 
 /// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
 pub(super) fn gone(place: &Place, host: Uuid) -> Result<bool, Failure> {
-    let alive = place.hosts().alive(host).map_err(|error| Failure::Refused(place.failed(error)))?;
-    Ok(alive.is_none())
+    let life = place.hosts().look(host).map_err(|error| Failure::Refused(place.failed(error)))?;
+    Ok(!matches!(life, Life::Alive { .. }))
 }
 
 /// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.

@@ -37,9 +37,6 @@ impl Writing<'_> {
         host: Uuid,
         news: &mut News,
     ) -> Result<(), Failure> {
-        if !self.may_hold(host)? {
-            return Err(Failure::Refused(StoreError::Fenced { agent: step.agent }));
-        }
         let preamble = self.preamble(&birth.preamble)?;
         let (mut inherited, mut prompt) = (0, None);
         for (ordinal, segment) in birth.segments.iter().enumerate() {
@@ -81,12 +78,6 @@ impl Writing<'_> {
             news.mail(host, step.agent);
         }
         Ok(())
-    }
-
-    /// Whether a host is not taken for dead. Those that are have lost their row with all they held.
-    fn may_hold(&self, host: Uuid) -> Result<bool, Failure> {
-        let sql = "SELECT 1 FROM host WHERE id = ?1";
-        Ok(self.connection.prepare_cached(sql)?.exists([host.as_bytes()])?)
     }
 
     /// Keeps a preamble, once per realm, and gives its name: a hash of bytes and mark.

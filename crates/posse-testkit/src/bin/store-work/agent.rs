@@ -26,7 +26,7 @@ pub(crate) async fn run(database: &Path, url: &str, directory: &Path, lease: Dur
         model: Arc::new(scripted::anthropic(url, clock.clone(), RetryPolicy::default())?),
         store: Arc::new(Sqlite::open_with(database, timing)?),
         clock,
-        prices: Arc::new(posse_model::PriceList::built_in()?),
+        prices: Arc::new(posse_model::price::PriceList::built_in()?),
     });
     let character = Character {
         model: "claude-opus-5".into(),
