@@ -1,25 +1,23 @@
 //! Claims a task: of any number of claimers one gets it, because one writer at a time is in the file.
 
-use std::collections::BTreeSet;
-
 use posse_protocol::{Name, Owner, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{Done, Refusal};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
 use super::{Acting, Failure, Outcome, column};
-use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
+use crate::sqlite::{batch, free};
 
 /// The lowest number that can be claimed, however many tasks there are.
 pub(in crate::sqlite) const NEXT: &str = "SELECT id FROM task INDEXED BY task_ready
     WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner IS NULL AND waits = 0 ORDER BY id LIMIT 1";
 
-/// The hosts of all who do tasks of a list.
-pub(in crate::sqlite) const DOERS: &str = "SELECT DISTINCT agent.host
-    FROM task INDEXED BY task_owner CROSS JOIN agent
-    WHERE task.realm = ?1 AND task.team = ?2 AND status = 1 AND owner_agent IS NOT NULL
-        AND agent.realm = task.realm AND agent.id = owner_agent AND agent.host IS NOT NULL";
+/// Whether an agent of a host does a task of a list.
+pub(in crate::sqlite) const DOES: &str = "SELECT 1
+    FROM agent INDEXED BY agent_host CROSS JOIN task INDEXED BY task_owner
+    WHERE agent.host = ?1 AND agent.realm = ?2 AND task.realm = agent.realm AND owner_agent = agent.id
+        AND status = 1 AND task.team = ?3";
 
 impl Acting<'_> {
     pub(super) fn claim(&mut self, team: Option<&Name>, id: TaskId) -> Outcome {
@@ -85,15 +83,13 @@ impl Acting<'_> {
         Ok(statement.query_row(key, |row| column::maybe_id(row, 0)).optional()?.flatten())
     }
 
-    /// Sets free what hosts that are gone had of a list; says whether there was any.
+    /// Sets free what hosts that are gone had of a list; says whether there was any. Hosts are few, and
+    /// those that are gone are rare.
     fn free_doers(&mut self, list: &List<'_>) -> Result<bool, Failure> {
-        let mut statement = self.connection.prepare_cached(DOERS)?;
-        let hosts: BTreeSet<Uuid> = statement
-            .query_map(params![list.realm, list.team], |row| column::id(row, 0))?
-            .collect::<Result<_, _>>()?;
         let mut any = false;
-        for host in hosts {
-            if free::gone(self.place, host)? {
+        for host in batch::hosts(self.connection)? {
+            let key = params![host.as_bytes(), list.realm, list.team];
+            if free::gone(self.place, host)? && self.connection.prepare_cached(DOES)?.exists(key)? {
                 free::host(self.connection, host, self.news)?;
                 any = true;
             }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use posse_protocol::{EntryKind, MailId, MailKind, Name, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    Address, Done, Epoch, Joining, MailFilter, NewTask, Op, Operation, Order, Step, Store, StoreError,
-    TakenMail, TaskChange,
+    Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step, Store,
+    StoreError, TakenMail, TaskChange, checksum,
 };
 use posse_store::Sqlite;
 use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
@@ -108,14 +108,17 @@ async fn word(deed: Deed, mut step: Step, number: u64, store: &Sqlite) -> Result
         }
         Deed::Complete => update(TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() }),
         Deed::Append => {
-            step.entries = vec![entry(number, EntryKind::Prompt, &format!("entry {number}"))];
+            step.entries = vec![chained(number, |number| format!("entry {number}"))];
             return Ok(step);
         }
         Deed::Take => {
             let filter = MailFilter { waiting: true, after: 0 };
             let waiting = again(async || Ok(store.mail(realm(), step.agent, filter, 1).await?)).await?;
             let mail = waiting.first().ok_or("no mail waits")?;
-            step.entries = vec![entry(number, EntryKind::Prompt, &mail.body)];
+            if mail.body != message(number) {
+                return Err(format!("{} came out of turn", mail.body).into());
+            }
+            step.entries = vec![chained(number, message)];
             step.mail = vec![TakenMail { number: mail.number, entry: number }];
             return Ok(step);
         }
@@ -125,13 +128,26 @@ async fn word(deed: Deed, mut step: Step, number: u64, store: &Sqlite) -> Result
     Ok(step)
 }
 
+fn message(number: u64) -> String {
+    format!("message {number}")
+}
+
+/// The `number`-th entry of a transcript with these texts.
+fn chained(number: u64, text: impl Fn(u64) -> String) -> NewEntry {
+    let mut last = 0;
+    for seq in 0..=number {
+        last = checksum(last, seq, EntryKind::Prompt, text(seq).as_bytes());
+    }
+    NewEntry { checksum: last, ..entry(number, EntryKind::Prompt, &text(number)) }
+}
+
 fn send(to: Address, number: u64) -> Op {
     Op::Send {
         id: MailId::from(Uuid::now_v7()),
         to,
         kind: MailKind::Text,
         summary: "a word".into(),
-        body: format!("message {number}"),
+        body: message(number),
     }
 }
 
