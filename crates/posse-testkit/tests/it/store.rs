@@ -1,6 +1,8 @@
 //! The contract of stores, kept by SQLite in a file and in memory; and what only a file can suffer.
 
+mod processes;
 mod property;
+mod wakes;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -36,7 +38,9 @@ impl Directory {
     }
 
     fn hosts(&self) -> usize {
-        fs::read_dir(self.0.join("home/hosts")).map_or(0, Iterator::count)
+        let found = fs::read_dir(self.0.join("home/hosts")).into_iter().flatten();
+        // Beside each is its bell.
+        found.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_none())).count()
     }
 }
 
