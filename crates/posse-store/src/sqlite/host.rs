@@ -26,7 +26,10 @@ const MAKING: Duration = Duration::from_secs(60);
 /// All hosts of a store.
 pub(super) enum Hosts {
     /// A directory with files for each; one whose heartbeat is older than the lease is stalled.
-    Files { directory: PathBuf, lease: Duration },
+    Files {
+        directory: PathBuf,
+        lease: Duration,
+    },
     Memory(Arc<MemoryHosts>),
 }
 
@@ -143,7 +146,8 @@ impl Hosts {
                 Some(kind) if kind == "bell" => is_old(&entry) && matches!(self.look(id), Ok(Life::Dead)),
                 // Locked right after it is made.
                 Some(kind) if kind == "new" => {
-                    is_old(&entry) && File::open(&path).is_ok_and(|file| matches!(is_locked(&file), Ok(false)))
+                    is_old(&entry)
+                        && File::open(&path).is_ok_and(|file| matches!(is_locked(&file), Ok(false)))
                 }
                 Some(_) => false,
             };

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, MailKind, TaskStatus};
-use posse_runtime::port::store::{
-    Address, Done, NewTask, Op, Operation, Order, Store, TaskFilter, Wake,
-};
+use posse_runtime::port::store::{Address, Done, NewTask, Op, Operation, Order, Store, TaskFilter, Wake};
 use uuid::Uuid;
 
 use super::{Open, agent, birth, fate, realm, step};
@@ -38,7 +36,13 @@ fn order(op: Op) -> Order {
 
 fn send(to: AgentId) -> Op {
     let id = Uuid::now_v7().into();
-    Op::Send { id, to: Address::Agent(to), kind: MailKind::Text, summary: "word".into(), body: "hello".into() }
+    Op::Send {
+        id,
+        to: Address::Agent(to),
+        kind: MailKind::Text,
+        summary: "word".into(),
+        body: "hello".into(),
+    }
 }
 
 fn create() -> Op {

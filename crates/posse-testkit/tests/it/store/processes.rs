@@ -164,7 +164,8 @@ async fn a_process_that_stopped_while_it_wrote_is_named() {
     let mut process = Process::start(&directory, "door", &[]);
     process.signal(Signal::SIGSTOP);
     let pid = process.child.id();
-    let wanted = format!("posse process {pid} has stopped in the middle of writing; continue it (fg) or end it");
+    let wanted =
+        format!("posse process {pid} has stopped in the middle of writing; continue it (fg) or end it");
     // Until the signal has arrived it is only slow.
     loop {
         let refused = store.commit(step(1, 1)).await.unwrap_err();
