@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_turn_that_nobody_wants_any_more_is_given_back() {
-        let database = std::env::temp_dir().join(format!("posse-turnstile-{}", uuid::Uuid::now_v7()));
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("posse.db");
         let [first, second, third] = [0; 3].map(|_| Turnstile::open(&database).unwrap());
         let pass = first.enter(LONG).unwrap();
         for waiting in [&second, &third, &second] {
@@ -187,9 +188,6 @@ mod tests {
         drop(pass);
         for turnstile in [&first, &second, &first, &second] {
             drop(turnstile.enter(LONG).unwrap());
-        }
-        for extension in ["next", "writer"] {
-            std::fs::remove_file(database.with_added_extension(extension)).unwrap();
         }
     }
 }

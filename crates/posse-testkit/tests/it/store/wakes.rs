@@ -140,7 +140,6 @@ async fn a_bell_that_vanished_is_hung_again() {
     wake::told(&store, &Wake::Mail(agent(1))).await;
 }
 
-// proves RB-06 (open: 100,000 messages)
 #[tokio::test]
 async fn what_no_bell_told_is_found_by_the_sweep() {
     let directory = Directory::new();
