@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a promise that is not kept fails the test")]
 
+pub mod wake;
 mod words;
 
 use std::sync::Arc;

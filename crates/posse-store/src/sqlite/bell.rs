@@ -133,7 +133,9 @@ impl Listener {
         if self.timing.deaf {
             return;
         }
-        let watch = || inotify::add_watch(&self.rings, &self.path, inotify::WatchFlags::MODIFY);
+        // Unlinking changes attributes at once; the rest is heard only when the last handle is gone.
+        let flags = inotify::WatchFlags::MODIFY | inotify::WatchFlags::ATTRIB;
+        let watch = || inotify::add_watch(&self.rings, &self.path, flags);
         if watch().is_err() {
             let mut make = OpenOptions::new();
             let made = make.write(true).create(true).truncate(false).mode(0o600).open(&self.path);

@@ -67,8 +67,12 @@ pub(super) struct Writing<'a>(&'a Gate);
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.0.inside().writing = false;
-        self.0.changed.notify_all();
+        let mut inside = self.0.inside();
+        inside.writing = false;
+        // Nearly always nobody waits, and to notify is a system call.
+        if inside.stills > 0 {
+            self.0.changed.notify_all();
+        }
     }
 }
 

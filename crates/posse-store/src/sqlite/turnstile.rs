@@ -165,3 +165,29 @@ fn lock(file: &File) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_turn_that_nobody_wants_any_more_is_given_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("posse.db");
+        let [first, second, third] = [0; 3].map(|_| Turnstile::open(&database).unwrap());
+        let pass = first.enter(LONG).unwrap();
+        for waiting in [&second, &third, &second] {
+            let late = waiting.enter(Duration::from_millis(5)).err().unwrap();
+            assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+            assert!(late.to_string().contains(&format!("process {} ", std::process::id())), "{late}");
+        }
+        // Its doorman is still in the queue.
+        drop(third);
+        drop(pass);
+        for turnstile in [&first, &second, &first, &second] {
+            drop(turnstile.enter(LONG).unwrap());
+        }
+    }
+}

@@ -1,9 +1,11 @@
 //! The contract of stores, kept by SQLite in a file and in memory; and what only a file can suffer.
 
 mod faults;
+mod processes;
 mod property;
 mod races;
 mod stopped;
+mod wakes;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -39,7 +41,9 @@ impl Directory {
     }
 
     fn hosts(&self) -> usize {
-        fs::read_dir(self.0.join("home/hosts")).map_or(0, Iterator::count)
+        let found = fs::read_dir(self.0.join("home/hosts")).into_iter().flatten();
+        // Beside each is its bell.
+        found.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_none())).count()
     }
 }
 

@@ -3,30 +3,28 @@
 use std::fs::FileTimes;
 use std::time::SystemTime;
 
+use tempfile::TempDir;
+
 use super::*;
 
 /// A directory that goes with its test.
-struct Directory(PathBuf);
+struct Directory(TempDir);
 
 impl Directory {
     fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("posse-hosts-{}", Uuid::now_v7()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn hosts(&self, lease: Duration) -> Hosts {
-        Hosts::Files { directory: self.0.clone(), lease }
+        Hosts::Files { directory: self.0.path().into(), lease }
+    }
+
+    fn path(&self, name: String) -> PathBuf {
+        self.0.path().join(name)
     }
 
     fn count(&self) -> usize {
         fs::read_dir(&self.0).unwrap().count()
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
     }
 }
 
@@ -37,7 +35,7 @@ fn a_host_is_alive_until_it_stalls_and_dead_when_it_is_dropped() {
     let host = hosts.settle(&Arc::default()).unwrap();
     let pid = std::process::id();
     assert_eq!(hosts.look(host.id).unwrap(), Life::Alive { pid });
-    let path = directory.0.join(host.id.to_string());
+    let path = directory.path(host.id.to_string());
     let old = format!("{pid}\n{:020}\n", now_ms() - 2000);
     fs::write(&path, old).unwrap();
     assert_eq!(hosts.look(host.id).unwrap(), Life::Alive { pid });
@@ -55,7 +53,7 @@ fn leftovers_are_swept_and_what_is_being_made_is_not() {
     let directory = Directory::new();
     let hosts = directory.hosts(Duration::from_secs(60));
     let leave = |name: String, old: bool| {
-        let file = File::create(directory.0.join(name)).unwrap();
+        let file = File::create(directory.path(name)).unwrap();
         let at = SystemTime::now() - if old { 2 * MAKING } else { Duration::ZERO };
         file.set_times(FileTimes::new().set_modified(at)).unwrap();
         file

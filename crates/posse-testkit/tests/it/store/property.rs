@@ -121,7 +121,11 @@ struct Model {
 }
 
 impl Model {
+    /// Begins a life; what the one before it held is set free.
     fn begin_life(&mut self, host: usize) {
+        for known in self.agents.values_mut().filter(|known| known.holder == Some(self.lives[host])) {
+            (known.holder, known.epoch) = (None, known.epoch + 1);
+        }
         self.born += 1;
         self.lives[host] = self.born;
     }

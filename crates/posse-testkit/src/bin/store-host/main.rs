@@ -1,0 +1,67 @@
+//! A process that has a store open, for tests that kill, stop and race processes.
+//!
+//! `store-host DATABASE ROLE [lease=MS] [sweep=MS] [patience=MS] [deaf]`. It says `ready`, does what its
+//! role does with the lines it is given, and ends with its input.
+
+#![expect(clippy::print_stdout, reason = "whoever started it reads what it says")]
+
+mod door;
+mod serve;
+
+use std::error::Error;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use posse_store::Timing;
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// What the process is for.
+enum Role {
+    /// Does to the store what it is told.
+    Serve,
+    /// Stands in the turnstile.
+    Door,
+}
+
+impl FromStr for Role {
+    type Err = Failed;
+
+    fn from_str(text: &str) -> Result<Self, Failed> {
+        match text {
+            "serve" => Ok(Self::Serve),
+            "door" => Ok(Self::Door),
+            _ => Err(format!("there is no role {text}").into()),
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Failed> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [database, role, times @ ..] = &arguments[..] else {
+        return Err("see the head of this program for its arguments".into());
+    };
+    let (database, timing) = (Path::new(database), timing(times)?);
+    match role.parse()? {
+        Role::Serve => serve::run(database, timing).await,
+        Role::Door => door::run(database),
+    }
+}
+
+fn timing(words: &[String]) -> Result<Timing, Failed> {
+    let mut timing = Timing::default();
+    for word in words {
+        let (name, value) = word.split_once('=').unwrap_or((word, "0"));
+        let value = Duration::from_millis(value.parse()?);
+        match name {
+            "lease" => timing.lease = value,
+            "sweep" => timing.sweep = value,
+            "patience" => timing.patience = value,
+            "deaf" => timing.deaf = true,
+            _ => return Err(format!("there is no time called {name}").into()),
+        }
+    }
+    Ok(timing)
+}

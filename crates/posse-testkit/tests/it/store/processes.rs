@@ -1,0 +1,183 @@
+//! Processes that are killed and stopped while others go on.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use posse_runtime::port::store::{Store, StoreError, Wake};
+use posse_store::Timing;
+use posse_testkit::store_contract::{agent, birth, fate, step, wake};
+
+use super::Directory;
+
+/// A process that has the store open.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    /// Starts one in a role, and waits until it is ready.
+    #[expect(clippy::disallowed_methods, reason = "stands for another posse")]
+    fn start(directory: &Directory, role: &str, times: &[&str]) -> Self {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_store-host"))
+            .arg(directory.database())
+            .arg(role)
+            .args(times)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut process = Self { child, input, lines: BufReader::new(output).lines() };
+        process.hears("ready");
+        process
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    /// Waits for a line that begins so.
+    fn hears(&mut self, wanted: &str) -> String {
+        loop {
+            let line = self.lines.next().expect("it goes on").unwrap();
+            if line.starts_with(wanted) {
+                return line;
+            }
+        }
+    }
+
+    /// Has it do something, and gives what came of it.
+    fn obey(&mut self, line: &str) -> String {
+        self.say(line);
+        let word = line.split(' ').next().unwrap();
+        self.hears(word)[word.len()..].trim().to_owned()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// How long it takes in each round from the kill until it is heard, with what the dead had free by then.
+async fn deaths(rounds: u64) -> Vec<Duration> {
+    let directory = Directory::new();
+    let store = directory.open_with(Timing::default());
+    store.commit(birth(0xff)).await.unwrap();
+    let mut heard = Vec::new();
+    for number in 1..=rounds {
+        let mut process = Process::start(&directory, "serve", &[]);
+        assert_eq!(process.obey(&format!("birth {number}")), "ok");
+        let host = directory.holder(agent(number));
+        assert_eq!(fate(&store.take(agent(number)).await), "held");
+        let killed = Instant::now();
+        process.signal(Signal::SIGKILL);
+        wake::told(&store, &Wake::Died(host.into())).await;
+        heard.push(killed.elapsed());
+        let taken = store.take(agent(number)).await.unwrap();
+        assert!(taken.epoch.0 > 1, "{taken:?}");
+    }
+    assert_eq!(directory.hosts(), 1, "its own");
+    heard.sort();
+    heard
+}
+
+// proves TK-08 (open: its tasks)
+#[tokio::test]
+async fn a_host_that_is_killed_is_missed_at_once() {
+    let heard = deaths(5).await;
+    // Long before the sweep, also on a machine that is busy.
+    assert!(heard.iter().all(|time| *time < Duration::from_secs(3)), "{heard:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs a quiet machine"]
+async fn a_host_that_is_killed_is_missed_within_100_ms() {
+    let heard = deaths(100).await;
+    assert!(heard[98] <= Duration::from_millis(100), "{heard:?}");
+}
+
+// proves TR-03
+#[tokio::test]
+async fn a_host_that_was_stopped_and_replaced_can_write_nothing() {
+    let directory = Directory::new();
+    let (lease, sweep) = (Duration::from_millis(300), Duration::from_millis(100));
+    let store = directory.open_with(Timing { lease, sweep, ..Timing::default() });
+    store.commit(birth(9)).await.unwrap();
+    let mut process = Process::start(&directory, "serve", &["lease=300", "sweep=100"]);
+    assert_eq!(process.obey("birth 1"), "ok");
+    process.signal(Signal::SIGSTOP);
+    let stopped = Instant::now();
+    let taken = loop {
+        match store.take(agent(1)).await {
+            Err(StoreError::Held { .. }) => {}
+            taken => break taken.unwrap(),
+        }
+    };
+    assert!(stopped.elapsed() >= lease - sweep, "{:?}", stopped.elapsed());
+    while stopped.elapsed() < 2 * lease {
+        assert_eq!(fate(&store.commit(step(1, taken.epoch.0)).await), "ok");
+    }
+    process.signal(Signal::SIGCONT);
+    process.hears("woke fenced");
+    for line in ["commit 1 1", "birth 2", "take 1", "commit 1 1", "take 9"] {
+        assert_eq!(process.obey(line), "fenced", "{line}");
+    }
+    assert_eq!(fate(&store.commit(step(1, taken.epoch.0)).await), "ok");
+}
+
+// A process that was stopped and that nobody missed has lost nothing.
+#[tokio::test]
+async fn a_host_that_was_stopped_and_not_missed_goes_on() {
+    let directory = Directory::new();
+    let (lease, sweep) = (Duration::from_millis(300), Duration::from_millis(100));
+    let store = directory.open_with(Timing { lease, sweep, ..Timing::default() });
+    store.commit(birth(9)).await.unwrap();
+    let mut process = Process::start(&directory, "serve", &["lease=300", "sweep=100"]);
+    assert_eq!(process.obey("birth 1"), "ok");
+    process.signal(Signal::SIGSTOP);
+    let stopped = Instant::now();
+    while stopped.elapsed() < 2 * lease {
+        assert_eq!(fate(&store.commit(step(9, 1)).await), "ok");
+    }
+    process.signal(Signal::SIGCONT);
+    assert_eq!(process.obey("commit 1 1"), "ok");
+    assert_eq!(process.obey("birth 2"), "ok");
+}
+
+#[tokio::test]
+async fn a_process_that_stopped_while_it_wrote_is_named() {
+    let directory = Directory::new();
+    let store = directory.open_with(Timing { patience: Duration::from_millis(50), ..Timing::default() });
+    store.commit(birth(1)).await.unwrap();
+    let mut process = Process::start(&directory, "door", &[]);
+    process.signal(Signal::SIGSTOP);
+    let pid = process.child.id();
+    let wanted =
+        format!("posse process {pid} has stopped in the middle of writing; continue it (fg) or end it");
+    // Until the signal has arrived it is only slow.
+    loop {
+        let refused = store.commit(step(1, 1)).await.unwrap_err();
+        let StoreError::Engine { source, .. } = &refused else { panic!("{refused:?}") };
+        let text = source.to_string();
+        assert!(text.starts_with(&format!("posse process {pid} ")), "{text}");
+        if text.starts_with(&wanted) {
+            break;
+        }
+    }
+    process.signal(Signal::SIGCONT);
+    process.say("");
+    process.hears("out");
+    while fate(&store.commit(step(1, 1)).await) != "ok" {}
+}
