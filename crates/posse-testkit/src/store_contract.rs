@@ -39,8 +39,8 @@ pub use team::{
     agents_are_found, notes_have_versions, teams_are_deleted_when_nobody_is_there, teams_have_members,
 };
 pub use words::{
-    act, acts, agent, birth, call, create, create_team, entry, fate, join, joining, list, name, order, realm,
-    receipts, send, step, update, verify,
+    act, acts, agent, birth, call, claim, create, create_team, entry, fate, join, joining, list, name, order,
+    realm, receipts, send, step, update, verify,
 };
 
 /// Opens another host on the same data.

@@ -86,10 +86,11 @@ pub async fn the_lowest_claimable_number_is_next(open: Open<'_>) {
         vec![
             create("", "done", &[]),
             create("", "assigned", &[]),
-            create("", "waits", &[4]),
+            create("", "waits", &[]),
             create("", "first", &[]),
             create("", "second", &[]),
             update("", 1, to(TaskStatus::Completed)),
+            update("", 3, TaskChange { block_on: vec![TaskId(4)], ..TaskChange::default() }),
             update("", 2, TaskChange { owner: Some(Some("/main/x".into())), ..TaskChange::default() }),
         ],
     )

@@ -116,12 +116,8 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     let long = |bytes| Err(Refusal::TooLong { bytes, most: TEXT_BYTES });
     assert_eq!(refused, [long(bytes), long(TEXT_BYTES + 9), updated(2, &[])]);
     let second = store.tasks(list(""), TaskFilter { status: None, after: 1 }, 2).await.unwrap();
-    assert_eq!(second, [one(store.as_ref(), "", 2).await, third_of(store.as_ref()).await]);
+    assert_eq!(second, [one(store.as_ref(), "", 2).await, one(store.as_ref(), "", 3).await]);
     assert_eq!(store.task(list(""), TaskId(5)).await.unwrap(), None);
-}
-
-async fn third_of(store: &dyn Store) -> Task {
-    one(store, "", 3).await
 }
 
 /// What waits is freed when all that it waits for is done, and waits again when that is not done after all.
