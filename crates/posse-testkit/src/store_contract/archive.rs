@@ -95,12 +95,15 @@ pub async fn a_team_goes_out_and_comes_in(open: Open<'_>) {
     assert_eq!(store.export(realm(), name("two")).await.unwrap().unwrap().mail, back.mail);
 }
 
+/// Makes an archive contradict itself.
+type Fault = fn(&mut Archive);
+
 /// An archive that cannot be true is refused, and nothing of it is there.
 pub async fn an_archive_that_contradicts_itself_is_refused(open: Open<'_>) {
     let store = open();
     let mut archive = furnished(store.as_ref()).await;
     archive.team.realm = Uuid::now_v7().into();
-    let faults: [(&str, fn(&mut Archive)); 11] = [
+    let faults: [(&str, Fault); 11] = [
         ("no lead", |it| it.team.members.clear()),
         ("another lead", |it| it.team.lead = agent(9)),
         ("a reserved name", |it| it.team.members[1].name = name("user")),
