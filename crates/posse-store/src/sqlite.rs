@@ -15,6 +15,8 @@ mod list;
 mod news;
 mod operation;
 mod place;
+#[cfg(test)]
+mod plans;
 mod read;
 mod schema;
 mod shared;

@@ -107,9 +107,7 @@ impl Hosts {
         let (pid, shown) = shown(&path);
         // A stamp that was read while it was written may be nonsense, but not twice the same.
         let is_old = |stamp: Option<u64>| stamp.is_some_and(|at| now_ms().saturating_sub(at) > millis(lease));
-        // Whoever asks is not stalled, though its heart may not have beaten yet since it was continued.
-        let mine = pid == std::process::id();
-        let stalled = !mine && is_old(shown) && self::shown(&path).1 == shown;
+        let stalled = is_old(shown) && self::shown(&path).1 == shown;
         Ok(if stalled { Life::Stalled { pid } } else { Life::Alive { pid } })
     }
 

@@ -29,7 +29,7 @@ impl Acting<'_> {
             return Err(Refusal::AlreadyCompleted { id }.into());
         }
         if let Some(host) = self.doer(&task, &me)?
-            && free::gone(self.place, host)?
+            && self.gone(host)?
         {
             free::host(self.connection, host, self.news)?;
             task = find()?.ok_or(Refusal::NoSuchTask { id })?;
@@ -76,11 +76,10 @@ impl Acting<'_> {
     /// The host of another agent that does the task.
     fn doer(&self, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
         let owner = task.owner.as_ref().filter(|owner| !same(owner, me));
-        let Some(agent) = owner.and_then(|owner| owner.agent) else { return Ok(None) };
-        let sql = "SELECT host FROM agent WHERE realm = ?1 AND id = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| column::maybe_id(row, 0)).optional()?.flatten())
+        match owner.and_then(|owner| owner.agent) {
+            Some(agent) => self.host(agent),
+            None => Ok(None),
+        }
     }
 
     /// Sets free what hosts that are gone had of a list; says whether there was any. Hosts are few, and
@@ -89,7 +88,7 @@ impl Acting<'_> {
         let mut any = false;
         for host in batch::hosts(self.connection)? {
             let key = params![host.as_bytes(), list.realm, list.team];
-            if free::gone(self.place, host)? && self.connection.prepare_cached(DOES)?.exists(key)? {
+            if self.gone(host)? && self.connection.prepare_cached(DOES)?.exists(key)? {
                 free::host(self.connection, host, self.news)?;
                 any = true;
             }

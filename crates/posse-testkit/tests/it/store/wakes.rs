@@ -12,25 +12,21 @@ use uuid::Uuid;
 use super::{Directory, everywhere};
 
 #[tokio::test]
-#[ignore = "awaits the operations"]
 async fn mail_wakes_the_host_of_its_recipient() {
     everywhere(wake::mail_wakes_the_host_of_its_recipient).await;
 }
 
 #[tokio::test]
-#[ignore = "awaits the operations"]
 async fn mail_that_waits_is_told_to_who_takes_the_agent() {
     everywhere(wake::mail_that_waits_is_told_to_who_takes_the_agent).await;
 }
 
 #[tokio::test]
-#[ignore = "awaits the operations"]
 async fn a_claimable_task_wakes_the_hosts_of_its_members() {
     everywhere(wake::a_claimable_task_wakes_the_hosts_of_its_members).await;
 }
 
 #[tokio::test]
-#[ignore = "awaits the operations"]
 async fn the_tasks_of_a_host_that_leaves_are_pending() {
     everywhere(wake::the_tasks_of_a_host_that_leaves_are_pending).await;
 }
