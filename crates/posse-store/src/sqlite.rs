@@ -8,6 +8,7 @@ mod column;
 mod error;
 mod free;
 mod host;
+pub mod maintain;
 mod news;
 mod operation;
 mod place;
