@@ -102,7 +102,7 @@ fn message(mail: &Mail) -> Value {
         "read": mail.shown_in.is_some(),
         "kind": mail.kind,
         "posse": {
-            "id": mail.id, "number": mail.number, "agent": agent, "sentAt": mail.sent_ms,
+            "id": mail.id, "agent": agent, "sentAt": mail.sent_ms,
             "shownIn": mail.shown_in,
         },
     })

@@ -119,7 +119,6 @@ struct MailFile {
 #[serde(rename_all = "camelCase", default)]
 struct OwnMail {
     id: Option<MailId>,
-    number: Option<u64>,
     agent: Option<AgentId>,
     sent_at: Option<i64>,
     shown_in: Option<u64>,
@@ -302,15 +301,10 @@ fn inbox(file: &str, text: &str, to: AgentId, people: &mut People, now_ms: i64) 
     let messages: Vec<MailFile> = read(file, text)?;
     let mut inbox: Vec<Mail> = Vec::with_capacity(messages.len());
     for it in messages {
-        let last = inbox.last().map_or(0, |mail| mail.number);
-        let number = it.posse.number.unwrap_or(last + 1);
-        if number <= last || number >= 1 << 53 {
-            return Err(Wrong::new(file, format!("message {number} stands after message {last}")));
-        }
         let first_line = || it.text.lines().next().unwrap_or_default().chars().take(80).collect();
         inbox.push(Mail {
             id: it.posse.id.unwrap_or_else(|| Uuid::now_v7().into()),
-            number,
+            number: inbox.len() as u64 + 1,
             to,
             from: people.sender(it.from, it.posse.agent),
             kind: it.kind.unwrap_or(MailKind::Text),
