@@ -78,7 +78,7 @@ impl ListArgs {
         let session = found.map_err(|error| match self.session {
             Some(_) => error,
             None => error.context(Advised {
-                what: "which list of tasks?".into(),
+                what: "no list of tasks is named".into(),
                 advice: "--team NAME for a team's, --session ID for a session's own".into(),
             }),
         })?;

@@ -41,7 +41,7 @@ impl Circle {
             .map_err(|error| match place.session {
                 Some(_) => error,
                 None => error.context(Advised {
-                    what: "whose mail?".into(),
+                    what: "neither a team nor a session is named".into(),
                     advice: "--team NAME for a team's, --session ID for that of a session's agents".into(),
                 }),
             })?

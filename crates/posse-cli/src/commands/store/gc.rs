@@ -44,6 +44,8 @@ impl Gc {
                 "sessions": gone.sessions, "agents": gone.agents, "teams": gone.teams, "bytes": gone.bytes,
                 "dry_run": self.dry_run,
             }))
+        } else if gone == maintain::Collected::default() {
+            "nothing to remove\n".to_owned()
         } else {
             let what = if self.dry_run { "would remove" } else { "removed" };
             format!(
