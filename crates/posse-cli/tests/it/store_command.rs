@@ -48,7 +48,7 @@ fn a_copy_is_a_store() {
     assert_eq!(lines(&project, &["team", "list", "--json", "--store", "sqlite:copy.db"]).len(), 1);
     succeed(&project, &["store", "check", "--store", "sqlite:copy.db"]);
     refused(&project, &["store", "backup", "copy.db"], 1, &["is there already", "new file"]);
-    refused(&project, &["store", "backup", "no/where.db"], 1, &["no/where.db"]);
+    refused(&project, &["store", "backup", "no/where.db"], 1, &["no directory no", "make it first"]);
 }
 
 #[test]

@@ -85,6 +85,7 @@ fn what_is_refused_is_told_with_what_to_do() {
     check(&["show", "9"], 1, &["there is no task 9", "posse task list"]);
     check(&["show", "x"], 2, &["'x'"]);
     check(&["update", "2"], 2, &["nothing to change"]);
+    check(&["add", " "], 2, &["needs a subject"]);
     check(&["update", "2", "--owner", "bob"], 1, &["nobody called bob", "posse team show"]);
     check(&["update", "2", "--subject", "x", "--if-version", "7"], 1, &["at version 1", "--if-version 1"]);
     check(&["update", "2", "--block-on", "4"], 1, &["wait for each other", "--unblock-from"]);

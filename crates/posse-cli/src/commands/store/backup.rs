@@ -30,6 +30,13 @@ impl Backup {
                 advice: "name a new file; nothing is ever overwritten".into(),
             });
         }
+        let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            anyhow::bail!(Advised {
+                what: format!("there is no directory {}", parent.display()),
+                advice: "make it first, or name a file elsewhere".into(),
+            });
+        }
         let bytes = maintain::back_up(path, &self.file)?;
         let line = match self.json {
             true => json_line(&json!({"file": self.file.to_string_lossy(), "bytes": bytes})),

@@ -13,6 +13,7 @@ use crate::output::{json_line, print};
 #[derive(clap::Args)]
 pub(super) struct Add {
     /// What is to be done, in a line
+    #[arg(value_parser = subject)]
     subject: String,
     /// The same at length; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]
@@ -51,4 +52,9 @@ impl Add {
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A subject says something.
+pub(super) fn subject(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("a task needs a subject") } else { Ok(text.to_owned()) }
 }

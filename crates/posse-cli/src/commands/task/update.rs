@@ -18,7 +18,7 @@ pub(super) struct Update {
     /// Its number
     id: TaskId,
     /// What is to be done, in a line
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = super::add::subject)]
     subject: Option<String>,
     /// The same at length; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]

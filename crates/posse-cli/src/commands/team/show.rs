@@ -120,8 +120,7 @@ impl View {
         let team = &self.team;
         let widest = columns.unwrap_or(usize::MAX);
         let mut out = format!("\x1b[1mteam {}\x1b[0m\n", team.name);
-        let head = format!("made {} · session {}", minute(team.created_ms), team.lead);
-        out.push_str(&format!("{}\n", fitted(&head, widest)));
+        out.push_str(&format!("session {}\nmade {}\n", team.lead, minute(team.created_ms)));
         if !team.description.trim().is_empty() {
             out.push_str(&format!("{}\n", tame(team.description.trim_end())));
         }

@@ -18,11 +18,7 @@ pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Wrong> {
     for task in &archive.tasks {
         let metadata = serde_json::to_string(&task.metadata).map_or(0, |text| text.len());
         let form = task.active_form.as_ref().map_or(0, String::len);
-        let file = file(task.id);
-        fits(&file, task.subject.len() + task.description.len() + form + metadata, TEXT_BYTES)?;
-        if task.subject.trim().is_empty() {
-            return Err(Wrong::new(file, "the subject is empty"));
-        }
+        fits(&file(task.id), task.subject.len() + task.description.len() + form + metadata, TEXT_BYTES)?;
     }
     tasks(&mut archive.tasks)
 }
@@ -39,7 +35,7 @@ fn fits(file: &str, bytes: usize, most: usize) -> Result<(), Wrong> {
 }
 
 fn members(archive: &Archive) -> Result<(), Wrong> {
-    let (mut names, mut agents) = (BTreeSet::new(), BTreeSet::new());
+    let mut names = BTreeSet::new();
     for (at, member) in archive.team.members.iter().enumerate() {
         let name = &member.name;
         let fault = if at == 0 && name.as_str() != Name::LEAD {
@@ -48,8 +44,6 @@ fn members(archive: &Archive) -> Result<(), Wrong> {
             format!("a member cannot be called {name}")
         } else if !names.insert(name) {
             format!("two members are called {name}")
-        } else if !agents.insert(member.agent) {
-            format!("{name} has the agent of another member")
         } else {
             continue;
         };
