@@ -63,3 +63,6 @@ const TABLES: [&str; 17] = [
     "seen",
     "entry",
 ];
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use posse_runtime::agent::in_a_line;
 use posse_runtime::port::store::{StoreError, checksum};
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 
 use super::super::column;
@@ -29,8 +30,15 @@ pub struct Health {
 pub fn check(path: &Path, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     let (place, connection) = open(path)?;
     let mut health = Health::default();
-    let looked = look(&connection, &mut health, told);
-    looked.map(|()| health).map_err(|failure| failure.at(&place))
+    match look(&connection, &mut health, told) {
+        Ok(()) => Ok(health),
+        Err(failure) if health.faults.is_empty() => Err(failure.at(&place)),
+        // In a file that is known to be damaged it is no surprise that not all can be read.
+        Err(failure) => {
+            health.faults.push(format!("the rest cannot be looked at: {}", in_a_line(&failure.at(&place))));
+            Ok(health)
+        }
+    }
 }
 
 fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)) -> Result<(), Failure> {
@@ -86,7 +94,7 @@ fn transcripts(
     let mut rows = statement.query([])?;
     let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
     while let Some(row) = rows.next()? {
-        let (agent, seq) = (column::id(row, 0)?, column::from_bits(row.get(1)?));
+        let agent = column::id(row, 0).ok();
         if current != Some(agent) {
             (current, chain, next, broken) = (Some(agent), 0, 0, false);
         }
@@ -97,22 +105,25 @@ fn transcripts(
         if broken {
             continue;
         }
-        let kind = column::kind_from(row.get(2)?);
-        let expected = kind.map(|kind| {
-            row.get_ref(4)?
-                .as_blob()
-                .map(|bytes| checksum(chain, seq, kind, bytes))
-                .map_err(rusqlite::Error::from)
-        });
-        let expected: Option<u64> = expected.transpose()?;
-        let stored = column::from_bits(row.get(3)?);
-        if seq != next || expected != Some(stored) {
-            health.faults.push(format!("the transcript of {agent} is damaged at entry {next}"));
-            broken = true;
+        // What has columns that mean nothing is damaged as well.
+        match link(row, chain, next).ok().flatten().filter(|_| agent.is_some()) {
+            Some(checksum) => (chain, next) = (checksum, next + 1),
+            None => {
+                let agent = agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
+                health.faults.push(format!("the transcript of {agent} is damaged at entry {next}"));
+                broken = true;
+            }
         }
-        (chain, next) = (stored, next + 1);
     }
     Ok(())
+}
+
+/// The checksum of an entry, if it is the one that must come next and is what was written.
+fn link(row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Option<u64>> {
+    let (seq, stored) = (column::from_bits(row.get(1)?), column::from_bits(row.get(3)?));
+    let Some(kind) = column::kind_from(row.get(2)?) else { return Ok(None) };
+    let expected = checksum(chain, seq, kind, row.get_ref(4)?.as_blob()?);
+    Ok((seq == next && expected == stored).then_some(stored))
 }
 
 /// Names what breaks a rule: each row of `sql` says who, and more about it.
@@ -136,7 +147,7 @@ fn rule(snapshot: &Transaction<'_>, what: &str, sql: &str, health: &mut Health) 
     Ok(())
 }
 
-fn word(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<String> {
+fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(at)? {
         rusqlite::types::ValueRef::Integer(number) => number.to_string(),
         rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
