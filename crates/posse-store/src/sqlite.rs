@@ -13,6 +13,8 @@ pub mod maintain;
 mod news;
 mod operation;
 mod place;
+#[cfg(test)]
+mod plans;
 mod read;
 mod schema;
 mod step;

@@ -5,6 +5,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a promise that is not kept fails the test")]
 
+mod again;
+mod archive;
+mod claim;
+mod mail;
+mod task;
+mod team;
 mod words;
 
 use std::sync::Arc;
@@ -16,7 +22,26 @@ use posse_runtime::port::store::{
     StateChange, Store, StoreError,
 };
 
-pub use words::{agent, birth, call, entry, fate, realm, step, verify};
+pub use again::{a_step_is_committed_once, operations_commit_with_their_call, what_is_open_is_taken_along};
+pub use archive::{a_team_goes_out_and_comes_in, an_archive_that_contradicts_itself_is_refused};
+pub use claim::{
+    a_claim_is_granted_to_one, a_task_of_a_host_that_left_is_free, the_lowest_claimable_number_is_next,
+};
+pub use mail::{
+    an_inbox_has_room_for_so_much, idle_is_refused_while_mail_waits, mail_is_taken_once,
+    mail_keeps_its_order, nobody_gets_mail_for_nobody,
+};
+pub use task::{
+    circles_are_refused, deleted_tasks_count_as_done, tasks_are_changed_by_who_may,
+    tasks_come_back_as_they_went_in, what_waits_is_freed,
+};
+pub use team::{
+    agents_are_found, notes_have_versions, teams_are_deleted_when_nobody_is_there, teams_have_members,
+};
+pub use words::{
+    act, acts, agent, birth, call, claim, create, create_team, entry, fate, join, joining, list, name, order,
+    realm, receipts, send, step, update, verify,
+};
 
 /// Opens another host on the same data.
 pub type Open<'a> = &'a dyn Fn() -> Arc<dyn Store>;
@@ -230,7 +255,7 @@ pub async fn calls_are_open_until_their_results(open: Open<'_>) {
         (1, 2, "toolu_2", true, None),
     ];
     assert_eq!(found, wanted);
-    ran.epoch = Epoch(2);
+    (ran.epoch, ran.id) = (Epoch(2), step(1, 2).id);
     assert_eq!(fate(&store.commit(ran).await), "bad step", "an outcome is final");
 
     let mut aside = step(1, 2);

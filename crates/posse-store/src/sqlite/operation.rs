@@ -14,13 +14,18 @@ mod team;
 use posse_protocol::{AgentId, Name, Owner, RealmId};
 use posse_runtime::port::store::{Done, Op, OpResult, Order, Refusal, TEXT_BYTES};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::column;
 use super::error::Failure;
+use super::free;
 use super::list::List;
 use super::news::News;
 use super::place::Place;
 
+#[cfg(test)]
+pub(super) use claim::{DOERS, NEXT};
 pub(super) use import::import;
 
 /// What the person is called.
@@ -143,6 +148,23 @@ impl Acting<'_> {
         Ok(statement.query_row(key, |row| row.get(0)).optional()?)
     }
 
+    /// The host that holds an agent.
+    fn host(&self, agent: AgentId) -> Result<Option<Uuid>, Failure> {
+        let sql = "SELECT host FROM agent WHERE realm = ?1 AND id = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), agent.uuid().into_bytes()];
+        Ok(statement.query_row(key, |row| column::maybe_id(row, 0)).optional()?.flatten())
+    }
+
+    /// Whether a host is dead or stalled. The actor's own goes on, whatever it has missed.
+    fn gone(&self, host: Uuid) -> Result<bool, Failure> {
+        let mine = match self.actor {
+            Some(agent) => self.host(agent)?,
+            None => None,
+        };
+        Ok(mine != Some(host) && free::gone(self.place, host)?)
+    }
+
     /// The actor as one who does tasks of a list and writes notes.
     fn me(&self, team: &str) -> Result<Owner, Failure> {
         let Some(agent) = self.actor else { return Ok(Owner { agent: None, name: USER.into() }) };
@@ -160,6 +182,17 @@ fn fits(bytes: usize) -> Result<(), Stop> {
         true => Err(Stop::Refused(Refusal::TooLong { bytes, most: TEXT_BYTES })),
         false => Ok(()),
     }
+}
+
+/// How long a task's text is.
+fn length(
+    subject: &str,
+    description: &str,
+    active_form: Option<&str>,
+    metadata: &Map<String, Value>,
+) -> Result<usize, Failure> {
+    let metadata = if metadata.is_empty() { 0 } else { column::json(metadata)?.len() };
+    Ok(subject.len() + description.len() + active_form.map_or(0, str::len) + metadata)
 }
 
 impl From<Refusal> for Stop {

@@ -19,6 +19,11 @@ use super::column;
 use super::error::Failure;
 use super::place::Place;
 
+#[cfg(test)]
+pub(super) use mail::WAITING;
+#[cfg(test)]
+pub(super) use sessions::HELD;
+
 /// A snapshot, until it is dropped.
 pub(super) struct Reader<'a> {
     place: &'a Place,

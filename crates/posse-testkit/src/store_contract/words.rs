@@ -1,10 +1,12 @@
 //! Short ways to say steps, for contracts and properties.
 
-use posse_protocol::{AgentId, EntryKind, PermissionMode, RealmId};
+use posse_protocol::{AgentId, EntryKind, ListId, MailKind, Name, PermissionMode, RealmId, TaskId};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Birth, CallChange, CallChangeKind, CallKey, Epoch, NewEntry, Step, StoreError, Transcript, checksum,
+    Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask, Op,
+    OpResult, Operation, Order, Receipt, Step, Store, StoreError, TaskChange, Transcript, checksum,
 };
+use uuid::Uuid;
 
 /// The one realm of these words.
 pub fn realm() -> RealmId {
@@ -45,6 +47,87 @@ pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
 /// Something that happened to a tool call.
 pub fn call(seq: u64, ordinal: u32, change: CallChangeKind) -> CallChange {
     CallChange { key: CallKey { seq, ordinal }, change }
+}
+
+/// A name.
+pub fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+/// The list of a team; of the session if there is no name.
+pub fn list(team: &str) -> ListId {
+    ListId { realm: realm(), team: team.parse().ok() }
+}
+
+/// One who joins a team.
+pub fn joining(number: u64) -> Box<Joining> {
+    Box::new(Joining {
+        agent: agent(number),
+        agent_type: "worker".into(),
+        model: "a-model".into(),
+        prompt: format!("You are {number}."),
+        color: "blue".into(),
+        backend: "in-process".into(),
+        cwd: "/work".into(),
+    })
+}
+
+/// Makes a team that an agent leads.
+pub fn create_team(team: &str, lead: u64) -> Op {
+    let settings = serde_json::from_str("{\"a\":[1]}").unwrap();
+    Op::CreateTeam { team: name(team), description: "It works.".into(), settings, lead: joining(lead) }
+}
+
+/// Adds an agent to a team.
+pub fn join(team: &str, called: &str, number: u64) -> Op {
+    Op::Join { team: name(team), name: name(called), member: joining(number) }
+}
+
+/// Sends words.
+pub fn send(to: Address, body: &str) -> Op {
+    let (id, summary) = (Uuid::now_v7().into(), String::new());
+    Op::Send { id, to, kind: MailKind::Text, summary, body: body.into() }
+}
+
+/// Makes a task that waits for others; of the session if the team has no name.
+pub fn create(team: &str, subject: &str, blocked_by: &[u64]) -> Op {
+    let blocked_by = blocked_by.iter().copied().map(TaskId).collect();
+    let task = Box::new(NewTask { subject: subject.into(), blocked_by, ..NewTask::default() });
+    Op::CreateTask { team: team.parse().ok(), task }
+}
+
+/// Changes a task, whatever version it has.
+pub fn update(team: &str, id: u64, change: TaskChange) -> Op {
+    Op::UpdateTask { team: team.parse().ok(), id: TaskId(id), expect: None, change: Box::new(change) }
+}
+
+/// Claims a task.
+pub fn claim(team: &str, id: u64) -> Op {
+    Op::Claim { team: team.parse().ok(), id: TaskId(id) }
+}
+
+/// Has a person do something.
+pub async fn order(store: &dyn Store, ops: Vec<Op>) -> Vec<OpResult> {
+    store.operate(Order { realm: realm(), ops, at_ms: 10 }).await.unwrap()
+}
+
+/// Has an agent do something, for no call.
+pub fn acts(number: u64, epoch: u64, ops: Vec<Op>) -> Step {
+    let operations = ops.into_iter().map(|op| Operation { call: None, op }).collect();
+    Step { operations, ..step(number, epoch) }
+}
+
+/// Has an agent of epoch 1 do one thing.
+pub async fn act(store: &dyn Store, number: u64, op: Op) -> OpResult {
+    store.commit(acts(number, 1, vec![op])).await.unwrap().results.remove(0)
+}
+
+/// Where a message went.
+pub fn receipts(result: OpResult) -> Vec<Receipt> {
+    match result {
+        Ok(Done::Sent(receipts)) => receipts,
+        other => panic!("not sent: {other:?}"),
+    }
 }
 
 /// The first of an agent's own entries whose checksum is wrong.

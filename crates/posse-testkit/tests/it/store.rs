@@ -102,6 +102,128 @@ async fn sessions_are_found() {
     everywhere(contract::sessions_are_found).await;
 }
 
+#[tokio::test]
+async fn a_step_is_committed_once() {
+    everywhere(contract::a_step_is_committed_once).await;
+}
+
+#[tokio::test]
+async fn operations_commit_with_their_call() {
+    everywhere(contract::operations_commit_with_their_call).await;
+}
+
+#[tokio::test]
+async fn what_is_open_is_taken_along() {
+    everywhere(contract::what_is_open_is_taken_along).await;
+}
+
+// proves SM-08 (open: what the model is shown; here the order in the inbox)
+#[tokio::test]
+async fn mail_keeps_its_order() {
+    everywhere(contract::mail_keeps_its_order).await;
+}
+
+#[tokio::test]
+async fn nobody_gets_mail_for_nobody() {
+    everywhere(contract::nobody_gets_mail_for_nobody).await;
+}
+
+#[tokio::test]
+async fn an_inbox_has_room_for_so_much() {
+    everywhere(contract::an_inbox_has_room_for_so_much).await;
+}
+
+// proves SM-05 (open: the runtime's delivery, and kill -9 in the middle of it)
+#[tokio::test]
+async fn mail_is_taken_once() {
+    everywhere(contract::mail_is_taken_once).await;
+}
+
+#[tokio::test]
+async fn idle_is_refused_while_mail_waits() {
+    everywhere(contract::idle_is_refused_while_mail_waits).await;
+}
+
+// proves TK-01 (open: the tools)
+#[tokio::test]
+async fn tasks_come_back_as_they_went_in() {
+    everywhere(contract::tasks_come_back_as_they_went_in).await;
+}
+
+// proves TK-02 (open: the tools)
+// proves TK-03 (open: the tools)
+// proves TK-12 (open: the tools; here what they list)
+#[tokio::test]
+async fn what_waits_is_freed() {
+    everywhere(contract::what_waits_is_freed).await;
+}
+
+// proves TK-02 (open: the tools)
+#[tokio::test]
+async fn circles_are_refused() {
+    everywhere(contract::circles_are_refused).await;
+}
+
+// proves TK-07 (open: the tools)
+// proves TK-12 (open: the tools; here what they list)
+#[tokio::test]
+async fn deleted_tasks_count_as_done() {
+    everywhere(contract::deleted_tasks_count_as_done).await;
+}
+
+#[tokio::test]
+async fn tasks_are_changed_by_who_may() {
+    everywhere(contract::tasks_are_changed_by_who_may).await;
+}
+
+// proves TK-04 (open: several processes; here hosts of one)
+#[tokio::test]
+async fn a_claim_is_granted_to_one() {
+    everywhere(contract::a_claim_is_granted_to_one).await;
+}
+
+// proves TK-03 (open: the tools)
+#[tokio::test]
+async fn the_lowest_claimable_number_is_next() {
+    everywhere(contract::the_lowest_claimable_number_is_next).await;
+}
+
+// proves TK-08 (open: a process that is killed; many machines)
+#[tokio::test]
+async fn a_task_of_a_host_that_left_is_free() {
+    everywhere(contract::a_task_of_a_host_that_left_is_free).await;
+}
+
+#[tokio::test]
+async fn teams_have_members() {
+    everywhere(contract::teams_have_members).await;
+}
+
+#[tokio::test]
+async fn notes_have_versions() {
+    everywhere(contract::notes_have_versions).await;
+}
+
+#[tokio::test]
+async fn teams_are_deleted_when_nobody_is_there() {
+    everywhere(contract::teams_are_deleted_when_nobody_is_there).await;
+}
+
+#[tokio::test]
+async fn agents_are_found() {
+    everywhere(contract::agents_are_found).await;
+}
+
+#[tokio::test]
+async fn a_team_goes_out_and_comes_in() {
+    everywhere(contract::a_team_goes_out_and_comes_in).await;
+}
+
+#[tokio::test]
+async fn an_archive_that_contradicts_itself_is_refused() {
+    everywhere(contract::an_archive_that_contradicts_itself_is_refused).await;
+}
+
 /// An agent with four entries, whose checksums are a chain.
 async fn four_entries(store: &dyn Store) {
     let (mut entries, mut last) = (Vec::new(), 0);

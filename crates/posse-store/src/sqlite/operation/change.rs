@@ -1,13 +1,13 @@
 //! Changes a task: what it becomes is decided first, then written with all that follows from it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use posse_protocol::{AgentId, Name, Owner, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{Done, Refusal, TaskChange};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Acting, Failure, Outcome, Stop, column, fits};
+use super::{Acting, Failure, Outcome, Stop, column, fits, length};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
@@ -43,20 +43,11 @@ impl Acting<'_> {
 
     /// The task as it is to be, but for its version and time.
     fn changed(&self, list: &List<'_>, before: &Task, change: &TaskChange) -> Result<Task, Stop> {
+        let touched = change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
+        if touched && before.status == TaskStatus::InProgress {
+            self.must_be_in_charge(list, before)?;
+        }
         let mut after = before.clone();
-        after.subject.clone_from(change.subject.as_ref().unwrap_or(&before.subject));
-        after.description.clone_from(change.description.as_ref().unwrap_or(&before.description));
-        if let Some(form) = &change.active_form {
-            after.active_form = Some(form.clone()).filter(|form| !form.is_empty());
-        }
-        for (key, value) in &change.metadata {
-            match value {
-                Value::Null => after.metadata.shift_remove(key),
-                _ => after.metadata.insert(key.clone(), value.clone()),
-            };
-        }
-        let form = after.active_form.as_deref().map_or(0, str::len);
-        fits(after.subject.len() + after.description.len() + form + column::json(&after.metadata)?.len())?;
         match &change.owner {
             None => {}
             Some(None) => after.owner = None,
@@ -75,10 +66,9 @@ impl Acting<'_> {
                 after.lost_by = None;
             }
         }
-        if before.status == TaskStatus::InProgress && after.status != before.status {
-            self.must_be_in_charge(list, before)?;
-        }
         depend(list, &mut after, change)?;
+        describe(&mut after, change);
+        fits(length(&after.subject, &after.description, after.active_form.as_deref(), &after.metadata)?)?;
         Ok(after)
     }
 
@@ -89,12 +79,7 @@ impl Acting<'_> {
             let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
             return Ok(Owner { agent: Some(agent), name: name.to_owned() });
         }
-        let me = self.me(list.team)?;
-        if me.name == name {
-            return Ok(me);
-        }
-        let sql =
-            "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY created_ms DESC, id DESC LIMIT 1";
+        let sql = "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let agent = statement.query_row(params![list.realm, name], |row| column::id(row, 0)).optional()?;
         Ok(Owner { agent: agent.map(AgentId::from), name: name.to_owned() })
@@ -155,53 +140,72 @@ fn is_claimable(task: &Task) -> bool {
     task.status == TaskStatus::Pending && task.owner.is_none() && task.waits_for.is_empty()
 }
 
+/// Changes a task's texts.
+fn describe(task: &mut Task, change: &TaskChange) {
+    if let Some(subject) = &change.subject {
+        task.subject.clone_from(subject);
+    }
+    if let Some(description) = &change.description {
+        task.description.clone_from(description);
+    }
+    if let Some(form) = &change.active_form {
+        task.active_form = Some(form.clone()).filter(|form| !form.is_empty());
+    }
+    for (key, value) in &change.metadata {
+        match value {
+            Value::Null => task.metadata.shift_remove(key),
+            _ => task.metadata.insert(key.clone(), value.clone()),
+        };
+    }
+}
+
 /// Changes what a task waits for. What is named on both sides is not waited for.
 fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), Stop> {
     let mut needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
     let mut open: BTreeSet<TaskId> = task.waits_for.iter().copied().collect();
-    let mut new = BTreeSet::new();
     for id in &change.block_on {
         let status = list.status(*id)?.ok_or(Refusal::NoSuchTask { id: *id })?;
-        if needs.insert(*id) {
-            new.insert(*id);
-            if !status.is_settled() {
-                open.insert(*id);
-            }
+        if needs.insert(*id) && !status.is_settled() {
+            open.insert(*id);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for id in &change.block_on {
+        if let Some(mut through) = way(list, *id, task.id, &mut seen)? {
+            through.insert(0, task.id);
+            return Err(Refusal::Cycle { through }.into());
         }
     }
     for id in &change.unblock_from {
         needs.remove(id);
         open.remove(id);
-        new.remove(id);
-    }
-    if let Some(through) = circle(list, task.id, &new)? {
-        return Err(Refusal::Cycle { through }.into());
     }
     (task.blocked_by, task.waits_for) = (needs.into_iter().collect(), open.into_iter().collect());
     Ok(())
 }
 
-/// The shortest way from a task through what it is to wait for back to itself, if there is one.
-fn circle(list: &List<'_>, task: TaskId, new: &BTreeSet<TaskId>) -> Result<Option<Vec<TaskId>>, Failure> {
-    let mut reached_from: BTreeMap<TaskId, TaskId> = new.iter().map(|id| (*id, task)).collect();
-    let mut open: VecDeque<TaskId> = new.iter().copied().collect();
-    while let Some(at) = open.pop_front() {
-        if at == task {
-            let mut through = Vec::new();
-            let mut back = reached_from[&task];
-            while back != task {
-                through.push(back);
-                back = reached_from[&back];
-            }
-            through.push(task);
-            through.reverse();
-            return Ok(Some(through));
-        }
-        for needs in list.needs(at)? {
-            reached_from.entry(needs).or_insert_with(|| {
-                open.push_back(needs);
-                at
-            });
+/// The tasks from `from` on, each of which needs the next, up to the one that needs `to`. What was `seen`
+/// leads nowhere.
+fn way(
+    list: &List<'_>,
+    from: TaskId,
+    to: TaskId,
+    seen: &mut BTreeSet<TaskId>,
+) -> Result<Option<Vec<TaskId>>, Failure> {
+    if from == to {
+        return Ok(Some(Vec::new()));
+    }
+    // On a stack of its own: a chain may be as long as the list.
+    let mut way = Vec::new();
+    if seen.insert(from) {
+        way.push((from, list.needs(from)?.into_iter()));
+    }
+    while let Some((_, needs)) = way.last_mut() {
+        match needs.next() {
+            Some(next) if next == to => return Ok(Some(way.into_iter().map(|(id, _)| id).collect())),
+            Some(next) if seen.insert(next) => way.push((next, list.needs(next)?.into_iter())),
+            Some(_) => {}
+            None => drop(way.pop()),
         }
     }
     Ok(None)

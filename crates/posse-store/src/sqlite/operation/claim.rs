@@ -31,7 +31,7 @@ impl Acting<'_> {
             return Err(Refusal::AlreadyCompleted { id }.into());
         }
         if let Some(host) = self.doer(&task, &me)?
-            && free::gone(self.place, host)?
+            && self.gone(host)?
         {
             free::host(self.connection, host, self.news)?;
             task = find()?.ok_or(Refusal::NoSuchTask { id })?;
@@ -78,11 +78,10 @@ impl Acting<'_> {
     /// The host of another agent that does the task.
     fn doer(&self, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
         let owner = task.owner.as_ref().filter(|owner| !same(owner, me));
-        let Some(agent) = owner.and_then(|owner| owner.agent) else { return Ok(None) };
-        let sql = "SELECT host FROM agent WHERE realm = ?1 AND id = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| column::maybe_id(row, 0)).optional()?.flatten())
+        match owner.and_then(|owner| owner.agent) {
+            Some(agent) => self.host(agent),
+            None => Ok(None),
+        }
     }
 
     /// Sets free what hosts that are gone had of a list; says whether there was any.
@@ -93,7 +92,7 @@ impl Acting<'_> {
             .collect::<Result<_, _>>()?;
         let mut any = false;
         for host in hosts {
-            if free::gone(self.place, host)? {
+            if self.gone(host)? {
                 free::host(self.connection, host, self.news)?;
                 any = true;
             }

@@ -6,15 +6,14 @@ use posse_protocol::{Name, TaskId};
 use posse_runtime::port::store::{Done, NewTask, Refusal};
 use rusqlite::params;
 
-use super::{Acting, Outcome, column, fits};
+use super::{Acting, Outcome, column, fits, length};
 use crate::sqlite::free;
 
 impl Acting<'_> {
     pub(super) fn create_task(&mut self, team: Option<&Name>, task: &NewTask) -> Outcome {
-        let metadata = column::json(&task.metadata)?;
-        let active_form = task.active_form.as_deref().filter(|form| !form.is_empty());
-        fits(task.subject.len() + task.description.len() + active_form.map_or(0, str::len) + metadata.len())?;
         let list = self.list(team)?;
+        let metadata = column::json(&task.metadata)?;
+        fits(length(&task.subject, &task.description, task.active_form.as_deref(), &task.metadata)?)?;
         let needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
         let mut waits = 0_i64;
         for id in &needs {
@@ -36,7 +35,7 @@ impl Acting<'_> {
             waits,
             self.at_ms,
             task.subject,
-            active_form,
+            task.active_form,
             metadata,
             task.description,
         ])?;

@@ -14,8 +14,8 @@ impl Acting<'_> {
         text: &str,
         expect: Option<u64>,
     ) -> Outcome {
-        fits(text.len())?;
         self.must_exist(team)?;
+        fits(text.len())?;
         let (realm, team, name) = (self.realm_key(), team.as_str(), name.as_str());
         let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;

@@ -25,8 +25,6 @@ impl Letter<'_> {
 struct Recipient {
     agent: AgentId,
     name: String,
-    /// What was written to name them.
-    written: String,
 }
 
 impl Acting<'_> {
@@ -37,8 +35,10 @@ impl Acting<'_> {
         }
         let recipients = self.recipients(to, letter)?;
         if recipients.len() > 1 {
-            for recipient in &recipients {
-                self.must_have_room(recipient, bytes)?;
+            for (at, recipient) in recipients.iter().enumerate() {
+                // An agent may have several names in a team.
+                let before = recipients[..at].iter().filter(|other| other.agent == recipient.agent).count();
+                self.must_have_room(recipient, before as u64, bytes as u64)?;
             }
         }
         let team = match to {
@@ -63,24 +63,19 @@ impl Acting<'_> {
     fn recipients(&self, to: &Address, letter: &Letter<'_>) -> Result<Vec<Recipient>, Stop> {
         match to {
             Address::Agent(agent) => {
-                let name = match self.path(*agent)? {
-                    Some(path) => Some(path),
-                    None => self.name_in_any(*agent)?,
+                let name = match self.name_in_any(*agent)? {
+                    Some(name) => name,
+                    None => self.path(*agent)?.unwrap_or_else(|| agent.to_string()),
                 };
-                let written = agent.to_string();
-                let name = name.unwrap_or_else(|| written.clone());
-                Ok(vec![Recipient { agent: *agent, name, written }])
+                Ok(vec![Recipient { agent: *agent, name }])
             }
-            Address::Member { team, name } => {
-                let written = format!("{name}@{team}");
-                match self.member(team.as_str(), name.as_str())? {
-                    Some(agent) => Ok(vec![Recipient { agent, name: name.to_string(), written }]),
-                    None => {
-                        self.must_exist(team)?;
-                        Err(Refusal::NoSuchRecipient { to: written }.into())
-                    }
+            Address::Member { team, name } => match self.member(team.as_str(), name.as_str())? {
+                Some(agent) => Ok(vec![Recipient { agent, name: name.to_string() }]),
+                None => {
+                    self.must_exist(team)?;
+                    Err(Refusal::NoSuchRecipient { to: name.to_string() }.into())
                 }
-            }
+            },
             Address::Others { .. } if letter.kind != MailKind::Text => Err(Refusal::NotForAll.into()),
             Address::Others { team } => self.others(team),
         }
@@ -90,16 +85,11 @@ impl Acting<'_> {
         self.must_exist(team)?;
         let sql = "SELECT name, agent FROM member WHERE realm = ?1 AND team = ?2 ORDER BY name";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![self.realm_key(), team.as_str()])?;
-        let mut others: Vec<Recipient> = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (name, agent): (String, AgentId) = (row.get(0)?, column::id(row, 1)?.into());
-            // An agent with two names in the team is still one reader.
-            if self.actor != Some(agent) && others.iter().all(|other| other.agent != agent) {
-                let written = format!("{name}@{team}");
-                others.push(Recipient { agent, name, written });
-            }
-        }
+        let members = statement.query_map(params![self.realm_key(), team.as_str()], |row| {
+            Ok(Recipient { name: row.get(0)?, agent: column::id(row, 1)?.into() })
+        })?;
+        let mut others: Vec<Recipient> = members.collect::<Result<_, _>>()?;
+        others.retain(|member| self.actor != Some(member.agent));
         Ok(others)
     }
 
@@ -117,8 +107,8 @@ impl Acting<'_> {
         }
     }
 
-    /// Refuses one who cannot get `bytes` more.
-    fn must_have_room(&self, to: &Recipient, bytes: usize) -> Result<(), Stop> {
+    /// Refuses one who cannot get a message of so many bytes, after some others of the same length.
+    fn must_have_room(&self, to: &Recipient, before: u64, bytes: u64) -> Result<(), Stop> {
         let sql = "SELECT waiting, bytes FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement
@@ -127,11 +117,13 @@ impl Acting<'_> {
             })
             .optional()?;
         match found {
-            Some((waiting, used)) if waiting >= INBOX_MAILS || used + bytes as u64 > INBOX_BYTES => {
+            Some((waiting, used))
+                if waiting + before >= INBOX_MAILS || used + (before + 1) * bytes > INBOX_BYTES =>
+            {
                 Err(Refusal::InboxFull { name: to.name.clone(), waiting }.into())
             }
             None if self.path(to.agent)?.is_none() => {
-                Err(Refusal::NoSuchRecipient { to: to.written.clone() }.into())
+                Err(Refusal::NoSuchRecipient { to: to.name.clone() }.into())
             }
             _ => Ok(()),
         }
@@ -155,7 +147,7 @@ impl Acting<'_> {
         if let Some(counted) = counted {
             return Ok(counted);
         }
-        self.must_have_room(to, bytes)?;
+        self.must_have_room(to, 0, bytes as u64)?;
         let sql = "INSERT INTO inbox (realm, agent, last, waiting, bytes, host)
                    SELECT realm, id, 1, 1, ?3, host FROM agent WHERE realm = ?1 AND id = ?2
                    RETURNING last, host";

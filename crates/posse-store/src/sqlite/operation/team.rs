@@ -1,5 +1,7 @@
 //! Makes and removes teams, and who belongs to them.
 
+use std::collections::BTreeSet;
+
 use posse_protocol::{AgentId, Name};
 use posse_runtime::port::store::{Done, Joining, Refusal};
 use rusqlite::params;
@@ -47,7 +49,7 @@ impl Acting<'_> {
         self.must_exist(team)?;
         let agent = self
             .member(team.as_str(), name.as_str())?
-            .ok_or_else(|| Refusal::NoSuchRecipient { to: format!("{name}@{team}") })?;
+            .ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?;
         if name.as_str() == Name::LEAD {
             return Err(Refusal::IsLead { name: name.clone() }.into());
         }
@@ -64,13 +66,16 @@ impl Acting<'_> {
         let mut names = Vec::new();
         for (name, _, host) in &members {
             if let Some(host) = host
-                && !free::gone(self.place, *host)?
+                && !self.gone(*host)?
             {
                 names.push(name.clone());
             }
         }
         if !names.is_empty() {
             return Err(Refusal::MembersLive { names }.into());
+        }
+        for host in members.iter().filter_map(|(_, _, host)| *host).collect::<BTreeSet<_>>() {
+            free::host(self.connection, host, self.news)?;
         }
         let realm = self.realm_key();
         for (_, agent, _) in members {

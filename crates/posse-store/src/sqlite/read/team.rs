@@ -14,7 +14,7 @@ impl Reader<'_> {
     /// Teams, the newest first.
     pub(in super::super) fn teams(&self, realm: Option<RealmId>, limit: usize) -> Result<Vec<Team>, Failure> {
         let which = if realm.is_some() { "realm = ?1" } else { "?1 IS NULL" };
-        let sql = format!("{TEAM} WHERE {which} ORDER BY created_ms DESC, realm DESC, name DESC LIMIT ?2");
+        let sql = format!("{TEAM} WHERE {which} ORDER BY created_ms DESC, realm, name LIMIT ?2");
         let mut statement = self.snapshot.prepare_cached(&sql)?;
         let realm = realm.map(|realm| realm.uuid().into_bytes());
         let teams = statement.query_map(params![realm, column::most(limit)], team)?;

@@ -1,0 +1,164 @@
+//! Promises about a step that is tried again, and about what is found open by whoever takes an agent.
+
+use posse_protocol::EntryKind;
+use posse_runtime::port::store::{
+    Address, Ask, AskChange, AskChangeKind, AskKind, BackgroundRun, CallChangeKind, CallKey, CallOutcome,
+    Done, MailFilter, Operation, RunChange, RunChangeKind, RunState, Step,
+};
+use uuid::Uuid;
+
+use super::words::{acts, agent, birth, call, create, entry, fate, realm, send, step};
+use super::{Open, asked};
+
+/// A step that was committed already changes nothing, and is answered as the first time; but a writer
+/// that was fenced is fenced.
+pub async fn a_step_is_committed_once(open: Open<'_>) {
+    let store = open();
+    let born = Step { operations: acts(1, 1, vec![create("", "a", &[])]).operations, ..birth(1) };
+    let first = store.commit(born.clone()).await.unwrap();
+    assert_eq!(first.results.len(), 1);
+    assert_eq!(store.commit(born).await.unwrap(), first);
+
+    let mut both = acts(1, 1, vec![send(Address::Agent(agent(1)), "x"), send(Address::Agent(agent(9)), "y")]);
+    both.entries = vec![entry(0, EntryKind::Prompt, "go")];
+    let second = store.commit(both.clone()).await.unwrap();
+    assert!(second.results[0].is_ok() && second.results[1].is_err());
+    // In one batch with others, one of which is refused: then all of it is done a second time.
+    let mut missing = step(1, 1);
+    missing.entries = vec![entry(7, EntryKind::Prompt, "gap")];
+    let (again, refused) = (store.commit(both.clone()), store.commit(missing));
+    assert_eq!((again.await.unwrap(), fate(&refused.await)), (second.clone(), "bad step"));
+    assert_eq!(store.mail(realm(), agent(1), MailFilter::default(), 9).await.unwrap().len(), 1);
+    assert_eq!(store.read(agent(1)).await.unwrap().entries.len(), 1);
+
+    let taken = store.take(agent(1)).await.unwrap();
+    assert_eq!(fate(&store.commit(both.clone()).await), "fenced");
+    both.epoch = taken.epoch;
+    assert_eq!(
+        store.commit(both.clone()).await.unwrap(),
+        second,
+        "whoever took it may ask what became of it"
+    );
+    store.commit(step(1, taken.epoch.0)).await.unwrap();
+    assert_eq!(fate(&store.commit(both).await), "bad step", "it was not the last one");
+}
+
+/// What came of operations is kept with their call; a step that is refused leaves none of them.
+pub async fn operations_commit_with_their_call(open: Open<'_>) {
+    let store = open();
+    let mut first = birth(1);
+    first.entries = vec![entry(0, EntryKind::Prompt, "go"), entry(1, EntryKind::Reply, "calls")];
+    first.calls = (0..3).map(|ordinal| call(1, ordinal, asked("toolu"))).collect();
+    store.commit(first).await.unwrap();
+    let on = |ordinal, subject: &str| {
+        let call = Some(CallKey { seq: 1, ordinal });
+        Operation { call, op: create("", subject, &[]) }
+    };
+    let operating = |operations: Vec<Operation>| Step { operations, ..step(1, 1) };
+    let missing = store.commit(operating(vec![on(0, "a"), on(3, "b")])).await;
+    assert_eq!(fate(&missing), "bad step", "a call that nobody asked for");
+    assert_eq!(store.tasks(super::words::list(""), Default::default(), 9).await.unwrap(), []);
+
+    let mixed = vec![on(1, "a"), on(0, "b"), Operation { call: None, op: create("", "c", &[]) }, on(1, "d")];
+    let results = store.commit(operating(mixed)).await.unwrap().results;
+    let ids: Vec<_> = results
+        .iter()
+        .map(|result| match result {
+            Ok(Done::TaskCreated(id)) => id.0,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [1, 2, 3, 4]);
+    let open_calls = store.take(agent(1)).await.unwrap().transcript.open_calls;
+    let operated: Vec<_> = open_calls.into_iter().map(|call| call.operated).collect();
+    assert_eq!(
+        operated,
+        [Some(vec![results[1].clone()]), Some(vec![results[0].clone(), results[3].clone()]), None]
+    );
+
+    let next = |operations: Vec<Operation>| Step { operations, ..step(1, 2) };
+    assert_eq!(fate(&store.commit(next(vec![on(0, "again")])).await), "bad step", "it has operated");
+    let outcome = CallOutcome { content: std::sync::Arc::new([]), is_error: false };
+    let mut done = step(1, 2);
+    done.calls =
+        vec![call(1, 0, CallChangeKind::Done(outcome.clone())), call(1, 2, CallChangeKind::Done(outcome))];
+    store.commit(done).await.unwrap();
+    assert_eq!(fate(&store.commit(next(vec![on(2, "late")])).await), "bad step", "it has its outcome");
+    assert_eq!(store.tasks(super::words::list(""), Default::default(), 9).await.unwrap().len(), 4);
+}
+
+/// Questions and background runs are found by whoever takes the agent, until they are settled or told.
+pub async fn what_is_open_is_taken_along(open: Open<'_>) {
+    let store = open();
+    store.commit(birth(1)).await.unwrap();
+    let ids: Vec<Uuid> = (1..=3).map(|number| Uuid::from_u128(9 - number)).collect();
+    let ask = |at: usize, change| AskChange { id: ids[at], change };
+    let run = |at: usize, change| RunChange { id: ids[at], change };
+    let asks = [AskKind::Permission, AskKind::Plan, AskKind::Shutdown];
+    for (at, kind) in asks.into_iter().enumerate() {
+        let mut asking = step(1, 1);
+        asking.at_ms = at as i64;
+        asking.asks = vec![ask(at, AskChangeKind::Asked { kind, about: format!("[{at}]") })];
+        let (kind, description, output) = ("bash".into(), format!("run {at}"), "/out".into());
+        asking.runs = vec![run(at, RunChangeKind::Began { kind, description, output })];
+        store.commit(asking.clone()).await.unwrap();
+        asking.id = step(1, 1).id;
+        assert_eq!(fate(&store.commit(asking).await), "bad step", "asked and begun twice");
+    }
+    let mut later = step(1, 1);
+    later.entries = vec![entry(0, EntryKind::Prompt, "told")];
+    later.asks = vec![ask(1, AskChangeKind::Settled)];
+    later.runs = vec![
+        run(0, RunChangeKind::Ended(RunState::Failed)),
+        run(1, RunChangeKind::Ended(RunState::Killed)),
+        run(0, RunChangeKind::Told { entry: 0 }),
+    ];
+    for (wrong, why) in [
+        (RunChangeKind::Ended(RunState::Running), "it cannot end running"),
+        (RunChangeKind::Told { entry: 0 }, "it has not ended"),
+    ] {
+        let runs = vec![run(2, wrong)];
+        assert_eq!(fate(&store.commit(Step { runs, ..renamed(&later) }).await), "bad step", "{why}");
+    }
+    let runs =
+        vec![run(0, RunChangeKind::Ended(RunState::Partial)), run(0, RunChangeKind::Told { entry: 1 })];
+    assert_eq!(
+        fate(&store.commit(Step { runs, ..renamed(&later) }).await),
+        "bad step",
+        "no entry of the step"
+    );
+    store.commit(later.clone()).await.unwrap();
+    let taken = store.take(agent(1)).await.unwrap();
+    let asked_of =
+        |at: usize| Ask { id: ids[at], kind: asks[at], about: format!("[{at}]"), asked_ms: at as i64 };
+    assert_eq!(taken.asks, [asked_of(0), asked_of(2)]);
+    let run_of = |at: usize, state| BackgroundRun {
+        id: ids[at],
+        kind: "bash".into(),
+        description: format!("run {at}"),
+        output: "/out".into(),
+        state,
+        began_ms: at as i64,
+    };
+    assert_eq!(taken.runs, [run_of(1, RunState::Killed), run_of(2, RunState::Running)]);
+
+    for (asks, runs, why) in [
+        (vec![ask(1, AskChangeKind::Settled)], vec![], "settled before"),
+        (vec![], vec![run(1, RunChangeKind::Ended(RunState::Completed))], "ended before"),
+        (vec![], vec![run(0, RunChangeKind::Told { entry: 1 })], "told before"),
+        (
+            vec![],
+            vec![RunChange { id: Uuid::nil(), change: RunChangeKind::Ended(RunState::Failed) }],
+            "unknown",
+        ),
+    ] {
+        let entries = vec![entry(1, EntryKind::Prompt, "more")];
+        let wrong = Step { asks, runs, entries, ..step(1, taken.epoch.0) };
+        assert_eq!(fate(&store.commit(wrong).await), "bad step", "{why}");
+    }
+}
+
+/// The same step under another name.
+fn renamed(again: &Step) -> Step {
+    Step { id: step(1, 1).id, ..again.clone() }
+}

@@ -1,0 +1,142 @@
+//! Promises about claims.
+
+use posse_protocol::{Owner, Task, TaskId, TaskStatus};
+use posse_runtime::port::store::{Done, Op, OpResult, Refusal, TaskChange, TaskFilter};
+
+use super::Open;
+use super::words::{act, acts, agent, birth, claim, create, create_team, join, list, name, order, update};
+
+fn claimed(result: OpResult) -> Task {
+    match result {
+        Ok(Done::Claimed(task)) => *task,
+        other => panic!("not claimed: {other:?}"),
+    }
+}
+
+fn next(team: &str) -> Op {
+    Op::ClaimNext { team: team.parse().ok() }
+}
+
+fn to(status: TaskStatus) -> TaskChange {
+    TaskChange { status: Some(status), ..TaskChange::default() }
+}
+
+/// Of any number of claimers one gets a task; the others are told why not.
+pub async fn a_claim_is_granted_to_one(open: Open<'_>) {
+    let stores: Vec<_> = (0..4).map(|_| open()).collect();
+    for (number, store) in (1..).zip(&stores) {
+        store.commit(birth(number)).await.unwrap();
+    }
+    let store = stores[0].as_ref();
+    let made =
+        (0..50).map(|number| create("web", &number.to_string(), &[])).chain([create("web", "last", &[1])]);
+    order(store, [create_team("web", 1), join("web", "ann", 2)].into_iter().chain(made).collect()).await;
+    // Called before any is waited for, on hosts of their own.
+    let mut claims = Vec::new();
+    for id in 1..=50 {
+        for (number, store) in (1..).zip(&stores) {
+            claims.push((id, number, store.commit(acts(number, 1, vec![claim("web", id)]))));
+        }
+    }
+    let mut winners = [0; 51];
+    for (id, number, commit) in claims {
+        match commit.await.unwrap().results.remove(0) {
+            Ok(Done::Claimed(task)) => {
+                assert_eq!((task.owner.unwrap().agent, winners[id as usize]), (Some(agent(number)), 0));
+                winners[id as usize] = number;
+            }
+            Err(Refusal::AlreadyClaimed { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(winners[1..].iter().all(|winner| *winner > 0));
+
+    order(store, vec![update("web", 1, to(TaskStatus::Pending)), update("web", 2, to(TaskStatus::Pending))])
+        .await;
+    let free = TaskChange { owner: Some(None), ..TaskChange::default() };
+    order(store, vec![update("web", 1, free.clone()), update("web", 2, free)]).await;
+    let first = claimed(act(stores[1].as_ref(), 2, claim("web", 1)).await);
+    assert_eq!(first.owner, Some(Owner { agent: Some(agent(2)), name: "ann".into() }));
+    assert_eq!((first.status, first.blocks.as_slice()), (TaskStatus::InProgress, [TaskId(51)].as_slice()));
+    assert_eq!(store.task(list("web"), TaskId(1)).await.unwrap(), Some(first.clone()));
+    assert_eq!(claimed(act(stores[1].as_ref(), 2, claim("web", 1)).await), first, "what one has is granted");
+    let refused =
+        order(store, vec![claim("web", 1), claim("web", 51), claim("web", 99), claim("wep", 1)]).await;
+    let wanted = [
+        Err(Refusal::AlreadyClaimed { id: TaskId(1), by: "ann".into() }),
+        Err(Refusal::Blocked { id: TaskId(51), by: vec![TaskId(1)] }),
+        Err(Refusal::NoSuchTask { id: TaskId(99) }),
+        Err(Refusal::NoSuchTeam { team: name("wep") }),
+    ];
+    assert_eq!(refused, wanted);
+    act(stores[1].as_ref(), 2, update("web", 1, to(TaskStatus::Completed))).await.unwrap();
+    assert_eq!(act(store, 1, claim("web", 1)).await, Err(Refusal::AlreadyCompleted { id: TaskId(1) }));
+    let users = claimed(order(store, vec![claim("web", 2)]).await.remove(0));
+    assert_eq!(users.owner, Some(Owner { agent: None, name: "user".into() }));
+    assert_eq!(claimed(order(store, vec![claim("web", 2)]).await.remove(0)), users);
+}
+
+/// The next task is the lowest number that is pending, unowned, and waits for nothing.
+pub async fn the_lowest_claimable_number_is_next(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    store.commit(birth(1)).await.unwrap();
+    order(
+        store,
+        vec![
+            create("", "done", &[]),
+            create("", "assigned", &[]),
+            create("", "waits", &[]),
+            create("", "first", &[]),
+            create("", "second", &[]),
+            update("", 1, to(TaskStatus::Completed)),
+            update("", 3, TaskChange { block_on: vec![TaskId(4)], ..TaskChange::default() }),
+            update("", 2, TaskChange { owner: Some(Some("/main/x".into())), ..TaskChange::default() }),
+        ],
+    )
+    .await;
+    assert_eq!(claimed(act(store, 1, next("")).await).id, TaskId(4));
+    act(store, 1, update("", 4, to(TaskStatus::Completed))).await.unwrap();
+    let ids: Vec<_> =
+        [act(store, 1, next("")).await, act(store, 1, next("")).await].map(claimed).map(|it| it.id.0).into();
+    assert_eq!(ids, [3, 5]);
+    assert_eq!(act(store, 1, next("")).await, Err(Refusal::NothingToClaim));
+    assert_eq!(act(store, 1, next("web")).await, Err(Refusal::NoSuchTeam { team: name("web") }));
+}
+
+/// What an agent was doing is pending again when its host has left, or has given it up, with a note of
+/// who had it.
+pub async fn a_task_of_a_host_that_left_is_free(open: Open<'_>) {
+    let (first, second) = (open(), open());
+    for number in 1..=2 {
+        first.commit(birth(number)).await.unwrap();
+    }
+    second.commit(birth(3)).await.unwrap();
+    order(first.as_ref(), vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3)]).await;
+    order(first.as_ref(), (0..4).map(|_| create("web", "a", &[])).collect()).await;
+    for id in [1, 2, 4] {
+        claimed(act(first.as_ref(), 2, claim("web", id)).await);
+    }
+    claimed(act(first.as_ref(), 1, claim("web", 3)).await);
+    act(first.as_ref(), 2, update("web", 4, to(TaskStatus::Completed))).await.unwrap();
+    first.release(agent(1), posse_runtime::port::store::Epoch(1)).await.unwrap();
+    let third = second.task(list("web"), TaskId(3)).await.unwrap().unwrap();
+    assert_eq!(
+        (third.status, third.owner, third.lost_by),
+        (TaskStatus::Pending, None, Some("team-lead".into()))
+    );
+    let taken = act(second.as_ref(), 3, claim("web", 1)).await;
+    assert_eq!(taken, Err(Refusal::AlreadyClaimed { id: TaskId(1), by: "ann".into() }));
+    drop(first);
+    let task = claimed(act(second.as_ref(), 3, claim("web", 1)).await);
+    assert_eq!((task.owner.unwrap().name.as_str(), task.lost_by), ("bob", None));
+    let tasks = second.tasks(list("web"), TaskFilter::default(), 9).await.unwrap();
+    assert_eq!((tasks[1].status, tasks[1].lost_by.as_deref()), (TaskStatus::Pending, Some("ann")));
+    assert_eq!((tasks[3].status, &tasks[3].lost_by), (TaskStatus::Completed, &None));
+    assert_eq!(
+        [2, 3].map(TaskId),
+        [act(second.as_ref(), 3, next("web")).await, act(second.as_ref(), 3, next("web")).await]
+            .map(claimed)
+            .map(|it| it.id)
+    );
+}

@@ -1,0 +1,208 @@
+//! Promises about mail.
+
+use posse_protocol::{EntryKind, MailId, MailKind, Sender};
+use posse_runtime::port::store::{
+    Address, AgentState, Committed, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, Receipt,
+    Refusal, StateChange, Step, Store, TakenMail,
+};
+use uuid::Uuid;
+
+use super::Open;
+use super::words::{
+    act, acts, agent, birth, create_team, entry, fate, join, name, order, realm, receipts, send, step,
+};
+
+fn to(number: u64) -> Address {
+    Address::Agent(agent(number))
+}
+
+async fn bodies(store: &dyn Store, number: u64, filter: MailFilter) -> Vec<String> {
+    let mail = store.mail(realm(), agent(number), filter, usize::MAX).await.unwrap();
+    mail.into_iter().map(|mail| mail.body).collect()
+}
+
+const ALL: MailFilter = MailFilter { waiting: false, after: 0 };
+const WAITING: MailFilter = MailFilter { waiting: true, after: 0 };
+
+/// What one sends to one comes in its order, with who sent it, and is there for whoever takes the agent.
+pub async fn mail_keeps_its_order(open: Open<'_>) {
+    let store = open();
+    for number in 1..=3 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    order(store.as_ref(), vec![create_team("web", 1)]).await;
+    for round in 0..10 {
+        for sender in 1..=2 {
+            let step = acts(
+                sender,
+                1,
+                vec![send(to(3), &format!("{sender}.{round}a")), send(to(3), &format!("{sender}.{round}b"))],
+            );
+            store.commit(step).await.unwrap();
+        }
+    }
+    let id = MailId::from(Uuid::now_v7());
+    let (kind, summary, body) = (MailKind::PlanApprovalRequest, "A plan".into(), "{}".into());
+    let sent = order(store.as_ref(), vec![Op::Send { id, to: to(3), kind, summary, body }]).await.remove(0);
+    assert_eq!(receipts(sent), [Receipt { to: agent(3), name: "/main".into(), number: 41, held: true }]);
+
+    let mail = store.mail(realm(), agent(3), ALL, 100).await.unwrap();
+    assert_eq!(mail.iter().map(|mail| mail.number).collect::<Vec<_>>(), (1..=41).collect::<Vec<_>>());
+    for sender in 1..=2 {
+        let called = ["team-lead", "/main"][sender as usize - 1];
+        let from = Sender::Agent { id: agent(sender), name: called.into() };
+        let of: Vec<_> =
+            mail.iter().filter(|mail| mail.from == from).map(|mail| mail.body.as_str()).collect();
+        let sent: Vec<_> =
+            (0..10).flat_map(|round| ["a", "b"].map(|half| format!("{sender}.{round}{half}"))).collect();
+        assert_eq!(of, sent);
+    }
+    let last = &mail[40];
+    assert_eq!((last.id, &last.from, last.kind, last.to), (id, &Sender::User, kind, agent(3)));
+    assert_eq!((last.summary.as_str(), last.body.as_str()), ("A plan", "{}"));
+    assert_eq!((last.sent_ms, last.shown_in), (10, None));
+    let some = store.mail(realm(), agent(3), MailFilter { waiting: true, after: 38 }, 2).await.unwrap();
+    assert_eq!(some, mail[38..40]);
+    assert_eq!(bodies(store.as_ref(), 3, MailFilter { waiting: false, after: u64::MAX }).await, [""; 0]);
+    assert_eq!(store.take(agent(3)).await.unwrap().mail, 41);
+    store.release(agent(3), store.take(agent(3)).await.unwrap().epoch).await.unwrap();
+    assert!(!receipts(act(store.as_ref(), 1, send(to(3), "later")).await)[0].held);
+}
+
+/// An address that nobody has is refused, and no inbox is made for it.
+pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
+    let store = open();
+    store.commit(birth(1)).await.unwrap();
+    let elsewhere = Step { realm: Uuid::now_v7().into(), ..birth(2) };
+    store.commit(elsewhere).await.unwrap();
+    order(store.as_ref(), vec![create_team("web", 1)]).await;
+    let member = |team: &str, called: &str| Address::Member { team: name(team), name: name(called) };
+    for (to, wanted) in [
+        (to(9), Refusal::NoSuchRecipient { to: agent(9).to_string() }),
+        (to(2), Refusal::NoSuchRecipient { to: agent(2).to_string() }),
+        (member("web", "bob"), Refusal::NoSuchRecipient { to: "bob".into() }),
+        (member("wep", "bob"), Refusal::NoSuchTeam { team: name("wep") }),
+        (Address::Others { team: name("wep") }, Refusal::NoSuchTeam { team: name("wep") }),
+    ] {
+        assert_eq!(act(store.as_ref(), 1, send(to, "hello")).await, Err(wanted));
+    }
+    for number in [2, 9] {
+        assert_eq!(bodies(store.as_ref(), number, ALL).await, [""; 0]);
+    }
+    // Whoever joins has an inbox, before it is born.
+    order(store.as_ref(), vec![join("web", "bob", 7)]).await;
+    let sent = receipts(act(store.as_ref(), 1, send(member("web", "bob"), "hello")).await);
+    assert_eq!(sent, [Receipt { to: agent(7), name: "bob".into(), number: 1, held: false }]);
+    let id = MailId::from(Uuid::now_v7());
+    let (summary, body, all) = (String::new(), String::new(), Address::Others { team: name("web") });
+    let ask = Op::Send { id, to: all.clone(), kind: MailKind::ShutdownRequest, summary, body };
+    assert_eq!(act(store.as_ref(), 1, ask).await, Err(Refusal::NotForAll));
+    store.commit(birth(7)).await.unwrap();
+    assert_eq!(store.take(agent(7)).await.unwrap().mail, 1);
+    let sent = receipts(act(store.as_ref(), 1, send(all.clone(), "all")).await);
+    assert_eq!(sent, [Receipt { to: agent(7), name: "bob".into(), number: 2, held: true }]);
+    let sent = receipts(order(store.as_ref(), vec![send(all, "all")]).await.remove(0));
+    assert_eq!(sent.iter().map(|sent| sent.name.as_str()).collect::<Vec<_>>(), ["bob", "team-lead"]);
+}
+
+/// An inbox that is full refuses, and of what goes to all nobody gets anything then.
+pub async fn an_inbox_has_room_for_so_much(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=3 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    order(store, vec![create_team("web", 1), join("web", "ann", 2), join("web", "zoe", 3)]).await;
+    let full = order(store, (0..=INBOX_MAILS).map(|_| send(to(3), "x")).collect()).await.pop();
+    assert_eq!(full, Some(Err(Refusal::InboxFull { name: "zoe".into(), waiting: INBOX_MAILS })));
+    let refused = act(store, 1, send(Address::Others { team: name("web") }, "x")).await;
+    assert_eq!(refused, Err(Refusal::InboxFull { name: "zoe".into(), waiting: INBOX_MAILS }));
+    assert_eq!(bodies(store, 2, ALL).await, [""; 0]);
+    let mut taking = step(3, 1);
+    taking.entries = vec![entry(0, EntryKind::Prompt, "mail")];
+    taking.mail = vec![TakenMail { number: 5, entry: 0 }];
+    store.commit(taking).await.unwrap();
+    assert_eq!(act(store, 1, send(Address::Others { team: name("web") }, "x")).await.map(drop), Ok(()));
+
+    let long = "y".repeat(MAIL_BYTES);
+    let most = INBOX_BYTES / MAIL_BYTES as u64;
+    let mut sent = order(store, (0..most).map(|_| send(to(1), &long)).collect()).await;
+    sent.extend(order(store, vec![send(to(1), "")]).await);
+    assert!(sent.iter().all(Result::is_ok), "to the last byte");
+    let full = Refusal::InboxFull { name: "team-lead".into(), waiting: most + 1 };
+    assert_eq!(order(store, vec![send(to(1), "z")]).await, [Err(full)]);
+    let (bytes, most) = (MAIL_BYTES + 1, MAIL_BYTES);
+    assert_eq!(
+        order(store, vec![send(to(2), &format!("{long}z"))]).await,
+        [Err(Refusal::TooLong { bytes, most })]
+    );
+}
+
+/// Mail is taken by an entry of the step that shows it, and never again.
+pub async fn mail_is_taken_once(open: Open<'_>) {
+    let store = open();
+    store.commit(birth(1)).await.unwrap();
+    order(store.as_ref(), ["a", "b", "c"].map(|body| send(to(1), body)).into()).await;
+    let taking = |seq, taken: &[(u64, u64)]| {
+        let mut taking = step(1, 1);
+        taking.entries = vec![entry(seq, EntryKind::Prompt, "mail")];
+        taking.mail =
+            taken.iter().map(|(number, entry)| TakenMail { number: *number, entry: *entry }).collect();
+        taking
+    };
+    for (wrong, why) in [
+        (taking(0, &[(1, 1)]), "no entry of the step"),
+        (taking(0, &[(4, 0)]), "no such mail"),
+        (taking(0, &[(1, 0), (1, 0)]), "twice"),
+        (Step { entries: vec![], ..taking(0, &[(1, 0)]) }, "no entry at all"),
+    ] {
+        assert_eq!(fate(&store.commit(wrong).await), "bad step", "{why}");
+    }
+    assert_eq!(bodies(store.as_ref(), 1, WAITING).await, ["a", "b", "c"]);
+    store.commit(taking(0, &[(3, 0), (1, 0)])).await.unwrap();
+    assert_eq!(fate(&store.commit(taking(1, &[(1, 1)])).await), "bad step", "it was taken before");
+    assert_eq!(bodies(store.as_ref(), 1, WAITING).await, ["b"]);
+    let taken = store.take(agent(1)).await.unwrap();
+    assert_eq!((taken.mail, taken.transcript.entries.len()), (1, 1));
+    drop(store);
+    let mail = open().mail(realm(), agent(1), ALL, 9).await.unwrap();
+    assert_eq!(mail.iter().map(|mail| mail.shown_in).collect::<Vec<_>>(), [Some(0), None, Some(0)]);
+}
+
+/// Who becomes idle unless mail waits does not while mail waits, its own included.
+pub async fn idle_is_refused_while_mail_waits(open: Open<'_>) {
+    let store = open();
+    let state = async || store.read(agent(1)).await.unwrap().session.state;
+    let running = Some(StateChange::To(AgentState::Running));
+    let idle = |step: Step| Step { state: Some(StateChange::IdleUnlessMail), ..step };
+    let waits = |mail_waits, results: usize| {
+        move |committed: Committed| (committed.mail_waits, committed.results.len()) == (mail_waits, results)
+    };
+    store.commit(Step { state: running, ..birth(1) }).await.unwrap();
+    assert_eq!(store.commit(idle(step(1, 1))).await.unwrap(), Committed::default());
+    assert_eq!(state().await, AgentState::Idle);
+    store.commit(Step { state: running, ..step(1, 1) }).await.unwrap();
+    order(store.as_ref(), vec![send(to(1), "a")]).await;
+    let once = idle(step(1, 1));
+    for _ in 0..2 {
+        assert!(waits(true, 0)(store.commit(once.clone()).await.unwrap()));
+        assert_eq!(state().await, AgentState::Running);
+    }
+    let mut shows = idle(step(1, 1));
+    shows.entries = vec![entry(0, EntryKind::Prompt, "mail")];
+    shows.mail = vec![TakenMail { number: 1, entry: 0 }];
+    let mut writes = shows.clone();
+    writes.operations = acts(1, 1, vec![send(to(1), "to myself")]).operations;
+    assert!(waits(true, 1)(store.commit(writes).await.unwrap()));
+    assert_eq!(state().await, AgentState::Running);
+    shows.entries = vec![entry(1, EntryKind::Prompt, "mail")];
+    (shows.mail, shows.id) = (vec![TakenMail { number: 2, entry: 1 }], step(1, 1).id);
+    assert!(waits(false, 0)(store.commit(shows).await.unwrap()));
+    assert_eq!(state().await, AgentState::Idle);
+    let nobody = idle(acts(1, 1, vec![send(to(9), "nobody")]));
+    store.commit(Step { state: running, ..step(1, 1) }).await.unwrap();
+    assert!(waits(false, 1)(store.commit(nobody).await.unwrap()));
+    assert_eq!(state().await, AgentState::Idle);
+    let done = act(store.as_ref(), 1, send(to(1), "again")).await;
+    assert!(matches!(done, Ok(Done::Sent(_))));
+}
