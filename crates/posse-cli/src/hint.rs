@@ -129,7 +129,9 @@ fn for_store(error: &StoreError) -> Option<String> {
         StoreError::Full { .. } => "free some space; nothing that was acknowledged is lost".into(),
         StoreError::TooNew { .. } => "upgrade posse, or set POSSE_HOME to another directory".into(),
         StoreError::Damaged { .. } => {
-            "the disk or another program changed it; `posse sessions export` gives what can be read".into()
+            "the disk or another program changed it; `posse store check` lists all that is wrong, `posse \
+             sessions export` gives what can be read"
+                .into()
         }
         StoreError::Engine { .. } => for_class(FaultClass::Store)?.to_owned(),
         StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),

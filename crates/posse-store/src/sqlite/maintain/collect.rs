@@ -14,7 +14,7 @@ use super::super::turnstile::Turnstile;
 use super::{TABLES, open};
 
 /// Rows that are removed in one transaction.
-const BATCH: usize = 500;
+const BATCH: usize = 200;
 
 /// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
