@@ -7,7 +7,7 @@ use posse_protocol::{Fault, FaultClass};
 use posse_runtime::StartError;
 use posse_runtime::agent::in_a_line;
 use posse_runtime::port::model::ModelError;
-use posse_runtime::port::store::StoreError;
+use posse_runtime::port::store::{Refusal, StoreError};
 
 use crate::output::{say, tame};
 use crate::settings::SettingsError;
@@ -108,6 +108,9 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return for_store(error);
     }
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return Some(for_refusal(refusal));
+    }
     if let Some(error) = error.downcast_ref::<SettingsError>() {
         return Some(for_settings(error).to_owned());
     }
@@ -129,11 +132,39 @@ fn for_store(error: &StoreError) -> Option<String> {
         StoreError::Full { .. } => "free some space; nothing that was acknowledged is lost".into(),
         StoreError::TooNew { .. } => "upgrade posse, or set POSSE_HOME to another directory".into(),
         StoreError::Damaged { .. } => {
-            "the disk or another program changed it; `posse sessions export` gives what can be read".into()
+            "the disk or another program changed it; `posse store check` lists all that is wrong, `posse \
+             sessions export` gives what can be read"
+                .into()
         }
         StoreError::Engine { .. } => for_class(FaultClass::Store)?.to_owned(),
         StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
     })
+}
+
+fn for_refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
+        Refusal::InboxFull { .. } => "its agent must be resumed to read what waits there".into(),
+        Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
+        Refusal::NotForAll => "name one recipient".into(),
+        Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
+        Refusal::TeamExists { .. } | Refusal::NameTaken { .. } => "choose another name".into(),
+        Refusal::IsLead { .. } => "delete the team instead".into(),
+        Refusal::MembersLive { .. } => "stop them first; `posse agents ps` shows their processes".into(),
+        Refusal::NoSuchTask { .. } => {
+            "`posse task list` shows what there is; --team and --session choose the list".into()
+        }
+        Refusal::AlreadyClaimed { id, .. } => format!("`posse task update {id} --no-owner` takes it away"),
+        Refusal::AlreadyCompleted { id } => {
+            format!("`posse task update {id} --status pending` opens it again")
+        }
+        Refusal::Blocked { .. } => "finish those first, or use --unblock-from".into(),
+        Refusal::NothingToClaim => "`posse task list` shows what there is".into(),
+        Refusal::Changed { version } => {
+            format!("look at it again (`posse task show`), then try with --if-version {version}")
+        }
+        Refusal::Cycle { .. } => "break the circle with --unblock-from first".into(),
+    }
 }
 
 fn for_settings(error: &SettingsError) -> &'static str {

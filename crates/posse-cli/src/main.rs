@@ -4,11 +4,14 @@ mod commands;
 mod environment;
 mod hint;
 mod instructions;
+mod moment;
 mod output;
 mod prompt;
 mod provider;
 mod session;
 mod settings;
+mod store;
+mod table;
 mod transcript;
 mod usage;
 
@@ -37,6 +40,11 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Sessions(commands::sessions::Sessions),
+    Team(commands::team::TeamCommand),
+    Task(commands::task::TaskCommand),
+    Mail(commands::mail::MailCommand),
+    Agents(commands::agents::Agents),
+    Store(commands::store::StoreCommand),
     AskModel(commands::ask_model::AskModel),
     ScriptedModel(commands::scripted_model::ScriptedModel),
     Doctor(commands::doctor::Doctor),
@@ -52,6 +60,11 @@ fn main() -> ExitCode {
     let result = match args.command {
         None => args.run.run(),
         Some(Command::Sessions(command)) => command.run(),
+        Some(Command::Team(command)) => command.run(),
+        Some(Command::Task(command)) => command.run(),
+        Some(Command::Mail(command)) => command.run(),
+        Some(Command::Agents(command)) => command.run(),
+        Some(Command::Store(command)) => command.run(),
         Some(Command::AskModel(command)) => command.run(),
         Some(Command::ScriptedModel(command)) => command.run(),
         Some(Command::Doctor(command)) => command.run(),

@@ -15,6 +15,7 @@ use crate::hint::Advised;
 use crate::instructions;
 use crate::settings::Places;
 pub(crate) use crate::settings::{FlagSettings, Settings};
+use crate::store::{self, StoreArgs};
 
 /// What a front end can say of a session before anything has happened in it.
 #[derive(Clone, Debug)]
@@ -43,16 +44,30 @@ pub(crate) fn short(id: AgentId) -> String {
     id.get(..18).unwrap_or(&id).to_owned()
 }
 
-/// Opens the store in posse's home.
-pub(crate) fn open_store() -> anyhow::Result<Arc<dyn Store>> {
-    let home = home()?;
-    std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
-    Ok(Arc::new(posse_store::Sqlite::open(&home.join("posse.db"))?))
+/// Opens the store that is meant.
+pub(crate) fn open_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
+    let path = store_path(store)?;
+    Ok(Arc::new(posse_store::Sqlite::open(&path)?))
+}
+
+/// The file of the store that is meant.
+pub(crate) fn store_path(store: &StoreArgs) -> anyhow::Result<PathBuf> {
+    // A store is chosen by the user, never by what lies in a directory.
+    let path = store::place(store.store.as_deref(), &places(Path::new("/")))?;
+    if path.is_dir() {
+        anyhow::bail!(Advised {
+            what: format!("{} is a directory", path.display()),
+            advice: format!("a store is a file: sqlite:{}", path.join("posse.db").display()),
+        });
+    }
+    Ok(path)
 }
 
 /// Where tools put what is too long to be told.
 pub(crate) fn spill() -> anyhow::Result<PathBuf> {
     let home = home()?;
+    // The store may be elsewhere, and this be the first that is kept here.
+    std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
     let spill = home.canonicalize().with_context(|| format!("cannot find {}", home.display()))?.join("spill");
     let old = spill.clone();
     // Nobody waits for it; what it does not get to do, the next run does.

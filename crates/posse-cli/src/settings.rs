@@ -9,6 +9,7 @@ use posse_protocol::PermissionMode;
 use posse_runtime::permission::{Policy, RuleError, RuleList, Source};
 
 use self::file::SettingsFile;
+use crate::store;
 
 /// Where settings and instructions are looked for. Nothing else of the environment counts.
 #[derive(Clone, Debug)]
@@ -213,6 +214,22 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
     Ok(layers)
 }
 
+/// The store that the administrator or the user has chosen in posse's own settings. A repository cannot: it
+/// would see what is said in others.
+pub(crate) fn chosen_store(places: &Places) -> Result<Option<PathBuf>, SettingsError> {
+    let user = places.posse_home.as_ref().map(|directory| directory.join("settings.json"));
+    for path in [Some(places.managed.clone()), user].into_iter().flatten() {
+        let Some(chosen) = file::read(&path)?.and_then(|content| content.store) else { continue };
+        let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong { path: path.clone(), why })?;
+        // What is not absolute begins at home, or where the file is.
+        return Ok(Some(match (chosen.strip_prefix("~"), &places.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.parent().unwrap_or(&path).join(chosen),
+        }));
+    }
+    Ok(None)
+}
+
 /// The mode: the highest layer that the user or an administrator wrote says it, and a repository may make
 /// it stricter.
 fn mode(
@@ -249,10 +266,11 @@ fn strictness(mode: PermissionMode) -> usize {
 fn loosened(layer: &Layer, mode: PermissionMode) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
     let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(mode));
-    let kinds: [(&str, &str, Vec<String>); 4] = [
+    let kinds: [(&str, &str, Vec<String>); 5] = [
         ("allow rule", "allow rules", permissions.allow.clone()),
         ("directory", "directories", permissions.additional_directories.clone()),
         ("model", "models", layer.content.model.iter().cloned().collect()),
+        ("store", "stores", layer.content.store.iter().cloned().collect()),
         ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
     ];
     let file = layer.path.display();

@@ -45,15 +45,23 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// `text` in at most `widest` columns of a terminal, where East Asian characters and pictures take two.
-pub(crate) fn fitted(text: &str, widest: usize) -> String {
-    let columns = |c: char| match u32::from(c) {
+/// How many columns of a terminal `text` takes, where East Asian characters and pictures take two.
+pub(crate) fn breadth(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(c: char) -> usize {
+    match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
         0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
         0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
         _ => 1,
-    };
-    if text.chars().map(columns).sum::<usize>() <= widest {
+    }
+}
+
+/// `text` in at most `widest` columns of a terminal.
+pub(crate) fn fitted(text: &str, widest: usize) -> String {
+    if breadth(text) <= widest {
         return text.to_owned();
     }
     let mut left = widest.saturating_sub(1);

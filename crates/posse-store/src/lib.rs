@@ -4,4 +4,4 @@
 
 mod sqlite;
 
-pub use sqlite::{Sqlite, Still, Timing};
+pub use sqlite::{Sqlite, Still, Timing, maintain};

@@ -12,6 +12,7 @@ mod free;
 mod gate;
 mod host;
 mod list;
+pub mod maintain;
 mod news;
 mod operation;
 mod place;

@@ -1,12 +1,17 @@
 //! One command per file; a command's doc comment is its help text.
 
+pub(crate) mod agents;
 pub(crate) mod ask_model;
 pub(crate) mod completions;
 mod conformance;
 pub(crate) mod doctor;
+pub(crate) mod mail;
 pub(crate) mod run;
 pub(crate) mod scripted_model;
 pub(crate) mod sessions;
+pub(crate) mod store;
+pub(crate) mod task;
+pub(crate) mod team;
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};

@@ -37,6 +37,7 @@ use crate::hint::{self, Advised};
 use crate::output::{json_line, print};
 use crate::provider::ProviderArgs;
 use crate::session::Facts;
+use crate::store::StoreArgs;
 
 /// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
@@ -98,6 +99,9 @@ pub(crate) struct Run {
     /// With --continue or --resume: leave that session as it is and go on in a copy
     #[arg(long)]
     fork_session: bool,
+    /// Where everything is kept, sqlite:PATH [default: posse.db in posse's home]
+    #[arg(long, value_name = "STORE", value_parser = crate::store::parse)]
+    store: Option<PathBuf>,
     /// Tell on stderr what happens, also where no person looks on
     #[arg(long)]
     verbose: bool,
@@ -235,6 +239,7 @@ impl Run {
                 InputFormat::StreamJson => Asker::FrontEnd,
                 InputFormat::Text => Asker::Nobody,
             },
+            store: StoreArgs { store: self.store.clone() },
             verbose: self.verbose,
         }
     }

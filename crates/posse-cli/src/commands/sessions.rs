@@ -7,8 +7,10 @@ mod show;
 
 use std::process::ExitCode;
 
-use posse_protocol::Cost;
+use posse_protocol::{AgentId, Cost};
 use posse_runtime::port::store::{AgentState, Session};
+
+use crate::store::StoreArgs;
 
 /// Look at the sessions that posse has kept.
 #[derive(clap::Args)]
@@ -16,6 +18,8 @@ use posse_runtime::port::store::{AgentState, Session};
 pub(crate) struct Sessions {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
@@ -29,11 +33,21 @@ impl Sessions {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = super::runtime()?;
         match self.command {
-            Command::List(command) => runtime.block_on(command.run()),
-            Command::Show(command) => runtime.block_on(command.run()),
-            Command::Export(command) => runtime.block_on(command.run()),
+            Command::List(command) => runtime.block_on(command.run(&self.store)),
+            Command::Show(command) => runtime.block_on(command.run(&self.store)),
+            Command::Export(command) => runtime.block_on(command.run(&self.store)),
         }
     }
+}
+
+/// Ids as short as tells them apart.
+pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    let mut distinct_ids = ids.clone();
+    distinct_ids.sort_unstable();
+    distinct_ids.dedup();
+    let width = list::distinct(&distinct_ids);
+    ids.into_iter().map(|id| id.get(..width).unwrap_or(&id).to_owned()).collect()
 }
 
 /// What a session is doing, in a word.
@@ -50,12 +64,6 @@ fn state(session: &Session) -> &'static str {
 /// What it has cost; none if the price of any of it is not known.
 fn cost(session: &Session) -> Option<Cost> {
     session.charges.iter().map(|charge| charge.cost).sum()
-}
-
-/// A moment, as programs and people read it.
-fn moment(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms)
-        .map_or_else(|_| format!("{ms} ms"), |at| at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
 #[cfg(test)]

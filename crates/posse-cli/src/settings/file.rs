@@ -15,6 +15,8 @@ pub(super) struct SettingsFile {
     #[serde(default)]
     pub(super) permissions: Permissions,
     pub(super) model: Option<String>,
+    /// Where everything is kept: `sqlite:PATH`.
+    pub(super) store: Option<String>,
     /// Keys of `permissions` that posse does not know: a typo there may leave a door open.
     #[serde(skip)]
     pub(super) unknown: Vec<String>,

@@ -100,7 +100,7 @@ fn a_repository_may_only_tighten() {
         let disk = Disk::new();
         disk.write(
             &format!("repo/{file}"),
-            r#"{"model": "other", "permissions": {"allow": ["Bash", "Edit"], "additionalDirectories": ["/"],
+            r#"{"model": "other", "store": "sqlite:/tmp/x", "permissions": {"allow": ["Bash", "Edit"], "additionalDirectories": ["/"],
                 "defaultMode": "bypassPermissions"}}"#,
         );
         let settings = disk.load(FlagSettings::default()).unwrap();
@@ -108,7 +108,7 @@ fn a_repository_may_only_tighten() {
         assert_eq!((settings.mode, settings.model), (PermissionMode::Default, None));
         assert_eq!(settings.additional_directories, Vec::<PathBuf>::new());
         let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
-        let counts = "ignored: 2 allow rules, 1 directory, 1 model, 1 mode in ";
+        let counts = "ignored: 2 allow rules, 1 directory, 1 model, 1 store, 1 mode in ";
         assert!(warning.starts_with(counts) && warning.contains(file), "{warning}");
         let told = settings.details.join("\n");
         for exact in ["allow rules Bash, Edit in", "directory / in", "model other", "mode bypassPermissions"]
@@ -261,4 +261,24 @@ fn paths_begin_where_the_file_belongs() {
     assert!(!settings.policy.denies_reading(&disk.path("repo/b")));
     let directories = [disk.path("home/x"), "/abs".into(), disk.path("repo/sub/../y")];
     assert_eq!(settings.additional_directories, directories);
+}
+
+#[test]
+fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
+    let disk = Disk::new();
+    let chosen = || chosen_store(&disk.places).map_err(|error| error.to_string());
+    let store = |path: &str| format!(r#"{{"store": "{path}"}}"#);
+    for theirs in ["repo/.posse/settings.json", "repo/.claude/settings.json", "home/.claude/settings.json"] {
+        disk.write(theirs, &store("sqlite:/theirs.db"));
+    }
+    assert_eq!(chosen(), Ok(None));
+    disk.write("posse/settings.json", &store("sqlite:mine.db"));
+    assert_eq!(chosen(), Ok(Some(disk.path("posse/mine.db"))));
+    disk.write("posse/settings.json", &store("sqlite:~/mine.db"));
+    assert_eq!(chosen(), Ok(Some(disk.path("home/mine.db"))));
+    disk.write("managed.json", &store("sqlite:/var/posse.db"));
+    assert_eq!(chosen(), Ok(Some("/var/posse.db".into())));
+    disk.write("managed.json", &store("postgres://host"));
+    let said = chosen().unwrap_err();
+    assert!(said.contains("managed.json") && said.contains("not there yet"), "{said}");
 }

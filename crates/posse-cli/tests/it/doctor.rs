@@ -76,7 +76,19 @@ fn a_missing_key_and_a_blocked_way_are_two_findings() {
 fn it_says_what_it_is() {
     assert_eq!(stdout(&run(&["--version"])), format!("posse {}\n", env!("CARGO_PKG_VERSION")));
     let help = stdout(&run(&["--help"]));
-    for command in ["--print", "sessions", "ask-model", "scripted-model", "doctor", "completions"] {
+    for command in [
+        "--print",
+        "sessions",
+        "team",
+        "task",
+        "mail",
+        "agents",
+        "store",
+        "ask-model",
+        "scripted-model",
+        "doctor",
+        "completions",
+    ] {
         assert!(help.contains(command), "{help}");
     }
     assert!(stdout(&run(&["completions", "bash"])).contains("_posse()"));

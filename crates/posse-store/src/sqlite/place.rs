@@ -52,6 +52,11 @@ impl Place {
         Ok(place)
     }
 
+    /// The file `path`, whether it is there or not.
+    pub(super) fn existing(path: &Path) -> Self {
+        Self { data: Data::File(path.into()), timing: Timing::default() }
+    }
+
     /// New memory.
     pub(super) fn memory() -> Result<Self, StoreError> {
         let uri = format!("file:/posse-{}?vfs=memdb", Uuid::now_v7());

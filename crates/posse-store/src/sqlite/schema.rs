@@ -11,6 +11,9 @@ use super::place::Place;
 /// What brings a file from each version to the next; the first from an empty file.
 const VERSIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
+/// The newest version.
+pub(super) const KNOWN: usize = VERSIONS.len();
+
 /// Makes the tables what this posse knows. Refuses those of a newer one.
 pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| place.failed(error);
@@ -30,7 +33,8 @@ pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result
     }
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<usize> {
+/// The version of a file's tables; 0 if it has none.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
     connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0)).map(|it| it as usize)
 }
 

@@ -1,7 +1,7 @@
 //! The checks themselves.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,10 +9,11 @@ use posse_runtime::agent::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
-use crate::environment::{posse_home, working_directory};
+use crate::environment::working_directory;
 use crate::hint;
 use crate::provider::{Provider, Settled};
 use crate::session::{self, FlagSettings};
+use crate::store::StoreArgs;
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding { what, grade: Grade::Good, found: found.into(), advice: None }
@@ -142,22 +143,23 @@ pub(super) fn sandbox() -> Finding {
 /// Can posse keep its store?
 pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
-    let Some(home) = posse_home() else {
-        return not(WHAT, Grade::Bad, "no home directory", "set POSSE_HOME to a directory of yours");
+    let directory = match session::store_path(&StoreArgs::default()) {
+        Ok(store) => store.parent().map(|parent| Path::new(".").join(parent)).unwrap_or_default(),
+        Err(error) => return not(WHAT, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error)),
     };
     let write = || {
-        std::fs::create_dir_all(&home)?;
-        let probe = home.join(format!(".doctor-{}", std::process::id()));
+        std::fs::create_dir_all(&directory)?;
+        let probe = directory.join(format!(".doctor-{}", std::process::id()));
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
         let written = file.write_all(b"posse").and_then(|()| file.sync_all());
         std::fs::remove_file(&probe)?;
         written
     };
     match write() {
-        Ok(()) => good(WHAT, format!("{} can be written", home.display())),
+        Ok(()) => good(WHAT, format!("{} can be written", directory.display())),
         Err(error) => {
             let advice = "make it writable, or set POSSE_HOME to another directory";
-            not(WHAT, Grade::Bad, format!("{} cannot be written: {error}", home.display()), advice)
+            not(WHAT, Grade::Bad, format!("{} cannot be written: {error}", directory.display()), advice)
         }
     }
 }

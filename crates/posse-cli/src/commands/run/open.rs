@@ -17,6 +17,7 @@ use crate::hint::Advised;
 use crate::output::say;
 use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
 use crate::session::{self, Facts, FlagSettings, Settings};
+use crate::store::StoreArgs;
 use crate::{environment, prompt};
 
 /// The mode that a session does not keep: it is asked for anew each time.
@@ -44,6 +45,7 @@ pub(super) struct Wish {
     pub(super) system_prompt: Option<String>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) asker: Asker,
+    pub(super) store: StoreArgs,
     /// Whether all is told.
     pub(super) verbose: bool,
 }
@@ -58,7 +60,7 @@ pub(super) struct Opened {
 /// Makes or finds the agent that was asked for.
 pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let here = environment::working_directory()?;
-    let store = session::open_store()?;
+    let store = session::open_store(&wish.store)?;
     let found = match &wish.which {
         None => None,
         Some(which) => Some(find_session(store.as_ref(), which, &here, &wish).await?),

@@ -11,8 +11,10 @@ use posse_runtime::port::store::StoredEntry;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{find, moment};
+use super::find;
+use crate::moment::moment;
 use crate::output::print_exactly;
+use crate::store::StoreArgs;
 
 /// Write a session as JSON, one line per entry.
 ///
@@ -44,8 +46,8 @@ struct Line<'a> {
 }
 
 impl Export {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        let store = crate::session::open_store()?;
+    pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
+        let store = crate::session::open_store(store)?;
         let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         let mut file = match &self.output {

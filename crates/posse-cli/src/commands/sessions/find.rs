@@ -49,7 +49,7 @@ fn came_to_nothing(session: &Session) -> bool {
 }
 
 /// The session whose id begins so; without an id, the one of this directory that was used last.
-pub(super) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<Session> {
+pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<Session> {
     match id {
         Some(prefix) => by_prefix(store, prefix).await,
         None => newest(store, &crate::environment::working_directory()?).await,

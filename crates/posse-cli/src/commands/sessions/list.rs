@@ -6,9 +6,11 @@ use posse_protocol::Cost;
 use posse_runtime::port::store::{Session, SessionFilter};
 use serde_json::{Value, json};
 
-use super::{cost, moment, state};
+use super::{cost, state};
 use crate::environment::working_directory;
+use crate::moment::{age, moment};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::store::StoreArgs;
 use crate::transcript::{first_line, fitted};
 
 /// How many are shown to people unless they say.
@@ -31,9 +33,9 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let cwd = if self.all { None } else { Some(working_directory()?) };
-        let store = crate::session::open_store()?;
+        let store = crate::session::open_store(store)?;
         let most = self.number.unwrap_or(if self.json { usize::MAX } else { SHOWN });
         // One more than is shown tells whether there are more.
         let mut sessions =
@@ -110,15 +112,6 @@ pub(super) fn distinct(ids: &[String]) -> usize {
     (SHORTEST..36).find(different).unwrap_or(36)
 }
 
-fn age(ms: i64) -> String {
-    match ms / 1000 {
-        seconds @ ..60 => format!("{}s", seconds.max(0)),
-        seconds @ 60..3600 => format!("{}m", seconds / 60),
-        seconds @ 3600..86_400 => format!("{}h", seconds / 3600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::made::{ID, session};
@@ -169,9 +162,5 @@ mod tests {
         let other = ID.replace("-7000-", "-7100-");
         assert_eq!(distinct(&[ID.into()]), 13);
         assert_eq!(distinct(&[ID.into(), other]), 16);
-        assert_eq!(
-            ["-5", "0", "59999", "60000", "3600000", "90000000"].map(|ms| age(ms.parse().unwrap())),
-            ["0s", "0s", "59s", "1m", "1h", "1d"]
-        );
     }
 }

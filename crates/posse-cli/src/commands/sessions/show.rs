@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use posse_runtime::port::store::Transcript;
 use serde_json::json;
 
-use super::{cost, export, find, list, moment, state};
+use super::{cost, export, find, list, state};
+use crate::moment::moment;
 use crate::output::{in_words, json_line, print, tame};
+use crate::store::StoreArgs;
 use crate::transcript::{Part, parts, shortened};
 
 /// The longest input of a call and the longest answer that are shown.
@@ -25,8 +27,8 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        let store = crate::session::open_store()?;
+    pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
+        let store = crate::session::open_store(store)?;
         let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {

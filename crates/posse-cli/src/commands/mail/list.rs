@@ -1,0 +1,134 @@
+//! `posse mail list`.
+
+use std::collections::VecDeque;
+use std::process::ExitCode;
+
+use posse_protocol::{Mail, RealmId};
+use posse_runtime::port::store::{MailFilter, Store};
+use serde_json::{Value, json};
+
+use super::WhereArgs;
+use super::recipient::{Circle, Recipient};
+use crate::moment::{age, moment, now_ms};
+use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::table::{Column, needed, spare, table};
+
+/// How many are shown to people unless they say.
+const SHOWN: usize = 20;
+/// How many are read at a time.
+const PAGE: usize = 256;
+
+const COLUMNS: [Column; 6] = [
+    needed("TO"),
+    spare("NO", 3).right(),
+    needed("FROM"),
+    spare("AGE", 2).right(),
+    spare("STATE", 1),
+    needed("SUMMARY"),
+];
+
+/// List mail, the newest last: a team's, or that of a session's agents.
+///
+/// Mail waits until its agent's model has been shown it. Looking changes nothing.
+#[derive(clap::Args)]
+pub(super) struct List {
+    /// Only what this one got: a name, or the beginning of an id
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+    /// Only what has not been shown yet
+    #[arg(long)]
+    waiting: bool,
+    /// At most so many, the newest [default: 20; with --json all]
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+    /// One JSON object per message, with its text
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) async fn run(self, store: &dyn Store, place: &WhereArgs) -> anyhow::Result<ExitCode> {
+        let circle = Circle::of(store, place).await?;
+        let meant = match &self.to {
+            Some(name) => vec![circle.called(name)?.clone()],
+            None => circle.all,
+        };
+        let most = self.limit.unwrap_or(if self.json { usize::MAX } else { SHOWN });
+        let mut found: Vec<(String, Mail)> = Vec::new();
+        let mut left_out = false;
+        for recipient in &meant {
+            let (newest, more) = newest(store, circle.realm, recipient, self.waiting, most).await?;
+            left_out |= more;
+            found.extend(newest.into_iter().map(|mail| (recipient.name.clone(), mail)));
+        }
+        // Each inbox keeps its order, whatever the clocks said.
+        found.sort_by_key(|(_, mail)| mail.sent_ms);
+        left_out |= found.len() > most;
+        let found = &found[found.len().saturating_sub(most)..];
+        if self.json {
+            for (name, mail) in found {
+                print(json_line(&object(name, mail)).as_bytes())?;
+            }
+        } else if found.is_empty() {
+            say_to_person(if self.waiting { "no mail waits" } else { "there is no mail" });
+        } else {
+            print(readable(found, now_ms(), width()).as_bytes())?;
+            if left_out {
+                say(&format!("there is more; see it with -n {}", most.max(SHOWN).saturating_mul(5)));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The newest of an inbox, oldest first, and whether there are more.
+async fn newest(
+    store: &dyn Store,
+    realm: RealmId,
+    recipient: &Recipient,
+    waiting: bool,
+    most: usize,
+) -> anyhow::Result<(VecDeque<Mail>, bool)> {
+    let (mut newest, mut more, mut after) = (VecDeque::new(), false, 0);
+    loop {
+        let page = store.mail(realm, recipient.agent, MailFilter { waiting, after }, PAGE).await?;
+        let full = page.len() == PAGE;
+        for mail in page {
+            after = mail.number;
+            newest.push_back(mail);
+            if newest.len() > most {
+                newest.pop_front();
+                more = true;
+            }
+        }
+        if !full {
+            return Ok((newest, more));
+        }
+    }
+}
+
+fn state(mail: &Mail) -> &'static str {
+    if mail.shown_in.is_some() { "shown" } else { "waits" }
+}
+
+fn object(to: &str, mail: &Mail) -> Value {
+    json!({
+        "id": mail.id, "to": to, "agent_id": mail.to, "number": mail.number, "from": mail.from.name(),
+        "kind": mail.kind, "summary": mail.summary, "text": mail.body, "sent_at": moment(mail.sent_ms),
+        "state": state(mail),
+    })
+}
+
+fn readable(found: &[(String, Mail)], now: i64, columns: Option<usize>) -> String {
+    let row = |(to, mail): &(String, Mail)| {
+        vec![
+            tame(to),
+            mail.number.to_string(),
+            tame(mail.from.name()),
+            age(now.saturating_sub(mail.sent_ms)),
+            state(mail).to_owned(),
+            tame(mail.summary.lines().next().unwrap_or_default()),
+        ]
+    };
+    table(&COLUMNS, &found.iter().map(row).collect::<Vec<_>>(), columns)
+}

@@ -1,0 +1,82 @@
+//! `posse store`.
+
+mod backup;
+mod check;
+mod gc;
+mod migrate;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::hint::Advised;
+use crate::store::StoreArgs;
+
+/// Look after the file in which everything is kept.
+#[derive(clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct StoreCommand {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Check(check::Check),
+    Backup(backup::Backup),
+    Gc(gc::Gc),
+    Migrate(migrate::Migrate),
+}
+
+impl StoreCommand {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let path = there(crate::session::store_path(&self.store)?)?;
+        match self.command {
+            Command::Check(command) => command.run(&path),
+            Command::Backup(command) => command.run(&path),
+            Command::Gc(command) => command.run(&path),
+            Command::Migrate(command) => command.run(&path),
+        }
+    }
+}
+
+/// A store that is there; looking after one makes none.
+fn there(path: PathBuf) -> Result<PathBuf, Advised> {
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Advised {
+        what: format!("there is no store {}", path.display()),
+        advice: "--store sqlite:PATH names another; the first `posse -p` makes one".into(),
+    })
+}
+
+/// A size as people read it.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let (mut amount, mut unit) = (bytes as f64 / 1000.0, 0);
+    while amount >= 1000.0 && unit + 1 < UNITS.len() {
+        (amount, unit) = (amount / 1000.0, unit + 1);
+    }
+    format!("{amount:.1} {}", UNITS[unit])
+}
+
+/// A path as people read it.
+fn shown(path: &Path) -> String {
+    crate::output::tame(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn a_size_has_its_unit() {
+        let shown = [0, 999, 1000, 123_456, 999_999_999, 5_000_000_000_000_000].map(size);
+        assert_eq!(shown, ["0 B", "999 B", "1.0 kB", "123.5 kB", "1000.0 MB", "5000.0 TB"]);
+    }
+}

@@ -1,0 +1,60 @@
+//! `posse task add`.
+
+use std::process::ExitCode;
+
+use posse_protocol::{ListId, TaskId};
+use posse_runtime::port::store::{Done, NewTask, Op, Store};
+use serde_json::Value;
+
+use super::{metadata, object, operate, text};
+use crate::output::{json_line, print};
+
+/// Add a task to the end of the list.
+#[derive(clap::Args)]
+pub(super) struct Add {
+    /// What is to be done, in a line
+    #[arg(value_parser = subject)]
+    subject: String,
+    /// The same at length; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// The subject while it is being done: "Fixing the parser"
+    #[arg(long, value_name = "TEXT")]
+    active_form: Option<String>,
+    /// What must be done before it: 1,2
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    blocked_by: Vec<TaskId>,
+    /// Something to keep with it, effort=3 for one; can be repeated
+    #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
+    metadata: Vec<(String, Value)>,
+    /// One JSON object: the task
+    #[arg(long)]
+    json: bool,
+}
+
+impl Add {
+    pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
+        let task = NewTask {
+            subject: self.subject,
+            description: self.description.map(text).transpose()?.unwrap_or_default(),
+            active_form: self.active_form.filter(|form| !form.is_empty()),
+            blocked_by: self.blocked_by,
+            metadata: metadata::map(self.metadata),
+        };
+        let op = Op::CreateTask { team: list.team.clone(), task: Box::new(task) };
+        let Done::TaskCreated(id) = operate(store, list.realm, op).await? else {
+            anyhow::bail!("the store did something else");
+        };
+        let line = match self.json {
+            true => json_line(&object(&super::task(store, &list, id).await?)),
+            false => format!("task {id}\n"),
+        };
+        print(line.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A subject says something.
+pub(super) fn subject(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("a task needs a subject") } else { Ok(text.to_owned()) }
+}

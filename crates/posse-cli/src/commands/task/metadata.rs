@@ -1,0 +1,32 @@
+//! `KEY=JSON` on the command line.
+
+use serde_json::{Map, Value};
+
+/// One `KEY=JSON`.
+pub(super) fn pair(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text
+        .split_once('=')
+        .filter(|(key, _)| !key.trim().is_empty())
+        .ok_or("metadata is KEY=JSON, effort=3 for one")?;
+    let value = serde_json::from_str(value)
+        .map_err(|_| format!("`{value}` is no JSON; a text is quoted twice: {key}='\"text\"'"))?;
+    Ok((key.to_owned(), value))
+}
+
+/// Pairs together; of two with the same key the later counts.
+pub(super) fn map(pairs: Vec<(String, Value)>) -> Map<String, Value> {
+    pairs.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_json() {
+        assert_eq!(pair("a=1"), Ok(("a".into(), 1.into())));
+        assert_eq!(pair("a={\"b\": \"=\"}"), Ok(("a".into(), serde_json::json!({"b": "="}))));
+        assert!(pair("a=text").unwrap_err().contains("a='\"text\"'"));
+        assert!(pair("=1").unwrap_err().contains("KEY=JSON") && pair("a").unwrap_err().contains("KEY=JSON"));
+    }
+}

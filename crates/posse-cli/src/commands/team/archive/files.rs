@@ -1,0 +1,172 @@
+//! From an archive to files.
+
+use posse_protocol::{Mail, Member, Sender, Task, TaskId};
+use posse_runtime::port::store::Archive;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{CONFIG, Files};
+use crate::moment::moment;
+
+/// What an earlier export wrote, as its own description says: nothing else is ever removed.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) struct Previous {
+    pub(in super::super) team: String,
+    pub(in super::super) files: Vec<String>,
+}
+
+/// The files of a team.
+pub(in super::super) fn files(archive: &Archive) -> Files {
+    let mut files = Files::new();
+    files.insert(CONFIG.to_owned(), pretty(&config(archive)));
+    for (member, mail) in archive.team.members.iter().zip(&archive.mail) {
+        let inbox: Value = mail.iter().map(message).collect();
+        files.insert(inbox_file(member.name.as_str()), pretty(&inbox));
+    }
+    for task in &archive.tasks {
+        files.insert(task_file(task.id.0), pretty(&described(task)));
+    }
+    for note in &archive.notes {
+        files.insert(note_file(note.name.as_str()), note.text.clone());
+    }
+    files
+}
+
+fn inbox_file(name: &str) -> String {
+    format!("inboxes/{name}.json")
+}
+
+fn task_file(id: u64) -> String {
+    format!("tasks/{id}.json")
+}
+
+fn note_file(name: &str) -> String {
+    format!("notes/{name}.md")
+}
+
+fn config(archive: &Archive) -> Value {
+    let team = &archive.team;
+    let notes = archive.notes.iter().map(|note| {
+        json!({
+            "name": note.name, "version": note.version, "author": note.author,
+            "writtenAt": note.written_ms,
+        })
+    });
+    json!({
+        "name": team.name,
+        "description": team.description,
+        "createdAt": team.created_ms,
+        "leadAgentId": format!("{}@{}", posse_protocol::Name::LEAD, team.name),
+        "leadSessionId": team.lead,
+        "members": team.members.iter().map(|it| member(it, team.name.as_str())).collect::<Value>(),
+        "settings": sorted(&team.settings),
+        "posse": {
+            "realm": team.realm,
+            "lastTask": archive.last_task,
+            "tasks": archive.tasks.iter().map(|task| task.id.0).collect::<Vec<_>>(),
+            "notes": notes.collect::<Value>(),
+        },
+    })
+}
+
+fn member(member: &Member, team: &str) -> Value {
+    let mut own = json!({"agent": member.agent});
+    if member.cwd.to_str().is_none() {
+        use std::os::unix::ffi::OsStrExt;
+        own["cwdBytes"] = json!(member.cwd.as_os_str().as_bytes());
+    }
+    json!({
+        "agentId": format!("{}@{team}", member.name),
+        "name": member.name,
+        "agentType": member.agent_type,
+        "model": member.model,
+        "prompt": member.prompt,
+        "color": member.color,
+        "joinedAt": member.joined_ms,
+        "backendType": member.backend,
+        "cwd": member.cwd.to_string_lossy(),
+        "posse": own,
+    })
+}
+
+fn message(mail: &Mail) -> Value {
+    let agent = match &mail.from {
+        Sender::User => None,
+        Sender::Agent { id, .. } => Some(id),
+    };
+    json!({
+        "from": mail.from.name(),
+        "text": mail.body,
+        "summary": mail.summary,
+        "timestamp": moment(mail.sent_ms),
+        "read": mail.shown_in.is_some(),
+        "kind": mail.kind,
+        "posse": {
+            "id": mail.id, "agent": agent, "sentAt": mail.sent_ms,
+            "shownIn": mail.shown_in,
+        },
+    })
+}
+
+fn described(task: &Task) -> Value {
+    let numbers = |tasks: &[TaskId]| tasks.iter().map(TaskId::to_string).collect::<Value>();
+    let mut object = json!({
+        "id": task.id.to_string(), "subject": task.subject, "description": task.description,
+    });
+    if let Some(form) = &task.active_form {
+        object["activeForm"] = json!(form);
+    }
+    object["status"] = json!(task.status);
+    if let Some(owner) = &task.owner {
+        object["owner"] = json!(owner.name);
+    }
+    object["blockedBy"] = numbers(&task.blocked_by);
+    object["blocks"] = numbers(&task.blocks);
+    object["createdAt"] = json!(task.created_ms);
+    object["updatedAt"] = json!(task.updated_ms);
+    object["metadata"] = sorted(&task.metadata);
+    object["version"] = json!(task.version);
+    let agent = task.owner.as_ref().and_then(|owner| owner.agent);
+    if agent.is_some() || task.lost_by.is_some() {
+        object["posse"] = json!({"ownerAgent": agent, "lostBy": task.lost_by});
+    }
+    object
+}
+
+/// What an earlier export's description says it wrote; none if it is no such description.
+pub(in super::super) fn previous(config: &str) -> Option<Previous> {
+    #[derive(Deserialize)]
+    struct Config {
+        name: String,
+        members: Vec<Named>,
+        posse: Own,
+    }
+    #[derive(Deserialize)]
+    struct Own {
+        tasks: Vec<u64>,
+        notes: Vec<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: posse_protocol::Name,
+    }
+    let config: Config = serde_json::from_str(config).ok()?;
+    let inboxes = config.members.iter().map(|member| inbox_file(member.name.as_str()));
+    let tasks = config.posse.tasks.iter().map(|id| task_file(*id));
+    let notes = config.posse.notes.iter().map(|note| note_file(note.name.as_str()));
+    Some(Previous { team: config.name, files: inboxes.chain(tasks).chain(notes).collect() })
+}
+
+/// A map with its keys in order, at every depth.
+fn sorted(map: &Map<String, Value>) -> Value {
+    let mut value = Value::Object(map.clone());
+    value.sort_all_objects();
+    value
+}
+
+fn pretty(value: &Value) -> String {
+    // A value without foreign keys cannot fail to be written.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}

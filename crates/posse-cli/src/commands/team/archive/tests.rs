@@ -1,0 +1,125 @@
+//! Teams as files, there and back.
+
+use posse_protocol::{MailKind, Sender, TaskStatus};
+
+use super::*;
+
+fn files_of(list: &[(&str, &str)]) -> Files {
+    list.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
+
+fn found(list: &[(&str, &str)]) -> Result<Found, Wrong> {
+    let mut found = parse(&files_of(list), 5)?;
+    check(&mut found.archive).map(|()| found)
+}
+
+const CONFIG_TEXT: &str = r#"{"name": "parser", "leadAgentId": "team-lead@parser", "futureKey": 1, "members": [
+    {"agentId": "alice@parser", "name": "alice", "joinedAt": 1730000000000, "cwd": "/w"},
+    {"agentId": "team-lead@parser", "name": "team-lead"}]}"#;
+
+#[test]
+fn what_others_wrote_is_understood() {
+    let list = [
+        ("config.json", CONFIG_TEXT),
+        ("tasks/1.json", r#"{"id": "1", "subject": "lex", "status": "completed", "blocks": ["2"]}"#),
+        ("tasks/2.json", r#"{"id": 2, "subject": "parse", "owner": "alice", "blockedBy": []}"#),
+        (
+            "tasks/10.json",
+            r#"{"subject": "print", "blockedBy": [2, "1"], "createdAt": "2026-11-15T08:30:00Z"}"#,
+        ),
+        ("tasks/.highwatermark", "10"),
+        (
+            "inboxes/alice.json",
+            r#"[{"from": "team-lead", "text": "hello\nyou", "timestamp": "2026-11-15T08:30:00.123Z", "read": true},
+            {"from": "user", "text": "hi", "summary": "s"}, {"from": "ghost", "text": "boo"}]"#,
+        ),
+        ("inboxes/gone.json", "[]"),
+        ("notes/plan.md", "# plan"),
+    ];
+    let Found { archive, left_out } = found(&list).unwrap();
+    assert_eq!(left_out, ["inboxes/gone.json", "tasks/.highwatermark"]);
+    let names: Vec<&str> = archive.team.members.iter().map(|member| member.name.as_str()).collect();
+    assert_eq!(names, ["team-lead", "alice"], "the lead stands first");
+    assert_eq!(archive.team.lead, archive.team.members[0].agent);
+    let [first, second, third] = &archive.tasks[..] else { panic!("{:?}", archive.tasks) };
+    assert_eq!((first.status, &first.blocks[..]), (TaskStatus::Completed, &[second.id, third.id][..]));
+    assert_eq!((&second.blocked_by[..], second.waits_for.len()), (&[first.id][..], 0));
+    assert_eq!(second.owner.as_ref().unwrap().agent, Some(archive.team.members[1].agent));
+    assert_eq!((third.waits_for.clone(), third.created_ms), (vec![second.id], 1_794_731_400_000));
+    assert_eq!(archive.last_task, 10);
+    let [from_lead, from_user, from_ghost] = &archive.mail[1][..] else { panic!("{:?}", archive.mail) };
+    assert_eq!((from_lead.summary.as_str(), from_lead.sent_ms), ("hello", 1_794_731_400_123));
+    assert_eq!((from_lead.kind, from_lead.shown_in, from_user.shown_in), (MailKind::Text, Some(0), None));
+    assert_eq!(from_user.from, Sender::User);
+    assert_eq!(from_ghost.from.name(), "ghost");
+    assert_eq!((archive.notes[0].author.as_str(), archive.notes[0].version), ("user", 1));
+}
+
+#[test]
+fn what_was_written_is_read_without_loss() {
+    let list = [
+        ("config.json", CONFIG_TEXT),
+        (
+            "tasks/1.json",
+            r#"{"subject": "a", "activeForm": "b", "metadata": {"z": {"y": 1, "x": 1.5}, "a": null}}"#,
+        ),
+        (
+            "tasks/3.json",
+            r#"{"subject": "c", "status": "deleted", "blockedBy": ["1"], "version": 7, "posse": {"lostBy": "bob"}}"#,
+        ),
+        (
+            "inboxes/alice.json",
+            r#"[{"from": "bob", "text": "\u0000é", "kind": "idle", "read": true, "posse": {"shownIn": 9}}]"#,
+        ),
+        ("notes/plan.md", "no newline at its end"),
+    ];
+    let mut archive = found(&list).unwrap().archive;
+    archive.team.members[1].cwd =
+        std::path::PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(vec![
+            b'/', 0xff,
+        ]));
+    archive.last_task = 12;
+    let written = files(&archive);
+    let mut again = parse(&written, 99).unwrap();
+    check(&mut again.archive).unwrap();
+    assert_eq!(again.archive, archive);
+    assert_eq!(files(&again.archive), written);
+    assert!(written.values().filter(|text| text.starts_with(['{', '['])).all(|text| text.ends_with("\n")));
+    assert!(
+        written["tasks/1.json"].find("\"a\": null").unwrap() < written["tasks/1.json"].find("\"z\"").unwrap()
+    );
+    let known = previous(&written["config.json"]).unwrap();
+    assert_eq!(known.team, "parser");
+    let mut names = known.files;
+    names.push("config.json".into());
+    names.sort();
+    assert_eq!(names, written.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(previous(CONFIG_TEXT), None, "another program's");
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_file() {
+    let check = |file: &str, text: &str, why: &str| {
+        let mut list = vec![("config.json", CONFIG_TEXT), ("tasks/1.json", r#"{"subject": "a"}"#)];
+        list.retain(|(name, _)| *name != file);
+        list.push((file, text));
+        let wrong = found(&list).unwrap_err();
+        assert!(wrong.file == file && wrong.why.contains(why), "{wrong:?}");
+    };
+    check("config.json", "{", "EOF");
+    check("config.json", r#"{"name": "../x", "members": []}"#, "`../x` is no name");
+    check("config.json", r#"{"name": "x", "members": []}"#, "no member is called team-lead");
+    let members = |list: &str| format!(r#"{{"name": "x", "members": [{{"name": "team-lead"}}, {list}]}}"#);
+    check("config.json", &members(r#"{"name": "a/b"}"#), "is no name");
+    check("config.json", &members(r#"{"name": "user"}"#), "cannot be called user");
+    check("config.json", &members(r#"{"name": "a"}, {"name": "a"}"#), "two members");
+    check("tasks/1.json", r#"{"id": "2", "subject": "a"}"#, "the task in it is 2");
+    check("tasks/1.json", r#"{"subject": "a", "status": "done"}"#, "unknown variant `done`");
+    check("tasks/1.json", r#"{"subject": "a", "blockedBy": [7]}"#, "7, which is not there");
+    check("tasks/1.json", r#"{"subject": "a", "blocks": ["x"]}"#, "numbered from 1");
+    check("tasks/1.json", r#"{"subject": "a", "blockedBy": [1]}"#, "for itself");
+    check("tasks/1.json", r#"{"subject": "a", "createdAt": "soon"}"#, "is no time");
+    check("inboxes/alice.json", r#"[{"text": "a"}]"#, "missing field `from`");
+    let long = format!(r#"[{{"from": "user", "text": "{}"}}]"#, "x".repeat(300_000));
+    check("inboxes/alice.json", &long, "too many");
+}

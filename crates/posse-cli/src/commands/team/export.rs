@@ -1,0 +1,75 @@
+//! `posse team export`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use posse_protocol::Name;
+use posse_runtime::port::store::{Archive, Refusal, Store};
+use serde_json::{Value, json};
+
+use super::{archive, count, directory, find};
+use crate::output::{json_line, print, say, tame};
+
+/// Write a team as files that can be read, compared and imported again.
+///
+/// config.json tells who belongs to it, tasks/N.json what is to be done, inboxes/NAME.json what each was
+/// sent, notes/NAME.md what was noted. Two exports of the same state are the same to the byte. A directory
+/// that holds an earlier export is brought up to date; anything else in it is left alone.
+#[derive(clap::Args)]
+pub(super) struct Export {
+    /// Where to; it is made if it is missing
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// The team [default: the only one]
+    #[arg(long, value_name = "NAME")]
+    team: Option<Name>,
+    #[command(flatten)]
+    session: find::SessionArg,
+    /// One JSON object: what was written
+    #[arg(long)]
+    json: bool,
+}
+
+impl Export {
+    pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
+        let team = find::meant(store, self.team.as_ref(), &self.session).await?;
+        let exported = store.export(team.realm, team.name.clone()).await?;
+        let archive = exported.ok_or(Refusal::NoSuchTeam { team: team.name })?;
+        let files = archive::files(&archive);
+        for large in directory::write(&self.directory, archive.team.name.as_str(), &files)? {
+            say(&format!("warning: {large} is too large to be imported again"));
+        }
+        let place = self.directory.to_string_lossy();
+        let line = match self.json {
+            true => {
+                let mut object = counts(&archive);
+                object["directory"] = json!(place);
+                json_line(&object)
+            }
+            false => format!("exported {} to {}\n", in_words(&archive), tame(&place)),
+        };
+        print(line.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How much there is of a team, for programs.
+pub(super) fn counts(archive: &Archive) -> Value {
+    json!({
+        "team": archive.team.name, "session_id": archive.team.lead,
+        "members": archive.team.members.len(), "tasks": archive.tasks.len(),
+        "messages": archive.mail.iter().map(Vec::len).sum::<usize>(), "notes": archive.notes.len(),
+    })
+}
+
+/// The same for people.
+pub(super) fn in_words(archive: &Archive) -> String {
+    format!(
+        "team {}: {}, {}, {}, {}",
+        archive.team.name,
+        count(archive.team.members.len(), "member"),
+        count(archive.tasks.len(), "task"),
+        count(archive.mail.iter().map(Vec::len).sum(), "message"),
+        count(archive.notes.len(), "note"),
+    )
+}

@@ -1,0 +1,114 @@
+//! Finding the team that somebody means.
+
+use posse_protocol::{Name, Team};
+use posse_runtime::port::store::Store;
+
+use crate::commands::sessions::find;
+use crate::hint::Advised;
+use crate::output::tame;
+use crate::usage::closest;
+
+/// How many candidates are named.
+const NAMED: usize = 8;
+
+/// Which session's team, where several have one of that name.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SessionArg {
+    /// The session it belongs to; the beginning of its id will do
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+/// The team of this name, or the only one if there is but one; of the session, if that is said.
+pub(crate) async fn meant(
+    store: &dyn Store,
+    name: Option<&Name>,
+    session: &SessionArg,
+) -> anyhow::Result<Team> {
+    let all = store.teams(None, usize::MAX).await?;
+    let teams = match session.session.as_deref() {
+        Some(prefix) => of_session(store, all, prefix).await?,
+        None => all,
+    };
+    Ok(only(teams, name)?)
+}
+
+/// The teams of the session whose id begins so. A team that was imported has no session but its lead's id.
+async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
+    let lower = prefix.trim().to_ascii_lowercase();
+    let led: Vec<Team> =
+        all.iter().filter(|team| team.lead.to_string().starts_with(&lower)).cloned().collect();
+    if !led.is_empty() {
+        return Ok(led);
+    }
+    let realm = find::by_prefix(store, prefix).await?.realm;
+    Ok(all.into_iter().filter(|team| team.realm == realm).collect())
+}
+
+fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advised> {
+    let names: Vec<String> = teams.iter().map(|team| team.name.to_string()).collect();
+    let mut found: Vec<Team> =
+        teams.into_iter().filter(|team| name.is_none_or(|name| team.name == *name)).collect();
+    match (found.len(), name) {
+        (1, _) => Ok(found.remove(0)),
+        (0, Some(name)) => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let advice = match closest(name.as_str(), &names) {
+                Some(near) => format!("did you mean {near}? `posse team list` shows what there is"),
+                None => "`posse team list` shows what there is".into(),
+            };
+            Err(Advised { what: format!("there is no team {name}"), advice })
+        }
+        (0, None) => Err(Advised {
+            what: "there is no team".into(),
+            advice: "`posse team import DIR` brings one in".into(),
+        }),
+        (count, name) => {
+            let rows = found.iter().take(NAMED).map(|team| {
+                format!("\n  {}  {}  {}", team.lead, team.name, tame(&first_words(&team.description)))
+            });
+            let more = if count > NAMED { "\n  and more" } else { "" };
+            let (what, how) = match name {
+                Some(name) => (format!("several sessions have a team {name}"), "choose with --session"),
+                None => ("there are several teams".into(), "name one, and if need be its session"),
+            };
+            Err(Advised { what, advice: format!("{how}:{}{more}", rows.collect::<String>()) })
+        }
+    }
+}
+
+fn first_words(text: &str) -> String {
+    crate::transcript::shortened(text.lines().next().unwrap_or_default(), 40)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn team(name: &str, lead: u128) -> Team {
+        Team {
+            realm: uuid::Uuid::from_u128(lead).into(),
+            name: name.parse().unwrap(),
+            description: "what\x1b[2J\nfor".into(),
+            lead: uuid::Uuid::from_u128(lead).into(),
+            created_ms: 0,
+            settings: serde_json::Map::new(),
+            members: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_is_found_and_several_are_named() {
+        let name: Name = "parser".parse().unwrap();
+        let teams = || vec![team("parser", 1), team("printer", 2)];
+        assert_eq!(only(teams(), Some(&name)).unwrap(), team("parser", 1));
+        assert_eq!(only(vec![team("parser", 1)], None).unwrap(), team("parser", 1));
+        let near = only(teams(), Some(&"prser".parse().unwrap())).unwrap_err();
+        assert!(near.advice.contains("did you mean parser?"), "{}", near.advice);
+        let several = only(vec![team("parser", 1), team("parser", 2)], Some(&name)).unwrap_err();
+        assert!(several.what.contains("several sessions") && several.advice.contains("--session"));
+        assert!(several.advice.contains("-000000000002  parser  what\\u{1b}[2J"), "{}", several.advice);
+        assert!(only(vec![], None).unwrap_err().advice.contains("import"));
+        assert!(only(teams(), None).unwrap_err().what.contains("several teams"));
+    }
+}

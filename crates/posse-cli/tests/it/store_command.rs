@@ -1,0 +1,107 @@
+//! `posse store`, and where the store is.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::binary::{Project, stderr, stdout};
+use crate::team::{lines, refused, succeed, with_team};
+
+#[test]
+fn a_whole_store_is_said_to_be_whole() {
+    let project = with_team("store-check");
+    succeed(&project, &["-p", "hello"]);
+    let said = succeed(&project, &["store", "check"]);
+    assert!(said.ends_with("is whole: 1 agents, 2 entries\n"), "{said}");
+    let [told] = &lines(&project, &["store", "check", "--json"])[..] else { panic!("one object") };
+    assert_eq!((&told["entries"], &told["faults"]), (&2.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn a_flipped_bit_is_found() {
+    let project = Project::new("store-bit", "");
+    succeed(&project, &["-p", "a prompt with a flaw"]);
+    let store = project.file("../home/posse.db");
+    let mut bytes = std::fs::read(&store).unwrap();
+    let at = bytes.windows(4).position(|window| window == b"flaw").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&store, bytes).unwrap();
+    let output = project.run(&["store", "check"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("is damaged at entry "), "{}", stdout(&output));
+    assert!(stderr(&output).contains("hint: keep a copy"), "{}", stderr(&output));
+    std::fs::write(&store, "no database at all, but long enough to be looked at as one").unwrap();
+    refused(&project, &["store", "check"], 1, &["not a database"]);
+}
+
+#[test]
+fn a_copy_is_a_store() {
+    let project = with_team("store-backup");
+    succeed(&project, &["-p", "hello"]);
+    let said = succeed(&project, &["store", "backup", "copy.db"]);
+    assert!(said.starts_with("copied to copy.db: "), "{said}");
+    let mode = std::fs::metadata(project.file("copy.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let left: Vec<_> =
+        std::fs::read_dir(project.file(".")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains(".new")), "{left:?}");
+    let sessions = lines(&project, &["sessions", "list", "--json", "--store", "sqlite:copy.db"]);
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(lines(&project, &["team", "list", "--json", "--store", "sqlite:copy.db"]).len(), 1);
+    succeed(&project, &["store", "check", "--store", "sqlite:copy.db"]);
+    refused(&project, &["store", "backup", "copy.db"], 1, &["is there already", "new file"]);
+    refused(&project, &["store", "backup", "no/where.db"], 1, &["no directory no", "make it first"]);
+}
+
+#[test]
+fn what_nobody_uses_goes_and_the_rest_stays() {
+    let project = with_team("store-gc");
+    succeed(&project, &["-p", "one"]);
+    succeed(&project, &["-p", "--continue", "--fork-session", "two"]);
+    succeed(&project, &["-p", "three"]);
+    assert_eq!(succeed(&project, &["store", "gc"]), "nothing to remove\n");
+    let would = &lines(&project, &["store", "gc", "--older-than", "0s", "--dry-run", "--json"])[0];
+    assert_eq!((&would["sessions"], &would["teams"]), (&3.into(), &1.into()), "{would}");
+    assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 3, "nothing is gone yet");
+    let gone = succeed(&project, &["store", "gc", "--older-than", "0s"]);
+    assert!(gone.starts_with("removed 3 sessions (3 agents), 1 team: "), "{gone}");
+    assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 0);
+    assert_eq!(lines(&project, &["team", "list", "--json"]).len(), 0);
+    assert!(succeed(&project, &["store", "check"]).ends_with("is whole: 0 agents, 0 entries\n"));
+    refused(&project, &["store", "gc", "--older-than", "30"], 2, &["30d"]);
+}
+
+#[test]
+fn a_store_is_brought_up_to_date_and_said_to_be() {
+    let project = Project::new("store-migrate", "");
+    refused(&project, &["store", "migrate"], 1, &["there is no store", "--store sqlite:PATH"]);
+    std::fs::create_dir_all(project.file("../home")).unwrap();
+    std::fs::write(project.file("../home/posse.db"), "").unwrap();
+    assert_eq!(lines(&project, &["store", "migrate", "--json"])[0]["from"], 0);
+    assert!(succeed(&project, &["store", "migrate"]).contains("is up to date: version "));
+}
+
+#[test]
+fn the_store_is_the_flags_then_the_environments_then_the_settings() {
+    let project = Project::new("store-choice", "");
+    std::fs::create_dir_all(project.file("../home")).unwrap();
+    std::fs::write(project.file("../home/settings.json"), r#"{"store": "sqlite:set/posse.db"}"#).unwrap();
+    succeed(&project, &["-p", "one"]);
+    assert!(project.file("../home/set/posse.db").exists() && !project.file("../home/posse.db").exists());
+    let by_variable =
+        project.posse(&["-p", "two"]).env("POSSE_STORE", "sqlite:variable.db").output().unwrap();
+    assert_eq!(by_variable.status.code(), Some(0), "{}", stderr(&by_variable));
+    assert!(project.file("variable.db").exists());
+    let by_flag =
+        project.posse(&["-p", "three", "--store", "sqlite:flag.db"]).env("POSSE_STORE", "nonsense").output();
+    assert_eq!(by_flag.unwrap().status.code(), Some(0));
+    for (store, words) in [("sqlite:flag.db", "three"), ("sqlite:variable.db", "two")] {
+        let table = succeed(&project, &["sessions", "list", "--store", store]);
+        assert!(table.lines().count() == 2 && table.contains(words), "{table}");
+    }
+    for directory in [".git", ".posse"] {
+        std::fs::create_dir_all(project.file(directory)).unwrap();
+    }
+    std::fs::write(project.file(".posse/settings.json"), r#"{"store": "sqlite:/tmp/theirs.db"}"#).unwrap();
+    let output = project.run(&["-p", "four"]);
+    assert!(stderr(&output).contains("ignored: 1 store in"), "{}", stderr(&output));
+    assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 2, "still one's own");
+}

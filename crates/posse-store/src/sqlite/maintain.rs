@@ -1,0 +1,68 @@
+//! Looking after a store's file: is it whole, a copy of it, what is not needed any more.
+//!
+//! These work beside processes that use the store, and hold none of them up for long.
+
+mod backup;
+mod check;
+mod collect;
+
+use std::path::Path;
+
+use posse_runtime::port::store::StoreError;
+use rusqlite::Connection;
+
+use super::place::Place;
+use super::schema;
+
+pub use backup::back_up;
+pub use check::{Health, check};
+pub use collect::{Collected, collect, unused};
+
+/// Versions of a store's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The file's; 0 if it is empty.
+    pub found: u32,
+    /// The newest that is known here.
+    pub known: u32,
+}
+
+/// Which version of the tables the file `path` has. It is not brought up to date by this.
+pub fn versions(path: &Path) -> Result<Versions, StoreError> {
+    let place = Place::existing(path);
+    let connection = place.connect().map_err(|error| place.failed(error))?;
+    let found = schema::version(&connection).map_err(|error| place.failed(error))?;
+    Ok(Versions { found: found as u32, known: schema::KNOWN as u32 })
+}
+
+/// The file `path` with up-to-date tables; it must be there.
+fn open(path: &Path) -> Result<(Place, Connection), StoreError> {
+    let place = Place::existing(path);
+    let connection = place.connect().map_err(|error| place.failed(error))?;
+    schema::bring_up_to_date(&place, &connection)?;
+    Ok((place, connection))
+}
+
+/// Tables with a realm, from those whose rows make others visible to those that are only found by them.
+const TABLES: [&str; 17] = [
+    "agent",
+    "team",
+    "member",
+    "inbox",
+    "list",
+    "ask",
+    "run",
+    "note",
+    "task",
+    "dependency",
+    "mail",
+    "segment",
+    "call",
+    "charge",
+    "total",
+    "seen",
+    "entry",
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! Whether a store is what was written, and means something.
+
+use std::path::Path;
+
+use posse_runtime::agent::in_a_line;
+use posse_runtime::port::store::{StoreError, checksum};
+use rusqlite::{Connection, Row, Transaction};
+use uuid::Uuid;
+
+use super::super::column;
+use super::super::error::Failure;
+use super::{TABLES, open};
+
+/// How many faults of one kind are named.
+const NAMED: usize = 20;
+
+/// What a store is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// How many agents there are.
+    pub agents: u64,
+    /// How many entries of transcripts were verified.
+    pub entries: u64,
+    /// What is wrong, for people.
+    pub faults: Vec<String>,
+}
+
+/// Checks the file, the checksums of every transcript, and what must hold between rows. `told` is called
+/// with what is being looked at. Nobody waits for it.
+pub fn check(path: &Path, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
+    let (place, connection) = open(path)?;
+    let mut health = Health::default();
+    match look(&connection, &mut health, told) {
+        Ok(()) => Ok(health),
+        Err(failure) if health.faults.is_empty() => Err(failure.at(&place)),
+        // In a file that is known to be damaged it is no surprise that not all can be read.
+        Err(failure) => {
+            health.faults.push(format!("the rest cannot be looked at: {}", in_a_line(&failure.at(&place))));
+            Ok(health)
+        }
+    }
+}
+
+fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    let snapshot = connection.unchecked_transaction()?;
+    told("the file");
+    integrity(&snapshot, health)?;
+    told("transcripts");
+    health.agents = count(&snapshot, "SELECT count(*) FROM agent")?;
+    transcripts(&snapshot, health, told)?;
+    told("what belongs together");
+    for (what, sql) in RULES {
+        rule(&snapshot, what, sql, health)?;
+    }
+    for table in TABLES.iter().filter(|table| ["segment", "call", "charge", "total", "seen"].contains(table))
+    {
+        let sql = format!(
+            "SELECT DISTINCT hex(it.agent) FROM {table} it
+             WHERE NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = it.realm AND agent.id = it.agent)"
+        );
+        rule(&snapshot, &format!("rows of {table} belong to no agent ({GARBAGE})"), &sql, health)?;
+    }
+    Ok(())
+}
+
+/// What an interrupted removal leaves.
+const GARBAGE: &str = "`posse store gc` removes them";
+
+fn count(snapshot: &Transaction<'_>, sql: &str) -> Result<u64, Failure> {
+    Ok(column::from_bits(snapshot.query_row(sql, [], |row| row.get(0))?))
+}
+
+/// What SQLite itself finds.
+fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Failure> {
+    let mut statement = snapshot.prepare("PRAGMA integrity_check")?;
+    let found = statement.query_map([], |row| row.get::<_, String>(0))?;
+    for line in found {
+        let line = line?;
+        if line != "ok" {
+            health.faults.push(format!("the file: {line}"));
+        }
+    }
+    Ok(())
+}
+
+/// Follows the chain of checksums of every transcript, one entry in memory at a time.
+fn transcripts(
+    snapshot: &Transaction<'_>,
+    health: &mut Health,
+    told: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
+    let sql = "SELECT agent, seq, kind, checksum, bytes FROM entry ORDER BY realm, agent, seq";
+    let mut statement = snapshot.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
+    while let Some(row) = rows.next()? {
+        let agent = column::id(row, 0).ok();
+        if current != Some(agent) {
+            (current, chain, next, broken) = (Some(agent), 0, 0, false);
+        }
+        health.entries += 1;
+        if health.entries.is_multiple_of(100_000) {
+            told(&format!("transcripts: {} entries", health.entries));
+        }
+        if broken {
+            continue;
+        }
+        // What has columns that mean nothing is damaged as well.
+        match link(row, chain, next).ok().flatten().filter(|_| agent.is_some()) {
+            Some(checksum) => (chain, next) = (checksum, next + 1),
+            None => {
+                let agent = agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
+                health.faults.push(format!("the transcript of {agent} is damaged at entry {next}"));
+                broken = true;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The checksum of an entry, if it is the one that must come next and is what was written.
+fn link(row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Option<u64>> {
+    let (seq, stored) = (column::from_bits(row.get(1)?), column::from_bits(row.get(3)?));
+    let Some(kind) = column::kind_from(row.get(2)?) else { return Ok(None) };
+    let expected = checksum(chain, seq, kind, row.get_ref(4)?.as_blob()?);
+    Ok((seq == next && expected == stored).then_some(stored))
+}
+
+/// Names what breaks a rule: each row of `sql` says who, and more about it.
+fn rule(snapshot: &Transaction<'_>, what: &str, sql: &str, health: &mut Health) -> Result<(), Failure> {
+    let mut statement = snapshot.prepare(sql)?;
+    let columns = statement.column_count();
+    let mut rows = statement.query([])?;
+    let mut found = 0;
+    while let Some(row) = rows.next()? {
+        found += 1;
+        if found <= NAMED {
+            let hex: String = row.get(0)?;
+            let id = Uuid::parse_str(&hex).map_or(hex, |id| id.to_string());
+            let rest: Vec<String> = (1..columns).map(|at| word(row, at)).collect::<Result<_, _>>()?;
+            health.faults.push(format!("{what}: {id} {}", rest.join(" ")).trim_end().to_owned());
+        }
+    }
+    if found > NAMED {
+        health.faults.push(format!("{what}: {} more", found - NAMED));
+    }
+    Ok(())
+}
+
+fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(at)? {
+        rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        _ => String::new(),
+    })
+}
+
+/// What must hold between rows: what is broken, and by whom.
+const RULES: [(&str, &str); 19] = [
+    (
+        "an agent's number of entries is wrong",
+        "SELECT hex(id), own FROM agent WHERE own <>
+             (SELECT count(*) FROM entry WHERE realm = agent.realm AND entry.agent = agent.id)",
+    ),
+    (
+        "entries belong to no agent (`posse store gc` removes them)",
+        "SELECT DISTINCT hex(agent) FROM entry it
+         WHERE NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = it.realm AND agent.id = it.agent)",
+    ),
+    (
+        "an agent's preamble is missing",
+        "SELECT hex(id) FROM agent WHERE NOT EXISTS
+             (SELECT 1 FROM preamble WHERE preamble.realm = agent.realm AND hash = agent.preamble)",
+    ),
+    (
+        "what an agent has inherited is not what its segments say",
+        "SELECT hex(id), inherited FROM agent WHERE inherited <>
+             (SELECT coalesce(sum(beyond - first), 0) FROM segment
+              WHERE segment.realm = agent.realm AND segment.agent = agent.id)",
+    ),
+    (
+        "a segment names entries that are not there",
+        "SELECT hex(agent), ordinal FROM segment WHERE first > beyond OR beyond >
+             coalesce((SELECT own FROM agent WHERE agent.realm = segment.realm AND id = source), -1)",
+    ),
+    (
+        "a call names an entry that is no reply",
+        "SELECT hex(agent), seq FROM call WHERE NOT EXISTS
+             (SELECT 1 FROM entry WHERE entry.realm = call.realm AND entry.agent = call.agent
+              AND entry.seq = call.seq AND kind = 2)",
+    ),
+    (
+        "a total is not that of its charges",
+        "SELECT hex(agent), model FROM total WHERE calls <>
+             (SELECT count(*) FROM charge WHERE charge.realm = total.realm AND charge.agent = total.agent
+              AND charge.model = total.model)",
+    ),
+    (
+        "an inbox counts wrongly what waits in it",
+        "SELECT hex(agent), waiting FROM inbox WHERE waiting <>
+             (SELECT count(*) FROM mail WHERE mail.realm = inbox.realm AND recipient = agent
+              AND entry IS NULL)",
+    ),
+    (
+        "an inbox counts wrongly how much waits in it",
+        "SELECT hex(agent), bytes FROM inbox WHERE bytes <>
+             (SELECT coalesce(sum(octet_length(summary) + octet_length(body)), 0) FROM mail
+              WHERE mail.realm = inbox.realm AND recipient = agent AND entry IS NULL)",
+    ),
+    (
+        "an inbox holds a message with a number that it has not given",
+        "SELECT hex(agent), last FROM inbox WHERE last <
+             (SELECT coalesce(max(number), 0) FROM mail WHERE mail.realm = inbox.realm
+              AND recipient = agent)",
+    ),
+    (
+        "mail lies in no inbox (`posse store gc` removes it if its session is gone)",
+        "SELECT DISTINCT hex(recipient) FROM mail WHERE NOT EXISTS
+             (SELECT 1 FROM inbox WHERE inbox.realm = mail.realm AND inbox.agent = mail.recipient)",
+    ),
+    (
+        "an inbox is held by another than its agent",
+        "SELECT hex(inbox.agent) FROM inbox JOIN agent ON agent.realm = inbox.realm AND agent.id = inbox.agent
+         WHERE inbox.host IS NOT agent.host",
+    ),
+    (
+        "a list has a task with a number that it has not given",
+        "SELECT hex(realm), team, last FROM list WHERE last <
+             (SELECT coalesce(max(id), 0) FROM task WHERE task.realm = list.realm AND task.team = list.team)",
+    ),
+    (
+        "a task is in no list",
+        "SELECT hex(realm), team, id FROM task WHERE NOT EXISTS
+             (SELECT 1 FROM list WHERE list.realm = task.realm AND list.team = task.team)",
+    ),
+    (
+        "a task counts wrongly what it waits for",
+        "SELECT hex(realm), team, id FROM task WHERE waits <>
+             (SELECT count(*) FROM dependency d JOIN task needed ON needed.realm = d.realm
+                  AND needed.team = d.team AND needed.id = d.needs AND needed.status < 2
+              WHERE d.realm = task.realm AND d.team = task.team AND d.task = task.id)",
+    ),
+    (
+        "a task waits for one that is not there, or is not there itself",
+        "SELECT hex(realm), team, task, needs FROM dependency d
+         WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.realm = d.realm AND task.team = d.team AND id = d.task)
+            OR NOT EXISTS (SELECT 1 FROM task WHERE task.realm = d.realm AND task.team = d.team AND id = d.needs)",
+    ),
+    (
+        "a task is being done by an agent that nobody holds",
+        "SELECT hex(task.realm), team, task.id, owner FROM task
+         JOIN agent ON agent.realm = task.realm AND agent.id = owner_agent
+         WHERE status = 1 AND agent.host IS NULL",
+    ),
+    (
+        "a team's lead is no member of it",
+        "SELECT hex(realm), name FROM team WHERE NOT EXISTS
+             (SELECT 1 FROM member WHERE member.realm = team.realm AND member.team = team.name
+              AND member.agent = team.lead)",
+    ),
+    (
+        "a member has no team, or no inbox",
+        "SELECT hex(realm), team, name FROM member
+         WHERE NOT EXISTS (SELECT 1 FROM team WHERE team.realm = member.realm AND team.name = member.team)
+            OR NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.realm = member.realm
+                           AND inbox.agent = member.agent)",
+    ),
+];

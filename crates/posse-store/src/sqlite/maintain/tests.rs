@@ -1,0 +1,221 @@
+//! Stores that are broken by hand, copied while others write, and emptied.
+
+use std::path::PathBuf;
+
+use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, RealmId};
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{
+    Address, Birth, Epoch, Joining, NewEntry, NewTask, Op, Order, Step, Store, StoreError, checksum,
+};
+use rusqlite::Connection;
+use tokio::runtime::{Builder, Runtime};
+use uuid::Uuid;
+
+use super::super::Sqlite;
+use super::*;
+
+/// A store in a directory of its own, which goes when it is dropped.
+struct Shelf {
+    directory: PathBuf,
+    path: PathBuf,
+    runtime: Runtime,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("../../target/tmp/maintain-{}", Uuid::now_v7()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("posse.db");
+        Self { directory, path, runtime: Builder::new_current_thread().enable_all().build().unwrap() }
+    }
+
+    /// A session with `entries` prompts, used at `at_ms`.
+    fn session(&self, store: &Sqlite, entries: u64, at_ms: i64) -> (RealmId, AgentId) {
+        let piece = || Piece { bytes: b"\"hello\"".as_slice().into(), mark_at: None };
+        let birth = Birth {
+            parent: None,
+            path: "/main".into(),
+            model: "m".into(),
+            dialect: "test".into(),
+            mode: PermissionMode::Default,
+            cwd: "/".into(),
+            preamble: piece(),
+            segments: Vec::new(),
+        };
+        let mut chain = 0;
+        let entry = |seq| {
+            let (kind, piece) = (EntryKind::Prompt, piece());
+            chain = checksum(chain, seq, kind, &piece.bytes);
+            NewEntry { seq, kind, piece, checksum: chain, reply: None }
+        };
+        // An id of the first millisecond of all: the realm is as old as what is in it.
+        let realm = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
+        let entries = (0..entries).map(entry).collect();
+        let agent: AgentId = Uuid::now_v7().into();
+        let step =
+            Step { birth: Some(Box::new(birth)), entries, ..Step::new(realm.into(), agent, Epoch(1), at_ms) };
+        self.runtime.block_on(store.commit(step)).unwrap();
+        (realm.into(), agent)
+    }
+
+    /// A team of that session, with two tasks and a message.
+    fn team(&self, store: &Sqlite, realm: RealmId, lead: AgentId) {
+        let team: Name = "parser".parse().unwrap();
+        let joining = Joining {
+            agent: lead,
+            agent_type: String::new(),
+            model: String::new(),
+            prompt: String::new(),
+            color: String::new(),
+            backend: String::new(),
+            cwd: "/".into(),
+        };
+        let task = |blocked_by| {
+            let task = NewTask { subject: "x".into(), blocked_by, ..NewTask::default() };
+            Op::CreateTask { team: Some(team.clone()), task: Box::new(task) }
+        };
+        let ops = vec![
+            Op::CreateTeam {
+                team: team.clone(),
+                description: String::new(),
+                settings: serde_json::Map::new(),
+                lead: Box::new(joining),
+            },
+            task(Vec::new()),
+            task(vec![posse_protocol::TaskId(1)]),
+            Op::Send {
+                id: Uuid::now_v7().into(),
+                to: Address::Agent(lead),
+                kind: posse_protocol::MailKind::Text,
+                summary: "é".into(),
+                body: "hello".into(),
+            },
+        ];
+        let results = self.runtime.block_on(store.operate(Order { realm, ops, at_ms: 1 })).unwrap();
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+    }
+
+    fn faults(&self) -> Vec<String> {
+        check(&self.path, &mut |_| {}).unwrap().faults
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[test]
+fn every_broken_rule_is_found() {
+    let shelf = Shelf::new();
+    let store = Sqlite::open(&shelf.path).unwrap();
+    let (realm, agent) = shelf.session(&store, 3, 1);
+    shelf.team(&store, realm, agent);
+    drop(store);
+    let health = check(&shelf.path, &mut |_| {}).unwrap();
+    assert_eq!(health, Health { agents: 1, entries: 3, faults: Vec::new() });
+    let breaks = [
+        ("UPDATE entry SET bytes = x'00' WHERE seq = 1", "is damaged at entry 1"),
+        ("UPDATE entry SET bytes = 'text' WHERE seq = 1", "is damaged at entry 1"),
+        ("DELETE FROM entry WHERE seq = 1", "is damaged at entry 1"),
+        ("DELETE FROM entry WHERE seq = 2", "number of entries is wrong"),
+        ("DELETE FROM agent", "entries belong to no agent"),
+        ("DELETE FROM preamble", "preamble is missing"),
+        ("UPDATE agent SET inherited = 1", "inherited"),
+        ("INSERT INTO segment SELECT realm, id, 0, id, 0, 9 FROM agent", "a segment names entries"),
+        ("INSERT INTO call SELECT realm, id, 0, 0, 'c', 't', 0, NULL, NULL, NULL FROM agent", "no reply"),
+        ("INSERT INTO total SELECT realm, id, 'm', 1, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),
+        ("UPDATE inbox SET waiting = 2", "counts wrongly what waits"),
+        ("UPDATE inbox SET bytes = 6", "counts wrongly how much waits"),
+        ("UPDATE inbox SET last = 0", "a number that it has not given"),
+        ("DELETE FROM inbox", "mail lies in no inbox"),
+        ("UPDATE inbox SET host = x'00112233445566778899aabbccddeeff'", "held by another"),
+        ("UPDATE list SET last = 1", "a list has a task"),
+        ("DELETE FROM list", "a task is in no list"),
+        ("UPDATE task SET waits = 0", "counts wrongly what it waits for"),
+        ("DELETE FROM task WHERE id = 1", "a task waits for one that is not there"),
+        (
+            "UPDATE agent SET host = NULL; UPDATE inbox SET host = NULL;
+             UPDATE task SET status = 1, owner = 'a', owner_agent = (SELECT id FROM agent) WHERE id = 1",
+            "an agent that nobody holds",
+        ),
+        ("UPDATE team SET lead = x'00112233445566778899aabbccddeeff'", "lead is no member"),
+        ("DELETE FROM team", "a member has no team"),
+    ];
+    let whole = std::fs::read(&shelf.path).unwrap();
+    for (sql, fault) in breaks {
+        std::fs::write(&shelf.path, &whole).unwrap();
+        let connection = Connection::open(&shelf.path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        connection.close().unwrap();
+        let faults = shelf.faults();
+        assert!(faults.iter().any(|line| line.contains(fault)), "{sql}: {faults:?}");
+    }
+}
+
+#[test]
+fn a_page_that_is_gone_is_a_fault_and_no_failure() {
+    let shelf = Shelf::new();
+    let store = Sqlite::open(&shelf.path).unwrap();
+    shelf.session(&store, 5000, 1);
+    drop(store);
+    let mut bytes = std::fs::read(&shelf.path).unwrap();
+    let (page, pages) = (4096, bytes.len() / 4096);
+    bytes[(pages - 4) * page..(pages - 2) * page].fill(0xa5);
+    std::fs::write(&shelf.path, bytes).unwrap();
+    let faults = shelf.faults();
+    assert!(faults.iter().any(|fault| fault.starts_with("the file: ")), "{faults:?}");
+}
+
+#[test]
+fn what_is_held_or_was_used_stays() {
+    let shelf = Shelf::new();
+    let store = Sqlite::open(&shelf.path).unwrap();
+    let (_, old) = shelf.session(&store, 1200, 10);
+    let (_, held) = shelf.session(&store, 2, 10);
+    let (_, used) = shelf.session(&store, 2, 30);
+    for agent in [old, used] {
+        shelf.runtime.block_on(store.release(agent, Epoch(1))).unwrap();
+    }
+    let expected = Collected { sessions: 1, agents: 1, teams: 0, bytes: 1201 * 7 };
+    assert_eq!(unused(&shelf.path, 20).unwrap(), expected);
+    let mut told = Vec::new();
+    assert_eq!(collect(&shelf.path, 20, &mut |so_far| told.push(so_far)).unwrap(), expected);
+    assert_eq!(told, [expected]);
+    let read = |agent| shelf.runtime.block_on(store.read(agent)).map(|it| it.entries.len());
+    assert!(matches!(read(old), Err(StoreError::NotFound { .. })));
+    assert_eq!((read(held).unwrap(), read(used).unwrap()), (2, 2));
+    assert_eq!(
+        check(&shelf.path, &mut |_| {}).unwrap(),
+        Health { agents: 2, entries: 4, faults: Vec::new() }
+    );
+    // What a removal that was broken off has left goes with the next.
+    let connection = Connection::open(&shelf.path).unwrap();
+    connection.execute("DELETE FROM agent WHERE id = ?1", [used.uuid().as_bytes()]).unwrap();
+    assert!(shelf.faults()[0].contains("`posse store gc` removes them"), "{:?}", shelf.faults());
+    collect(&shelf.path, 20, &mut |_| {}).unwrap();
+    assert_eq!(shelf.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_is_whole_and_overwrites_nothing() {
+    let shelf = Shelf::new();
+    let store = Sqlite::open(&shelf.path).unwrap();
+    shelf.session(&store, 50, 1);
+    let to = shelf.directory.join("copy.db");
+    let size = back_up(&shelf.path, &to).unwrap();
+    assert_eq!(size, std::fs::metadata(&to).unwrap().len());
+    assert_eq!(check(&to, &mut |_| {}).unwrap(), Health { agents: 1, entries: 50, faults: Vec::new() });
+    assert_eq!(versions(&to).unwrap(), versions(&shelf.path).unwrap());
+    let mode: String =
+        Connection::open(&to).unwrap().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+    let before = std::fs::read(&to).unwrap();
+    assert!(back_up(&shelf.path, &to).is_err());
+    assert_eq!(std::fs::read(&to).unwrap(), before);
+    let left: Vec<_> =
+        std::fs::read_dir(&shelf.directory).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{left:?}");
+}
