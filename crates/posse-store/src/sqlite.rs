@@ -8,6 +8,7 @@ mod column;
 mod error;
 mod free;
 mod host;
+mod list;
 mod news;
 mod operation;
 mod place;
@@ -164,43 +165,43 @@ impl Store for Sqlite {
         Box::pin(self.look(move |reader| reader.sessions(&filter, limit)))
     }
 
-    fn agents(&self, _filter: AgentFilter, _limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.agents(&filter, limit)))
     }
 
     fn mail(
         &self,
-        _realm: RealmId,
-        _agent: AgentId,
-        _filter: MailFilter,
-        _limit: usize,
+        realm: RealmId,
+        agent: AgentId,
+        filter: MailFilter,
+        limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+        Box::pin(self.look(move |reader| reader.mail(realm, agent, filter, limit)))
     }
 
-    fn teams(&self, _realm: Option<RealmId>, _limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.teams(realm, limit)))
     }
 
-    fn notes(&self, _realm: RealmId, _team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.notes(realm, &team)))
     }
 
-    fn task(&self, _list: ListId, _id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
-        Box::pin(std::future::ready(Ok(None)))
+    fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.task(&list, id)))
     }
 
     fn tasks(
         &self,
-        _list: ListId,
-        _filter: TaskFilter,
-        _limit: usize,
+        list: ListId,
+        filter: TaskFilter,
+        limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+        Box::pin(self.look(move |reader| reader.tasks(&list, filter, limit)))
     }
 
-    fn export(&self, _realm: RealmId, _team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
-        Box::pin(std::future::ready(Ok(None)))
+    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.export(realm, &team)))
     }
 
     fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -147,8 +147,9 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
 
     drop(second);
     assert!(first.read(agent(1)).await.unwrap().session.holder.is_none());
-    assert_eq!(first.take(agent(1)).await.unwrap().epoch, Epoch(4), "its host is dead");
-    assert_eq!(fate(&first.commit(step(1, 4)).await), "ok");
+    let epoch = first.take(agent(1)).await.unwrap().epoch;
+    assert!(epoch > Epoch(3), "its host is dead: {epoch:?}");
+    assert_eq!(fate(&first.commit(step(1, epoch.0)).await), "ok");
 }
 
 /// A history that begins in others' is read in their order, and what they add later is not in it.

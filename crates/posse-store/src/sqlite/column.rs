@@ -4,11 +4,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use posse_protocol::{Cost, EntryKind, Usage};
-use posse_runtime::port::store::AgentState;
+use posse_protocol::{Cost, EntryKind, MailKind, Name, TaskStatus, Usage};
+use posse_runtime::port::store::{AgentState, AskKind, RunState};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
+
+use super::error::Failure;
 
 pub(super) fn kind(kind: EntryKind) -> i64 {
     match kind {
@@ -32,6 +36,85 @@ pub(super) fn state(state: AgentState) -> i64 {
 
 pub(super) fn state_from(number: i64) -> Option<AgentState> {
     [AgentState::Idle, AgentState::Running, AgentState::Paused].into_iter().find(|it| state(*it) == number)
+}
+
+pub(super) fn status(status: TaskStatus) -> i64 {
+    match status {
+        TaskStatus::Pending => 0,
+        TaskStatus::InProgress => 1,
+        TaskStatus::Completed => 2,
+        TaskStatus::Deleted => 3,
+    }
+}
+
+/// A task's status in column `at`.
+pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStatus> {
+    let number: i64 = row.get(at)?;
+    TaskStatus::ALL.into_iter().find(|it| status(*it) == number).ok_or_else(|| senseless(at))
+}
+
+pub(super) fn ask(kind: AskKind) -> i64 {
+    match kind {
+        AskKind::Permission => 1,
+        AskKind::Plan => 2,
+        AskKind::Shutdown => 3,
+    }
+}
+
+/// A question's kind in column `at`.
+pub(super) fn ask_from(row: &Row<'_>, at: usize) -> rusqlite::Result<AskKind> {
+    let number: i64 = row.get(at)?;
+    let kinds = [AskKind::Permission, AskKind::Plan, AskKind::Shutdown];
+    kinds.into_iter().find(|it| ask(*it) == number).ok_or_else(|| senseless(at))
+}
+
+pub(super) fn run(state: RunState) -> i64 {
+    match state {
+        RunState::Running => 0,
+        RunState::Completed => 1,
+        RunState::Partial => 2,
+        RunState::Failed => 3,
+        RunState::Killed => 4,
+    }
+}
+
+/// A run's state in column `at`.
+pub(super) fn run_from(row: &Row<'_>, at: usize) -> rusqlite::Result<RunState> {
+    let number: i64 = row.get(at)?;
+    let states =
+        [RunState::Running, RunState::Completed, RunState::Partial, RunState::Failed, RunState::Killed];
+    states.into_iter().find(|it| run(*it) == number).ok_or_else(|| senseless(at))
+}
+
+/// A message's kind in column `at`.
+pub(super) fn mail_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<MailKind> {
+    let word = row.get_ref(at)?.as_str()?;
+    MailKind::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
+}
+
+/// A name in column `at`.
+pub(super) fn name(row: &Row<'_>, at: usize) -> rusqlite::Result<Name> {
+    row.get_ref(at)?.as_str()?.parse().map_err(|_| senseless(at))
+}
+
+/// The team's part of a list's key.
+pub(super) fn team(team: Option<&Name>) -> &str {
+    team.map_or("", Name::as_str)
+}
+
+pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::bad_step(error.to_string()))
+}
+
+/// JSON in column `at`, if there is any.
+pub(super) fn maybe_json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<T>> {
+    let text = row.get_ref(at)?.as_str_or_null()?;
+    text.map(serde_json::from_str).transpose().map_err(|_| senseless(at))
+}
+
+/// The most rows that are wanted, and the number after which.
+pub(super) fn most(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
 }
 
 /// 64 bits without a sign, as SQLite can keep them.

@@ -1,5 +1,7 @@
 //! Setting free: what agents and hosts that are gone had.
 
+use std::collections::BTreeSet;
+
 use posse_protocol::{AgentId, ListId, Name, RealmId};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
@@ -7,6 +9,13 @@ use uuid::Uuid;
 use super::column;
 use super::error::Failure;
 use super::news::News;
+use super::place::Place;
+
+/// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
+pub(super) fn gone(place: &Place, host: Uuid) -> Result<bool, Failure> {
+    let alive = place.hosts().alive(host).map_err(|error| Failure::Refused(place.failed(error)))?;
+    Ok(alive.is_none())
+}
 
 /// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.
 pub(super) fn host(connection: &Connection, host: Uuid, news: &mut News) -> Result<(), Failure> {
@@ -45,7 +54,7 @@ pub(super) fn tasks(
                RETURNING team";
     let (realm_id, agent) = (realm.uuid(), agent.uuid());
     let mut statement = connection.prepare_cached(sql)?;
-    let teams: Vec<String> = statement
+    let teams: BTreeSet<String> = statement
         .query_map(params![realm_id.as_bytes(), agent.as_bytes(), team], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for team in teams {
@@ -63,11 +72,9 @@ pub(super) fn claimable(
     news: &mut News,
 ) -> Result<(), Failure> {
     let list = ListId { realm, team };
-    if news.lists.contains(&list) {
-        return Ok(());
-    }
+    // Also when the news has it: what put it there may have been undone since.
     let sql = "UPDATE list SET changed = (SELECT max(changed) + 1 FROM list) WHERE realm = ?1 AND team = ?2";
-    let name = list.team.as_ref().map_or("", Name::as_str);
+    let name = column::team(list.team.as_ref());
     connection.prepare_cached(sql)?.execute(params![realm.uuid().as_bytes(), name])?;
     news.lists.insert(list);
     Ok(())

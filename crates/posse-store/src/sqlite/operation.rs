@@ -1,23 +1,183 @@
 //! Operations on mail, tasks and teams, in the open transaction.
+//!
+//! An operation looks first, and writes when nothing can refuse it any more: what is refused has changed
+//! nothing, and needs no savepoint.
 
-use posse_runtime::port::store::{Archive, OpResult, Order, Refusal};
-use rusqlite::Connection;
+mod change;
+mod claim;
+mod create;
+mod import;
+mod note;
+mod send;
+mod team;
 
+use posse_protocol::{AgentId, Name, Owner, RealmId};
+use posse_runtime::port::store::{Done, Op, OpResult, Order, Refusal, TEXT_BYTES};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::column;
 use super::error::Failure;
+use super::list::List;
 use super::news::News;
 use super::place::Place;
 
+pub(super) use import::import;
+
+/// What the person is called.
+const USER: &str = "user";
+
 /// Does what a person asks for.
 pub(super) fn order(
-    _place: &Place,
-    _connection: &Connection,
+    place: &Place,
+    connection: &Connection,
     order: &Order,
-    _news: &mut News,
+    news: &mut News,
 ) -> Result<Vec<OpResult>, Failure> {
-    Ok(order.ops.iter().map(|_| Err(Refusal::NothingToClaim)).collect())
+    let (realm, at_ms) = (order.realm, order.at_ms);
+    let mut acting = Acting { place, connection, realm, actor: None, at_ms, news };
+    order.ops.iter().map(|op| acting.perform(op)).collect()
 }
 
-/// Makes a team of an archive.
-pub(super) fn import(_connection: &Connection, _archive: &Archive) -> Result<(), Failure> {
-    Ok(())
+/// Who does something, where and when.
+pub(super) struct Acting<'a> {
+    pub(super) place: &'a Place,
+    pub(super) connection: &'a Connection,
+    pub(super) realm: RealmId,
+    /// The agent; none for a person.
+    pub(super) actor: Option<AgentId>,
+    pub(super) at_ms: i64,
+    pub(super) news: &'a mut News,
 }
+
+/// Why an operation stops.
+enum Stop {
+    Refused(Refusal),
+    Failed(Failure),
+}
+
+impl Acting<'_> {
+    /// Does one thing, or says why not.
+    pub(super) fn perform(&mut self, op: &Op) -> Result<OpResult, Failure> {
+        let done = match op {
+            Op::Send { id, to, kind, summary, body } => {
+                self.send(to, &send::Letter { id: *id, kind: *kind, summary, body })
+            }
+            Op::CreateTeam { team, description, settings, lead } => {
+                self.create_team(team, description, settings, lead)
+            }
+            Op::DeleteTeam { team } => self.delete_team(team),
+            Op::Join { team, name, member } => self.join(team, name, member),
+            Op::Leave { team, name } => self.leave(team, name),
+            Op::WriteNote { team, name, text, expect } => self.write_note(team, name, text, *expect),
+            Op::CreateTask { team, task } => self.create_task(team.as_ref(), task),
+            Op::UpdateTask { team, id, expect, change } => {
+                self.update_task(team.as_ref(), *id, *expect, change)
+            }
+            Op::Claim { team, id } => self.claim(team.as_ref(), *id),
+            Op::ClaimNext { team } => self.claim_next(team.as_ref()),
+        };
+        match done {
+            Ok(done) => Ok(Ok(done)),
+            Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
+            Err(Stop::Failed(failure)) => Err(failure),
+        }
+    }
+
+    fn realm_key(&self) -> [u8; 16] {
+        self.realm.uuid().into_bytes()
+    }
+
+    /// The list of a team, which must be there, or of the session.
+    fn list<'t>(&self, team: Option<&'t Name>) -> Result<List<'t>, Stop>
+    where
+        Self: 't,
+    {
+        if let Some(team) = team {
+            self.must_exist(team)?;
+        }
+        Ok(List::new(self.connection, self.realm, team))
+    }
+
+    fn must_exist(&self, team: &Name) -> Result<(), Stop> {
+        match self.exists(team)? {
+            true => Ok(()),
+            false => Err(Stop::Refused(Refusal::NoSuchTeam { team: team.clone() })),
+        }
+    }
+
+    fn exists(&self, team: &Name) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM team WHERE realm = ?1 AND name = ?2";
+        Ok(self.connection.prepare_cached(sql)?.exists(params![self.realm_key(), team.as_str()])?)
+    }
+
+    /// The agent that has a name in a team.
+    fn member(&self, team: &str, name: &str) -> Result<Option<AgentId>, Failure> {
+        let sql = "SELECT agent FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), team, name];
+        Ok(statement.query_row(key, |row| column::id(row, 0)).optional()?.map(AgentId::from))
+    }
+
+    /// What an agent is called in a team, if it belongs to it.
+    fn name_in(&self, team: &str, agent: AgentId) -> Result<Option<String>, Failure> {
+        let sql =
+            "SELECT name FROM member WHERE realm = ?1 AND agent = ?2 AND team = ?3 ORDER BY nth LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), agent.uuid().into_bytes(), team];
+        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+    }
+
+    /// What an agent is called in the first team that it belongs to, if there is one.
+    fn name_in_any(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+        let sql = "SELECT name FROM member WHERE realm = ?1 AND agent = ?2 ORDER BY team, nth LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), agent.uuid().into_bytes()];
+        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+    }
+
+    /// An agent's path, if it is in the store.
+    fn path(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+        let sql = "SELECT path FROM agent WHERE realm = ?1 AND id = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), agent.uuid().into_bytes()];
+        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+    }
+
+    /// The actor as one who does tasks of a list and writes notes.
+    fn me(&self, team: &str) -> Result<Owner, Failure> {
+        let Some(agent) = self.actor else { return Ok(Owner { agent: None, name: USER.into() }) };
+        let name = match self.name_in(team, agent)? {
+            Some(name) => name,
+            None => self.path(agent)?.unwrap_or_else(|| agent.to_string()),
+        };
+        Ok(Owner { agent: Some(agent), name })
+    }
+}
+
+/// Refuses a text that is longer than what is kept of tasks and notes.
+fn fits(bytes: usize) -> Result<(), Stop> {
+    match bytes > TEXT_BYTES {
+        true => Err(Stop::Refused(Refusal::TooLong { bytes, most: TEXT_BYTES })),
+        false => Ok(()),
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Outcome = Result<Done, Stop>;

@@ -142,7 +142,7 @@ fn connect_memory(uri: &str) -> rusqlite::Result<Connection> {
 
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    connection.set_prepared_statement_cache_capacity(256);
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     if cfg!(target_vendor = "apple") {

@@ -1,6 +1,8 @@
-//! Looking: transcripts and lists of sessions, from one snapshot each.
+//! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
 
+mod mail;
 mod sessions;
+mod team;
 
 use std::sync::Arc;
 
@@ -63,8 +65,10 @@ impl<'a> Reader<'a> {
     /// What whoever has just taken the agent goes on from.
     pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
         let transcript = self.transcript(agent)?;
-        let seen = self.seen(transcript.session.realm, agent)?;
-        Ok(Taken { epoch, transcript, seen, mail: 0, asks: Vec::new(), runs: Vec::new() })
+        let realm = transcript.session.realm;
+        let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
+        let (asks, runs) = (self.asks(realm, agent)?, self.runs(realm, agent)?);
+        Ok(Taken { epoch, transcript, seen, mail, asks, runs })
     }
 
     fn preamble(&self, realm: RealmId, hash: [u8; 16]) -> Result<Piece, Failure> {
@@ -105,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 
     fn calls(&self, realm: RealmId, agent: AgentId, seq: u64) -> Result<Vec<OpenCall>, Failure> {
-        let sql = "SELECT ordinal, id, tool, begun, is_error, content FROM call
+        let sql = "SELECT ordinal, id, tool, begun, is_error, content, operated FROM call
                    WHERE realm = ?1 AND agent = ?2 AND seq = ?3 ORDER BY ordinal";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let (realm, agent) = (realm.uuid(), agent.uuid());
@@ -117,7 +121,7 @@ impl<'a> Reader<'a> {
                 tool: row.get(2)?,
                 begun: row.get(3)?,
                 outcome: outcome(row)?,
-                operated: None,
+                operated: column::maybe_json(row, 6)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -145,7 +149,6 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
 }
 
 fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<CallOutcome>> {
-    let Some(content) = row.get_ref(5)?.as_str_or_null()? else { return Ok(None) };
-    let content: Vec<_> = serde_json::from_str(content).map_err(|_| column::senseless(5))?;
+    let Some(content) = column::maybe_json::<Vec<_>>(row, 5)? else { return Ok(None) };
     Ok(Some(CallOutcome { content: Arc::from(content), is_error: row.get(4)? }))
 }

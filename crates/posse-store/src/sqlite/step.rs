@@ -1,13 +1,21 @@
 //! Writes one step into the open transaction.
 //!
 //! The first statement both checks the step against the agent's row and moves it on; a step that is
-//! refused there has written nothing.
+//! refused there has written nothing. It also keeps the step's id and what came of it, by which a second
+//! try is known; only a step with operations, whose results are not known yet, writes the row again.
 
+mod ask;
 mod birth;
+mod charge;
+mod mail;
+mod run;
+
+use std::collections::BTreeMap;
 
 use posse_protocol::EntryKind;
 use posse_runtime::port::store::{
-    AgentState, CallChange, CallChangeKind, Charge, Committed, NewEntry, StateChange, Step, StoreError,
+    AgentState, CallChange, CallChangeKind, CallKey, Committed, NewEntry, OpResult, StateChange, Step,
+    StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -15,6 +23,7 @@ use uuid::Uuid;
 use super::column;
 use super::error::Failure;
 use super::news::News;
+use super::operation::Acting;
 use super::place::Place;
 
 /// Whose rows are written, and when.
@@ -28,18 +37,27 @@ struct Writing<'a> {
 
 /// Writes `step`; `host` holds an agent that it makes.
 pub(super) fn write(
-    _place: &Place,
+    place: &Place,
     connection: &Connection,
     step: &Step,
     host: Option<Uuid>,
-    _news: &mut News,
+    news: &mut News,
 ) -> Result<Committed, Failure> {
     let (realm, agent) = (step.realm.uuid(), step.agent.uuid());
     let writing = Writing { connection, realm: realm.as_bytes(), agent: agent.as_bytes(), at_ms: step.at_ms };
-    if let Some(birth) = &step.birth {
-        writing.birth(birth, step, host)?;
+    if let (Some(birth), Some(host)) = (&step.birth, host) {
+        if let Some(before) = writing.born_before(step)? {
+            return Ok(before);
+        }
+        writing.birth(birth, step, host, news)?;
     }
-    writing.advance(step)?;
+    let mut committed = Committed::default();
+    if step.operations.is_empty() && step.state == Some(StateChange::IdleUnlessMail) {
+        committed.mail_waits = writing.mail_waiting()? > step.mail.len() as u64;
+    }
+    if let Some(before) = writing.advance(step, &committed)? {
+        return Ok(before);
+    }
     for (entry, seq) in step.entries.iter().zip(step.entries.first().map_or(0, |first| first.seq)..) {
         writing.entry(entry, seq)?;
     }
@@ -56,58 +74,123 @@ pub(super) fn write(
         let path = column::path(&file.path);
         connection.prepare_cached(sql)?.execute(params![writing.realm, writing.agent, path, version])?;
     }
-    Ok(Committed::default())
+    if !step.mail.is_empty() {
+        writing.take_mail(step)?;
+    }
+    if !step.operations.is_empty() {
+        let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
+        committed = writing.operate(step, Acting { place, connection, realm, actor, at_ms, news })?;
+    }
+    for change in &step.asks {
+        writing.ask(change)?;
+    }
+    for change in &step.runs {
+        writing.run(change, step)?;
+    }
+    Ok(committed)
 }
 
 impl Writing<'_> {
-    /// Moves the agent's row on, if the step is its writer's next.
-    fn advance(&self, step: &Step) -> Result<(), Failure> {
+    /// Moves the agent's row on, if the step is its writer's next. If it was the last one already,
+    /// gives what came of it then.
+    fn advance(&self, step: &Step, committed: &Committed) -> Result<Option<Committed>, Failure> {
         let sql = "UPDATE agent SET used_ms = ?3, own = own + ?4, state = coalesce(?5, state),
                        mode = coalesce(?6, mode), prompt_seq = coalesce(prompt_seq, ?7),
-                       prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent)
-                   WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)";
+                       prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent),
+                       step = ?10, result = ?11
+                   WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)
+                       AND step IS NOT ?10";
         let first = step.entries.first().map(|entry| column::bits(entry.seq));
         let prompt = step.entries.iter().find(|entry| entry.kind == EntryKind::Prompt);
+        let state = match step.state {
+            Some(StateChange::To(state)) => Some(state),
+            // With operations it is decided after them.
+            Some(StateChange::IdleUnlessMail) if step.operations.is_empty() && !committed.mail_waits => {
+                Some(AgentState::Idle)
+            }
+            _ => None,
+        };
         let moved = self.connection.prepare_cached(sql)?.execute(params![
             self.realm,
             self.agent,
             self.at_ms,
             step.entries.len() as i64,
-            step.state.map(|change| match change {
-                StateChange::To(state) => column::state(state),
-                StateChange::IdleUnlessMail => column::state(AgentState::Idle),
-            }),
+            state.map(column::state),
             step.mode.map(|mode| mode.as_str()),
             prompt.map(|entry| column::bits(entry.seq)),
             column::bits(step.epoch.0),
             first,
+            step.id.0.as_bytes(),
+            result(committed)?,
         ])?;
-        if moved == 1 { Ok(()) } else { Err(self.refusal(step)?) }
+        if moved == 1 { Ok(None) } else { self.repeated(step).map(Some) }
     }
 
-    /// Why the agent's row is not what the step goes on from.
-    fn refusal(&self, step: &Step) -> Result<Failure, Failure> {
-        let sql = "SELECT epoch, own FROM agent WHERE realm = ?1 AND id = ?2";
+    /// What came of a step that was committed already; or why the agent's row is not what the step goes
+    /// on from.
+    fn repeated(&self, step: &Step) -> Result<Committed, Failure> {
+        let sql = "SELECT epoch, own, step, result FROM agent WHERE realm = ?1 AND id = ?2";
         let found = self.connection.query_row(sql, [self.realm, self.agent], |row| {
-            Ok((column::from_bits(row.get(0)?), column::from_bits(row.get(1)?)))
+            let (epoch, own) = (column::from_bits(row.get(0)?), column::from_bits(row.get(1)?));
+            Ok((epoch, own, column::maybe_id(row, 2)?, column::maybe_json(row, 3)?))
         });
-        Ok(match found.optional()? {
-            None => Failure::Refused(StoreError::NotFound { agent: step.agent }),
-            Some((epoch, _)) if epoch != step.epoch.0 => {
-                Failure::Refused(StoreError::Fenced { agent: step.agent })
+        match found.optional()? {
+            None => Err(Failure::Refused(StoreError::NotFound { agent: step.agent })),
+            Some((epoch, ..)) if epoch != step.epoch.0 => {
+                Err(Failure::Refused(StoreError::Fenced { agent: step.agent }))
             }
-            Some((_, own)) => {
+            Some((_, _, last, result)) if last == Some(step.id.0) => Ok(result.unwrap_or_default()),
+            Some((_, own, ..)) => {
                 let first = step.entries.first().map_or(own, |entry| entry.seq);
-                Failure::bad_step(format!("its first entry is {first}, the next one is {own}"))
+                Err(Failure::bad_step(format!("its first entry is {first}, the next one is {own}")))
             }
-        })
+        }
+    }
+
+    /// Does the step's operations, and keeps what came of them: with their calls, and with the step.
+    fn operate(&self, step: &Step, mut acting: Acting<'_>) -> Result<Committed, Failure> {
+        let mut committed = Committed::default();
+        for operation in &step.operations {
+            committed.results.push(acting.perform(&operation.op)?);
+        }
+        let mut calls: BTreeMap<CallKey, Vec<&OpResult>> = BTreeMap::new();
+        for (operation, result) in step.operations.iter().zip(&committed.results) {
+            if let Some(key) = operation.call {
+                calls.entry(key).or_default().push(result);
+            }
+        }
+        for (key, results) in calls {
+            self.operated(key, &results)?;
+        }
+        let conditional = step.state == Some(StateChange::IdleUnlessMail);
+        committed.mail_waits = conditional && self.mail_waiting()? > 0;
+        let idle = (conditional && !committed.mail_waits).then_some(column::state(AgentState::Idle));
+        let sql = "UPDATE agent SET result = ?3, state = coalesce(?4, state) WHERE realm = ?1 AND id = ?2";
+        let result = result(&committed)?;
+        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, result, idle])?;
+        Ok(committed)
+    }
+
+    fn operated(&self, key: CallKey, results: &[&OpResult]) -> Result<(), Failure> {
+        let sql =
+            "UPDATE call SET operated = ?5 WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND ordinal = ?4
+                       AND content IS NULL AND operated IS NULL";
+        let key_and_results =
+            params![self.realm, self.agent, column::bits(key.seq), key.ordinal, column::json(&results)?];
+        match self.connection.prepare_cached(sql)?.execute(key_and_results)? {
+            0 => {
+                let call = format_args!("call {} of entry {}", key.ordinal, key.seq);
+                Err(Failure::bad_step(format!("{call} was not asked for, or has its outcome or operations")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn entry(&self, entry: &NewEntry, seq: u64) -> Result<(), Failure> {
         if entry.seq != seq {
             return Err(Failure::bad_step(format!("entry {} stands where {seq} belongs", entry.seq)));
         }
-        let reply = entry.reply.as_ref().map(json).transpose()?;
+        let reply = entry.reply.as_ref().map(column::json).transpose()?;
         let sql = "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         self.connection.prepare_cached(sql)?.execute(params![
@@ -140,7 +223,7 @@ impl Writing<'_> {
             CallChangeKind::Done(outcome) => {
                 let sql = "UPDATE call SET is_error = ?5, content = ?6 WHERE realm = ?1 AND agent = ?2
                                AND seq = ?3 AND ordinal = ?4 AND content IS NULL";
-                let (is_error, content) = (outcome.is_error, json(&outcome.content)?);
+                let (is_error, content) = (outcome.is_error, column::json(&outcome.content)?);
                 let mut statement = self.connection.prepare_cached(sql)?;
                 statement.execute(params![realm, agent, seq, ordinal, is_error, content])?
             }
@@ -151,51 +234,14 @@ impl Writing<'_> {
             _ => Ok(()),
         }
     }
-
-    /// Adds a charge, and adds it to the agent's total. One without a price makes a total without one:
-    /// a sum of what is known would pass for the whole.
-    fn charge(&self, charge: &Charge) -> Result<(), Failure> {
-        let (realm, agent, model) = (self.realm, self.agent, charge.model.as_str());
-        let sql = "SELECT calls, input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost
-                   FROM total WHERE realm = ?1 AND agent = ?2 AND model = ?3";
-        let before = self
-            .connection
-            .prepare_cached(sql)?
-            .query_row(params![realm, agent, model], |row| {
-                Ok((row.get::<_, i64>(0)?, column::spent(row, 1)?))
-            })
-            .optional()?;
-        let (nth, usage, cost) = match before {
-            None => (0, charge.usage, charge.cost),
-            Some((calls, (usage, cost))) => {
-                (calls, usage + charge.usage, cost.zip(charge.cost).map(|(total, more)| total + more))
-            }
-        };
-        let [a, b, c, d, e, f, g] = column::spend(&usage, cost);
-        let sql = match nth {
-            0 => {
-                "INSERT INTO total (realm, agent, model, calls, input, cache_read, cache_write_5m,
-                     cache_write_1h, output, thinking, cost)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-            }
-            _ => {
-                "UPDATE total SET calls = ?4, input = ?5, cache_read = ?6, cache_write_5m = ?7,
-                     cache_write_1h = ?8, output = ?9, thinking = ?10, cost = ?11
-                 WHERE realm = ?1 AND agent = ?2 AND model = ?3"
-            }
-        };
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params![realm, agent, model, nth + 1, a, b, c, d, e, f, g])?;
-        let [a, b, c, d, e, f, g] = column::spend(&charge.usage, charge.cost);
-        let sql = "INSERT INTO charge (realm, agent, model, nth, at_ms, input, cache_read,
-                       cache_write_5m, cache_write_1h, output, thinking, cost)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params![realm, agent, model, nth, self.at_ms, a, b, c, d, e, f, g])?;
-        Ok(())
-    }
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::bad_step(error.to_string()))
+/// What is kept of what came of a step: mostly nothing.
+fn result(committed: &Committed) -> Result<Option<String>, Failure> {
+    if *committed == Committed::default() { Ok(None) } else { column::json(committed).map(Some) }
+}
+
+/// Whether an entry is one of the step's.
+fn brings(step: &Step, entry: u64) -> bool {
+    step.entries.iter().any(|new| new.seq == entry)
 }

@@ -83,6 +83,17 @@ impl Writer {
             None => door.insert(Door { connection: place.connect()?, turnstile: place.turnstile()? }),
         };
         let pass = door.turnstile.as_ref().map(Turnstile::enter).transpose()?;
+        let holds = |job: &Job| match &job.work {
+            Work::Commit(step) => step.birth.is_some(),
+            Work::Take(_) => true,
+            _ => false,
+        };
+        if host.is_none() && jobs.iter().any(holds) {
+            // Apart from the batch, which may be undone.
+            let settled = host.insert(place.hosts().settle()?);
+            let sql = "INSERT INTO host (id) VALUES (?1)";
+            door.connection.prepare_cached(sql)?.execute([settled.id.as_bytes()])?;
+        }
         let mut news = News::default();
         let done = transact(&door.connection, jobs, outcomes, |work| {
             perform(place, &door.connection, work, host, &mut news)
@@ -191,7 +202,7 @@ fn perform(
             Ok(Answer { committed: Committed { results, mail_waits: false }, ..Answer::default() })
         }
         Work::Import(archive) => {
-            operation::import(connection, archive)?;
+            operation::import(connection, archive, news)?;
             Ok(Answer::default())
         }
         Work::Take(agent) => {

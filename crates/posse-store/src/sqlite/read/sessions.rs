@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use posse_protocol::{AgentId, RealmId};
-use posse_runtime::port::store::{Charge, Session, SessionFilter};
+use posse_runtime::port::store::{AgentFilter, Charge, Session, SessionFilter};
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
@@ -24,6 +24,9 @@ pub(super) struct Agent {
 /// An agent's columns, in the order of [`agent`].
 const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, created_ms, used_ms,
     own, inherited, dialect, preamble, host, prompt_agent, prompt_seq FROM agent";
+
+/// Reads those that a host holds, and no others.
+pub(in super::super) const HELD: &str = "INDEXED BY agent_host";
 
 impl Reader<'_> {
     /// An agent, if there is one.
@@ -51,10 +54,52 @@ impl Reader<'_> {
         );
         let mut statement = self.snapshot.prepare_cached(&sql)?;
         let cwd = filter.cwd.as_deref().map(column::path);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let limit = column::most(limit);
         let rows = statement.query_map(params![cwd, first.as_bytes(), last.as_bytes(), limit], agent)?;
         let mut alive = HashMap::new();
         rows.map(|row| Ok(self.complete(row?, &mut alive)?.session)).collect()
+    }
+
+    /// Agents, by path and then by age. Whether a host lives is not in the tables, so that the limit is
+    /// kept while looking.
+    pub(in super::super) fn agents(
+        &self,
+        filter: &AgentFilter,
+        limit: usize,
+    ) -> Result<Vec<Session>, Failure> {
+        let (index, held) = match filter.held {
+            true => (HELD, "host IS NOT NULL"),
+            false => ("", "true"),
+        };
+        let realm = if filter.realm.is_some() { "realm = ?1" } else { "?1 IS NULL" };
+        let sql = format!("{AGENT} {index} WHERE {held} AND {realm} ORDER BY path, created_ms, id");
+        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let rows = statement.query_map([filter.realm.map(|realm| realm.uuid().into_bytes())], agent)?;
+        let (mut alive, mut found) = (HashMap::new(), Vec::new());
+        for row in rows {
+            if found.len() >= limit {
+                break;
+            }
+            let mut agent = row?;
+            agent.session.holder = self.holder(agent.host, &mut alive)?;
+            if agent.session.holder.is_some() || !filter.held {
+                found.push(self.complete(agent, &mut alive)?.session);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The process that holds an agent, if it lives.
+    fn holder(
+        &self,
+        host: Option<Uuid>,
+        alive: &mut HashMap<Uuid, Option<String>>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(host) = host else { return Ok(None) };
+        Ok(match alive.get(&host) {
+            Some(known) => known.clone(),
+            None => alive.entry(host).or_insert(self.place.hosts().alive(host)?).clone(),
+        })
     }
 
     /// Adds what is in other tables, and whether the agent's host lives.
@@ -63,12 +108,7 @@ impl Reader<'_> {
         mut agent: Agent,
         alive: &mut HashMap<Uuid, Option<String>>,
     ) -> Result<Agent, Failure> {
-        if let Some(host) = agent.host {
-            agent.session.holder = match alive.get(&host) {
-                Some(known) => known.clone(),
-                None => alive.entry(host).or_insert(self.place.hosts().alive(host)?).clone(),
-            };
-        }
+        agent.session.holder = self.holder(agent.host, alive)?;
         let realm = agent.session.realm;
         agent.session.first_prompt = match agent.prompt {
             Some((of, seq)) => self.bytes(realm, of, seq)?,

@@ -2,21 +2,43 @@
 
 use posse_protocol::EntryKind;
 use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{AgentState, Birth, Segment, Step};
+use posse_runtime::port::store::{AgentState, Birth, Committed, Segment, Step, StoreError};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, Writing, column};
+use super::{Failure, News, Writing, column};
 
 impl Writing<'_> {
-    /// Makes the agent, without entries of its own.
-    pub(super) fn birth(&self, birth: &Birth, step: &Step, host: Option<Uuid>) -> Result<(), Failure> {
+    /// What came of a birth that was committed already, if this is one.
+    pub(super) fn born_before(&self, step: &Step) -> Result<Option<Committed>, Failure> {
         if step.epoch.0 != 1 {
             return Err(Failure::bad_step(format!("a birth with epoch {}", step.epoch.0)));
         }
-        let sql = "SELECT 1 FROM agent WHERE id = ?1";
-        if self.connection.prepare_cached(sql)?.exists([self.agent])? {
-            return Err(Failure::bad_step(format!("agent {} is born twice", step.agent)));
+        let sql = "SELECT epoch, step, result FROM agent WHERE id = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_row([self.agent], |row| {
+            Ok((row.get::<_, i64>(0)?, column::maybe_id(row, 1)?, column::maybe_json(row, 2)?))
+        });
+        match found.optional()? {
+            None => Ok(None),
+            Some((_, last, _)) if last != Some(step.id.0) => {
+                Err(Failure::bad_step(format!("agent {} is born twice", step.agent)))
+            }
+            Some((1, _, result)) => Ok(Some(result.unwrap_or_default())),
+            Some(_) => Err(Failure::Refused(StoreError::Fenced { agent: step.agent })),
+        }
+    }
+
+    /// Makes the agent, without entries of its own, and lets `host` hold it.
+    pub(super) fn birth(
+        &self,
+        birth: &Birth,
+        step: &Step,
+        host: Uuid,
+        news: &mut News,
+    ) -> Result<(), Failure> {
+        if !self.may_hold(host)? {
+            return Err(Failure::Refused(StoreError::Fenced { agent: step.agent }));
         }
         let preamble = self.preamble(&birth.preamble)?;
         let (mut inherited, mut prompt) = (0, None);
@@ -40,7 +62,7 @@ impl Writing<'_> {
             column::bits(inherited),
             prompt.as_ref().map(|(agent, _)| agent.as_bytes()),
             prompt.map(|(_, seq)| seq),
-            host.as_ref().map(Uuid::as_bytes),
+            host.as_bytes(),
             parent.as_ref().map(Uuid::as_bytes),
             birth.path,
             birth.model,
@@ -49,7 +71,22 @@ impl Writing<'_> {
             &preamble[..],
             // ?4 is also created_ms.
         ])?;
+        // One who joined a team before it was born has an inbox already.
+        let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let waiting: Option<i64> = statement
+            .query_row(params![self.realm, self.agent, host.as_bytes()], |row| row.get(0))
+            .optional()?;
+        if waiting.is_some_and(|waiting| waiting > 0) {
+            news.mail(host, step.agent);
+        }
         Ok(())
+    }
+
+    /// Whether a host is not taken for dead. Those that are have lost their row with all they held.
+    fn may_hold(&self, host: Uuid) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM host WHERE id = ?1";
+        Ok(self.connection.prepare_cached(sql)?.exists([host.as_bytes()])?)
     }
 
     /// Keeps a preamble, once per realm, and gives its name: a hash of bytes and mark.

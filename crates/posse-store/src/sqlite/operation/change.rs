@@ -1,0 +1,230 @@
+//! Changes a task: what it becomes is decided first, then written with all that follows from it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use posse_protocol::{AgentId, Name, Owner, Task, TaskId, TaskStatus};
+use posse_runtime::port::store::{Done, Refusal, TaskChange};
+use rusqlite::{OptionalExtension, params};
+use serde_json::Value;
+
+use super::{Acting, Failure, Outcome, Stop, column, fits};
+use crate::sqlite::free;
+use crate::sqlite::list::{List, number};
+
+impl Acting<'_> {
+    pub(super) fn update_task(
+        &mut self,
+        team: Option<&Name>,
+        id: TaskId,
+        expect: Option<u64>,
+        change: &TaskChange,
+    ) -> Outcome {
+        let list = self.list(team)?;
+        let before = list.task(id)?.filter(|task| task.status != TaskStatus::Deleted);
+        let before = before.ok_or(Refusal::NoSuchTask { id })?;
+        let version = before.version;
+        if expect.is_some_and(|expect| expect != version) {
+            return Err(Refusal::Changed { version }.into());
+        }
+        let after = self.changed(&list, &before, change)?;
+        if after == before {
+            return Ok(Done::TaskUpdated { version, freed: Vec::new() });
+        }
+        self.rewrite(&list, &before, &after)?;
+        let mut freed = dependants(&list, &before, &after)?;
+        if is_claimable(&after) && !is_claimable(&before) {
+            freed.insert(id);
+        }
+        if !freed.is_empty() {
+            free::claimable(self.connection, self.realm, team.cloned(), self.news)?;
+        }
+        Ok(Done::TaskUpdated { version: version + 1, freed: freed.into_iter().collect() })
+    }
+
+    /// The task as it is to be, but for its version and time.
+    fn changed(&self, list: &List<'_>, before: &Task, change: &TaskChange) -> Result<Task, Stop> {
+        let mut after = before.clone();
+        after.subject.clone_from(change.subject.as_ref().unwrap_or(&before.subject));
+        after.description.clone_from(change.description.as_ref().unwrap_or(&before.description));
+        if let Some(form) = &change.active_form {
+            after.active_form = Some(form.clone()).filter(|form| !form.is_empty());
+        }
+        for (key, value) in &change.metadata {
+            match value {
+                Value::Null => after.metadata.shift_remove(key),
+                _ => after.metadata.insert(key.clone(), value.clone()),
+            };
+        }
+        let form = after.active_form.as_deref().map_or(0, str::len);
+        fits(after.subject.len() + after.description.len() + form + column::json(&after.metadata)?.len())?;
+        match &change.owner {
+            None => {}
+            Some(None) => after.owner = None,
+            Some(Some(name)) => after.owner = Some(self.owner(list, name)?),
+        }
+        after.status = match change.status {
+            Some(status) => status,
+            None if after.owner.is_none() && before.status == TaskStatus::InProgress => TaskStatus::Pending,
+            None => before.status,
+        };
+        if after.status == TaskStatus::InProgress {
+            if after.owner.is_none() {
+                after.owner = Some(self.me(list.team)?);
+            }
+            if before.status != TaskStatus::InProgress {
+                after.lost_by = None;
+            }
+        }
+        if before.status == TaskStatus::InProgress && after.status != before.status {
+            self.must_be_in_charge(list, before)?;
+        }
+        depend(list, &mut after, change)?;
+        Ok(after)
+    }
+
+    /// Who is called so: in a team a member of it, elsewhere an agent by its path, or anybody.
+    fn owner(&self, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
+        if !list.team.is_empty() {
+            let agent = self.member(list.team, name)?;
+            let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
+            return Ok(Owner { agent: Some(agent), name: name.to_owned() });
+        }
+        let me = self.me(list.team)?;
+        if me.name == name {
+            return Ok(me);
+        }
+        let sql =
+            "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY created_ms DESC, id DESC LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let agent = statement.query_row(params![list.realm, name], |row| column::id(row, 0)).optional()?;
+        Ok(Owner { agent: agent.map(AgentId::from), name: name.to_owned() })
+    }
+
+    /// Refuses an agent that neither does the task nor leads the team.
+    fn must_be_in_charge(&self, list: &List<'_>, task: &Task) -> Result<(), Stop> {
+        let (Some(me), Some(owner)) = (self.actor, &task.owner) else { return Ok(()) };
+        if owner.agent == Some(me) {
+            return Ok(());
+        }
+        let sql = "SELECT 1 FROM team WHERE realm = ?1 AND name = ?2 AND lead = ?3";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        match statement.exists(params![list.realm, list.team, me.uuid().as_bytes()])? {
+            true => Ok(()),
+            false => Err(Refusal::AlreadyClaimed { id: task.id, by: owner.name.clone() }.into()),
+        }
+    }
+
+    /// Writes a task's own record, and its dependencies.
+    fn rewrite(&self, list: &List<'_>, before: &Task, after: &Task) -> Result<(), Failure> {
+        let id = column::bits(after.id.0);
+        let sql = "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
+                       version = version + 1, updated_ms = ?9, subject = ?10, active_form = ?11,
+                       metadata = ?12, description = ?13
+                   WHERE realm = ?1 AND team = ?2 AND id = ?3";
+        let agent = after.owner.as_ref().and_then(|owner| owner.agent);
+        self.connection.prepare_cached(sql)?.execute(params![
+            list.realm,
+            list.team,
+            id,
+            column::status(after.status),
+            after.waits_for.len() as i64,
+            after.owner.as_ref().map(|owner| &owner.name),
+            agent.map(|agent| agent.uuid().into_bytes()),
+            after.lost_by,
+            self.at_ms,
+            after.subject,
+            after.active_form,
+            column::json(&after.metadata)?,
+            after.description,
+        ])?;
+        let run = |sql, needs: &TaskId| {
+            let key = params![list.realm, list.team, id, column::bits(needs.0)];
+            self.connection.prepare_cached(sql)?.execute(key)
+        };
+        for needs in before.blocked_by.iter().filter(|it| !after.blocked_by.contains(it)) {
+            run("DELETE FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 AND needs = ?4", needs)?;
+        }
+        for needs in after.blocked_by.iter().filter(|it| !before.blocked_by.contains(it)) {
+            run("INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)", needs)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_claimable(task: &Task) -> bool {
+    task.status == TaskStatus::Pending && task.owner.is_none() && task.waits_for.is_empty()
+}
+
+/// Changes what a task waits for. What is named on both sides is not waited for.
+fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), Stop> {
+    let mut needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
+    let mut open: BTreeSet<TaskId> = task.waits_for.iter().copied().collect();
+    let mut new = BTreeSet::new();
+    for id in &change.block_on {
+        let status = list.status(*id)?.ok_or(Refusal::NoSuchTask { id: *id })?;
+        if needs.insert(*id) {
+            new.insert(*id);
+            if !status.is_settled() {
+                open.insert(*id);
+            }
+        }
+    }
+    for id in &change.unblock_from {
+        needs.remove(id);
+        open.remove(id);
+        new.remove(id);
+    }
+    if let Some(through) = circle(list, task.id, &new)? {
+        return Err(Refusal::Cycle { through }.into());
+    }
+    (task.blocked_by, task.waits_for) = (needs.into_iter().collect(), open.into_iter().collect());
+    Ok(())
+}
+
+/// The shortest way from a task through what it is to wait for back to itself, if there is one.
+fn circle(list: &List<'_>, task: TaskId, new: &BTreeSet<TaskId>) -> Result<Option<Vec<TaskId>>, Failure> {
+    let mut reached_from: BTreeMap<TaskId, TaskId> = new.iter().map(|id| (*id, task)).collect();
+    let mut open: VecDeque<TaskId> = new.iter().copied().collect();
+    while let Some(at) = open.pop_front() {
+        if at == task {
+            let mut through = Vec::new();
+            let mut back = reached_from[&task];
+            while back != task {
+                through.push(back);
+                back = reached_from[&back];
+            }
+            through.push(task);
+            through.reverse();
+            return Ok(Some(through));
+        }
+        for needs in list.needs(at)? {
+            reached_from.entry(needs).or_insert_with(|| {
+                open.push_back(needs);
+                at
+            });
+        }
+    }
+    Ok(None)
+}
+
+/// Counts for those that wait for a task whether they still do; gives those that have become claimable.
+fn dependants(list: &List<'_>, before: &Task, after: &Task) -> Result<BTreeSet<TaskId>, Failure> {
+    let more = match (before.status.is_settled(), after.status.is_settled()) {
+        (false, true) => -1,
+        (true, false) => 1,
+        _ => return Ok(BTreeSet::new()),
+    };
+    let sql = "UPDATE task SET waits = waits + ?4 WHERE realm = ?1 AND team = ?2 AND id IN
+                   (SELECT task FROM dependency WHERE realm = ?1 AND team = ?2 AND needs = ?3)
+               RETURNING id, waits = 0 AND status = 0 AND owner IS NULL";
+    let mut statement = list.connection.prepare_cached(sql)?;
+    let key = params![list.realm, list.team, column::bits(after.id.0), more];
+    let mut rows = statement.query(key)?;
+    let mut freed = BTreeSet::new();
+    while let Some(row) = rows.next()? {
+        if more < 0 && row.get(1)? {
+            freed.insert(number(row, 0)?);
+        }
+    }
+    Ok(freed)
+}

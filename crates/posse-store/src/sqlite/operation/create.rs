@@ -1,0 +1,53 @@
+//! Makes a task.
+
+use std::collections::BTreeSet;
+
+use posse_protocol::{Name, TaskId};
+use posse_runtime::port::store::{Done, NewTask, Refusal};
+use rusqlite::params;
+
+use super::{Acting, Outcome, column, fits};
+use crate::sqlite::free;
+
+impl Acting<'_> {
+    pub(super) fn create_task(&mut self, team: Option<&Name>, task: &NewTask) -> Outcome {
+        let metadata = column::json(&task.metadata)?;
+        let active_form = task.active_form.as_deref().filter(|form| !form.is_empty());
+        fits(task.subject.len() + task.description.len() + active_form.map_or(0, str::len) + metadata.len())?;
+        let list = self.list(team)?;
+        let needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
+        let mut waits = 0_i64;
+        for id in &needs {
+            let status = list.status(*id)?.ok_or(Refusal::NoSuchTask { id: *id })?;
+            waits += i64::from(!status.is_settled());
+        }
+        let sql = "INSERT INTO list (realm, team, last, changed) VALUES (?1, ?2, 1, 0)
+                   ON CONFLICT DO UPDATE SET last = last + 1 RETURNING last";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let id: i64 = statement.query_row(params![list.realm, list.team], |row| row.get(0))?;
+        let sql =
+            "INSERT INTO task (realm, team, id, status, waits, version, created_ms, updated_ms, subject,
+                       active_form, metadata, description)
+                   VALUES (?1, ?2, ?3, 0, ?4, 1, ?5, ?5, ?6, ?7, ?8, ?9)";
+        self.connection.prepare_cached(sql)?.execute(params![
+            list.realm,
+            list.team,
+            id,
+            waits,
+            self.at_ms,
+            task.subject,
+            active_form,
+            metadata,
+            task.description,
+        ])?;
+        let sql = "INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        for needs in needs {
+            statement.execute(params![list.realm, list.team, id, column::bits(needs.0)])?;
+        }
+        if waits == 0 {
+            free::claimable(self.connection, self.realm, team.cloned(), self.news)?;
+        }
+        Ok(Done::TaskCreated(TaskId(column::from_bits(id))))
+    }
+}

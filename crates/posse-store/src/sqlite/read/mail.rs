@@ -1,0 +1,92 @@
+//! Inboxes, and what waits for an agent: messages, questions, background runs.
+
+use posse_protocol::{AgentId, Mail, RealmId, Sender};
+use posse_runtime::port::store::{Ask, BackgroundRun, MailFilter};
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{Failure, Reader, column};
+
+/// A message's columns, in the order of [`mail`].
+const MAIL: &str = "SELECT recipient, number, id, sender, sender_name, kind, sent_ms, entry, summary, body
+    FROM mail";
+
+/// What waits, however much was shown before it.
+pub(in super::super) const WAITING: &str = "INDEXED BY mail_waiting
+    WHERE realm = ?1 AND recipient = ?2 AND entry IS NULL AND number > ?3 ORDER BY number LIMIT ?4";
+
+impl Reader<'_> {
+    /// An agent's mail, in the order of its inbox.
+    pub(in super::super) fn mail(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        filter: MailFilter,
+        limit: usize,
+    ) -> Result<Vec<Mail>, Failure> {
+        let which = match filter.waiting {
+            true => WAITING,
+            false => "WHERE realm = ?1 AND recipient = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
+        };
+        let mut statement = self.snapshot.prepare_cached(&format!("{MAIL} {which}"))?;
+        let (after, limit) = (column::most(filter.after), column::most(limit));
+        let (realm, agent) = (realm.uuid().into_bytes(), agent.uuid().into_bytes());
+        let rows = statement.query_map(params![realm, agent, after, limit], mail)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many messages wait for an agent.
+    pub(super) fn waiting(&self, realm: RealmId, agent: AgentId) -> Result<u64, Failure> {
+        let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let key = [realm.uuid().into_bytes(), agent.uuid().into_bytes()];
+        Ok(statement.query_row(key, |row| row.get(0)).optional()?.map_or(0, column::from_bits))
+    }
+
+    /// Questions of an agent that are open, oldest first.
+    pub(super) fn asks(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Ask>, Failure> {
+        let sql = "SELECT id, kind, about, asked_ms FROM ask WHERE realm = ?1 AND agent = ?2
+                   ORDER BY asked_ms, id";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map([realm.uuid().into_bytes(), agent.uuid().into_bytes()], |row| {
+            let (id, kind) = (column::id(row, 0)?, column::ask_from(row, 1)?);
+            Ok(Ask { id, kind, about: row.get(2)?, asked_ms: row.get(3)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Background runs of an agent that the model was not told of, oldest first.
+    pub(super) fn runs(&self, realm: RealmId, agent: AgentId) -> Result<Vec<BackgroundRun>, Failure> {
+        let sql = "SELECT id, kind, description, output, state, began_ms FROM run
+                   WHERE realm = ?1 AND agent = ?2 AND told IS NULL ORDER BY began_ms, id";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map([realm.uuid().into_bytes(), agent.uuid().into_bytes()], |row| {
+            Ok(BackgroundRun {
+                id: column::id(row, 0)?,
+                kind: row.get(1)?,
+                description: row.get(2)?,
+                output: column::path_from(row.get_ref(3)?.as_blob()?),
+                state: column::run_from(row, 4)?,
+                began_ms: row.get(5)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn mail(row: &Row<'_>) -> rusqlite::Result<Mail> {
+    let from = match column::maybe_id(row, 3)? {
+        Some(id) => Sender::Agent { id: id.into(), name: row.get(4)? },
+        None => Sender::User,
+    };
+    Ok(Mail {
+        id: column::id(row, 2)?.into(),
+        number: column::from_bits(row.get(1)?),
+        to: column::id(row, 0)?.into(),
+        from,
+        kind: column::mail_kind(row, 5)?,
+        summary: row.get(8)?,
+        body: row.get(9)?,
+        sent_ms: row.get(6)?,
+        shown_in: row.get::<_, Option<i64>>(7)?.map(column::from_bits),
+    })
+}

@@ -1,0 +1,115 @@
+//! Teams, their notes and tasks, and all of one at once.
+
+use posse_protocol::{ListId, Member, Name, Note, RealmId, Task, TaskId, Team};
+use posse_runtime::port::store::{Archive, MailFilter, TaskFilter};
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{Failure, Reader, column};
+use crate::sqlite::list::List;
+
+/// A team's columns, in the order of [`team`].
+const TEAM: &str = "SELECT realm, name, description, lead, created_ms, settings FROM team";
+
+impl Reader<'_> {
+    /// Teams, the newest first.
+    pub(in super::super) fn teams(&self, realm: Option<RealmId>, limit: usize) -> Result<Vec<Team>, Failure> {
+        let which = if realm.is_some() { "realm = ?1" } else { "?1 IS NULL" };
+        let sql = format!("{TEAM} WHERE {which} ORDER BY created_ms DESC, realm DESC, name DESC LIMIT ?2");
+        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let realm = realm.map(|realm| realm.uuid().into_bytes());
+        let teams = statement.query_map(params![realm, column::most(limit)], team)?;
+        teams.map(|team| self.with_members(team?)).collect()
+    }
+
+    fn team(&self, realm: RealmId, name: &Name) -> Result<Option<Team>, Failure> {
+        let sql = format!("{TEAM} WHERE realm = ?1 AND name = ?2");
+        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let found =
+            statement.query_row(params![realm.uuid().into_bytes(), name.as_str()], team).optional()?;
+        found.map(|team| self.with_members(team)).transpose()
+    }
+
+    fn with_members(&self, mut team: Team) -> Result<Team, Failure> {
+        let sql = "SELECT name, agent, agent_type, model, prompt, color, backend, cwd, joined_ms FROM member
+                   WHERE realm = ?1 AND team = ?2 ORDER BY nth";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows =
+            statement.query_map(params![team.realm.uuid().into_bytes(), team.name.as_str()], member)?;
+        team.members = rows.collect::<Result<_, _>>()?;
+        Ok(team)
+    }
+
+    /// A team's notes, by name.
+    pub(in super::super) fn notes(&self, realm: RealmId, team: &Name) -> Result<Vec<Note>, Failure> {
+        let sql = "SELECT name, version, author, text, written_ms FROM note
+                   WHERE realm = ?1 AND team = ?2 ORDER BY name";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map(params![realm.uuid().into_bytes(), team.as_str()], |row| {
+            Ok(Note {
+                name: column::name(row, 0)?,
+                version: column::from_bits(row.get(1)?),
+                author: row.get(2)?,
+                text: row.get(3)?,
+                written_ms: row.get(4)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// A task, also a deleted one.
+    pub(in super::super) fn task(&self, list: &ListId, id: TaskId) -> Result<Option<Task>, Failure> {
+        List::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
+    }
+
+    /// Tasks by their numbers.
+    pub(in super::super) fn tasks(
+        &self,
+        list: &ListId,
+        filter: TaskFilter,
+        limit: usize,
+    ) -> Result<Vec<Task>, Failure> {
+        List::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
+    }
+
+    /// All of a team.
+    pub(in super::super) fn export(&self, realm: RealmId, name: &Name) -> Result<Option<Archive>, Failure> {
+        let Some(team) = self.team(realm, name)? else { return Ok(None) };
+        let notes = self.notes(realm, name)?;
+        let tasks = List::new(&self.snapshot, realm, Some(name)).all()?;
+        let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let last = statement
+            .query_row(params![realm.uuid().into_bytes(), name.as_str()], |row| row.get(0))
+            .optional()?;
+        let everything = |member: &Member| self.mail(realm, member.agent, MailFilter::default(), usize::MAX);
+        let mail = team.members.iter().map(everything).collect::<Result<_, _>>()?;
+        Ok(Some(Archive { team, notes, tasks, last_task: last.map_or(0, column::from_bits), mail }))
+    }
+}
+
+/// A team without its members.
+fn team(row: &Row<'_>) -> rusqlite::Result<Team> {
+    Ok(Team {
+        realm: column::id(row, 0)?.into(),
+        name: column::name(row, 1)?,
+        description: row.get(2)?,
+        lead: column::id(row, 3)?.into(),
+        created_ms: row.get(4)?,
+        settings: column::maybe_json(row, 5)?.unwrap_or_default(),
+        members: Vec::new(),
+    })
+}
+
+fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
+    Ok(Member {
+        name: column::name(row, 0)?,
+        agent: column::id(row, 1)?.into(),
+        agent_type: row.get(2)?,
+        model: row.get(3)?,
+        prompt: row.get(4)?,
+        color: row.get(5)?,
+        backend: row.get(6)?,
+        cwd: column::path_from(row.get_ref(7)?.as_blob()?),
+        joined_ms: row.get(8)?,
+    })
+}
