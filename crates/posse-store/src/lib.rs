@@ -4,4 +4,4 @@
 
 mod sqlite;
 
-pub use sqlite::Sqlite;
+pub use sqlite::{Sqlite, Still, Timing};

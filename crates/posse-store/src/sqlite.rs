@@ -3,10 +3,13 @@
 //! This file owns the value that callers hold. Steps go to the writer ([`writer`]), which commits them
 //! in batches; looking goes to connections of its own ([`read`]) and waits for no writer.
 
+mod batch;
+mod bell;
 mod claim;
 mod column;
 mod error;
 mod free;
+mod gate;
 mod host;
 mod list;
 mod news;
@@ -14,13 +17,18 @@ mod operation;
 mod place;
 mod read;
 mod schema;
+mod shared;
 mod step;
+mod tell;
+mod timing;
 mod turnstile;
+mod wake;
 mod writer;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
@@ -33,7 +41,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use error::Failure;
 use place::Place;
+use shared::Shared;
 use writer::{Answer, Job, Work};
+
+pub use gate::Still;
+pub use timing::Timing;
 
 /// Steps that may wait for the writer; whoever comes when it is full waits for a place.
 const QUEUE: usize = 4096;
@@ -47,6 +59,7 @@ const READERS: usize = 2;
 /// process and in any other.
 pub struct Sqlite {
     place: Place,
+    shared: Arc<Shared>,
     /// Connections that nobody is looking through.
     readers: Arc<Mutex<Vec<Connection>>>,
     /// None only while dropping: the writer ends when it is gone.
@@ -58,7 +71,12 @@ impl Sqlite {
     /// Opens the store in the file `path`, and makes the file, and the directory it is in, if they
     /// are missing. Nothing else is written before the first step.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::at(Place::file(path)?)
+        Self::open_with(path, Timing::default())
+    }
+
+    /// The same with other times. All who open a file should agree on them.
+    pub fn open_with(path: &Path, timing: Timing) -> Result<Self, StoreError> {
+        Self::at(Place::file(path, timing)?)
     }
 
     /// A store that lives as long as it is open, for tests.
@@ -75,9 +93,22 @@ impl Sqlite {
         let reader = place.connect().map_err(|error| place.failed(error))?;
         schema::bring_up_to_date(&place, &reader)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let writer = writer::start(place.clone(), queue).map_err(|error| place.failed(error))?;
+        let shared = Arc::<Shared>::default();
+        let writer = writer::start(place.clone(), Arc::clone(&shared), jobs.downgrade(), queue)
+            .map_err(|error| place.failed(error))?;
         let readers = Arc::new(Mutex::new(vec![reader]));
-        Ok(Self { place, readers, jobs: Some(jobs), writer: Some(writer) })
+        Ok(Self { place, shared, readers, jobs: Some(jobs), writer: Some(writer) })
+    }
+
+    /// The longest that a batch has waited for its turn among the processes.
+    pub fn longest_wait(&self) -> Duration {
+        self.shared.longest_wait()
+    }
+
+    /// Finishes what is being written, and lets nothing else be written until the guard is dropped. For
+    /// a process that is about to be stopped: stopped while it writes, it would hold up all others.
+    pub fn still(&self) -> Still<'_> {
+        self.shared.gate.still()
     }
 
     /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep the
@@ -140,7 +171,12 @@ impl Store for Sqlite {
             let epoch = taken.await?.epoch;
             // Read after the commit: from now on nobody else writes, and a long history read inside
             // the transaction would hold up every other agent.
-            self.look(move |reader| reader.taken(agent, epoch)).await
+            let taken = self.look(move |reader| reader.taken(agent, epoch)).await;
+            if taken.is_err() {
+                // Nobody knows that it is held, so nobody would give it up.
+                let _ = self.release(agent, epoch).await;
+            }
+            taken
         })
     }
 
@@ -150,7 +186,7 @@ impl Store for Sqlite {
     }
 
     fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>> {
-        Box::pin(std::future::pending())
+        Box::pin(async { Ok(self.shared.waker.woken().await) })
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
@@ -211,8 +247,10 @@ impl Store for Sqlite {
 }
 
 impl Drop for Sqlite {
-    /// Ends the writer when it has finished what is queued.
+    /// Ends the writer when it has finished what is queued; what cannot be written because another
+    /// process has stopped is given up.
     fn drop(&mut self) {
+        self.shared.gate.close(self.place.timing.patience);
         self.jobs = None;
         if let Some(writer) = self.writer.take() {
             // A writer that panicked has already failed whoever waited for it.

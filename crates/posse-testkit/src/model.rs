@@ -95,6 +95,8 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Host {
     life: Life,
+    /// Whether it has ever held anything; who has not is told nothing.
+    settled: bool,
     /// What it must be told when it asks.
     news: BTreeSet<Wake>,
 }
@@ -108,7 +110,7 @@ impl Model {
     /// Opens a new host.
     pub fn open(&mut self) -> HostNumber {
         let number = HostNumber(self.hosts.len() as u64);
-        self.hosts.insert(number, Host { life: Life::Alive, news: BTreeSet::new() });
+        self.hosts.insert(number, Host { life: Life::Alive, settled: false, news: BTreeSet::new() });
         number
     }
 
@@ -141,6 +143,9 @@ impl Model {
         }
         // From here on nothing can fail the step.
         self.agents.insert(step.agent, agent);
+        if step.birth.is_some() {
+            self.settle(host);
+        }
         let mut committed = Committed::default();
         for operation in &step.operations {
             let result = self.operation(Doer::Agent(step.agent), step.realm, &operation.op, step.at_ms);
@@ -171,6 +176,7 @@ impl Model {
             Some(other) => self.take_for_dead(other),
             None => {}
         }
+        self.settle(host);
         let raised = u64::from(self.flaw != Some(Flaw::SameEpoch));
         let taken = self.agents.get_mut(&agent).ok_or(Fate::NotFound)?;
         taken.holder = Some(host);
@@ -210,6 +216,11 @@ impl Model {
     /// All that a host must know since it last asked.
     pub fn woken(&mut self, host: HostNumber) -> BTreeSet<Wake> {
         self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
+    }
+
+    /// Whether a host has ever held anything.
+    pub fn is_settled(&self, host: HostNumber) -> bool {
+        self.hosts.get(&host).is_some_and(|host| host.settled)
     }
 
     /// What a host has not been told yet.
@@ -274,6 +285,13 @@ impl Model {
         }
     }
 
+    /// It holds something.
+    fn settle(&mut self, host: HostNumber) {
+        if let Some(host) = self.hosts.get_mut(&host) {
+            host.settled = true;
+        }
+    }
+
     fn tell(&mut self, host: HostNumber, wake: Wake) {
         if let Some(host) = self.hosts.get_mut(&host) {
             host.news.insert(wake);
@@ -282,7 +300,8 @@ impl Model {
 
     /// Tells all hosts that can still write.
     fn tell_all(&mut self, wake: &Wake) {
-        for host in self.hosts.values_mut().filter(|host| matches!(host.life, Life::Alive | Life::Stalled)) {
+        let lives = |host: &&mut Host| host.settled && matches!(host.life, Life::Alive | Life::Stalled);
+        for host in self.hosts.values_mut().filter(lives) {
             host.news.insert(wake.clone());
         }
     }

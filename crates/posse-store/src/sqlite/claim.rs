@@ -8,10 +8,12 @@ use uuid::Uuid;
 use super::column;
 use super::error::Failure;
 use super::free;
+use super::host::Life;
 use super::news::News;
 use super::place::Place;
 
-/// Makes `me` the agent's holder, with a new epoch, unless another live host is.
+/// Makes `me` the agent's holder, with a new epoch, unless another host is that lives
+/// and is not stalled.
 pub(super) fn take(
     connection: &Connection,
     agent: AgentId,
@@ -28,12 +30,18 @@ pub(super) fn take(
         .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
     if let Some(other) = holder.filter(|host| *host != me) {
         let hosts = place.hosts();
-        let alive = hosts.alive(other).map_err(|error| Failure::Refused(place.failed(error)))?;
-        if let Some(holder) = alive {
-            return Err(Failure::Refused(StoreError::Held { agent, holder }));
+        match hosts.look(other).map_err(|error| Failure::Refused(place.failed(error)))? {
+            Life::Alive { pid } => {
+                let holder = format!("pid {pid}");
+                return Err(Failure::Refused(StoreError::Held { agent, holder }));
+            }
+            // Its files are its own: it may go on one day, and learns from its bell what it has lost.
+            Life::Stalled { .. } => free::host(connection, other, news)?,
+            Life::Dead => {
+                free::host(connection, other, news)?;
+                hosts.bury(other);
+            }
         }
-        free::host(connection, other, news)?;
-        hosts.bury(other);
     }
     let sql = "UPDATE agent SET epoch = epoch + 1, host = ?2 WHERE id = ?1 RETURNING epoch, realm";
     let mut statement = connection.prepare_cached(sql)?;

@@ -1,25 +1,35 @@
 //! Hosts: who holds agents, and whether they are alive.
 //!
 //! A host locks a file of its own name for its life; the kernel unlocks it when the process ends,
-//! however it ends. Nobody trusts a process id: it is in the file for people.
+//! however it ends. In the file are the process, for people and for those who want to hear at once that
+//! it has ended, and the time of the last heartbeat. Beside it is the host's bell.
 
-use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+mod memory;
+
+use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use uuid::Uuid;
 
-/// The hosts of a store in memory: all of this process.
-#[derive(Default)]
-pub(super) struct MemoryHosts(Mutex<BTreeSet<Uuid>>);
+use super::wake::Waker;
+
+pub(super) use memory::MemoryHosts;
+
+/// What is being made longer than this was left by a host that died before it had a name.
+const MAKING: Duration = Duration::from_secs(60);
 
 /// All hosts of a store.
 pub(super) enum Hosts {
-    /// A directory with a file for each.
-    Files(PathBuf),
+    /// A directory with files for each; one whose heartbeat is older than the lease is stalled.
+    Files {
+        directory: PathBuf,
+        lease: Duration,
+    },
     Memory(Arc<MemoryHosts>),
 }
 
@@ -30,75 +40,140 @@ pub(super) struct Host {
 }
 
 enum Hold {
-    File { path: PathBuf, _lock: File },
+    File { directory: PathBuf, lock: File, stamp_at: u64 },
     Memory(Arc<MemoryHosts>),
 }
 
+/// What can be said of a host from outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Life {
+    Dead,
+    /// Its process is there, and has not shown for the lease that it goes on.
+    Stalled {
+        pid: u32,
+    },
+    Alive {
+        pid: u32,
+    },
+}
+
+/// A host's heart: what shows others that it goes on.
+pub(super) struct Heart {
+    file: File,
+    stamp_at: u64,
+}
+
 impl Hosts {
-    /// Makes a new host.
-    pub(super) fn settle(&self) -> io::Result<Host> {
+    /// Makes a new host, whose news go to `waker`.
+    pub(super) fn settle(&self, waker: &Arc<Waker>) -> io::Result<Host> {
         let id = Uuid::now_v7();
         let hold = match self {
-            Self::Files(directory) => {
+            Self::Files { directory, .. } => {
                 DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-                let (path, new) = (directory.join(id.to_string()), directory.join(format!("{id}.new")));
+                let new = directory.join(format!("{id}.new"));
                 let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
                 lock.lock()?;
-                writeln!(lock, "{}", std::process::id())?;
+                let process = format!("{}\n", std::process::id());
+                lock.write_all(format!("{process}{}", stamp()).as_bytes())?;
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(bell(directory, id))?;
                 // It gets its name only now: a file with a host's name is locked or its host is dead.
-                fs::rename(&new, &path)?;
+                fs::rename(&new, directory.join(id.to_string()))?;
                 self.sweep(directory, id);
-                Hold::File { path, _lock: lock }
+                Hold::File { directory: directory.clone(), lock, stamp_at: process.len() as u64 }
             }
             Self::Memory(hosts) => {
-                hosts.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+                hosts.enter(id, waker);
                 Hold::Memory(Arc::clone(hosts))
             }
         };
         Ok(Host { id, hold })
     }
 
-    /// The process of a live host, for people; none if the host is dead.
-    pub(super) fn alive(&self, id: Uuid) -> io::Result<Option<String>> {
-        match self {
-            Self::Files(directory) => {
-                let path = directory.join(id.to_string());
-                let file = match File::open(&path) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                    opened => opened?,
-                };
-                // Shared, so that two who look do not take each other for the host.
-                match file.try_lock_shared() {
-                    Ok(()) => Ok(None),
-                    Err(TryLockError::WouldBlock) => {
-                        let pid = fs::read_to_string(&path).unwrap_or_default();
-                        Ok(Some(format!("pid {}", pid.trim())))
-                    }
-                    Err(TryLockError::Error(error)) => Err(error),
-                }
-            }
-            Self::Memory(hosts) => {
-                let alive = hosts.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
-                Ok(alive.then(|| format!("pid {}", std::process::id())))
-            }
+    /// What can be said of a host.
+    pub(super) fn look(&self, id: Uuid) -> io::Result<Life> {
+        let (directory, lease) = match self {
+            Self::Files { directory, lease } => (directory, *lease),
+            Self::Memory(hosts) if hosts.contains(id) => return Ok(Life::Alive { pid: std::process::id() }),
+            Self::Memory(_) => return Ok(Life::Dead),
+        };
+        let path = directory.join(id.to_string());
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Life::Dead),
+            opened => opened?,
+        };
+        if !is_locked(&file)? {
+            return Ok(Life::Dead);
         }
+        let (pid, shown) = shown(&path);
+        // A stamp that was read while it was written may be nonsense, but not twice the same.
+        let is_old = |stamp: Option<u64>| stamp.is_some_and(|at| now_ms().saturating_sub(at) > millis(lease));
+        let stalled = is_old(shown) && self::shown(&path).1 == shown;
+        Ok(if stalled { Life::Stalled { pid } } else { Life::Alive { pid } })
+    }
+
+    /// The process of a host that is not dead, for people.
+    pub(super) fn alive(&self, id: Uuid) -> io::Result<Option<String>> {
+        Ok(match self.look(id)? {
+            Life::Dead => None,
+            Life::Stalled { pid } | Life::Alive { pid } => Some(format!("pid {pid}")),
+        })
     }
 
     /// Removes what a dead host left. What cannot be removed now is removed another time.
     pub(super) fn bury(&self, id: Uuid) {
-        if let Self::Files(directory) = self {
-            let _ = fs::remove_file(directory.join(id.to_string()));
+        if let Self::Files { directory, .. } = self {
+            remove(directory, id);
+        }
+    }
+
+    /// The file that a host listens to.
+    pub(super) fn bell(&self, id: Uuid) -> Option<PathBuf> {
+        match self {
+            Self::Files { directory, .. } => Some(bell(directory, id)),
+            Self::Memory(_) => None,
         }
     }
 
     /// Removes what dead hosts left.
     fn sweep(&self, directory: &Path, own: Uuid) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let id = entry.file_name().to_str().and_then(|name| Uuid::parse_str(name).ok());
-            if id.is_some_and(|id| id != own && matches!(self.alive(id), Ok(None))) {
-                drop(fs::remove_file(entry.path()));
+            let path = entry.path();
+            let id = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+            let Some(id) = id.filter(|id| *id != own) else { continue };
+            let left = match path.extension() {
+                None => matches!(self.look(id), Ok(Life::Dead)),
+                // Made before its host has a name.
+                Some(kind) if kind == "bell" => is_old(&entry) && matches!(self.look(id), Ok(Life::Dead)),
+                // Locked right after it is made.
+                Some(kind) if kind == "new" => {
+                    is_old(&entry)
+                        && File::open(&path).is_ok_and(|file| matches!(is_locked(&file), Ok(false)))
+                }
+                Some(_) => false,
+            };
+            if left {
+                drop(fs::remove_file(&path));
             }
         }
+    }
+}
+
+impl Host {
+    /// Its heart; one in memory needs none.
+    pub(super) fn heart(&self) -> io::Result<Option<Heart>> {
+        match &self.hold {
+            Hold::File { lock, stamp_at, .. } => {
+                Ok(Some(Heart { file: lock.try_clone()?, stamp_at: *stamp_at }))
+            }
+            Hold::Memory(_) => Ok(None),
+        }
+    }
+}
+
+impl Heart {
+    /// Shows that the host goes on. One that cannot is taken for stalled, as it should be.
+    pub(super) fn beat(&self) {
+        let _ = self.file.write_all_at(stamp().as_bytes(), self.stamp_at);
     }
 }
 
@@ -106,10 +181,59 @@ impl Drop for Host {
     fn drop(&mut self) {
         match &self.hold {
             // A file that stays is swept by the next host.
-            Hold::File { path, .. } => drop(fs::remove_file(path)),
-            Hold::Memory(hosts) => {
-                hosts.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-            }
+            Hold::File { directory, .. } => remove(directory, self.id),
+            Hold::Memory(hosts) => hosts.leave(self.id),
         }
     }
 }
+
+fn bell(directory: &Path, id: Uuid) -> PathBuf {
+    directory.join(format!("{id}.bell"))
+}
+
+fn remove(directory: &Path, id: Uuid) {
+    for path in [bell(directory, id), directory.join(id.to_string())] {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn is_locked(file: &File) -> io::Result<bool> {
+    // Shared, so that two who look do not take each other for the host.
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The process and the last heartbeat in a host's file.
+fn shown(path: &Path) -> (u32, Option<u64>) {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let mut lines = text.lines();
+    let pid = lines.next().and_then(|pid| pid.parse().ok()).unwrap_or_default();
+    (pid, lines.next().and_then(|stamp| stamp.parse().ok()))
+}
+
+fn is_old(entry: &DirEntry) -> bool {
+    let made = entry.metadata().and_then(|about| about.modified());
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > MAKING))
+}
+
+/// A heartbeat, always of the same length.
+fn stamp() -> String {
+    format!("{:020}\n", now_ms())
+}
+
+/// Milliseconds of a clock that all processes share and that stands still while the machine sleeps:
+/// after a night nobody is stalled.
+fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
-//! What a batch has changed that hosts should know. Told after the commit: before it there is nothing
-//! to see.
+//! What a batch has changed that hosts should know. Told after the commit ([`super::tell`]): before it
+//! there is nothing to see.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, ListId};
 use uuid::Uuid;
 
 /// What hosts should know when the batch is durable. Too much does no harm.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct News {
     /// Agents that got mail, by the host that holds them.
     pub(super) mail: BTreeMap<Uuid, BTreeSet<AgentId>>,
@@ -18,6 +18,10 @@ pub(super) struct News {
 }
 
 impl News {
+    pub(super) fn is_empty(&self) -> bool {
+        self.mail.is_empty() && self.lists.is_empty() && self.freed.is_empty()
+    }
+
     /// An agent that a host holds got mail.
     pub(super) fn mail(&mut self, host: Uuid, agent: AgentId) {
         self.mail.entry(host).or_default().insert(agent);

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::error::Cause;
 use super::host::{Hosts, MemoryHosts};
+use super::timing::Timing;
 use super::turnstile::Turnstile;
 
 /// How long a transaction waits for others that do not pass the turnstile: a checkpoint, a recovery.
@@ -22,15 +23,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A connection is used by one thread at a time.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Where the data are.
+/// Where the data are, and how patient those are who work there.
 #[derive(Clone)]
-pub(super) enum Place {
+pub(super) struct Place {
+    data: Data,
+    pub(super) timing: Timing,
+}
+
+#[derive(Clone)]
+enum Data {
     File(Arc<Path>),
     Memory(Arc<Memory>),
 }
 
 /// Data that live as long as somebody holds this.
-pub(super) struct Memory {
+struct Memory {
     uri: String,
     hosts: Arc<MemoryHosts>,
     /// SQLite forgets the data with their last connection.
@@ -39,9 +46,9 @@ pub(super) struct Memory {
 
 impl Place {
     /// The file `path`, made if it is missing.
-    pub(super) fn file(path: &Path) -> Result<Self, StoreError> {
-        let place = Self::File(path.into());
-        make(path).map_err(|error| place.failed(error))?;
+    pub(super) fn file(path: &Path, timing: Timing) -> Result<Self, StoreError> {
+        let place = Self { data: Data::File(path.into()), timing };
+        make(path, timing).map_err(|error| place.failed(error))?;
         Ok(place)
     }
 
@@ -53,30 +60,33 @@ impl Place {
             source: Box::new(Cause::from(error)),
         })?;
         let hosts = Arc::default();
-        Ok(Self::Memory(Arc::new(Memory { uri, hosts, _anchor: Mutex::new(anchor) })))
+        let memory = Memory { uri, hosts, _anchor: Mutex::new(anchor) };
+        Ok(Self { data: Data::Memory(Arc::new(memory)), timing: Timing::default() })
     }
 
     /// A new connection.
     pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
-        match self {
-            Self::File(path) => connect(path),
-            Self::Memory(memory) => connect_memory(&memory.uri),
+        match &self.data {
+            Data::File(path) => connect(path),
+            Data::Memory(memory) => connect_memory(&memory.uri),
         }
     }
 
     /// What the processes that write pass; memory has one process only, and SQLite's own lock.
     pub(super) fn turnstile(&self) -> io::Result<Option<Turnstile>> {
-        match self {
-            Self::File(path) => Turnstile::open(path).map(Some),
-            Self::Memory(_) => Ok(None),
+        match &self.data {
+            Data::File(path) => Turnstile::open(path).map(Some),
+            Data::Memory(_) => Ok(None),
         }
     }
 
     /// The hosts that work here.
     pub(super) fn hosts(&self) -> Hosts {
-        match self {
-            Self::File(path) => Hosts::Files(path.with_file_name("hosts")),
-            Self::Memory(memory) => Hosts::Memory(Arc::clone(&memory.hosts)),
+        match &self.data {
+            Data::File(path) => {
+                Hosts::Files { directory: path.with_file_name("hosts"), lease: self.timing.lease }
+            }
+            Data::Memory(memory) => Hosts::Memory(Arc::clone(&memory.hosts)),
         }
     }
 
@@ -87,7 +97,7 @@ impl Place {
 
     /// Whether the file system has no space left, or cannot make files.
     pub(super) fn has_no_space(&self) -> bool {
-        let Self::File(path) = self else { return false };
+        let Data::File(path) = &self.data else { return false };
         rustix::fs::statvfs(directory(path)).is_ok_and(|space| {
             space.f_bavail.saturating_mul(space.f_frsize) < 1 << 16
                 || (space.f_files > 0 && space.f_favail == 0)
@@ -97,9 +107,9 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => path.display().fmt(f),
-            Self::Memory(_) => f.write_str("memory"),
+        match &self.data {
+            Data::File(path) => path.display().fmt(f),
+            Data::Memory(_) => f.write_str("memory"),
         }
     }
 }
@@ -112,13 +122,13 @@ fn directory(path: &Path) -> PathBuf {
 }
 
 /// Makes the file for its owner alone; SQLite gives its companions the same rights.
-fn make(path: &Path) -> io::Result<()> {
+fn make(path: &Path, timing: Timing) -> io::Result<()> {
     if path.try_exists()? {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(directory(path))?;
     let turnstile = Turnstile::open(path)?;
-    let _pass = turnstile.enter()?;
+    let _pass = turnstile.enter(timing.patience)?;
     if path.try_exists()? {
         return Ok(());
     }

@@ -16,8 +16,8 @@ pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result
     let failed = |error: rusqlite::Error| place.failed(error);
     if version(connection).map_err(failed)? != VERSIONS.len() {
         let turnstile = place.turnstile().map_err(|error| place.failed(error))?;
-        let _pass =
-            turnstile.as_ref().map(|it| it.enter()).transpose().map_err(|error| place.failed(error))?;
+        let pass = turnstile.as_ref().map(|turnstile| turnstile.enter(place.timing.patience));
+        let _pass = pass.transpose().map_err(|error| place.failed(error))?;
         migrate(connection).map_err(|error| error.at(place))?;
     }
     match version(connection).map_err(failed)? {

@@ -1,23 +1,31 @@
 //! The one thread of a process that writes.
 //!
-//! It takes whatever is waiting, commits it in one transaction, and answers when that is durable: one
-//! sync of the disk serves every agent that had something to say meanwhile. It never waits for more.
+//! It takes whatever is waiting, commits it in one transaction ([`Batch`]), and answers when that is
+//! durable: one sync of the disk serves every agent that had something to say meanwhile. It never waits
+//! for more.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Archive, Committed, Epoch, Order, Step, StoreError};
-use rusqlite::Connection;
+use posse_runtime::port::store::{Archive, Committed, Epoch, Order, Step, StoreError, Wake};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
+use super::batch::{Batch, Standing, Start};
+use super::bell::Bell;
 use super::error::{Cause, Failure};
+use super::free;
 use super::host::Host;
 use super::news::News;
 use super::place::Place;
-use super::turnstile::Turnstile;
-use super::{claim, operation, step};
+use super::shared::Shared;
+use super::tell::Teller;
+use super::turnstile::{Pass, Turnstile};
 
 /// Jobs in one transaction; what waits beyond them has the next.
 const BATCH: usize = 512;
@@ -29,6 +37,19 @@ pub(super) enum Work {
     Import(Box<Archive>),
     Take(AgentId),
     Release(AgentId, Epoch),
+    /// Sets free what a host held, if it is dead.
+    Free(Uuid),
+}
+
+impl Work {
+    /// Whether a host holds an agent because of it.
+    fn needs_host(&self) -> bool {
+        match self {
+            Self::Commit(step) => step.birth.is_some(),
+            Self::Take(_) => true,
+            Self::Operate(_) | Self::Import(_) | Self::Release(..) | Self::Free(_) => false,
+        }
+    }
 }
 
 /// Work, and who waits for it.
@@ -46,24 +67,41 @@ pub(super) struct Answer {
     pub(super) committed: Committed,
 }
 
+pub(super) type Outcome = Result<Answer, StoreError>;
+
 /// Starts the writer; it ends when nobody can send jobs any more and all are done.
-pub(super) fn start(place: Place, mut queue: mpsc::Receiver<Job>) -> io::Result<JoinHandle<()>> {
+pub(super) fn start(
+    place: Place,
+    shared: Arc<Shared>,
+    jobs: mpsc::WeakSender<Job>,
+    mut queue: mpsc::Receiver<Job>,
+) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("posse-store".into()).spawn(move || {
-        let mut writer = Writer { place, door: None, host: None };
+        let mut writer = Writer::new(place, shared, jobs);
         let (mut jobs, mut outcomes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
         while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
             let written = writer.write(&jobs, &mut outcomes);
             writer.answer(&mut jobs, &mut outcomes, written);
         }
+        // What it could not set free itself, others do who find its lock free.
+        let _ = writer.leave();
     })
 }
 
 struct Writer {
     place: Place,
+    shared: Arc<Shared>,
+    /// For the bell, which has work for the writer.
+    jobs: mpsc::WeakSender<Job>,
     /// Opened with the first job.
     door: Option<Door>,
-    /// Made when it is about to hold an agent.
+    /// Made when it is about to hold an agent: looking leaves no traces.
     host: Option<Host>,
+    standing: Standing,
+    /// What the bell is to start from, until it has been started.
+    start: Option<Start>,
+    bell: Option<Bell>,
+    teller: Teller,
 }
 
 /// The way to the data.
@@ -72,40 +110,80 @@ struct Door {
     turnstile: Option<Turnstile>,
 }
 
-pub(super) type Outcome = Result<Answer, StoreError>;
-
 impl Writer {
+    fn new(place: Place, shared: Arc<Shared>, jobs: mpsc::WeakSender<Job>) -> Self {
+        let (teller, standing) = (Teller::new(place.hosts()), Standing::Stranger);
+        Self { place, shared, jobs, door: None, host: None, standing, start: None, bell: None, teller }
+    }
+
     /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
     fn write(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<(), Cause> {
-        let Self { place, door, host } = self;
-        let door = match door {
+        let shared = Arc::clone(&self.shared);
+        let _writing = shared.gate.write();
+        let me = match jobs.iter().any(|job| job.work.needs_host()) {
+            true => Some(self.host()?),
+            false => None,
+        };
+        let door = match &mut self.door {
             Some(door) => door,
-            None => door.insert(Door { connection: place.connect()?, turnstile: place.turnstile()? }),
+            door @ None => {
+                let (connection, turnstile) = (self.place.connect()?, self.place.turnstile()?);
+                door.insert(Door { connection, turnstile })
+            }
         };
-        let pass = door.turnstile.as_ref().map(Turnstile::enter).transpose()?;
-        let holds = |job: &Job| match &job.work {
-            Work::Commit(step) => step.birth.is_some(),
-            Work::Take(_) => true,
-            _ => false,
-        };
-        if host.is_none() && jobs.iter().any(holds) {
-            // Apart from the batch, which may be undone.
-            let settled = host.insert(place.hosts().settle()?);
-            let sql = "INSERT INTO host (id) VALUES (?1)";
-            door.connection.prepare_cached(sql)?.execute([settled.id.as_bytes()])?;
-        }
-        let mut news = News::default();
-        let done = transact(&door.connection, jobs, outcomes, |work| {
-            perform(place, &door.connection, work, host, &mut news)
-        });
+        let pass = door.enter(&self.place, &shared)?;
+        let mut batch = Batch::new(&self.place, &door.connection, me, self.standing);
+        let done = batch.run(jobs, outcomes);
         let open = done.is_err() && !door.connection.is_autocommit();
         // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
         let stuck = open && door.connection.execute_batch("ROLLBACK").is_err();
         drop(pass);
+        let Batch { standing, news, start, .. } = batch;
         if stuck {
             self.door = None;
         }
-        done
+        if done? {
+            self.tell(news, start);
+        }
+        if standing == Standing::Lost && self.standing != standing {
+            self.standing = standing;
+            shared.waker.wake([Wake::Fenced]);
+        }
+        self.listen();
+        Ok(())
+    }
+
+    /// This writer's host.
+    fn host(&mut self) -> io::Result<Uuid> {
+        let host = match &mut self.host {
+            Some(host) => host,
+            host @ None => host.insert(self.place.hosts().settle(&self.shared.waker)?),
+        };
+        Ok(host.id)
+    }
+
+    /// Tells what is durable now to whom it concerns.
+    fn tell(&mut self, news: News, start: Option<Start>) {
+        if let Some(start) = start {
+            self.standing = Standing::Settled;
+            // They watch over each other.
+            for other in &start.others {
+                self.teller.ring(*other, BTreeSet::new());
+            }
+            self.start = Some(start);
+        }
+        if let Some(door) = &self.door {
+            let me = self.host.as_ref().map(|host| (host.id, &*self.shared.waker));
+            self.teller.tell(&door.connection, me, news);
+        }
+    }
+
+    /// Starts the bell of a host that has settled. If it cannot be started now, after the next batch.
+    fn listen(&mut self) {
+        let (Some(host), Some(start)) = (&self.host, &self.start) else { return };
+        if let Ok(bell) = Bell::start(&self.place, host, &self.shared, &self.jobs, start.clone()) {
+            (self.bell, self.start) = (bell, None);
+        }
     }
 
     fn answer(&self, jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, written: Result<(), Cause>) {
@@ -119,110 +197,37 @@ impl Writer {
             let _ = job.answer.send(outcome);
         }
     }
-}
 
-/// One transaction of `jobs`, each of which may be refused alone.
-///
-/// A savepoint around each job costs a fifth of the work, and refusals are rare: they are looked for
-/// first without, and only a batch that has one is undone and done again with savepoints.
-fn transact(
-    connection: &Connection,
-    jobs: &[Job],
-    outcomes: &mut Vec<Outcome>,
-    mut perform: impl FnMut(&Work) -> Result<Answer, Failure>,
-) -> Result<(), Cause> {
-    let run = |sql| connection.prepare_cached(sql)?.execute([]);
-    run("BEGIN IMMEDIATE")?;
-    for job in jobs {
-        let outcome = refused_or_done(perform(&job.work))?;
-        let refused = outcome.is_err();
-        outcomes.push(outcome);
-        if refused {
-            run("ROLLBACK")?;
-            if jobs.len() > 1 {
-                outcomes.clear();
-                transact_apart(connection, jobs, outcomes, perform)?;
-            }
+    /// Sets free what this host still holds, and tells the others.
+    fn leave(mut self) -> Result<(), Failure> {
+        // It must not take its own leaving for a loss.
+        self.bell = None;
+        let (Some(host), Some(door)) = (self.host.take(), &self.door) else { return Ok(()) };
+        if self.standing != Standing::Settled {
             return Ok(());
         }
-    }
-    run("COMMIT")?;
-    Ok(())
-}
-
-/// The same with a savepoint around each job.
-fn transact_apart(
-    connection: &Connection,
-    jobs: &[Job],
-    outcomes: &mut Vec<Outcome>,
-    mut perform: impl FnMut(&Work) -> Result<Answer, Failure>,
-) -> Result<(), Cause> {
-    let run = |sql| connection.prepare_cached(sql)?.execute([]);
-    run("BEGIN IMMEDIATE")?;
-    for job in jobs {
-        run("SAVEPOINT job")?;
-        let outcome = refused_or_done(perform(&job.work))?;
-        if outcome.is_err() {
-            run("ROLLBACK TO job")?;
-        }
-        run("RELEASE job")?;
-        outcomes.push(outcome);
-    }
-    run("COMMIT")?;
-    Ok(())
-}
-
-/// Tells what concerns one job from what concerns all.
-fn refused_or_done(done: Result<Answer, Failure>) -> Result<Outcome, Cause> {
-    match done {
-        Ok(answer) => Ok(Ok(answer)),
-        Err(Failure::Refused(error)) => Ok(Err(error)),
-        Err(Failure::Broken(cause)) => Err(cause),
+        let _writing = self.shared.gate.write();
+        let pass = door.enter(&self.place, &self.shared)?;
+        let transaction = Transaction::new_unchecked(&door.connection, TransactionBehavior::Immediate)?;
+        let mut news = News::default();
+        free::host(&transaction, host.id, &mut news)?;
+        transaction.commit()?;
+        drop(pass);
+        drop(host);
+        self.teller.tell(&door.connection, None, news);
+        Ok(())
     }
 }
 
-fn perform(
-    place: &Place,
-    connection: &Connection,
-    work: &Work,
-    host: &mut Option<Host>,
-    news: &mut News,
-) -> Result<Answer, Failure> {
-    match work {
-        Work::Commit(step) => {
-            let holder = match &step.birth {
-                Some(_) => Some(settled(place, host)?),
-                None => None,
-            };
-            let committed = step::write(place, connection, step, holder, news)?;
-            Ok(Answer { committed, epoch: step.epoch })
-        }
-        Work::Operate(order) => {
-            let results = operation::order(place, connection, order, news)?;
-            Ok(Answer { committed: Committed { results, mail_waits: false }, ..Answer::default() })
-        }
-        Work::Import(archive) => {
-            operation::import(connection, archive, news)?;
-            Ok(Answer::default())
-        }
-        Work::Take(agent) => {
-            let epoch = claim::take(connection, *agent, settled(place, host)?, place, news)?;
-            Ok(Answer { epoch, ..Answer::default() })
-        }
-        Work::Release(agent, epoch) => {
-            claim::release(connection, *agent, *epoch, news)?;
-            Ok(Answer::default())
-        }
+impl Door {
+    /// Waits for this process's turn; in memory there is only one.
+    fn enter(&self, place: &Place, shared: &Shared) -> io::Result<Option<Pass<'_>>> {
+        let began = Instant::now();
+        let patience = shared.gate.patience(place.timing.patience);
+        let pass = self.turnstile.as_ref().map(|turnstile| turnstile.enter(patience)).transpose();
+        shared.waited(began.elapsed());
+        pass
     }
-}
-
-/// This writer's host, made when it is about to hold its first agent: looking leaves no traces.
-fn settled(place: &Place, host: &mut Option<Host>) -> io::Result<Uuid> {
-    let host = match host {
-        Some(host) => host,
-        None => host.insert(place.hosts().settle()?),
-    };
-    Ok(host.id)
 }
 
 #[cfg(test)]
@@ -270,7 +275,9 @@ mod tests {
         let door = Door { connection: place.connect().unwrap(), turnstile: None };
         let space = |door: &Door, most: u32| door.connection.pragma_update(None, "max_page_count", most);
         space(&door, 60).unwrap();
-        let mut writer = Writer { place, door: Some(door), host: None };
+        let (jobs, _queue) = mpsc::channel(1);
+        let mut writer = Writer::new(place, Arc::default(), jobs.downgrade());
+        writer.door = Some(door);
 
         let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
         for (job, answered) in [heavy(), heavy(), heavy()] {

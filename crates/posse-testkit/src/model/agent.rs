@@ -1,6 +1,6 @@
 //! Agents: their transcripts, and all that is theirs alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -45,6 +45,7 @@ pub struct Agent {
     seen: BTreeMap<PathBuf, u64>,
     asks: Vec<Said<Ask>>,
     runs: Vec<Said<BackgroundRun>>,
+    told: BTreeSet<Uuid>,
     last: Option<(StepId, Said<Committed>)>,
 }
 
@@ -107,6 +108,7 @@ impl Agent {
             seen: BTreeMap::new(),
             asks: Vec::new(),
             runs: Vec::new(),
+            told: BTreeSet::new(),
             last: None,
         })
     }
@@ -136,7 +138,10 @@ impl Agent {
         for file in &step.seen {
             self.seen.insert(file.path.clone(), file.version);
         }
-        let called = |key| self.calls.contains_key(&key);
+        let called = |key| {
+            let call = self.calls.get(&key).map(|call| &call.0);
+            call.is_some_and(|call| call.outcome.is_none() && call.operated.is_none())
+        };
         if !step.operations.iter().filter_map(|operation| operation.call).all(called) {
             return None;
         }
@@ -214,12 +219,14 @@ impl Agent {
     fn run(&mut self, RunChange { id, change }: &RunChange, step: &Step) -> Option<()> {
         let known = self.runs.iter().position(|run| run.0.id == *id);
         match (change, known) {
-            (RunChangeKind::Began { kind, description, output }, None) => {
+            (RunChangeKind::Began { kind, description, output }, None) if !self.told.contains(id) => {
                 let (kind, description, output) = (kind.clone(), description.clone(), output.clone());
                 let (state, began_ms) = (RunState::Running, step.at_ms);
                 self.runs.push(Said(BackgroundRun { id: *id, kind, description, output, state, began_ms }));
             }
-            (RunChangeKind::Ended(state), Some(run)) if self.runs[run].0.state == RunState::Running => {
+            (RunChangeKind::Ended(state), Some(run))
+                if self.runs[run].0.state == RunState::Running && *state != RunState::Running =>
+            {
                 self.runs[run].0.state = *state;
             }
             (RunChangeKind::Told { entry }, Some(run))
@@ -227,6 +234,7 @@ impl Agent {
                     && step.entries.iter().any(|new| new.seq == *entry) =>
             {
                 self.runs.remove(run);
+                self.told.insert(*id);
             }
             _ => return None,
         }
@@ -259,11 +267,6 @@ impl Agent {
     /// Runs whose end was not told, oldest first.
     pub fn runs(&self) -> Vec<BackgroundRun> {
         self.runs.iter().map(|run| run.0.clone()).collect()
-    }
-
-    /// Whether a run is known whose end was not told.
-    pub fn has_run(&self, id: Uuid) -> bool {
-        self.runs.iter().any(|run| run.0.id == id)
     }
 
     /// The agent as a list of sessions shows it; its holder by number.

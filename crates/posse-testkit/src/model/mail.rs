@@ -1,6 +1,6 @@
 //! Mail: inboxes, and what is put into them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
 use posse_runtime::port::store::{
@@ -118,10 +118,12 @@ impl Model {
                 if !born && !self.inboxes.contains_key(&(realm, *agent)) {
                     return Err(nobody(agent));
                 }
-                vec![(*agent, self.name_of(realm, *agent, None))]
+                let path = self.agents.get(agent).map(|agent| agent.path.clone());
+                vec![(*agent, path.unwrap_or_else(|| self.name_of(realm, *agent, None)))]
             }
             Address::Member { team, name } => {
-                let member = self.team(realm, team)?.member(name).ok_or_else(|| nobody(name))?;
+                let member = self.team(realm, team)?.member(name);
+                let member = member.ok_or_else(|| nobody(&format!("{name}@{team}")))?;
                 vec![(member.agent, name.to_string())]
             }
             Address::Others { team } => {
@@ -131,17 +133,27 @@ impl Model {
             }
         };
         found.sort_by(|(_, a), (_, b)| a.cmp(b));
+        // One with two names is still one reader.
+        let mut readers = BTreeSet::new();
+        found.retain(|(agent, _)| readers.insert(*agent));
         Ok(found)
     }
 
-    /// What an agent is called: in a team, else in the first team that it belongs to, else by its path.
-    pub(super) fn name_of(&self, realm: RealmId, agent: AgentId, team: Option<&Name>) -> String {
-        let within = |team: &Name| {
-            let members = self.teams.get(&(realm, team.clone()))?.members();
-            members.into_iter().find(|member| member.agent == agent).map(|member| member.name.to_string())
-        };
-        let first = || self.teams.keys().filter(|(of, _)| *of == realm).find_map(|(_, team)| within(team));
-        let path = || self.agents.get(&agent).map_or_else(|| agent.to_string(), |agent| agent.path.clone());
-        team.and_then(within).or_else(first).unwrap_or_else(path)
+    /// What a sender is called: in a team, else in the first team that it belongs to, else by its path.
+    fn name_of(&self, realm: RealmId, agent: AgentId, team: Option<&Name>) -> String {
+        let mut teams = self.teams.keys().filter(|(of, _)| *of == realm);
+        let first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
+        let within = team.and_then(|team| self.name_in(realm, agent, team));
+        within.or_else(first).unwrap_or_else(|| self.path_of(agent))
+    }
+
+    /// What a member is called in its team.
+    pub(super) fn name_in(&self, realm: RealmId, agent: AgentId, team: &Name) -> Option<String> {
+        let mut members = self.teams.get(&(realm, team.clone()))?.members();
+        members.find(|member| member.agent == agent).map(|member| member.name.to_string())
+    }
+
+    pub(super) fn path_of(&self, agent: AgentId) -> String {
+        self.agents.get(&agent).map_or_else(|| agent.to_string(), |agent| agent.path.clone())
     }
 }

@@ -41,12 +41,13 @@ impl Model {
         }
     }
 
-    /// The doer as the owner of a task.
+    /// The doer as the owner of a task or the author of a note: by its name in the team, else its path.
     pub(super) fn owner(&self, doer: Doer, list: &ListId) -> Owner {
         match doer {
             Doer::User => Owner { agent: None, name: "user".to_owned() },
             Doer::Agent(agent) => {
-                Owner { agent: Some(agent), name: self.name_of(list.realm, agent, list.team.as_ref()) }
+                let member = list.team.as_ref().and_then(|team| self.name_in(list.realm, agent, team));
+                Owner { agent: Some(agent), name: member.unwrap_or_else(|| self.path_of(agent)) }
             }
         }
     }

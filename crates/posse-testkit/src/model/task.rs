@@ -37,8 +37,7 @@ pub(super) struct Known {
 
 impl Known {
     fn bytes(&self) -> usize {
-        let metadata =
-            if self.metadata.is_empty() { 0 } else { Value::from(self.metadata.clone()).to_string().len() };
+        let metadata = Value::from(self.metadata.clone()).to_string().len();
         let active = self.active_form.as_ref().map_or(0, String::len);
         self.subject.len() + self.description.len() + active + metadata
     }
@@ -101,8 +100,12 @@ impl List {
         task.ok_or(Refusal::NoSuchTask { id })
     }
 
-    fn all_existing(&self, ids: &[TaskId]) -> Result<(), Refusal> {
-        ids.iter().try_for_each(|id| self.existing(*id).map(drop))
+    /// Whether all these were ever made; a deleted task counts as done.
+    fn all_made(&self, ids: &[TaskId]) -> Result<(), Refusal> {
+        match ids.iter().find(|id| !self.tasks.contains_key(id)) {
+            Some(id) => Err(Refusal::NoSuchTask { id: *id }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -132,11 +135,10 @@ impl Model {
     }
 
     pub(super) fn create_task(&mut self, list: &ListId, task: &NewTask, at_ms: i64) -> OpResult {
-        let into = self.list(list)?;
         let known = Known {
             subject: task.subject.clone(),
             description: task.description.clone(),
-            active_form: task.active_form.clone(),
+            active_form: task.active_form.clone().filter(|form| !form.is_empty()),
             status: TaskStatus::Pending,
             owner: None,
             lost_by: None,
@@ -147,7 +149,8 @@ impl Model {
             version: 1,
         };
         known.fits()?;
-        into.all_existing(&task.blocked_by)?;
+        let into = self.list(list)?;
+        into.all_made(&sorted(&task.blocked_by))?;
         into.last += 1;
         let id = TaskId(into.last);
         into.tasks.insert(id, known);
@@ -167,39 +170,46 @@ impl Model {
         at_ms: i64,
     ) -> OpResult {
         let mut after = self.list(list)?.clone();
-        let before = after.claimable();
-        let mut task = after.existing(id)?.clone();
-        if expect.is_some_and(|expected| expected != task.version) {
-            return Err(Refusal::Changed { version: task.version });
+        let before = after.existing(id)?.clone();
+        let version = before.version;
+        if expect.is_some_and(|expected| expected != version) {
+            return Err(Refusal::Changed { version });
         }
-        self.may_change(doer, list, id, &task, change)?;
+        let mut task = before.clone();
+        task.describe(change);
+        task.fits()?;
         if let Some(owner) = &change.owner {
-            task.owner = owner.as_ref().map(|name| self.owner_called(list, name)).transpose()?;
+            task.owner = owner.as_ref().map(|name| self.owner_called(doer, list, name)).transpose()?;
             if task.owner.is_none() && task.status == TaskStatus::InProgress {
                 task.status = TaskStatus::Pending;
             }
         }
         task.status = change.status.unwrap_or(task.status);
-        if task.status == TaskStatus::InProgress && task.owner.is_none() {
-            task.owner = Some(self.owner(doer, list));
+        if task.status == TaskStatus::InProgress {
+            task.owner = task.owner.or_else(|| Some(self.owner(doer, list)));
+            task.lost_by = task.lost_by.filter(|_| before.status == TaskStatus::InProgress);
         }
-        after.all_existing(&change.block_on)?;
-        for needed in &change.block_on {
+        self.may_change(doer, list, id, &before, &task)?;
+        after.all_made(&change.block_on)?;
+        let added: BTreeSet<TaskId> = change.block_on.iter().copied().collect();
+        task.blocked_by.extend(&added);
+        task.blocked_by.retain(|needed| !change.unblock_from.contains(needed));
+        for needed in task.blocked_by.difference(&before.blocked_by) {
             if let Some(mut through) = after.way(*needed, id) {
                 through.pop();
                 through.insert(0, id);
                 return Err(Refusal::Cycle { through });
             }
         }
-        task.blocked_by.extend(&change.block_on);
-        task.blocked_by.retain(|needed| !change.unblock_from.contains(needed));
-        task.describe(change);
-        task.fits()?;
+        if task == before {
+            return Ok(Done::TaskUpdated { version, freed: Vec::new() });
+        }
         task.updated_ms = at_ms;
         task.version += 1;
+        let claimable = after.claimable();
         let version = task.version;
         after.tasks.insert(id, task);
-        let freed: Vec<TaskId> = after.claimable().difference(&before).copied().collect();
+        let freed: Vec<TaskId> = after.claimable().difference(&claimable).copied().collect();
         self.lists.insert(list.clone(), after);
         if !freed.is_empty() {
             self.tell_all(&Wake::Tasks(list.clone()));
@@ -214,33 +224,30 @@ impl Model {
         doer: Doer,
         list: &ListId,
         id: TaskId,
-        task: &Known,
-        change: &TaskChange,
+        before: &Known,
+        after: &Known,
     ) -> Result<(), Refusal> {
-        let Some(owner) = task.owner.as_ref().filter(|_| task.status == TaskStatus::InProgress) else {
+        let touched = before.status == TaskStatus::InProgress
+            && (after.status != before.status || after.owner != before.owner);
+        let (Some(owner), Doer::Agent(agent), true) = (&before.owner, doer, touched) else {
             return Ok(());
         };
-        let touches = change.status.is_some_and(|status| status != task.status) || change.owner.is_some();
-        let leads = |agent| {
-            let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
-            team.and_then(super::Team::lead) == Some(agent)
-        };
-        match doer {
-            Doer::Agent(agent) if touches && owner.agent != Some(agent) && !leads(agent) => {
-                Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() })
-            }
-            _ => Ok(()),
+        let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
+        if owner.agent == Some(agent) || team.and_then(super::Team::lead) == Some(agent) {
+            return Ok(());
         }
+        Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() })
     }
 
     /// An owner by name: a member of the team; in the session's list an agent's path, or anybody.
-    fn owner_called(&self, list: &ListId, name: &str) -> Result<Owner, Refusal> {
+    fn owner_called(&self, doer: Doer, list: &ListId, name: &str) -> Result<Owner, Refusal> {
         let agent = match &list.team {
             Some(team) => {
                 let called = |member: &&posse_protocol::Member| member.name.as_str() == name;
                 let member = self.team(list.realm, team)?.members().find(called);
                 Some(member.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?.agent)
             }
+            None if self.owner(doer, list).name == name => return Ok(self.owner(doer, list)),
             None => {
                 let called =
                     |(_, agent): &(AgentId, &super::Agent)| agent.realm == list.realm && agent.path == name;
@@ -263,14 +270,15 @@ impl Model {
         let from = self.list(list)?;
         let by = from.waits_for(from.existing(id)?);
         let task = from.tasks.get_mut(&id).ok_or(Refusal::NoSuchTask { id })?;
-        let mine = task.owner.as_ref().is_none_or(|owner| *owner == me) || flaw == Some(Flaw::BlindClaim);
+        let same = |owner: &Owner| owner.agent == me.agent && (me.agent.is_some() || owner.name == me.name);
+        let mine = task.owner.as_ref().is_none_or(same) || flaw == Some(Flaw::BlindClaim);
         match (task.status, &task.owner) {
             (TaskStatus::Completed | TaskStatus::Deleted, _) => return Err(Refusal::AlreadyCompleted { id }),
             (_, Some(owner)) if !mine => return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() }),
-            (TaskStatus::InProgress, _) if task.owner.as_ref() == Some(&me) => {}
+            (TaskStatus::InProgress, Some(owner)) if same(owner) => {}
             _ if !by.is_empty() => return Err(Refusal::Blocked { id, by }),
             _ => {
-                (task.status, task.owner) = (TaskStatus::InProgress, Some(me));
+                (task.status, task.owner, task.lost_by) = (TaskStatus::InProgress, Some(me), None);
                 (task.updated_ms, task.version) = (at_ms, task.version + 1);
             }
         }
@@ -279,8 +287,25 @@ impl Model {
     }
 
     pub(super) fn claim_next(&mut self, doer: Doer, list: &ListId, at_ms: i64) -> OpResult {
+        if self.list(list)?.claimable().is_empty() {
+            self.free_stalled(doer, list);
+        }
         let next = self.list(list)?.claimable().first().copied().ok_or(Refusal::NothingToClaim)?;
         self.claim(doer, list, next, at_ms)
+    }
+
+    /// Sets free the stalled hosts whose agents do tasks of a list, but for the doer's own.
+    fn free_stalled(&mut self, doer: Doer, list: &ListId) {
+        let holder = |agent: AgentId| self.agents.get(&agent).and_then(|agent| agent.holder);
+        let mine = match doer {
+            Doer::User => None,
+            Doer::Agent(agent) => holder(agent),
+        };
+        let begun = TaskFilter { status: Some(TaskStatus::InProgress), after: 0 };
+        let owners = self.tasks(list, begun).into_iter().filter_map(|task| task.owner?.agent);
+        let stalled = |host: &super::HostNumber| self.life(*host) == Life::Stalled && mine != Some(*host);
+        let hosts: BTreeSet<_> = owners.filter_map(holder).filter(stalled).collect();
+        hosts.into_iter().for_each(|host| self.take_for_dead(host));
     }
 
     /// Makes the tasks that an agent was doing pending, in one list or in all.
@@ -302,6 +327,10 @@ impl Model {
         }
         woken.into_iter().for_each(|list| self.tell_all(&Wake::Tasks(list)));
     }
+}
+
+fn sorted(ids: &[TaskId]) -> Vec<TaskId> {
+    ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 impl Known {

@@ -95,15 +95,15 @@ impl Model {
     }
 
     pub(super) fn delete_team(&mut self, realm: RealmId, name: &Name) -> OpResult {
-        let others: Vec<Member> = self.team(realm, name)?.members().skip(1).cloned().collect();
+        let team = self.team(realm, name)?;
+        let follows = |member: &&Member| Some(member.agent) != team.lead();
+        let others: Vec<Member> = team.members().filter(follows).cloned().collect();
         let holder = |member: &Member| self.agents.get(&member.agent).and_then(|agent| agent.holder);
         let live = |member: &&Member| holder(member).is_some_and(|host| self.life(host) == Life::Alive);
         let names: Vec<String> = others.iter().filter(live).map(|member| member.name.to_string()).collect();
         if !names.is_empty() {
             return Err(Refusal::MembersLive { names });
         }
-        let stalled: Vec<_> = others.iter().filter_map(holder).collect();
-        stalled.into_iter().for_each(|host| self.take_for_dead(host));
         for member in others {
             self.inboxes.remove(&(realm, member.agent));
         }
@@ -134,7 +134,7 @@ impl Model {
     pub(super) fn leave(&mut self, realm: RealmId, team: &Name, name: &Name) -> OpResult {
         let left = self.team_mut(realm, team)?;
         let member =
-            left.member(name).ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?.agent;
+            left.member(name).ok_or_else(|| Refusal::NoSuchRecipient { to: format!("{name}@{team}") })?.agent;
         if left.members().next().is_some_and(|lead| lead.name == *name) {
             return Err(Refusal::IsLead { name: name.clone() });
         }
@@ -151,17 +151,14 @@ impl Model {
         (name, text, expect): (&Name, &str, Option<u64>),
         at_ms: i64,
     ) -> OpResult {
-        let known = self.team(realm, team)?.notes.get(name).map_or(0, |note| note.0.version);
         if text.len() > TEXT_BYTES {
             return Err(Refusal::TooLong { bytes: text.len(), most: TEXT_BYTES });
         }
+        let known = self.team(realm, team)?.notes.get(name).map_or(0, |note| note.0.version);
         if expect.is_some_and(|expected| expected != known) {
             return Err(Refusal::Changed { version: known });
         }
-        let author = match doer {
-            Doer::User => "user".to_owned(),
-            Doer::Agent(agent) => self.name_of(realm, agent, Some(team)),
-        };
+        let author = self.owner(doer, &ListId { realm, team: Some(team.clone()) }).name;
         let (version, text) = (known + 1, text.to_owned());
         let note = Note { name: name.clone(), version, author, text, written_ms: at_ms };
         self.team_mut(realm, team)?.notes.insert(name.clone(), Said(note));

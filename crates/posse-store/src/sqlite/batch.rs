@@ -1,0 +1,215 @@
+//! One transaction: jobs of many, each of which may be refused alone.
+//!
+//! A host has a row from the transaction in which it first holds something. The row is never made
+//! again: when it is gone, others have taken the host for dead, and it holds nothing any more.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use posse_protocol::AgentId;
+use posse_runtime::port::store::{Committed, StoreError};
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use super::error::{Cause, Failure};
+use super::host::Life;
+use super::news::News;
+use super::place::Place;
+use super::writer::{Answer, Job, Outcome, Work};
+use super::{claim, column, free, operation, step};
+
+/// What a host is in the eyes of others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Standing {
+    /// It has no row yet.
+    Stranger,
+    Settled,
+    /// Its row is gone: it was taken for dead.
+    Lost,
+}
+
+/// What a host knows when it settles; it hears of all that changes after it.
+#[derive(Clone)]
+pub(super) struct Start {
+    /// The last change of a list.
+    pub(super) cursor: i64,
+    /// The other hosts.
+    pub(super) others: BTreeSet<Uuid>,
+}
+
+pub(super) struct Batch<'a> {
+    place: &'a Place,
+    connection: &'a Connection,
+    /// This host, if a job needs one.
+    me: Option<Uuid>,
+    pub(super) standing: Standing,
+    /// What others should know when this is durable.
+    pub(super) news: News,
+    /// If this host has settled in this batch.
+    pub(super) start: Option<Start>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(
+        place: &'a Place,
+        connection: &'a Connection,
+        me: Option<Uuid>,
+        standing: Standing,
+    ) -> Self {
+        Self { place, connection, me, standing, news: News::default(), start: None }
+    }
+
+    /// Does `jobs` in one transaction, and says whether it wrote anything.
+    ///
+    /// A savepoint around each job costs a fifth of the work, and refusals are rare: they are looked for
+    /// first without, and only a batch that has one is undone and done again with savepoints.
+    pub(super) fn run(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<bool, Cause> {
+        self.begin()?;
+        for job in jobs {
+            let outcome = refused_or_done(self.perform(&job.work))?;
+            let refused = outcome.is_err();
+            outcomes.push(outcome);
+            if refused {
+                self.execute("ROLLBACK")?;
+                if jobs.len() == 1 {
+                    return Ok(false);
+                }
+                outcomes.clear();
+                return self.run_apart(jobs, outcomes);
+            }
+        }
+        self.execute("COMMIT")?;
+        Ok(true)
+    }
+
+    /// The same with a savepoint around each job.
+    fn run_apart(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<bool, Cause> {
+        self.begin()?;
+        for job in jobs {
+            let before = self.news.clone();
+            self.execute("SAVEPOINT job")?;
+            let outcome = refused_or_done(self.perform(&job.work))?;
+            if outcome.is_err() {
+                self.execute("ROLLBACK TO job")?;
+                self.news = before;
+            }
+            self.execute("RELEASE job")?;
+            outcomes.push(outcome);
+        }
+        self.execute("COMMIT")?;
+        Ok(true)
+    }
+
+    /// Begins the transaction, in which this host is settled if it is needed.
+    fn begin(&mut self) -> Result<(), Cause> {
+        self.execute("BEGIN IMMEDIATE")?;
+        self.news = News::default();
+        self.start = None;
+        let Some(me) = self.me else { return Ok(()) };
+        match self.standing {
+            Standing::Stranger => {
+                self.start = Some(refused_or_done(self.settle(me))?.map_err(io::Error::other)?);
+            }
+            Standing::Settled => {
+                let sql = "SELECT 1 FROM host WHERE id = ?1";
+                if !self.connection.prepare_cached(sql)?.exists([me.as_bytes()])? {
+                    self.standing = Standing::Lost;
+                }
+            }
+            Standing::Lost => {}
+        }
+        Ok(())
+    }
+
+    /// Makes the host's row, and sets free what those left who died while nobody was there.
+    fn settle(&mut self, me: Uuid) -> Result<Start, Failure> {
+        let mut others = hosts(self.connection)?;
+        others.remove(&me);
+        for other in others.clone() {
+            if self.free_dead(other)? {
+                others.remove(&other);
+            }
+        }
+        // It may be there, from a commit that failed after it was durable.
+        let sql = "INSERT OR IGNORE INTO host (id) VALUES (?1)";
+        self.connection.prepare_cached(sql)?.execute([me.as_bytes()])?;
+        let sql = "SELECT coalesce(max(changed), 0) FROM list";
+        let cursor = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(Start { cursor, others })
+    }
+
+    fn perform(&mut self, work: &Work) -> Result<Answer, Failure> {
+        let (place, connection) = (self.place, self.connection);
+        match work {
+            Work::Commit(step) => {
+                let holder = match &step.birth {
+                    Some(_) => Some(self.holder(step.agent)?),
+                    None => None,
+                };
+                let committed = step::write(place, connection, step, holder, &mut self.news)?;
+                Ok(Answer { committed, epoch: step.epoch })
+            }
+            Work::Operate(order) => {
+                let results = operation::order(place, connection, order, &mut self.news)?;
+                Ok(Answer { committed: Committed { results, mail_waits: false }, ..Answer::default() })
+            }
+            Work::Import(archive) => {
+                operation::import(connection, archive, &mut self.news)?;
+                Ok(Answer::default())
+            }
+            Work::Take(agent) => {
+                let me = self.holder(*agent)?;
+                let epoch = claim::take(connection, *agent, me, place, &mut self.news)?;
+                Ok(Answer { epoch, ..Answer::default() })
+            }
+            Work::Release(agent, epoch) => {
+                claim::release(connection, *agent, *epoch, &mut self.news)?;
+                Ok(Answer::default())
+            }
+            Work::Free(host) => {
+                // Others may have been faster.
+                if hosts(connection)?.contains(host) {
+                    self.free_dead(*host)?;
+                }
+                Ok(Answer::default())
+            }
+        }
+    }
+
+    /// Sets free what a host held if it is dead, and says whether it was. One of which that cannot be
+    /// found out is left to another time.
+    fn free_dead(&mut self, host: Uuid) -> Result<bool, Failure> {
+        let hosts = self.place.hosts();
+        let dead = matches!(hosts.look(host), Ok(Life::Dead));
+        if dead {
+            free::host(self.connection, host, &mut self.news)?;
+            hosts.bury(host);
+        }
+        Ok(dead)
+    }
+
+    /// This host, about to hold an agent.
+    fn holder(&self, agent: AgentId) -> Result<Uuid, Failure> {
+        let fenced = Failure::Refused(StoreError::Fenced { agent });
+        self.me.filter(|_| self.standing != Standing::Lost).ok_or(fenced)
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+}
+
+/// All hosts that have a row.
+pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM host")?;
+    statement.query_map([], |row| column::id(row, 0))?.collect()
+}
+
+/// Tells what concerns one job from what concerns all.
+fn refused_or_done<T>(done: Result<T, Failure>) -> Result<Result<T, StoreError>, Cause> {
+    match done {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(Failure::Refused(error)) => Ok(Err(error)),
+        Err(Failure::Broken(cause)) => Err(cause),
+    }
+}

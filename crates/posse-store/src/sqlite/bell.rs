@@ -1,0 +1,161 @@
+//! A host's ear: one thread that sleeps until its bell is rung, another host dies, or it is time to show
+//! that this one lives.
+//!
+//! It arms its watch, looks, and only then sleeps: a ring between looking and sleeping is heard. What it
+//! finds by looking is all there is to know; a ring carries nothing. So a ring that was lost costs time
+//! until the sweep, and nothing else.
+
+mod look;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::inotify;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::batch::Start;
+use super::host::{Heart, Host, Hosts};
+use super::place::Place;
+use super::shared::Shared;
+use super::timing::Timing;
+use super::writer::Job;
+
+/// The thread; it ends when this is dropped.
+pub(super) struct Bell {
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Listener {
+    me: Uuid,
+    hosts: Hosts,
+    timing: Timing,
+    heart: Heart,
+    path: PathBuf,
+    connection: Connection,
+    rings: OwnedFd,
+    stop: Arc<OwnedFd>,
+    shared: Arc<Shared>,
+    /// Weak: the writer ends when nobody else can send it anything.
+    jobs: mpsc::WeakSender<Job>,
+    /// The last change of a list that was seen.
+    cursor: i64,
+    /// The other hosts, as of the last look.
+    others: BTreeSet<Uuid>,
+    /// Those that tell by themselves when they die.
+    watched: BTreeMap<Uuid, OwnedFd>,
+}
+
+/// Why the thread woke.
+enum Woken {
+    Rung,
+    Stopped,
+}
+
+impl Bell {
+    /// Starts listening. None in memory, where hosts are told directly.
+    pub(super) fn start(
+        place: &Place,
+        host: &Host,
+        shared: &Arc<Shared>,
+        jobs: &mpsc::WeakSender<Job>,
+        Start { cursor, others }: Start,
+    ) -> io::Result<Option<Self>> {
+        let hosts = place.hosts();
+        let (Some(heart), Some(path)) = (host.heart()?, hosts.bell(host.id)) else { return Ok(None) };
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        let listener = Listener {
+            me: host.id,
+            hosts,
+            timing: place.timing,
+            heart,
+            path,
+            connection: place.connect().map_err(io::Error::other)?,
+            rings: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?,
+            stop: Arc::clone(&stop),
+            shared: Arc::clone(shared),
+            jobs: jobs.clone(),
+            cursor,
+            others,
+            watched: BTreeMap::new(),
+        };
+        let thread = thread::Builder::new().name("posse-bell".into()).spawn(move || listener.listen())?;
+        Ok(Some(Self { stop, thread: Some(thread) }))
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        // A counter that was never raised before can be raised.
+        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Listener {
+    fn listen(mut self) {
+        let mut due = Instant::now();
+        loop {
+            let sweep = Instant::now() >= due;
+            if sweep {
+                self.heart.beat();
+                due = Instant::now() + self.timing.sweep;
+            }
+            self.arm();
+            // What the engine refuses now it gives at the next sweep.
+            let settled = self.look(sweep).unwrap_or(true);
+            if !settled {
+                return;
+            }
+            if let Woken::Stopped = self.sleep(due.saturating_duration_since(Instant::now())) {
+                return;
+            }
+        }
+    }
+
+    /// Forgets old rings, and watches for new ones. A watch that is there already stays; one that
+    /// vanished with its file is made again.
+    fn arm(&self) {
+        let mut events = [0; 4096];
+        while rustix::io::read(&self.rings, &mut events).is_ok_and(|length| length > 0) {}
+        if self.timing.deaf {
+            return;
+        }
+        let watch = || inotify::add_watch(&self.rings, &self.path, inotify::WatchFlags::MODIFY);
+        if watch().is_err() {
+            let mut make = OpenOptions::new();
+            let made = make.write(true).create(true).truncate(false).mode(0o600).open(&self.path);
+            let _ = made.and_then(|_| Ok(watch()?));
+        }
+    }
+
+    /// Sleeps until something happens, at most so long.
+    fn sleep(&mut self, most: Duration) -> Woken {
+        let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
+        let fds = [self.stop.as_fd(), self.rings.as_fd()];
+        let fds = fds.into_iter().chain(self.watched.values().map(AsFd::as_fd));
+        let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        // Interrupted, it looks once too often.
+        let _ = poll(&mut fds, Some(&most));
+        let happened: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if happened.first() == Some(&true) {
+            return Woken::Stopped;
+        }
+        // Who has died is looked at like one who is new.
+        let mut died = happened.into_iter().skip(2);
+        self.watched.retain(|_, _| died.next() != Some(true));
+        Woken::Rung
+    }
+}

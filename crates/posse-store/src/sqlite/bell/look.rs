@@ -1,0 +1,108 @@
+//! Looking: what there is for this host to know, by a few queries that each use an index.
+
+use std::collections::BTreeSet;
+
+use posse_protocol::{ListId, Name};
+use posse_runtime::port::store::Wake;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::super::batch;
+use super::super::column;
+use super::super::host::Life;
+use super::super::writer::{Job, Work};
+use super::Listener;
+
+impl Listener {
+    /// Has this host told what is new, and says whether it still is one. At a sweep it also looks at
+    /// hosts whose death should have been heard.
+    pub(super) fn look(&mut self, sweep: bool) -> rusqlite::Result<bool> {
+        let hosts = batch::hosts(&self.connection)?;
+        if !hosts.contains(&self.me) {
+            self.shared.waker.wake([Wake::Fenced]);
+            return Ok(false);
+        }
+        let mut news: Vec<Wake> = self.mail()?;
+        news.extend(self.lists()?);
+        news.extend(self.others.difference(&hosts).map(|gone| Wake::Died((*gone).into())));
+        self.shared.waker.wake(news);
+        self.meet(hosts, sweep);
+        Ok(true)
+    }
+
+    fn mail(&self) -> rusqlite::Result<Vec<Wake>> {
+        let sql = "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let waiting =
+            statement.query_map([self.me.as_bytes()], |row| Ok(Wake::Mail(column::id(row, 0)?.into())))?;
+        waiting.collect()
+    }
+
+    /// Lists that changed since the last look, of realms in which this host holds an agent.
+    fn lists(&mut self) -> rusqlite::Result<Vec<Wake>> {
+        let sql = "SELECT changed, realm, team, EXISTS (SELECT 1 FROM agent
+                       WHERE agent.host = ?2 AND agent.realm = list.realm)
+                   FROM list WHERE changed > ?1 ORDER BY changed";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query((self.cursor, self.me.as_bytes()))?;
+        let (mut cursor, mut lists) = (self.cursor, Vec::new());
+        while let Some(row) = rows.next()? {
+            cursor = row.get(0)?;
+            if row.get(3)? {
+                // Only what is a name, or empty for the session's list, was ever written.
+                let team: Option<Name> = row.get_ref(2)?.as_str()?.parse().ok();
+                lists.push(Wake::Tasks(ListId { realm: column::id(row, 1)?.into(), team }));
+            }
+        }
+        self.cursor = cursor;
+        Ok(lists)
+    }
+
+    /// Gets to know new hosts, and has those set free that are dead.
+    fn meet(&mut self, hosts: BTreeSet<Uuid>, sweep: bool) {
+        self.others = hosts;
+        self.others.remove(&self.me);
+        self.watched.retain(|host, _| self.others.contains(host));
+        let doubtful = self.others.iter().filter(|host| sweep || !self.watched.contains_key(host));
+        for host in doubtful.copied().collect::<Vec<_>>() {
+            let life = self.hosts.look(host).ok();
+            let dead = match life {
+                Some(Life::Alive { pid } | Life::Stalled { pid }) => self.watch(host, pid),
+                Some(Life::Dead) => true,
+                None => false,
+            };
+            if dead {
+                self.free(host);
+            }
+        }
+    }
+
+    /// Watches the process of a host, and says whether it turned out to be dead meanwhile. Those of this
+    /// process leave in peace.
+    fn watch(&mut self, host: Uuid, pid: u32) -> bool {
+        if self.timing.deaf || pid == std::process::id() || self.watched.contains_key(&host) {
+            return false;
+        }
+        if let Some(process) = process(pid) {
+            self.watched.insert(host, process);
+        }
+        // The number may be another process's by now, but not if the host still has its lock.
+        matches!(self.hosts.look(host), Ok(Life::Dead))
+    }
+
+    /// Has the writer set free what a dead host held. If it has too much to do, at the next sweep.
+    fn free(&self, host: Uuid) {
+        if let Some(jobs) = self.jobs.upgrade() {
+            let (answer, _) = oneshot::channel();
+            let _ = jobs.try_send(Job { work: Work::Free(host), answer });
+        }
+    }
+}
+
+/// A handle that becomes readable when a process ends.
+fn process(pid: u32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(pid.cast_signed())?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}

@@ -1,0 +1,38 @@
+//! The hosts of a store in memory: all of this process, and told directly.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use posse_runtime::port::store::Wake;
+use uuid::Uuid;
+
+use super::Waker;
+
+/// Those that live.
+#[derive(Default)]
+pub(in super::super) struct MemoryHosts(Mutex<BTreeMap<Uuid, Arc<Waker>>>);
+
+impl MemoryHosts {
+    pub(super) fn enter(&self, id: Uuid, waker: &Arc<Waker>) {
+        self.hosts().insert(id, Arc::clone(waker));
+    }
+
+    pub(super) fn leave(&self, id: Uuid) {
+        self.hosts().remove(&id);
+    }
+
+    pub(super) fn contains(&self, id: Uuid) -> bool {
+        self.hosts().contains_key(&id)
+    }
+
+    /// Has something told to a host, if it lives.
+    pub(in super::super) fn wake(&self, id: Uuid, wakes: impl IntoIterator<Item = Wake>) {
+        if let Some(waker) = self.hosts().get(&id) {
+            waker.wake(wakes);
+        }
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, BTreeMap<Uuid, Arc<Waker>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,100 @@
+//! Telling hosts what a durable batch means for them: this one and those in memory directly, those of
+//! other processes by their bells, so that they look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+use posse_runtime::port::store::Wake;
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use super::batch;
+use super::column;
+use super::host::Hosts;
+use super::news::News;
+use super::wake::Waker;
+
+/// Bells that are kept at hand; those of hosts that are gone are among them until there are too many.
+const BELLS: usize = 64;
+
+/// The way to other hosts.
+pub(super) struct Teller {
+    hosts: Hosts,
+    bells: BTreeMap<Uuid, File>,
+}
+
+impl Teller {
+    pub(super) fn new(hosts: Hosts) -> Self {
+        Self { hosts, bells: BTreeMap::new() }
+    }
+
+    /// Tells everybody concerned. What cannot be told now is found by the sweep.
+    pub(super) fn tell(&mut self, connection: &Connection, me: Option<(Uuid, &Waker)>, news: News) {
+        if news.is_empty() {
+            return;
+        }
+        let freed = news.freed.clone();
+        for (host, wakes) in concerned(connection, news) {
+            match me {
+                Some((me, waker)) if me == host => waker.wake(wakes),
+                _ => self.ring(host, wakes),
+            }
+        }
+        for host in freed {
+            self.bells.remove(&host);
+        }
+    }
+
+    /// Makes a host look; one in memory is told what for.
+    pub(super) fn ring(&mut self, host: Uuid, wakes: BTreeSet<Wake>) {
+        if let Hosts::Memory(hosts) = &self.hosts {
+            return hosts.wake(host, wakes);
+        }
+        if !self.bells.contains_key(&host) {
+            let bell = self.hosts.bell(host).map(|path| OpenOptions::new().write(true).open(path));
+            // A host without a bell is gone.
+            let Some(Ok(bell)) = bell else { return };
+            if self.bells.len() >= BELLS {
+                self.bells.clear();
+            }
+            self.bells.insert(host, bell);
+        }
+        if let Some(bell) = self.bells.get(&host) {
+            let _ = bell.write_at(b"\n", 0);
+        }
+    }
+}
+
+/// Who should know what.
+fn concerned(connection: &Connection, news: News) -> BTreeMap<Uuid, BTreeSet<Wake>> {
+    let mut concerned: BTreeMap<Uuid, BTreeSet<Wake>> = BTreeMap::new();
+    for (host, agents) in news.mail {
+        concerned.entry(host).or_default().extend(agents.into_iter().map(Wake::Mail));
+    }
+    for list in news.lists {
+        for host in hosts_in(connection, list.realm.uuid()).unwrap_or_default() {
+            concerned.entry(host).or_default().insert(Wake::Tasks(list.clone()));
+        }
+    }
+    if !news.freed.is_empty() {
+        for host in batch::hosts(connection).unwrap_or_default() {
+            let died = news.freed.iter().map(|freed| Wake::Died((*freed).into()));
+            concerned.entry(host).or_default().extend(died);
+        }
+        // One that only stalled learns it when it goes on.
+        for host in news.freed {
+            concerned.entry(host).or_default().insert(Wake::Fenced);
+        }
+    }
+    concerned
+}
+
+/// Hosts that hold an agent of a realm. A list concerns them all: who of them is a member is for the
+/// runtime, and there are never many.
+fn hosts_in(connection: &Connection, realm: Uuid) -> rusqlite::Result<Vec<Uuid>> {
+    let sql = "SELECT id FROM host
+               WHERE EXISTS (SELECT 1 FROM agent WHERE agent.host = host.id AND agent.realm = ?1)";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_map([realm.as_bytes()], |row| column::id(row, 0))?.collect()
+}

@@ -1,0 +1,64 @@
+//! Who is to blame that nobody gets a turn, as far as the system tells.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+
+/// Words for people: which process holds the others up, and what to do about it.
+pub(super) fn blame(next: &File, writer: &File) -> String {
+    let holders: Vec<u32> = [writer, next].into_iter().filter_map(holder).collect();
+    // Of two the one that is stopped: the other only waits for it.
+    match (holders.iter().find(|pid| is_stopped(**pid)), holders.first()) {
+        (Some(pid), _) => format!(
+            "posse process {pid} has stopped in the middle of writing; continue it (fg) or end it (kill {pid})"
+        ),
+        (None, Some(pid)) => {
+            format!("posse process {pid} has been writing for too long; wait for it or end it (kill {pid})")
+        }
+        (None, None) => "another posse process has been writing for too long; try again".into(),
+    }
+}
+
+/// The process that has locked a file.
+fn holder(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| locker(line, &inode))
+}
+
+/// The process of a line like `7: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF`; those who wait for the
+/// lock have an arrow before the word.
+fn locker(line: &str, inode: &str) -> Option<u32> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        [_, "FLOCK", _, "WRITE", pid, place, ..] if place.rsplit(':').next() == Some(inode) => {
+            // 0 is a process that this one cannot see.
+            pid.parse().ok().filter(|pid| *pid != 0)
+        }
+        _ => None,
+    }
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything, also brackets.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_one_who_has_the_lock_is_named() {
+        for (line, wanted) in [
+            ("7: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF", Some(4711)),
+            ("7: -> FLOCK  ADVISORY  WRITE 4712 08:01:123 0 EOF", None),
+            ("7: POSIX  ADVISORY  WRITE 4711 08:01:123 0 EOF", None),
+            ("7: FLOCK  ADVISORY  WRITE 4711 08:01:1123 0 EOF", None),
+            ("7: FLOCK  ADVISORY  WRITE 0 08:01:123 0 EOF", None),
+            ("", None),
+        ] {
+            assert_eq!(locker(line, "123"), wanted, "{line}");
+        }
+    }
+}

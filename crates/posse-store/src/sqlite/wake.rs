@@ -1,0 +1,61 @@
+//! What a host is to be told, kept until it asks.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use posse_runtime::port::store::Wake;
+use tokio::sync::Notify;
+
+/// A set: what is told twice before anybody listens is heard once.
+#[derive(Default)]
+pub(super) struct Waker {
+    untold: Mutex<BTreeSet<Wake>>,
+    more: Notify,
+}
+
+impl Waker {
+    /// Has something told.
+    pub(super) fn wake(&self, wakes: impl IntoIterator<Item = Wake>) {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        untold.extend(wakes);
+        if !untold.is_empty() {
+            self.more.notify_one();
+        }
+    }
+
+    /// Waits for something to tell. What is taken out is given in the same poll: a call that is dropped
+    /// has taken nothing.
+    pub(super) async fn woken(&self) -> Vec<Wake> {
+        loop {
+            let told = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+            if !told.is_empty() {
+                return told.into_iter().collect();
+            }
+            self.more.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_dropped_loses_nothing() {
+        let waker = Waker::default();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        {
+            let mut dropped = pin!(waker.woken());
+            assert!(dropped.as_mut().poll(&mut context).is_pending());
+            waker.wake([Wake::Fenced]);
+            waker.wake([Wake::Fenced]);
+        }
+        assert_eq!(pin!(waker.woken()).poll(&mut context), Poll::Ready(vec![Wake::Fenced]));
+        // The permit of the second call is left over; it must not pass for news.
+        assert!(pin!(waker.woken()).poll(&mut context).is_pending());
+    }
+}
