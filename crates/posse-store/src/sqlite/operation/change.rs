@@ -75,7 +75,9 @@ impl Acting<'_> {
                 after.lost_by = None;
             }
         }
-        if before.status == TaskStatus::InProgress && after.status != before.status {
+        // Naming another owner would take it from the one who does it, just as another status would.
+        let touched = after.status != before.status || after.owner != before.owner;
+        if before.status == TaskStatus::InProgress && touched {
             self.must_be_in_charge(list, before)?;
         }
         depend(list, &mut after, change)?;
