@@ -11,6 +11,8 @@ mod operation;
 mod said;
 mod task;
 mod team;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -216,6 +218,13 @@ impl Model {
     /// All that a host must know since it last asked.
     pub fn woken(&mut self, host: HostNumber) -> BTreeSet<Wake> {
         self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
+    }
+
+    /// A host is told one thing.
+    pub fn told(&mut self, host: HostNumber, wake: &Wake) {
+        if let Some(host) = self.hosts.get_mut(&host) {
+            host.news.remove(wake);
+        }
     }
 
     /// Whether a host has ever held anything.

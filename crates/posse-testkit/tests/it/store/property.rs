@@ -24,6 +24,7 @@ fn seed() -> u64 {
 }
 
 /// Plays so many histories of so many deeds on stores that `with` makes.
+#[expect(clippy::print_stdout, reason = "the seed, and how much was compared")]
 fn histories(name: &str, (count, length): (u32, usize), with: impl Fn(&dyn Fn(Open<'_>))) {
     let seed = seed();
     println!("{name}: POSSE_SEED={seed}");

@@ -301,6 +301,12 @@ impl stateright::Model for World {
                 next.stalls += 1;
             }
         }
+        // Nobody here does anything about it.
+        for host in self.hosts() {
+            let died: Vec<Wake> =
+                next.model.news(host).filter(|wake| matches!(wake, Wake::Died(_))).cloned().collect();
+            died.iter().for_each(|wake| next.model.told(host, wake));
+        }
         Some(next)
     }
 

@@ -259,8 +259,8 @@ impl<'a> Played<'a> {
         found.sort_by_key(|team| (Reverse(team.created_ms), team.name.clone()));
         assert_eq!(found, model.teams(Some(realm())));
         let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
-        for team in teams.iter().cloned() {
-            assert_eq!(store.notes(realm(), team.clone()).await.unwrap(), model.notes(realm(), &team));
+        for team in &teams {
+            assert_eq!(store.notes(realm(), team.clone()).await.unwrap(), model.notes(realm(), team));
         }
         for team in teams.into_iter().map(Some).chain([None]) {
             let list = ListId { realm: realm(), team };
