@@ -97,7 +97,7 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Host {
     life: Life,
-    /// Whether it has ever held anything; who has not is told nothing.
+    /// Whether it has ever held anything; who has not is told of no death.
     settled: bool,
     /// What it must be told when it asks.
     news: BTreeSet<Wake>,
@@ -305,6 +305,13 @@ impl Model {
         if let Some(host) = self.hosts.get_mut(&host) {
             host.news.insert(wake);
         }
+    }
+
+    /// Tells all hosts that hold an agent of the realm that a task has become claimable.
+    fn tell_claimable(&mut self, list: &ListId) {
+        let here = self.agents.values().filter(|agent| agent.realm == list.realm);
+        let hosts: BTreeSet<HostNumber> = here.filter_map(|agent| agent.holder).collect();
+        hosts.into_iter().for_each(|host| self.tell(host, Wake::Tasks(list.clone())));
     }
 
     /// Tells all hosts that can still write.

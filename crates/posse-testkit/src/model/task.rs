@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{
-    Done, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter, Wake,
-};
+use posse_runtime::port::store::{Done, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter};
 use serde_json::{Map, Value};
 
 use super::operation::Doer;
@@ -155,7 +153,7 @@ impl Model {
         let id = TaskId(into.last);
         into.tasks.insert(id, known);
         if into.claimable().contains(&id) {
-            self.tell_all(&Wake::Tasks(list.clone()));
+            self.tell_claimable(list);
         }
         Ok(Done::TaskCreated(id))
     }
@@ -212,7 +210,7 @@ impl Model {
         let freed: Vec<TaskId> = after.claimable().difference(&claimable).copied().collect();
         self.lists.insert(list.clone(), after);
         if !freed.is_empty() {
-            self.tell_all(&Wake::Tasks(list.clone()));
+            self.tell_claimable(list);
         }
         Ok(Done::TaskUpdated { version, freed })
     }
@@ -325,7 +323,7 @@ impl Model {
                 woken.insert(id.clone());
             }
         }
-        woken.into_iter().for_each(|list| self.tell_all(&Wake::Tasks(list)));
+        woken.into_iter().for_each(|list| self.tell_claimable(&list));
     }
 }
 

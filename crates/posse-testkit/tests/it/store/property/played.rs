@@ -219,6 +219,7 @@ impl<'a> Played<'a> {
                 self.model.mail_waiting(realm(), *to) > 0
                     && self.model.agent(*to).is_some_and(|agent| agent.holder == Some(number))
             }
+            Wake::Tasks(_) => self.model.agents().any(|(_, agent)| agent.holder == Some(number)),
             _ => true,
         });
         let told = &mut self.told[host];
