@@ -130,7 +130,8 @@ impl Acting<'_> {
             Some((waiting, used)) if waiting >= INBOX_MAILS || used + bytes as u64 > INBOX_BYTES => {
                 Err(Refusal::InboxFull { name: to.name.clone(), waiting }.into())
             }
-            None if self.path(to.agent)?.is_none() => {
+            // A member has an address, also when its inbox went with another team.
+            None if self.path(to.agent)?.is_none() && self.name_in_any(to.agent)?.is_none() => {
                 Err(Refusal::NoSuchRecipient { to: to.written.clone() }.into())
             }
             _ => Ok(()),
@@ -157,7 +158,7 @@ impl Acting<'_> {
         }
         self.must_have_room(to, bytes)?;
         let sql = "INSERT INTO inbox (realm, agent, last, waiting, bytes, host)
-                   SELECT realm, id, 1, 1, ?3, host FROM agent WHERE realm = ?1 AND id = ?2
+                   VALUES (?1, ?2, 1, 1, ?3, (SELECT host FROM agent WHERE realm = ?1 AND id = ?2))
                    RETURNING last, host";
         let mut statement = self.connection.prepare_cached(sql)?;
         Ok(statement
