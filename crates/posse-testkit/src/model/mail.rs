@@ -115,7 +115,11 @@ impl Model {
         let mut found: Vec<(AgentId, String)> = match to {
             Address::Agent(agent) => {
                 let born = self.agents.get(agent).is_some_and(|agent| agent.realm == realm);
-                if !born && !self.inboxes.contains_key(&(realm, *agent)) {
+                let joined = self
+                    .teams
+                    .keys()
+                    .any(|(of, team)| *of == realm && self.name_in(realm, *agent, team).is_some());
+                if !born && !joined && !self.inboxes.contains_key(&(realm, *agent)) {
                     return Err(nobody(agent));
                 }
                 let path = self.agents.get(agent).map(|agent| agent.path.clone());
