@@ -1,10 +1,11 @@
 //! What tests share: a clock that obeys, a scripted model in the same process, a whole runtime on a
-//! real store with real tools, and the contract of every store.
+//! real store with real tools, the contract of every store, and a plain model of one.
 
 pub mod bare;
 pub mod clock;
 pub mod deed;
 pub mod faulty;
+pub mod model;
 pub mod rig;
 pub mod scripted;
 pub mod store_contract;

@@ -59,14 +59,14 @@ pub(super) fn take(
     Ok(Epoch(epoch))
 }
 
-/// Gives the agent up, if `epoch` is still its epoch.
+/// Gives the agent up, if `epoch` is still its epoch; nobody writes with it after that.
 pub(super) fn release(
     connection: &Connection,
     agent: AgentId,
     epoch: Epoch,
     news: &mut News,
 ) -> Result<(), Failure> {
-    let sql = "UPDATE agent SET host = NULL WHERE id = ?1 AND epoch = ?2 RETURNING realm";
+    let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE id = ?1 AND epoch = ?2 RETURNING realm";
     let realm: Option<RealmId> = connection
         .prepare_cached(sql)?
         .query_row(params![agent.uuid().as_bytes(), column::bits(epoch.0)], |row| column::id(row, 0))

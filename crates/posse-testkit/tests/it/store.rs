@@ -1,5 +1,6 @@
 //! The contract of stores, kept by SQLite in a file and in memory; and what only a file can suffer.
 
+mod explored;
 mod faults;
 mod processes;
 mod property;

@@ -1,0 +1,324 @@
+//! The store port in plain Rust: what every store must do, said in code, without time, disk or threads.
+//!
+//! It is a specification twice over. The property test holds real stores against it, history by
+//! history; the exploration walks through everything that agents and failing hosts can do to it. Where
+//! the port says "at once", it is at once here: a host that dies has lost all it held before anybody
+//! looks. Epochs are the model's own, since the port promises no more than that they rise.
+
+mod agent;
+mod mail;
+mod operation;
+mod said;
+mod task;
+mod team;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use posse_protocol::{AgentId, HostId, ListId, Name, RealmId};
+use posse_runtime::port::store::{Committed, Epoch, OpResult, Order, StateChange, Step, Wake};
+use uuid::Uuid;
+
+pub use agent::{Agent, Entry};
+pub use said::Said;
+
+use mail::Inbox;
+use operation::Doer;
+use task::List;
+use team::Team;
+
+/// A host, by a number that no other ever has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostNumber(pub u64);
+
+/// What there is to say of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Life {
+    /// Its heart beats.
+    Alive,
+    /// Its heart has not been heard for a lease; nobody has missed it yet.
+    Stalled,
+    /// It was taken for dead. Its process may not know.
+    Fenced,
+    /// Its process has ended.
+    Dead,
+}
+
+/// Why something was refused; the words are those of [`fate`](crate::store_contract::fate).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// [`StoreError::Fenced`](posse_runtime::port::store::StoreError::Fenced).
+    Fenced,
+    /// [`StoreError::Held`](posse_runtime::port::store::StoreError::Held).
+    Held,
+    /// [`StoreError::NotFound`](posse_runtime::port::store::StoreError::NotFound).
+    NotFound,
+    /// [`StoreError::BadStep`](posse_runtime::port::store::StoreError::BadStep).
+    BadStep,
+}
+
+impl Fate {
+    /// The fate in a word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fenced => "fenced",
+            Self::Held => "held",
+            Self::NotFound => "not found",
+            Self::BadStep => "bad step",
+        }
+    }
+}
+
+/// What can be done wrong on purpose, to show that it would be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flaw {
+    /// Becoming idle does not look for mail.
+    IdleWithMail,
+    /// A claim does not look at the owner.
+    BlindClaim,
+    /// A new writer has the epoch of the one before.
+    SameEpoch,
+    /// Mail that was taken waits on.
+    TwiceShown,
+}
+
+/// A store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Model {
+    hosts: BTreeMap<HostNumber, Host>,
+    agents: BTreeMap<AgentId, Agent>,
+    inboxes: BTreeMap<(RealmId, AgentId), Inbox>,
+    teams: BTreeMap<(RealmId, Name), Team>,
+    lists: BTreeMap<ListId, List>,
+    flaw: Option<Flaw>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Host {
+    life: Life,
+    /// Whether it has ever held anything; who has not is told of no death.
+    settled: bool,
+    /// What it must be told when it asks.
+    news: BTreeSet<Wake>,
+}
+
+impl Model {
+    /// A store that does one thing wrong.
+    pub fn flawed(flaw: Flaw) -> Self {
+        Self { flaw: Some(flaw), ..Self::default() }
+    }
+
+    /// Opens a new host.
+    pub fn open(&mut self) -> HostNumber {
+        let number = HostNumber(self.hosts.len() as u64);
+        self.hosts.insert(number, Host { life: Life::Alive, settled: false, news: BTreeSet::new() });
+        number
+    }
+
+    /// Commits a step.
+    pub fn commit(&mut self, host: HostNumber, step: &Step) -> Result<Committed, Fate> {
+        let mut agent = match (self.agents.get(&step.agent), &step.birth) {
+            (Some(agent), birth) => {
+                // A birth in another realm, or after the first, is no step of this agent.
+                if agent.realm != step.realm || birth.is_some() && !agent.was_last(step) {
+                    return Err(if birth.is_some() { Fate::BadStep } else { Fate::NotFound });
+                }
+                if agent.epoch != step.epoch.0 {
+                    return Err(Fate::Fenced);
+                }
+                if let Some(answer) = agent.answer_to(step) {
+                    return Ok(answer);
+                }
+                agent.clone()
+            }
+            (None, Some(_)) if !self.lives(host) => return Err(Fate::Fenced),
+            (None, Some(birth)) => Agent::born(host, step, birth, &self.agents).ok_or(Fate::BadStep)?,
+            (None, None) => return Err(Fate::NotFound),
+        };
+        agent.advance(step).ok_or(Fate::BadStep)?;
+        let key = (step.realm, step.agent);
+        if !step.mail.is_empty() {
+            let mut inbox = self.inboxes.get(&key).cloned().ok_or(Fate::BadStep)?;
+            inbox.show(step, self.flaw).ok_or(Fate::BadStep)?;
+            self.inboxes.insert(key, inbox);
+        }
+        // From here on nothing can fail the step.
+        self.agents.insert(step.agent, agent);
+        if step.birth.is_some() {
+            self.settle(host);
+        }
+        let mut committed = Committed::default();
+        for operation in &step.operations {
+            let result = self.operation(Doer::Agent(step.agent), step.realm, &operation.op, step.at_ms);
+            committed.results.push(result);
+        }
+        let waiting = self.inboxes.get(&key).is_some_and(|inbox| inbox.waiting().next().is_some());
+        let idles = step.state == Some(StateChange::IdleUnlessMail);
+        committed.mail_waits = idles && waiting && self.flaw != Some(Flaw::IdleWithMail);
+        if let Some(agent) = self.agents.get_mut(&step.agent) {
+            agent.settle(step, &committed);
+        }
+        Ok(committed)
+    }
+
+    /// Does what a person asks for.
+    pub fn operate(&mut self, order: &Order) -> Vec<OpResult> {
+        order.ops.iter().map(|op| self.operation(Doer::User, order.realm, op, order.at_ms)).collect()
+    }
+
+    /// Makes a host the agent's only writer.
+    pub fn take(&mut self, host: HostNumber, agent: AgentId) -> Result<Epoch, Fate> {
+        let holder = self.agents.get(&agent).ok_or(Fate::NotFound)?.holder;
+        if !self.lives(host) {
+            return Err(Fate::Fenced);
+        }
+        match holder.filter(|holder| *holder != host) {
+            Some(other) if self.life(other) == Life::Alive => return Err(Fate::Held),
+            Some(other) => self.take_for_dead(other),
+            None => {}
+        }
+        self.settle(host);
+        let raised = u64::from(self.flaw != Some(Flaw::SameEpoch));
+        let taken = self.agents.get_mut(&agent).ok_or(Fate::NotFound)?;
+        taken.holder = Some(host);
+        taken.epoch += raised;
+        let (realm, epoch) = (taken.realm, Epoch(taken.epoch));
+        if self.mail_waiting(realm, agent) > 0 {
+            self.tell(host, Wake::Mail(agent));
+        }
+        Ok(epoch)
+    }
+
+    /// Gives an agent up. Nobody writes to it with the epoch that was given up.
+    pub fn release(&mut self, agent: AgentId, epoch: Epoch) {
+        if self.agents.get(&agent).is_some_and(|agent| agent.holder.is_some() && agent.epoch == epoch.0) {
+            self.free_agent(agent);
+        }
+    }
+
+    /// A host's heart is not heard any more.
+    pub fn stall(&mut self, host: HostNumber) {
+        self.change_life(host, Life::Alive, Life::Stalled);
+    }
+
+    /// A stalled host's heart is heard again. If nobody missed it, it has lost nothing.
+    pub fn resume(&mut self, host: HostNumber) {
+        self.change_life(host, Life::Stalled, Life::Alive);
+    }
+
+    /// A host's process ends.
+    pub fn die(&mut self, host: HostNumber) {
+        if self.lives(host) {
+            self.take_for_dead(host);
+        }
+        self.change_life(host, Life::Fenced, Life::Dead);
+    }
+
+    /// All that a host must know since it last asked.
+    pub fn woken(&mut self, host: HostNumber) -> BTreeSet<Wake> {
+        self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
+    }
+
+    /// A host is told one thing.
+    pub fn told(&mut self, host: HostNumber, wake: &Wake) {
+        if let Some(host) = self.hosts.get_mut(&host) {
+            host.news.remove(wake);
+        }
+    }
+
+    /// Whether a host has ever held anything.
+    pub fn is_settled(&self, host: HostNumber) -> bool {
+        self.hosts.get(&host).is_some_and(|host| host.settled)
+    }
+
+    /// What a host has not been told yet.
+    pub fn news(&self, host: HostNumber) -> impl Iterator<Item = &Wake> {
+        self.hosts.get(&host).into_iter().flat_map(|host| &host.news)
+    }
+
+    /// What there is to say of a host.
+    pub fn life(&self, host: HostNumber) -> Life {
+        self.hosts.get(&host).map_or(Life::Dead, |host| host.life)
+    }
+
+    /// An agent.
+    pub fn agent(&self, agent: AgentId) -> Option<&Agent> {
+        self.agents.get(&agent)
+    }
+
+    /// All agents.
+    pub fn agents(&self) -> impl Iterator<Item = (AgentId, &Agent)> {
+        self.agents.iter().map(|(id, agent)| (*id, agent))
+    }
+
+    /// Forgets the last step of each agent, so that states that differ in nothing else are the same.
+    pub fn forget_steps(&mut self) {
+        self.agents.values_mut().for_each(Agent::forget_step);
+    }
+
+    /// Whether it may still write: nobody has taken it for dead.
+    fn lives(&self, host: HostNumber) -> bool {
+        matches!(self.life(host), Life::Alive | Life::Stalled)
+    }
+
+    fn change_life(&mut self, host: HostNumber, from: Life, to: Life) {
+        if let Some(host) = self.hosts.get_mut(&host).filter(|host| host.life == from) {
+            host.life = to;
+        }
+    }
+
+    /// Sets free all that a host held, and tells everybody.
+    fn take_for_dead(&mut self, host: HostNumber) {
+        let held: Vec<AgentId> =
+            self.agents().filter(|(_, agent)| agent.holder == Some(host)).map(|(id, _)| id).collect();
+        for agent in &held {
+            self.free_agent(*agent);
+        }
+        if let Some(dead) = self.hosts.get_mut(&host) {
+            (dead.life, dead.news) = (Life::Fenced, BTreeSet::from([Wake::Fenced]));
+        }
+        if !held.is_empty() {
+            self.tell_all(&Wake::Died(HostId::from(Uuid::from_u128(u128::from(host.0)))));
+        }
+    }
+
+    /// No holder, a new epoch, and no task in progress.
+    fn free_agent(&mut self, agent: AgentId) {
+        let raised = u64::from(self.flaw != Some(Flaw::SameEpoch));
+        if let Some(freed) = self.agents.get_mut(&agent) {
+            freed.holder = None;
+            freed.epoch += raised;
+            let realm = freed.realm;
+            self.free_tasks(realm, agent, None);
+        }
+    }
+
+    /// It holds something.
+    fn settle(&mut self, host: HostNumber) {
+        if let Some(host) = self.hosts.get_mut(&host) {
+            host.settled = true;
+        }
+    }
+
+    fn tell(&mut self, host: HostNumber, wake: Wake) {
+        if let Some(host) = self.hosts.get_mut(&host) {
+            host.news.insert(wake);
+        }
+    }
+
+    /// Tells all hosts that hold an agent of the realm that a task has become claimable.
+    fn tell_claimable(&mut self, list: &ListId) {
+        let here = self.agents.values().filter(|agent| agent.realm == list.realm);
+        let hosts: BTreeSet<HostNumber> = here.filter_map(|agent| agent.holder).collect();
+        hosts.into_iter().for_each(|host| self.tell(host, Wake::Tasks(list.clone())));
+    }
+
+    /// Tells all hosts that can still write.
+    fn tell_all(&mut self, wake: &Wake) {
+        let lives = |host: &&mut Host| host.settled && matches!(host.life, Life::Alive | Life::Stalled);
+        for host in self.hosts.values_mut().filter(lives) {
+            host.news.insert(wake.clone());
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Agents: their transcripts, and all that is theirs alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use posse_protocol::{AgentId, Cost, EntryKind, PermissionMode, RealmId, Usage};
+use posse_runtime::port::store::{
+    AgentState, Ask, AskChange, AskChangeKind, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey,
+    Charge, Committed, OpenCall, RunChange, RunChangeKind, RunState, SeenFile, Segment, Session, StateChange,
+    Step, StepId, StoredEntry,
+};
+use uuid::Uuid;
+
+use super::{HostNumber, Said};
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Agent {
+    /// Its epoch; the model's own count.
+    pub epoch: u64,
+    /// The host that holds it.
+    pub holder: Option<HostNumber>,
+    /// Its realm.
+    pub realm: RealmId,
+    /// Its path.
+    pub path: String,
+    /// What it is doing.
+    pub state: Said<AgentState>,
+    /// Its mode.
+    pub mode: PermissionMode,
+    /// The histories of others that its own begins with.
+    pub segments: Said<Vec<Segment>>,
+    /// Their entries.
+    pub inherited: Vec<Entry>,
+    /// Its own entries.
+    pub own: Vec<Entry>,
+    parent: Option<AgentId>,
+    model: String,
+    cwd: PathBuf,
+    created_ms: i64,
+    used_ms: i64,
+    calls: BTreeMap<CallKey, Said<OpenCall>>,
+    charges: BTreeMap<String, Said<(Usage, Option<Cost>)>>,
+    seen: BTreeMap<PathBuf, u64>,
+    asks: Vec<Said<Ask>>,
+    runs: Vec<Said<BackgroundRun>>,
+    told: BTreeSet<Uuid>,
+    last: Option<(StepId, Said<Committed>)>,
+}
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// Whose.
+    pub agent: AgentId,
+    /// Its number.
+    pub seq: u64,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The bytes as sent.
+    pub bytes: Bytes,
+    /// When it was committed.
+    pub at_ms: i64,
+}
+
+impl From<&StoredEntry> for Entry {
+    fn from(stored: &StoredEntry) -> Self {
+        let entry = &stored.entry;
+        let bytes = entry.piece.bytes.clone();
+        Self { agent: stored.agent, seq: entry.seq, kind: entry.kind, bytes, at_ms: stored.at_ms }
+    }
+}
+
+impl Agent {
+    /// A new agent, without entries of its own; none if it cannot be made so.
+    pub(super) fn born(
+        host: HostNumber,
+        step: &Step,
+        birth: &Birth,
+        others: &BTreeMap<AgentId, Self>,
+    ) -> Option<Self> {
+        if step.epoch.0 != 1 {
+            return None;
+        }
+        let mut inherited = Vec::new();
+        for segment in &birth.segments {
+            let source = others.get(&segment.agent).filter(|source| source.realm == step.realm)?;
+            inherited.extend_from_slice(source.own.get(segment.from as usize..segment.to as usize)?);
+        }
+        Some(Self {
+            epoch: 1,
+            holder: Some(host),
+            realm: step.realm,
+            path: birth.path.clone(),
+            state: Said(AgentState::Idle),
+            mode: birth.mode,
+            segments: Said(birth.segments.clone()),
+            inherited,
+            own: Vec::new(),
+            parent: birth.parent,
+            model: birth.model.clone(),
+            cwd: birth.cwd.clone(),
+            created_ms: step.at_ms,
+            used_ms: step.at_ms,
+            calls: BTreeMap::new(),
+            charges: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            asks: Vec::new(),
+            runs: Vec::new(),
+            told: BTreeSet::new(),
+            last: None,
+        })
+    }
+
+    /// Whether this step was its last one.
+    pub(super) fn was_last(&self, step: &Step) -> bool {
+        self.last.as_ref().is_some_and(|(last, _)| *last == step.id)
+    }
+
+    /// What came of this step, if it was the last one.
+    pub(super) fn answer_to(&self, step: &Step) -> Option<Committed> {
+        let (last, answer) = self.last.as_ref()?;
+        (*last == step.id).then(|| answer.0.clone())
+    }
+
+    /// Does what a step does to its agent alone, if it is in order.
+    pub(super) fn advance(&mut self, step: &Step) -> Option<()> {
+        for entry in &step.entries {
+            if entry.seq != self.own.len() as u64 {
+                return None;
+            }
+            let (seq, kind, bytes) = (entry.seq, entry.kind, entry.piece.bytes.clone());
+            self.own.push(Entry { agent: step.agent, seq, kind, bytes, at_ms: step.at_ms });
+        }
+        step.calls.iter().try_for_each(|change| self.call(change))?;
+        step.charges.iter().for_each(|charge| self.charge(charge));
+        for file in &step.seen {
+            self.seen.insert(file.path.clone(), file.version);
+        }
+        let called = |key| {
+            let call = self.calls.get(&key).map(|call| &call.0);
+            call.is_some_and(|call| call.outcome.is_none() && call.operated.is_none())
+        };
+        if !step.operations.iter().filter_map(|operation| operation.call).all(called) {
+            return None;
+        }
+        step.asks.iter().try_for_each(|change| self.ask(change, step.at_ms))?;
+        step.runs.iter().try_for_each(|change| self.run(change, step))?;
+        self.used_ms = step.at_ms;
+        self.mode = step.mode.unwrap_or(self.mode);
+        Some(())
+    }
+
+    /// Notes what came of the step.
+    pub(super) fn settle(&mut self, step: &Step, committed: &Committed) {
+        for (operation, result) in step.operations.iter().zip(&committed.results) {
+            if let Some(call) = operation.call.and_then(|key| self.calls.get_mut(&key)) {
+                call.0.operated.get_or_insert_default().push(result.clone());
+            }
+        }
+        match step.state {
+            Some(StateChange::To(state)) => self.state = Said(state),
+            Some(StateChange::IdleUnlessMail) if !committed.mail_waits => self.state = Said(AgentState::Idle),
+            _ => {}
+        }
+        self.last = Some((step.id, Said(committed.clone())));
+    }
+
+    pub(super) fn forget_step(&mut self) {
+        self.last = None;
+    }
+
+    fn call(&mut self, CallChange { key, change }: &CallChange) -> Option<()> {
+        match change {
+            CallChangeKind::Asked { id, tool } => {
+                let (id, tool) = (id.clone(), tool.clone());
+                let asked = OpenCall { key: *key, id, tool, begun: false, outcome: None, operated: None };
+                self.calls.insert(*key, Said(asked)).is_none().then_some(())
+            }
+            CallChangeKind::Begun => {
+                self.calls.get_mut(key)?.0.begun = true;
+                Some(())
+            }
+            CallChangeKind::Done(outcome) => {
+                let call = &mut self.calls.get_mut(key)?.0;
+                call.outcome.replace(outcome.clone()).is_none().then_some(())
+            }
+        }
+    }
+
+    /// A charge without a price makes a total without one.
+    fn charge(&mut self, charge: &Charge) {
+        let before = self.charges.get(&charge.model);
+        let total = match before {
+            None => (charge.usage, charge.cost),
+            Some(Said((usage, cost))) => {
+                (*usage + charge.usage, cost.zip(charge.cost).map(|(total, more)| total + more))
+            }
+        };
+        self.charges.insert(charge.model.clone(), Said(total));
+    }
+
+    fn ask(&mut self, AskChange { id, change }: &AskChange, at_ms: i64) -> Option<()> {
+        let open = self.asks.iter().position(|ask| ask.0.id == *id);
+        match (change, open) {
+            (AskChangeKind::Asked { kind, about }, None) => {
+                self.asks.push(Said(Ask { id: *id, kind: *kind, about: about.clone(), asked_ms: at_ms }));
+            }
+            (AskChangeKind::Settled, Some(open)) => {
+                self.asks.remove(open);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Begins, ends and tells in this order, each once; a run that was told is not heard of again.
+    fn run(&mut self, RunChange { id, change }: &RunChange, step: &Step) -> Option<()> {
+        let known = self.runs.iter().position(|run| run.0.id == *id);
+        match (change, known) {
+            (RunChangeKind::Began { kind, description, output }, None) if !self.told.contains(id) => {
+                let (kind, description, output) = (kind.clone(), description.clone(), output.clone());
+                let (state, began_ms) = (RunState::Running, step.at_ms);
+                self.runs.push(Said(BackgroundRun { id: *id, kind, description, output, state, began_ms }));
+            }
+            (RunChangeKind::Ended(state), Some(run))
+                if self.runs[run].0.state == RunState::Running && *state != RunState::Running =>
+            {
+                self.runs[run].0.state = *state;
+            }
+            (RunChangeKind::Told { entry }, Some(run))
+                if self.runs[run].0.state != RunState::Running
+                    && step.entries.iter().any(|new| new.seq == *entry) =>
+            {
+                self.runs.remove(run);
+                self.told.insert(*id);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Calls of the last own reply, if their results are not there yet.
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        match self.own.iter().rev().find(|entry| entry.kind != EntryKind::Prompt) {
+            Some(reply) if reply.kind == EntryKind::Reply => self
+                .calls
+                .values()
+                .filter(|call| call.0.key.seq == reply.seq)
+                .map(|call| call.0.clone())
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Files whose content it knows, by path.
+    pub fn seen(&self) -> Vec<SeenFile> {
+        self.seen.iter().map(|(path, version)| SeenFile { path: path.clone(), version: *version }).collect()
+    }
+
+    /// Questions that are open, oldest first.
+    pub fn asks(&self) -> Vec<Ask> {
+        self.asks.iter().map(|ask| ask.0.clone()).collect()
+    }
+
+    /// Runs whose end was not told, oldest first.
+    pub fn runs(&self) -> Vec<BackgroundRun> {
+        self.runs.iter().map(|run| run.0.clone()).collect()
+    }
+
+    /// The agent as a list of sessions shows it; its holder by number.
+    pub fn session(&self, id: AgentId) -> Session {
+        let all = || self.inherited.iter().chain(&self.own);
+        let prompt = all().find(|entry| entry.kind == EntryKind::Prompt);
+        let charge = |(model, Said((usage, cost))): (&String, &Said<(Usage, Option<Cost>)>)| Charge {
+            model: model.clone(),
+            usage: *usage,
+            cost: *cost,
+        };
+        Session {
+            realm: self.realm,
+            agent: id,
+            parent: self.parent,
+            path: self.path.clone(),
+            model: self.model.clone(),
+            mode: self.mode,
+            cwd: self.cwd.clone(),
+            state: self.state.0,
+            holder: self.holder.map(|host| host.0.to_string()),
+            created_ms: self.created_ms,
+            used_ms: self.used_ms,
+            first_prompt: prompt.map(|entry| entry.bytes.clone()),
+            entries: all().count() as u64,
+            charges: self.charges.iter().map(charge).collect(),
+        }
+    }
+}

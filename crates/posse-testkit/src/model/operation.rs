@@ -1,0 +1,54 @@
+//! Operations: who does them, and where each is done.
+
+use posse_protocol::{AgentId, ListId, Name, Owner, RealmId};
+use posse_runtime::port::store::{Op, OpResult};
+
+use super::Model;
+use super::mail::Letter;
+
+/// Who does an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doer {
+    /// A person.
+    User,
+    /// An agent, in a step.
+    Agent(AgentId),
+}
+
+impl Model {
+    /// Does one operation, or says why not; then nothing is changed.
+    pub(super) fn operation(&mut self, doer: Doer, realm: RealmId, op: &Op, at_ms: i64) -> OpResult {
+        let list = |team: &Option<Name>| ListId { realm, team: team.clone() };
+        match op {
+            Op::Send { id, to, kind, summary, body } => {
+                self.send(doer, realm, to, &Letter { id: *id, kind: *kind, summary, body, at_ms })
+            }
+            Op::CreateTeam { team, description, settings, lead } => {
+                self.create_team(realm, team, (description, settings), lead, at_ms)
+            }
+            Op::DeleteTeam { team } => self.delete_team(realm, team),
+            Op::Join { team, name, member } => self.join(realm, team, name, member, at_ms),
+            Op::Leave { team, name } => self.leave(realm, team, name),
+            Op::WriteNote { team, name, text, expect } => {
+                self.write_note(doer, realm, team, (name, text, *expect), at_ms)
+            }
+            Op::CreateTask { team, task } => self.create_task(&list(team), task, at_ms),
+            Op::UpdateTask { team, id, expect, change } => {
+                self.update_task(doer, &list(team), *id, *expect, change, at_ms)
+            }
+            Op::Claim { team, id } => self.claim(doer, &list(team), *id, at_ms),
+            Op::ClaimNext { team } => self.claim_next(doer, &list(team), at_ms),
+        }
+    }
+
+    /// The doer as the owner of a task or the author of a note: by its name in the team, else its path.
+    pub(super) fn owner(&self, doer: Doer, list: &ListId) -> Owner {
+        match doer {
+            Doer::User => Owner { agent: None, name: "user".to_owned() },
+            Doer::Agent(agent) => {
+                let member = list.team.as_ref().and_then(|team| self.name_in(list.realm, agent, team));
+                Owner { agent: Some(agent), name: member.unwrap_or_else(|| self.path_of(agent)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Tasks: lists of them, who may have one, and what waits for what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Task, TaskId, TaskStatus};
+use posse_runtime::port::store::{Done, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter};
+use serde_json::{Map, Value};
+
+use super::operation::Doer;
+use super::{Flaw, Life, Model};
+
+/// A list of tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct List {
+    pub(super) tasks: BTreeMap<TaskId, Known>,
+    /// The highest number ever given; it outlives the tasks.
+    last: u64,
+}
+
+/// A task; what it waits for and what waits for it is derived.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Known {
+    subject: String,
+    description: String,
+    active_form: Option<String>,
+    status: TaskStatus,
+    owner: Option<Owner>,
+    lost_by: Option<String>,
+    blocked_by: BTreeSet<TaskId>,
+    metadata: Map<String, Value>,
+    created_ms: i64,
+    updated_ms: i64,
+    version: u64,
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        let metadata = Value::from(self.metadata.clone()).to_string().len();
+        let active = self.active_form.as_ref().map_or(0, String::len);
+        self.subject.len() + self.description.len() + active + metadata
+    }
+
+    fn fits(&self) -> Result<(), Refusal> {
+        let (bytes, most) = (self.bytes(), TEXT_BYTES);
+        if bytes > most { Err(Refusal::TooLong { bytes, most }) } else { Ok(()) }
+    }
+}
+
+impl List {
+    fn waits_for(&self, task: &Known) -> Vec<TaskId> {
+        let open = |id: &&TaskId| self.tasks.get(id).is_some_and(|needed| !needed.status.is_settled());
+        task.blocked_by.iter().filter(open).copied().collect()
+    }
+
+    /// Pending, unowned, waiting for nothing.
+    fn claimable(&self) -> BTreeSet<TaskId> {
+        let free = |task: &Known| {
+            task.status == TaskStatus::Pending && task.owner.is_none() && self.waits_for(task).is_empty()
+        };
+        self.tasks.iter().filter(|(_, task)| free(task)).map(|(id, _)| *id).collect()
+    }
+
+    fn shown(&self, id: TaskId) -> Option<Task> {
+        let task = self.tasks.get(&id)?;
+        let blocks = self.tasks.iter().filter(|(_, other)| other.blocked_by.contains(&id));
+        Some(Task {
+            id,
+            subject: task.subject.clone(),
+            description: task.description.clone(),
+            active_form: task.active_form.clone(),
+            status: task.status,
+            owner: task.owner.clone(),
+            lost_by: task.lost_by.clone(),
+            blocked_by: task.blocked_by.iter().copied().collect(),
+            waits_for: self.waits_for(task),
+            blocks: blocks.map(|(id, _)| *id).collect(),
+            created_ms: task.created_ms,
+            updated_ms: task.updated_ms,
+            metadata: task.metadata.clone(),
+            version: task.version,
+        })
+    }
+
+    /// A way from one task to another along what they wait for, both included.
+    fn way(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
+        if from == to {
+            return Some(vec![to]);
+        }
+        let needs = &self.tasks.get(&from)?.blocked_by;
+        let mut way = needs.iter().find_map(|next| self.way(*next, to))?;
+        way.insert(0, from);
+        Some(way)
+    }
+
+    /// A task that was not deleted.
+    fn existing(&self, id: TaskId) -> Result<&Known, Refusal> {
+        let task = self.tasks.get(&id).filter(|task| task.status != TaskStatus::Deleted);
+        task.ok_or(Refusal::NoSuchTask { id })
+    }
+
+    /// Whether all these were ever made; a deleted task counts as done.
+    fn all_made(&self, ids: &[TaskId]) -> Result<(), Refusal> {
+        match ids.iter().find(|id| !self.tasks.contains_key(id)) {
+            Some(id) => Err(Refusal::NoSuchTask { id: *id }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Model {
+    /// A task, also a deleted one.
+    pub fn task(&self, list: &ListId, id: TaskId) -> Option<Task> {
+        self.lists.get(list)?.shown(id)
+    }
+
+    /// Tasks by their numbers, without deleted ones.
+    pub fn tasks(&self, list: &ListId, filter: TaskFilter) -> Vec<Task> {
+        let list = self.lists.get(list);
+        let all = list.into_iter().flat_map(|list| list.tasks.keys().filter_map(|id| list.shown(*id)));
+        all.filter(|task| task.status != TaskStatus::Deleted)
+            .filter(|task| {
+                task.id.0 > filter.after && filter.status.is_none_or(|status| status == task.status)
+            })
+            .collect()
+    }
+
+    /// The list of a team that is there, or of the session.
+    fn list(&mut self, list: &ListId) -> Result<&mut List, Refusal> {
+        if let Some(team) = &list.team {
+            self.team(list.realm, team)?;
+        }
+        Ok(self.lists.entry(list.clone()).or_default())
+    }
+
+    pub(super) fn create_task(&mut self, list: &ListId, task: &NewTask, at_ms: i64) -> OpResult {
+        let known = Known {
+            subject: task.subject.clone(),
+            description: task.description.clone(),
+            active_form: task.active_form.clone().filter(|form| !form.is_empty()),
+            status: TaskStatus::Pending,
+            owner: None,
+            lost_by: None,
+            blocked_by: task.blocked_by.iter().copied().collect(),
+            metadata: task.metadata.clone(),
+            created_ms: at_ms,
+            updated_ms: at_ms,
+            version: 1,
+        };
+        known.fits()?;
+        let into = self.list(list)?;
+        into.all_made(&sorted(&task.blocked_by))?;
+        into.last += 1;
+        let id = TaskId(into.last);
+        into.tasks.insert(id, known);
+        if into.claimable().contains(&id) {
+            self.tell_claimable(list);
+        }
+        Ok(Done::TaskCreated(id))
+    }
+
+    pub(super) fn update_task(
+        &mut self,
+        doer: Doer,
+        list: &ListId,
+        id: TaskId,
+        expect: Option<u64>,
+        change: &TaskChange,
+        at_ms: i64,
+    ) -> OpResult {
+        let mut after = self.list(list)?.clone();
+        let before = after.existing(id)?.clone();
+        let version = before.version;
+        if expect.is_some_and(|expected| expected != version) {
+            return Err(Refusal::Changed { version });
+        }
+        let mut task = before.clone();
+        task.describe(change);
+        task.fits()?;
+        if let Some(owner) = &change.owner {
+            task.owner = owner.as_ref().map(|name| self.owner_called(doer, list, name)).transpose()?;
+            if task.owner.is_none() && task.status == TaskStatus::InProgress {
+                task.status = TaskStatus::Pending;
+            }
+        }
+        task.status = change.status.unwrap_or(task.status);
+        if task.status == TaskStatus::InProgress {
+            task.owner = task.owner.or_else(|| Some(self.owner(doer, list)));
+            task.lost_by = task.lost_by.filter(|_| before.status == TaskStatus::InProgress);
+        }
+        self.may_change(doer, list, id, &before, &task)?;
+        after.all_made(&change.block_on)?;
+        let added: BTreeSet<TaskId> = change.block_on.iter().copied().collect();
+        task.blocked_by.extend(&added);
+        task.blocked_by.retain(|needed| !change.unblock_from.contains(needed));
+        for needed in task.blocked_by.difference(&before.blocked_by) {
+            if let Some(mut through) = after.way(*needed, id) {
+                through.pop();
+                through.insert(0, id);
+                return Err(Refusal::Cycle { through });
+            }
+        }
+        if task == before {
+            return Ok(Done::TaskUpdated { version, freed: Vec::new() });
+        }
+        task.updated_ms = at_ms;
+        task.version += 1;
+        let claimable = after.claimable();
+        let version = task.version;
+        after.tasks.insert(id, task);
+        let freed: Vec<TaskId> = after.claimable().difference(&claimable).copied().collect();
+        self.lists.insert(list.clone(), after);
+        if !freed.is_empty() {
+            self.tell_claimable(list);
+        }
+        Ok(Done::TaskUpdated { version, freed })
+    }
+
+    /// Whether the doer may take a task that is in progress out of its owner's hands: its status and
+    /// its owner are changed by the owner, the lead or a person.
+    fn may_change(
+        &self,
+        doer: Doer,
+        list: &ListId,
+        id: TaskId,
+        before: &Known,
+        after: &Known,
+    ) -> Result<(), Refusal> {
+        let touched = before.status == TaskStatus::InProgress
+            && (after.status != before.status || after.owner != before.owner);
+        let (Some(owner), Doer::Agent(agent), true) = (&before.owner, doer, touched) else {
+            return Ok(());
+        };
+        let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
+        if owner.agent == Some(agent) || team.and_then(super::Team::lead) == Some(agent) {
+            return Ok(());
+        }
+        Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() })
+    }
+
+    /// An owner by name: a member of the team; in the session's list an agent's path, or anybody.
+    fn owner_called(&self, doer: Doer, list: &ListId, name: &str) -> Result<Owner, Refusal> {
+        let agent = match &list.team {
+            Some(team) => {
+                let called = |member: &&posse_protocol::Member| member.name.as_str() == name;
+                let member = self.team(list.realm, team)?.members().find(called);
+                Some(member.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?.agent)
+            }
+            None if self.owner(doer, list).name == name => return Ok(self.owner(doer, list)),
+            None => {
+                let called =
+                    |(_, agent): &(AgentId, &super::Agent)| agent.realm == list.realm && agent.path == name;
+                self.agents().find(called).map(|(id, _)| id)
+            }
+        };
+        Ok(Owner { agent, name: name.to_owned() })
+    }
+
+    pub(super) fn claim(&mut self, doer: Doer, list: &ListId, id: TaskId, at_ms: i64) -> OpResult {
+        let me = self.owner(doer, list);
+        let owner = self.list(list)?.existing(id)?.owner.clone();
+        let holder = |owner: &Owner| self.agents.get(&owner.agent?).and_then(|agent| agent.holder);
+        // A stalled host whose own agent wants it has missed nothing.
+        let stalled = owner.as_ref().and_then(holder).filter(|host| self.life(*host) == Life::Stalled);
+        if let Some(host) = stalled.filter(|host| Some(*host) != holder(&me)) {
+            self.take_for_dead(host);
+        }
+        let flaw = self.flaw;
+        let from = self.list(list)?;
+        let by = from.waits_for(from.existing(id)?);
+        let task = from.tasks.get_mut(&id).ok_or(Refusal::NoSuchTask { id })?;
+        let same = |owner: &Owner| owner.agent == me.agent && (me.agent.is_some() || owner.name == me.name);
+        let mine = task.owner.as_ref().is_none_or(same) || flaw == Some(Flaw::BlindClaim);
+        match (task.status, &task.owner) {
+            (TaskStatus::Completed | TaskStatus::Deleted, _) => return Err(Refusal::AlreadyCompleted { id }),
+            (_, Some(owner)) if !mine => return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() }),
+            (TaskStatus::InProgress, Some(owner)) if same(owner) => {}
+            _ if !by.is_empty() => return Err(Refusal::Blocked { id, by }),
+            _ => {
+                (task.status, task.owner, task.lost_by) = (TaskStatus::InProgress, Some(me), None);
+                (task.updated_ms, task.version) = (at_ms, task.version + 1);
+            }
+        }
+        let claimed = from.shown(id).ok_or(Refusal::NoSuchTask { id })?;
+        Ok(Done::Claimed(Box::new(claimed)))
+    }
+
+    pub(super) fn claim_next(&mut self, doer: Doer, list: &ListId, at_ms: i64) -> OpResult {
+        if self.list(list)?.claimable().is_empty() {
+            self.free_stalled(doer, list);
+        }
+        let next = self.list(list)?.claimable().first().copied().ok_or(Refusal::NothingToClaim)?;
+        self.claim(doer, list, next, at_ms)
+    }
+
+    /// Sets free the stalled hosts whose agents do tasks of a list, but for the doer's own.
+    fn free_stalled(&mut self, doer: Doer, list: &ListId) {
+        let holder = |agent: AgentId| self.agents.get(&agent).and_then(|agent| agent.holder);
+        let mine = match doer {
+            Doer::User => None,
+            Doer::Agent(agent) => holder(agent),
+        };
+        let begun = TaskFilter { status: Some(TaskStatus::InProgress), after: 0 };
+        let owners = self.tasks(list, begun).into_iter().filter_map(|task| task.owner?.agent);
+        let stalled = |host: &super::HostNumber| self.life(*host) == Life::Stalled && mine != Some(*host);
+        let hosts: BTreeSet<_> = owners.filter_map(holder).filter(stalled).collect();
+        hosts.into_iter().for_each(|host| self.take_for_dead(host));
+    }
+
+    /// Makes the tasks that an agent was doing pending, in one list or in all.
+    pub(super) fn free_tasks(&mut self, realm: RealmId, agent: AgentId, team: Option<&Name>) {
+        let mut woken = BTreeSet::new();
+        let lists = self.lists.iter_mut().filter(|(list, _)| list.realm == realm);
+        for (id, list) in lists.filter(|(list, _)| team.is_none() || list.team.as_ref() == team) {
+            let before = list.claimable();
+            for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::InProgress) {
+                if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
+                    task.status = TaskStatus::Pending;
+                    task.lost_by = task.owner.take().map(|owner| owner.name);
+                    task.version += 1;
+                }
+            }
+            if list.claimable() != before {
+                woken.insert(id.clone());
+            }
+        }
+        woken.into_iter().for_each(|list| self.tell_claimable(&list));
+    }
+}
+
+fn sorted(ids: &[TaskId]) -> Vec<TaskId> {
+    ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+impl Known {
+    /// Changes the words.
+    fn describe(&mut self, change: &TaskChange) {
+        self.subject = change.subject.clone().unwrap_or_else(|| self.subject.clone());
+        self.description = change.description.clone().unwrap_or_else(|| self.description.clone());
+        if let Some(form) = &change.active_form {
+            self.active_form = Some(form.clone()).filter(|form| !form.is_empty());
+        }
+        for (key, value) in &change.metadata {
+            match value {
+                Value::Null => self.metadata.shift_remove(key),
+                value => self.metadata.insert(key.clone(), value.clone()),
+            };
+        }
+    }
+}

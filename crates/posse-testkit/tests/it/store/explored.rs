@@ -1,0 +1,79 @@
+//! Everything that agents, and hosts that fail, can do to the model of a store: explored to the end.
+//!
+//! What is explored is the specification that the property test holds real stores against, together
+//! with what each process believes: three agents on hosts of their own or shared ones, three tasks of
+//! which the third waits for the first, a message from each agent to the next; a host that is killed,
+//! and one that is taken for dead and goes on.
+
+mod property;
+mod world;
+
+use std::time::Instant;
+
+use posse_testkit::model::Flaw;
+use stateright::{Checker as _, Model as _};
+
+use world::World;
+
+/// Explores a world to its end, and says how large it is.
+#[expect(clippy::print_stdout, reason = "how much was explored is what a reader of the log wants to know")]
+fn explore(name: &str, world: World) {
+    let begun = Instant::now();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let checker = world.checker().threads(threads).spawn_bfs().join();
+    println!(
+        "{name}: {} states, {} transitions, depth {}, {:.1} s",
+        checker.unique_state_count(),
+        checker.state_count(),
+        checker.max_depth(),
+        begun.elapsed().as_secs_f64(),
+    );
+    checker.assert_properties();
+    assert!(checker.is_done(), "there was more to explore");
+}
+
+// proves SM-05 (open: on a real store; here the protocol)
+#[test]
+fn nothing_is_lost_or_doubled_by_a_host_that_is_killed() {
+    explore("two agents, two tasks, a crash", World { stalls: 0, ..World::default() });
+}
+
+// proves TK-04 (open: on a real store; here the protocol)
+// proves TK-08 (open: on a real store; here the protocol)
+#[test]
+fn nothing_is_lost_or_doubled_by_a_host_that_goes_on() {
+    explore("two agents, a task, a stall", World { tasks: 1, crashes: 0, ..World::default() });
+}
+
+#[test]
+#[ignore = "long: cargo xtask faults"]
+fn nothing_is_lost_or_doubled_by_both() {
+    explore("two agents, two tasks, a crash and a stall", World::default());
+}
+
+#[test]
+#[ignore = "long: cargo xtask faults"]
+fn nothing_is_lost_or_doubled_among_three() {
+    let three = World { agents: 3, tasks: 3, ..World::default() };
+    explore("three agents, three tasks, a crash", World { stalls: 0, ..three });
+    explore("three agents, three tasks, a stall", World { crashes: 0, ..three });
+}
+
+#[test]
+fn what_is_done_wrong_is_found() {
+    for (flaw, property) in [
+        (Flaw::IdleWithMail, "whom mail waits for is awake or will be woken"),
+        (Flaw::BlindClaim, "a task has one doer"),
+        (Flaw::SameEpoch, "a task has one doer"),
+        (Flaw::TwiceShown, "each message is shown once or waits"),
+    ] {
+        let world = World { flaw: Some(flaw), ..World::default() };
+        let checker = world.checker().finish_when(stateright::HasDiscoveries::AnyFailures).spawn_bfs().join();
+        let path = checker.assert_any_discovery(property);
+        println!(
+            "{flaw:?} is found after {} steps: {:?}",
+            path.clone().into_actions().len(),
+            path.into_actions()
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! A history on a store and on the model, side by side.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_protocol::{AgentId, HostId, ListId, Name, TaskId};
+use posse_runtime::port::store::{
+    AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Refusal, RunChange, Segment,
+    Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+};
+use posse_testkit::model::{Entry, Fate, HostNumber, Model};
+use posse_testkit::store_contract::{Open, agent, birth, call, entry, fate, realm, step};
+use uuid::Uuid;
+
+use super::draft::{AGENTS, Deed, Draft, HOSTS, TEAMS, Taking, Which};
+
+/// How long a hint may take that must come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An epoch as the model and as the store counts it.
+type Pair = (u64, u64);
+
+pub(super) struct Played<'a> {
+    open: Open<'a>,
+    model: Model,
+    hosts: Vec<(HostNumber, Arc<dyn Store>)>,
+    /// What each host was told and the model did not ask for yet.
+    told: Vec<BTreeSet<Wake>>,
+    /// The epochs that were given, oldest first.
+    epochs: BTreeMap<AgentId, Vec<Pair>>,
+    last: BTreeMap<AgentId, Step>,
+    now: i64,
+}
+
+impl<'a> Played<'a> {
+    /// Plays a history.
+    pub(super) async fn all(open: Open<'a>, deeds: &[Deed]) {
+        let mut model = Model::default();
+        let hosts = (0..HOSTS).map(|_| (model.open(), open())).collect();
+        let (told, epochs, last) = (vec![BTreeSet::new(); HOSTS], BTreeMap::new(), BTreeMap::new());
+        let mut played = Self { open, model, hosts, told, epochs, last, now: 0 };
+        for deed in deeds {
+            played.play(deed).await;
+        }
+        for host in 0..HOSTS {
+            played.compare(host).await;
+        }
+    }
+
+    async fn play(&mut self, deed: &Deed) {
+        self.now += 1;
+        match deed {
+            Deed::Commit { host, steps } => self.commit(*host, steps).await,
+            Deed::Repeat { host, agent: number } => {
+                if let Some(step) = self.last.get(&agent(*number)).cloned() {
+                    self.commit_one(*host, step).await;
+                }
+            }
+            Deed::Order { host, ops } => {
+                let order = Order { realm: realm(), ops: ops.clone(), at_ms: self.now };
+                let wanted = self.model.operate(&order);
+                let done = self.hosts[*host].1.operate(order).await.unwrap();
+                assert_eq!(plain(done), plain(wanted), "{ops:?}");
+            }
+            Deed::Take { host, agent } => self.take(*host, *agent).await,
+            Deed::Release { host, agent: number, epoch } => {
+                let (ours, theirs) = self.epoch(agent(*number), *epoch);
+                self.model.release(agent(*number), Epoch(ours));
+                self.hosts[*host].1.release(agent(*number), Epoch(theirs)).await.unwrap();
+            }
+            Deed::Restart { host } => self.restart(*host).await,
+            Deed::Compare { host } => self.compare(*host).await,
+        }
+    }
+
+    fn epoch(&self, agent: AgentId, which: Which) -> Pair {
+        let given = self.epochs.get(&agent).map_or(&[][..], Vec::as_slice);
+        let last = given.last().copied().unwrap_or((1, 1));
+        match which {
+            Which::Last => last,
+            Which::Before => given.iter().rev().nth(1).copied().unwrap_or((0, 0)),
+            Which::Never => (last.0 + 1000, last.1 + 1000),
+        }
+    }
+
+    /// Commits steps that are all called before any is waited for.
+    async fn commit(&mut self, host: usize, drafts: &[Draft]) {
+        let (number, store) = self.hosts[host].clone();
+        let mut begun = Vec::new();
+        for draft in drafts {
+            self.now += 1;
+            let (theirs, ours) = self.word(draft);
+            let wanted = self.model.commit(number, &ours);
+            self.note(&ours, &theirs, wanted.is_ok());
+            begun.push((wanted, format!("{theirs:?}"), store.commit(theirs)));
+        }
+        for (wanted, step, commit) in begun {
+            agree(&wanted, commit.await, &step);
+        }
+    }
+
+    /// Commits a step as the store was given it before.
+    async fn commit_one(&mut self, host: usize, theirs: Step) {
+        let (number, store) = self.hosts[host].clone();
+        let given = self.epochs.get(&theirs.agent).map_or(&[][..], Vec::as_slice);
+        let ours = given.iter().find(|(_, real)| *real == theirs.epoch.0).map_or(0, |(ours, _)| *ours);
+        let wanted = self.model.commit(number, &Step { epoch: Epoch(ours), ..theirs.clone() });
+        let shown = format!("again: {theirs:?}");
+        agree(&wanted, store.commit(theirs).await, &shown);
+    }
+
+    fn note(&mut self, ours: &Step, theirs: &Step, committed: bool) {
+        if committed {
+            self.last.insert(ours.agent, theirs.clone());
+            if ours.birth.is_some() {
+                self.epochs.insert(ours.agent, vec![(1, 1)]);
+            }
+        }
+    }
+
+    /// A step of a draft, with the store's epoch and with the model's.
+    fn word(&self, draft: &Draft) -> (Step, Step) {
+        let id = agent(draft.agent);
+        let (ours, theirs) = self.epoch(id, draft.epoch);
+        let mut worded = step(draft.agent, theirs);
+        worded.at_ms = self.now;
+        if let Some(segment) = draft.born {
+            worded.birth = birth(draft.agent).birth.map(|mut birth| {
+                birth.path = format!("/a{}", draft.agent);
+                let segments = segment.map(|(of, from, to)| Segment { agent: agent(of), from, to });
+                birth.segments = segments.into_iter().collect();
+                birth
+            });
+        }
+        let own = self.model.agent(id).map_or(0, |known| known.own.len() as u64);
+        for (at, kind) in (own + draft.off..).zip(&draft.kinds) {
+            let seq = if draft.gap && at > own { at + 1 } else { at };
+            worded.entries.push(entry(seq, *kind, &format!("{} said {at}", draft.agent)));
+        }
+        for (seq, ordinal, change) in &draft.calls {
+            worded.calls.push(call(*seq, *ordinal, change.clone()));
+        }
+        worded.charges.extend(draft.charge.clone());
+        worded.seen.extend(draft.seen.clone());
+        worded.mail = self.taken(id, draft, worded.entries.first().map(|entry| entry.seq));
+        for (call, op) in &draft.ops {
+            let call = call.map(|(seq, ordinal)| posse_runtime::port::store::CallKey { seq, ordinal });
+            worded.operations.push(Operation { call, op: op.clone() });
+        }
+        let some = |number: u8| Uuid::from_u128(u128::from(number) + 1);
+        worded.asks.extend(draft.ask.clone().map(|(id, change)| AskChange { id: some(id), change }));
+        worded.runs.extend(draft.run.clone().map(|(id, change)| RunChange { id: some(id), change }));
+        (worded.state, worded.mode) = (draft.state, draft.mode);
+        let ours = Step { epoch: Epoch(ours), ..worded.clone() };
+        (worded, ours)
+    }
+
+    fn taken(&self, id: AgentId, draft: &Draft, entry: Option<u64>) -> Vec<TakenMail> {
+        let waiting = self.model.mail(realm(), id, MailFilter { waiting: true, after: 0 });
+        let numbers = waiting.iter().map(|mail| mail.number);
+        let all = |entry: u64| numbers.clone().map(move |number| TakenMail { number, entry });
+        match (draft.mail, entry) {
+            (None, _) | (Some(Taking::All | Taking::Twice), None) => Vec::new(),
+            (Some(Taking::All), Some(entry)) => all(entry).collect(),
+            (Some(Taking::Twice), Some(entry)) => all(entry).chain(all(entry)).collect(),
+            (Some(Taking::Number(number)), entry) => vec![TakenMail { number, entry: entry.unwrap_or(0) }],
+            (Some(Taking::Elsewhere), entry) => all(entry.map_or(0, |entry| entry + 100)).collect(),
+        }
+    }
+
+    async fn take(&mut self, host: usize, number: u64) {
+        let (id, place) = (agent(number), self.hosts[host].0);
+        let wanted = self.model.take(place, id);
+        let taken = self.hosts[host].1.take(id).await;
+        assert_eq!(fate(&taken), wanted.map_or_else(Fate::as_str, |_| "ok"));
+        let (Ok(taken), Ok(epoch)) = (taken, wanted) else { return };
+        let given = self.epochs.entry(id).or_default();
+        assert!(given.iter().all(|(_, before)| *before < taken.epoch.0), "{taken:?} after {given:?}");
+        given.push((epoch.0, taken.epoch.0));
+        let known = self.model.agent(id).unwrap();
+        assert_eq!(taken.transcript.open_calls, known.open_calls());
+        assert_eq!(taken.seen, known.seen());
+        assert_eq!(taken.mail, self.model.mail_waiting(realm(), id));
+        assert_eq!(by_id(taken.asks, |ask| ask.id), by_id(known.asks(), |ask| ask.id));
+        assert_eq!(by_id(taken.runs, |run| run.id), by_id(known.runs(), |run| run.id));
+    }
+
+    /// Ends a host, if another is there that notices, and opens one in its place.
+    async fn restart(&mut self, host: usize) {
+        let gone = self.hosts[host].0;
+        let Some(other) =
+            (0..HOSTS).find(|other| *other != host && self.model.is_settled(self.hosts[*other].0))
+        else {
+            return;
+        };
+        // What others were told before is no answer to this.
+        self.hear(other).await;
+        let held = self.model.agents().any(|(_, agent)| agent.holder == Some(gone));
+        self.hosts.remove(host);
+        self.model.die(gone);
+        self.hosts.insert(host, (self.model.open(), (self.open)()));
+        self.told[host].clear();
+        if held {
+            self.hear(other).await;
+        }
+    }
+
+    /// Has a host told all that it must know.
+    async fn hear(&mut self, host: usize) {
+        let (number, store) = self.hosts[host].clone();
+        let nobody = HostId::from(Uuid::nil());
+        let plain = |wake: Wake| if matches!(wake, Wake::Died(_)) { Wake::Died(nobody) } else { wake };
+        let mut wanted: BTreeSet<Wake> = self.model.woken(number).into_iter().map(plain).collect();
+        // A hint that has become empty may be left out.
+        wanted.retain(|wake| match wake {
+            Wake::Mail(to) => {
+                self.model.mail_waiting(realm(), *to) > 0
+                    && self.model.agent(*to).is_some_and(|agent| agent.holder == Some(number))
+            }
+            Wake::Tasks(_) => self.model.agents().any(|(_, agent)| agent.holder == Some(number)),
+            _ => true,
+        });
+        let told = &mut self.told[host];
+        while !wanted.is_subset(told) {
+            let more = tokio::time::timeout(PATIENCE, store.woken()).await;
+            let more = more.unwrap_or_else(|_| panic!("host {host} was told {told:?}, not {wanted:?}"));
+            told.extend(more.unwrap().into_iter().map(plain));
+        }
+        told.clear();
+    }
+
+    /// Compares all that can be read through a host, and what it was told.
+    async fn compare(&mut self, host: usize) {
+        self.hear(host).await;
+        let (model, store) = (&self.model, self.hosts[host].1.as_ref());
+        let mut sessions: Vec<_> = model.agents().map(|(id, known)| known.session(id)).collect();
+        sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
+        let found = store.sessions(SessionFilter::default(), 100).await.unwrap();
+        assert_eq!(held(found), held(sessions));
+        for (id, known) in model.agents() {
+            let read = store.read(id).await.unwrap();
+            let wanted: Vec<Entry> = known.inherited.iter().chain(&known.own).cloned().collect();
+            assert_eq!(read.entries.iter().map(Entry::from).collect::<Vec<_>>(), wanted);
+            assert_eq!((read.inherited, &read.segments), (known.inherited.len(), &known.segments.0));
+            assert_eq!(read.open_calls, known.open_calls());
+            assert_eq!(held(vec![read.session]), held(vec![known.session(id)]));
+        }
+        for number in 1..=AGENTS + 2 {
+            for waiting in [true, false] {
+                let filter = MailFilter { waiting, after: number % 2 };
+                let found = store.mail(realm(), agent(number), filter, 1000).await.unwrap();
+                assert_eq!(found, model.mail(realm(), agent(number), filter));
+            }
+        }
+        let mut found = store.teams(Some(realm()), 100).await.unwrap();
+        assert!(found.is_sorted_by_key(|team| Reverse(team.created_ms)), "{found:?}");
+        // The port does not say which of two comes first that are as old.
+        found.sort_by_key(|team| (Reverse(team.created_ms), team.name.clone()));
+        assert_eq!(found, model.teams(Some(realm())));
+        let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
+        for team in &teams {
+            assert_eq!(store.notes(realm(), team.clone()).await.unwrap(), model.notes(realm(), team));
+        }
+        for team in teams.into_iter().map(Some).chain([None]) {
+            let list = ListId { realm: realm(), team };
+            let found = store.tasks(list.clone(), TaskFilter::default(), 1000).await.unwrap();
+            assert_eq!(found, model.tasks(&list, TaskFilter::default()));
+            for id in (1..9).map(TaskId) {
+                assert_eq!(store.task(list.clone(), id).await.unwrap(), model.task(&list, id));
+            }
+        }
+    }
+}
+
+fn agree(
+    wanted: &Result<Committed, Fate>,
+    done: Result<Committed, posse_runtime::port::store::StoreError>,
+    step: &str,
+) {
+    match (wanted, done) {
+        (Ok(wanted), Ok(done)) => {
+            assert_eq!(done.mail_waits, wanted.mail_waits, "{step}");
+            assert_eq!(plain(done.results), plain(wanted.results.clone()), "{step}");
+        }
+        (wanted, done) => {
+            let wanted = wanted.as_ref().map_or_else(|fate| fate.as_str(), |_| "ok");
+            assert_eq!(fate(&done), wanted, "{done:?}: {step}");
+        }
+    }
+}
+
+/// Results without what the port leaves open: which of several circles is told.
+fn plain(mut results: Vec<OpResult>) -> Vec<OpResult> {
+    for result in &mut results {
+        if let Err(Refusal::Cycle { through }) = result {
+            through.truncate(1);
+        }
+    }
+    results
+}
+
+/// Sessions that say whether somebody holds them, not who.
+fn held(mut sessions: Vec<Session>) -> Vec<Session> {
+    for session in &mut sessions {
+        session.holder = session.holder.as_ref().map(|_| "somebody".into());
+    }
+    sessions
+}
+
+/// What is as old as others may be anywhere among them.
+fn by_id<T>(mut all: Vec<T>, id: impl Fn(&T) -> Uuid) -> Vec<T> {
+    all.sort_by_key(id);
+    all
+}
