@@ -154,6 +154,9 @@ fn for_refusal(refusal: &Refusal) -> String {
         Refusal::NoSuchTask { .. } => {
             "`posse task list` shows what there is; --team and --session choose the list".into()
         }
+        Refusal::NotRunning { .. } => {
+            "leave it pending: with an owner nobody else claims it, and it waits for them".into()
+        }
         Refusal::AlreadyClaimed { id, .. } => format!("`posse task update {id} --no-owner` takes it away"),
         Refusal::AlreadyCompleted { id } => {
             format!("`posse task update {id} --status pending` opens it again")

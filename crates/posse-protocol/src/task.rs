@@ -51,7 +51,8 @@ pub struct Task {
     pub status: TaskStatus,
     /// Who does it, or is to do it.
     pub owner: Option<Owner>,
-    /// Who had it when their process died.
+    /// Who was doing it and went before it was done: their process ended, or they left the team. Gone
+    /// when somebody else does it.
     pub lost_by: Option<String>,
     /// What must be done before it, in order.
     pub blocked_by: Vec<TaskId>,

@@ -68,7 +68,8 @@ pub trait Store: Send + Sync {
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>>;
 
     /// Gives the agent up, so that others need not find out first that this process has ended. What
-    /// tasks it was doing are pending again. With an old epoch it does nothing.
+    /// tasks it was doing are pending again, and the epoch that is given up writes nothing any more.
+    /// With an old epoch it does nothing.
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Waits until something has happened that this host should know, and says what. At least once

@@ -199,6 +199,10 @@ impl Model {
                 return Err(Refusal::Cycle { through });
             }
         }
+        let begun = before.status != TaskStatus::InProgress || task.owner != before.owner;
+        if begun && task.status == TaskStatus::InProgress {
+            self.may_begin(doer, id, &after, &task)?;
+        }
         if task == before {
             return Ok(Done::TaskUpdated { version, freed: Vec::new() });
         }
@@ -235,6 +239,22 @@ impl Model {
             return Ok(());
         }
         Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() })
+    }
+
+    /// Whether a task can be done now: it waits for nothing, and its owner is at work.
+    fn may_begin(&self, doer: Doer, id: TaskId, list: &List, task: &Known) -> Result<(), Refusal> {
+        let by = list.waits_for(task);
+        if !by.is_empty() {
+            return Err(Refusal::Blocked { id, by });
+        }
+        let Some(Owner { agent: Some(agent), name }) = &task.owner else { return Ok(()) };
+        let holder = |agent: &AgentId| self.agents.get(agent).and_then(|agent| agent.holder);
+        let mine = if let Doer::Agent(me) = doer { holder(&me) } else { None };
+        let at_work = |host: &super::HostNumber| mine == Some(*host) || self.life(*host) == Life::Alive;
+        match holder(agent).filter(at_work) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::NotRunning { name: name.clone() }),
+        }
     }
 
     /// An owner by name: a member of the team; in the session's list an agent's path, or anybody.

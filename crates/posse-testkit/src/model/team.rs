@@ -104,10 +104,13 @@ impl Model {
         if !names.is_empty() {
             return Err(Refusal::MembersLive { names });
         }
-        for member in others {
-            self.inboxes.remove(&(realm, member.agent));
-        }
         self.teams.remove(&(realm, name.clone()));
+        for member in others {
+            let elsewhere = self.teams.iter().filter(|((of, _), _)| *of == realm);
+            if !elsewhere.flat_map(|(_, team)| team.members()).any(|other| other.agent == member.agent) {
+                self.inboxes.remove(&(realm, member.agent));
+            }
+        }
         if let Some(list) = self.lists.get_mut(&ListId { realm, team: Some(name.clone()) }) {
             list.tasks.clear();
         }

@@ -68,8 +68,9 @@ pub enum Op {
         /// Its lead.
         lead: Box<Joining>,
     },
-    /// Removes a team with its notes, its tasks and the inboxes of its members other than the lead.
-    /// Refused while one of those is held by a live host.
+    /// Removes a team with its notes, its tasks, and the inboxes of its members other than the lead
+    /// that belong to no other team. Refused while one of its members but the lead is held by a host
+    /// that lives and is not stalled.
     DeleteTeam {
         /// Its name.
         team: Name,
@@ -108,8 +109,10 @@ pub enum Op {
         /// The task.
         task: Box<NewTask>,
     },
-    /// Changes a task. An agent other than its owner may not change the status of a task that is in
-    /// progress, unless it leads the team.
+    /// Changes a task. An agent other than its owner may not change the status or the owner of a task
+    /// that is in progress, unless it leads the team. A task becomes in progress as by a claim: only if
+    /// it waits for nothing, and only for an owner that is at work. A change that changes nothing keeps
+    /// the version.
     UpdateTask {
         /// The list.
         team: Option<Name>,
@@ -329,6 +332,12 @@ pub enum Refusal {
         id: TaskId,
         /// Who has it.
         by: String,
+    },
+    /// Nobody can be doing a task who is not at work.
+    #[error("{name} is not running")]
+    NotRunning {
+        /// The owner.
+        name: String,
     },
     /// The task is done.
     #[error("task {id} is completed")]

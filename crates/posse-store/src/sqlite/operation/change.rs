@@ -67,9 +67,25 @@ impl Acting<'_> {
             }
         }
         depend(list, &mut after, change)?;
+        let begun = before.status != TaskStatus::InProgress || after.owner != before.owner;
+        if begun && after.status == TaskStatus::InProgress {
+            self.must_be_doable(&after)?;
+        }
         describe(&mut after, change);
         fits(length(&after.subject, &after.description, after.active_form.as_deref(), &after.metadata)?)?;
         Ok(after)
+    }
+
+    /// Refuses what could not be claimed: a task that waits, or whose owner is an agent not at work.
+    fn must_be_doable(&self, task: &Task) -> Result<(), Stop> {
+        if !task.waits_for.is_empty() {
+            return Err(Refusal::Blocked { id: task.id, by: task.waits_for.clone() }.into());
+        }
+        let Some(Owner { agent: Some(agent), name }) = &task.owner else { return Ok(()) };
+        match self.host(*agent)? {
+            Some(host) if !self.gone(host)? => Ok(()),
+            _ => Err(Refusal::NotRunning { name: name.clone() }.into()),
+        }
     }
 
     /// Who is called so: in a team a member of it, elsewhere an agent by its path, or anybody.

@@ -79,6 +79,11 @@ impl Acting<'_> {
         }
         let realm = self.realm_key();
         for (_, agent, _) in members {
+            let sql = "SELECT 1 FROM member WHERE realm = ?1 AND agent = ?2 AND team <> ?3";
+            let key = params![realm, agent.uuid().into_bytes(), team.as_str()];
+            if self.connection.prepare_cached(sql)?.exists(key)? {
+                continue;
+            }
             for sql in [
                 "DELETE FROM mail WHERE realm = ?1 AND recipient = ?2",
                 "DELETE FROM inbox WHERE realm = ?1 AND agent = ?2",
