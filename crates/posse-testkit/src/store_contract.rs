@@ -166,15 +166,18 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     assert_eq!(fate(&second.take(agent(1)).await), "held", "another epoch gives nothing up");
     first.release(agent(1), Epoch(1)).await.unwrap();
     assert!(second.read(agent(1)).await.unwrap().session.holder.is_none());
-    assert_eq!(second.take(agent(1)).await.unwrap().epoch, Epoch(2));
+    assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced", "what was given up writes nothing");
+    let taken = second.take(agent(1)).await.unwrap().epoch;
+    assert!(taken > Epoch(1), "{taken:?}");
     assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced");
     assert_eq!(fate(&first.take(agent(1)).await), "held");
-    assert_eq!(second.take(agent(1)).await.unwrap().epoch, Epoch(3), "one's own can be taken again");
+    let again = second.take(agent(1)).await.unwrap().epoch;
+    assert!(again > taken, "one's own can be taken again: {again:?}");
 
     drop(second);
     assert!(first.read(agent(1)).await.unwrap().session.holder.is_none());
     let epoch = first.take(agent(1)).await.unwrap().epoch;
-    assert!(epoch > Epoch(3), "its host is dead: {epoch:?}");
+    assert!(epoch > again, "its host is dead: {epoch:?}");
     assert_eq!(fate(&first.commit(step(1, epoch.0)).await), "ok");
 }
 
