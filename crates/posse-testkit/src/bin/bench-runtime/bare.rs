@@ -68,9 +68,10 @@ impl Rows {
         let connection = &self.connection;
         connection
             .prepare_cached(
-                "UPDATE agent SET used_ms = ?2, own = own + 1, state = ?3 WHERE realm = ?1 AND id = ?1",
+                "UPDATE agent SET used_ms = ?2, own = own + 1, state = ?3, step = ?4, result = NULL
+                 WHERE realm = ?1 AND id = ?1",
             )?
-            .execute(params![id, at, state])?;
+            .execute(params![id, at, state, uuid::Uuid::now_v7().as_bytes()])?;
         connection
             .prepare_cached(
                 "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes)

@@ -7,11 +7,13 @@
 //! - `across DB N`, `healed DB SWEEP_MS`, `within DB N`: how soon agents are woken;
 //! - `hear DB [--deaf SWEEP_MS]`: the other side of the first two;
 //! - `agent DB URL DIR LEASE_MS`: a whole agent, whose model is at URL;
-//! - `inbox DB`, `claims DB TASKS`: what much costs beside little.
+//! - `inbox DB`, `claims DB TASKS`: what much costs beside little;
+//! - `claiming posse|bare AGENTS BATCHES DB`: claims, and the same statements with nothing around them.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
 
 mod agent;
+mod claiming;
 mod deed;
 mod growth;
 mod race;
@@ -45,6 +47,12 @@ async fn main() -> Result<(), Failed> {
         ["across", database, count] => print(wake::across(Path::new(database), count.parse()?).await?),
         ["healed", database, sweep] => print(wake::healed(Path::new(database), millis(sweep)?).await?),
         ["within", database, count] => print(wake::within(Path::new(database), count.parse()?).await?),
+        ["claiming", "posse", agents, batches, database] => {
+            print(claiming::posse(Path::new(database), agents.parse()?, batches.parse()?).await?)
+        }
+        ["claiming", "bare", agents, batches, database] => {
+            print(claiming::bare(Path::new(database), agents.parse()?, batches.parse()?).await?)
+        }
         ["inbox", database] => print(growth::inbox(Path::new(database)).await?),
         ["claims", database, tasks] => print(growth::claims(Path::new(database), tasks.parse()?).await?),
         _ => Err("see the head of this program for its arguments".into()),
