@@ -9,6 +9,7 @@ use posse_protocol::{AgentId, PermissionMode};
 use posse_runtime::permission::Policy;
 use posse_runtime::port::store::Store;
 use posse_runtime::tool::Toolbox;
+use posse_store::Sqlite;
 
 use crate::environment::{self, posse_home};
 use crate::hint::Advised;
@@ -46,8 +47,13 @@ pub(crate) fn short(id: AgentId) -> String {
 
 /// Opens the store that is meant.
 pub(crate) fn open_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(open_sqlite(store)?)
+}
+
+/// The same, for whoever does more with it than any store can.
+pub(crate) fn open_sqlite(store: &StoreArgs) -> anyhow::Result<Arc<Sqlite>> {
     let path = store_path(store)?;
-    Ok(Arc::new(posse_store::Sqlite::open(&path)?))
+    Ok(Arc::new(Sqlite::open(&path)?))
 }
 
 /// The file of the store that is meant.

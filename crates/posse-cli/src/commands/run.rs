@@ -15,6 +15,7 @@ mod rules;
 mod shape;
 mod speaker;
 mod stdin;
+mod stop;
 mod text;
 
 use std::io::IsTerminal;
@@ -186,7 +187,7 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        let Opened { runtime, agent, facts } = open::open(self.wish()).await?;
+        let Opened { runtime, agent, facts, store } = open::open(self.wish()).await?;
         let Agent { handle, mut events, unfinished, .. } = agent;
         let first = match words {
             Some(words) => Some(posse_protocol::Command::Prompt(vec![ContentBlock::text(words)])),
@@ -199,7 +200,12 @@ impl Run {
         };
         let (session, mode) = (facts.short.clone(), facts.mode);
         let exchange = Exchange::new(self.face(facts), first, by_lines, mode);
-        let ending = drive::drive(exchange, handle, &mut events, by_lines.then(stdin::lines)).await;
+        let stopping = stop::when_told(store);
+        tokio::pin!(stopping);
+        let ending = tokio::select! {
+            ending = drive::drive(exchange, handle, &mut events, by_lines.then(stdin::lines)) => ending,
+            Err(error) = &mut stopping => Err(error),
+        };
         if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
             // Events are read on, so that the agent does not wait for us while we wait for it.
             let drain = async { while events.recv().await.is_some() {} };

@@ -352,3 +352,42 @@ fn a_second_process_is_refused_and_told_by_whom() {
     let third = scene.run(&[], &scene.arguments(&server.url(), &["--continue", "now"]));
     assert!(third.status.success(), "{}", stderr(&third));
 }
+
+/// What the kernel says a process does: `T` is stopped.
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap()
+}
+
+#[test]
+fn a_process_that_is_stopped_by_its_terminal_holds_up_nobody_and_goes_on() {
+    let script = "[[rule]]\nwhen.turn = 1\nreply = [{ tool = \"Bash\", input = { command = \"echo up > ready; cat hold\" } }]\n\
+                  [[rule]]\nreply = [{ text = \"done\" }]\n";
+    let server = serve(script);
+    let scene = Scene::new("stopped");
+    for name in ["ready", "hold"] {
+        assert!(Command::new("mkfifo").arg(scene.work.join(name)).status().unwrap().success());
+    }
+    let first = posse()
+        .args(scene.arguments(&server.url(), &["begin"]))
+        .env("POSSE_HOME", &scene.home)
+        .current_dir(&scene.work)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_eq!(std::fs::read_to_string(scene.work.join("ready")).unwrap(), "up\n");
+    let signal = |name: &str| {
+        let pid = first.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    signal("-TSTP");
+    while state(first.id()) != 'T' {
+        std::thread::yield_now();
+    }
+    let added = scene.run(&[], &["task", "add", "--json", "while it is stopped"]);
+    assert!(added.status.success(), "{}", stderr(&added));
+    signal("-CONT");
+    std::fs::write(scene.work.join("hold"), "").unwrap();
+    let output = first.wait_with_output().unwrap();
+    assert!(output.status.success() && stdout(&output).contains("done"), "{}", stdout(&output));
+}

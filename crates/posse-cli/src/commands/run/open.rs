@@ -11,6 +11,7 @@ use posse_runtime::port::price::Prices;
 use posse_runtime::port::store::{Session, Store};
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_store::Sqlite;
 
 use crate::commands::sessions::find;
 use crate::hint::Advised;
@@ -55,12 +56,13 @@ pub(super) struct Opened {
     pub(super) runtime: Runtime,
     pub(super) agent: Agent,
     pub(super) facts: Facts,
+    pub(super) store: Arc<Sqlite>,
 }
 
 /// Makes or finds the agent that was asked for.
 pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let here = environment::working_directory()?;
-    let store = session::open_store(&wish.store)?;
+    let store = session::open_sqlite(&wish.store)?;
     let found = match &wish.which {
         None => None,
         Some(which) => Some(find_session(store.as_ref(), which, &here, &wish).await?),
@@ -108,7 +110,7 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     };
     let short = session::short(agent.id);
     let facts = Facts { session: agent.id, short, model: name, cwd, tools, mode, key_source, retries };
-    Ok(Opened { runtime, agent, facts })
+    Ok(Opened { runtime, agent, facts, store })
 }
 
 async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {

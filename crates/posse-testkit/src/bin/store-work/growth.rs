@@ -15,16 +15,20 @@ use crate::words::{add_tasks, blank, claim, doing, newborn, send};
 /// How many times each thing is timed.
 const TIMES: u64 = 400;
 
-/// A message sent, looked at and taken, with few and with nearly ten thousand waiting.
+/// A message sent, looked at and taken where few wait, by turns with one where nearly ten thousand do.
 pub(crate) async fn inbox(database: &Path) -> Result<Value, Failed> {
     let store = Sqlite::open(database)?;
-    let (sender, hearer) = (newborn(&store).await?, newborn(&store).await?);
-    let mut taken = 0;
-    fill(&store, sender, hearer, 50).await?;
-    cycles(&store, sender, hearer, &mut taken).await?;
-    let few = cycles(&store, sender, hearer, &mut taken).await?;
-    fill(&store, sender, hearer, 9_800).await?;
-    let many = cycles(&store, sender, hearer, &mut taken).await?;
+    let sender = newborn(&store).await?;
+    let (few, many) = (newborn(&store).await?, newborn(&store).await?);
+    fill(&store, sender, few, 10).await?;
+    fill(&store, sender, many, 9_900).await?;
+    let mut times = [Vec::new(), Vec::new()];
+    for number in 0..TIMES {
+        for (hearer, times) in [few, many].into_iter().zip(&mut times) {
+            times.push(cycle(&store, sender, hearer, number).await?);
+        }
+    }
+    let [few, many] = times.map(median);
     Ok(
         json!({"few_us": micros(few), "many_us": micros(many), "growth": many.as_secs_f64() / few.as_secs_f64()}),
     )
@@ -39,27 +43,17 @@ async fn fill(store: &Sqlite, sender: AgentId, to: AgentId, count: u64) -> Resul
     Ok(())
 }
 
-/// The median of as many cycles; the number that wait stays the same.
-async fn cycles(
-    store: &Sqlite,
-    sender: AgentId,
-    hearer: AgentId,
-    taken: &mut u64,
-) -> Result<Duration, Failed> {
-    let mut times = Vec::new();
-    for _ in 0..TIMES {
-        let begun = Instant::now();
-        store.commit(doing(sender, send(hearer, "How is it going?".into()))).await?;
-        let filter = MailFilter { waiting: true, after: 0 };
-        let mail = store.mail(realm(), hearer, filter, 1).await?;
-        let number = mail.first().ok_or("no mail waits")?.number;
-        let entries = vec![entry(*taken, EntryKind::Prompt, "a message")];
-        let mail = vec![TakenMail { number, entry: *taken }];
-        store.commit(Step { entries, mail, ..blank(hearer) }).await?;
-        *taken += 1;
-        times.push(begun.elapsed());
-    }
-    Ok(median(times))
+/// One message more, one less.
+async fn cycle(store: &Sqlite, sender: AgentId, hearer: AgentId, seq: u64) -> Result<Duration, Failed> {
+    let begun = Instant::now();
+    store.commit(doing(sender, send(hearer, "How is it going?".into()))).await?;
+    let filter = MailFilter { waiting: true, after: 0 };
+    let mail = store.mail(realm(), hearer, filter, 1).await?;
+    let number = mail.first().ok_or("no mail waits")?.number;
+    let entries = vec![entry(seq, EntryKind::Prompt, "a message")];
+    let mail = vec![TakenMail { number, entry: seq }];
+    store.commit(Step { entries, mail, ..blank(hearer) }).await?;
+    Ok(begun.elapsed())
 }
 
 /// A claim in lists of a hundred tasks, by turns with one in a list of `large`.

@@ -1,0 +1,25 @@
+//! Ctrl-Z: the process stops, but never while it writes. Other processes would have to wait for it.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+
+use posse_store::Sqlite;
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Stops the process each time it is told to, and goes on when it is continued.
+pub(super) async fn when_told(store: Arc<Sqlite>) -> io::Result<Infallible> {
+    let mut told = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
+    loop {
+        if told.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+        let store = Arc::clone(&store);
+        let stopped = tokio::task::spawn_blocking(move || {
+            let _still = store.still();
+            kill_process(getpid(), Signal::STOP)
+        });
+        stopped.await.map_err(io::Error::other)??;
+    }
+}
