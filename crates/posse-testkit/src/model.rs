@@ -6,6 +6,7 @@
 //! looks. Epochs are the model's own, since the port promises no more than that they rise.
 
 mod agent;
+mod archive;
 mod mail;
 mod operation;
 mod said;
@@ -260,6 +261,20 @@ impl Model {
     /// Whether it may still write: nobody has taken it for dead.
     fn lives(&self, host: HostNumber) -> bool {
         matches!(self.life(host), Life::Alive | Life::Stalled)
+    }
+
+    /// The host that holds an agent of a realm.
+    fn holder(&self, realm: RealmId, agent: AgentId) -> Option<HostNumber> {
+        self.agents.get(&agent).filter(|known| known.realm == realm)?.holder
+    }
+
+    /// Whether a host that holds agents is stalled. The doer's own goes on, whatever it has missed.
+    fn is_gone(&self, doer: Doer, host: HostNumber) -> bool {
+        let mine = match doer {
+            Doer::User => None,
+            Doer::Agent(agent) => self.agents.get(&agent).and_then(|agent| agent.holder),
+        };
+        mine != Some(host) && self.life(host) != Life::Alive
     }
 
     fn change_life(&mut self, host: HostNumber, from: Life, to: Life) {

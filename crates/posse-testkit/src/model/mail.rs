@@ -1,6 +1,6 @@
 //! Mail: inboxes, and what is put into them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
 use posse_runtime::port::store::{
@@ -12,7 +12,7 @@ use super::{Flaw, Model, Said};
 
 /// An inbox: all that ever came, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Inbox(BTreeMap<u64, Said<Mail>>);
+pub(super) struct Inbox(pub(super) BTreeMap<u64, Said<Mail>>);
 
 /// A message before it has a recipient.
 pub(super) struct Letter<'a> {
@@ -42,9 +42,10 @@ impl Inbox {
         Some(())
     }
 
-    fn has_room_for(&self, bytes: usize) -> bool {
+    fn has_room_for(&self, more: usize, bytes: usize) -> bool {
         let waiting: usize = self.waiting().map(|mail| mail.summary.len() + mail.body.len()).sum();
-        (self.waiting().count() as u64) < INBOX_MAILS && (waiting + bytes) as u64 <= INBOX_BYTES
+        (self.waiting().count() + more) as u64 <= INBOX_MAILS
+            && (waiting + more * bytes) as u64 <= INBOX_BYTES
     }
 }
 
@@ -73,9 +74,11 @@ impl Model {
             return Err(Refusal::NotForAll);
         }
         let recipients = self.recipients(doer, realm, to)?;
-        for (agent, name) in &recipients {
+        for (at, (agent, name)) in recipients.iter().enumerate() {
+            // One with two names gets it twice.
+            let before = recipients[..at].iter().filter(|(other, _)| other == agent).count();
             let inbox = self.inboxes.entry((realm, *agent)).or_default();
-            if !inbox.has_room_for(bytes) {
+            if !inbox.has_room_for(before + 1, bytes) {
                 let waiting = inbox.waiting().count() as u64;
                 return Err(Refusal::InboxFull { name: name.clone(), waiting });
             }
@@ -89,7 +92,7 @@ impl Model {
             Doer::Agent(id) => Sender::Agent { id, name: self.name_of(realm, id, team) },
         };
         let receipts = recipients.into_iter().map(|(to, name)| {
-            let held = self.agents.get(&to).and_then(|agent| agent.holder);
+            let held = self.holder(realm, to);
             let inbox = &mut self.inboxes.entry((realm, to)).or_default().0;
             let number = inbox.len() as u64 + 1;
             let (summary, body) = (letter.summary.to_owned(), letter.body.to_owned());
@@ -122,12 +125,11 @@ impl Model {
                 if !born && !joined && !self.inboxes.contains_key(&(realm, *agent)) {
                     return Err(nobody(agent));
                 }
-                let path = self.agents.get(agent).map(|agent| agent.path.clone());
-                vec![(*agent, path.unwrap_or_else(|| self.name_of(realm, *agent, None)))]
+                vec![(*agent, self.name_of(realm, *agent, None))]
             }
             Address::Member { team, name } => {
                 let member = self.team(realm, team)?.member(name);
-                let member = member.ok_or_else(|| nobody(&format!("{name}@{team}")))?;
+                let member = member.ok_or_else(|| nobody(name))?;
                 vec![(member.agent, name.to_string())]
             }
             Address::Others { team } => {
@@ -137,9 +139,6 @@ impl Model {
             }
         };
         found.sort_by(|(_, a), (_, b)| a.cmp(b));
-        // One with two names is still one reader.
-        let mut readers = BTreeSet::new();
-        found.retain(|(agent, _)| readers.insert(*agent));
         Ok(found)
     }
 
@@ -148,7 +147,7 @@ impl Model {
         let mut teams = self.teams.keys().filter(|(of, _)| *of == realm);
         let first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
         let within = team.and_then(|team| self.name_in(realm, agent, team));
-        within.or_else(first).unwrap_or_else(|| self.path_of(agent))
+        within.or_else(first).unwrap_or_else(|| self.path_of(realm, agent))
     }
 
     /// What a member is called in its team.
@@ -157,7 +156,8 @@ impl Model {
         members.find(|member| member.agent == agent).map(|member| member.name.to_string())
     }
 
-    pub(super) fn path_of(&self, agent: AgentId) -> String {
-        self.agents.get(&agent).map_or_else(|| agent.to_string(), |agent| agent.path.clone())
+    pub(super) fn path_of(&self, realm: RealmId, agent: AgentId) -> String {
+        let here = self.agents.get(&agent).filter(|known| known.realm == realm);
+        here.map_or_else(|| agent.to_string(), |known| known.path.clone())
     }
 }

@@ -26,7 +26,7 @@ impl Model {
             Op::CreateTeam { team, description, settings, lead } => {
                 self.create_team(realm, team, (description, settings), lead, at_ms)
             }
-            Op::DeleteTeam { team } => self.delete_team(realm, team),
+            Op::DeleteTeam { team } => self.delete_team(doer, realm, team),
             Op::Join { team, name, member } => self.join(realm, team, name, member, at_ms),
             Op::Leave { team, name } => self.leave(realm, team, name),
             Op::WriteNote { team, name, text, expect } => {
@@ -47,7 +47,7 @@ impl Model {
             Doer::User => Owner { agent: None, name: "user".to_owned() },
             Doer::Agent(agent) => {
                 let member = list.team.as_ref().and_then(|team| self.name_in(list.realm, agent, team));
-                Owner { agent: Some(agent), name: member.unwrap_or_else(|| self.path_of(agent)) }
+                Owner { agent: Some(agent), name: member.unwrap_or_else(|| self.path_of(list.realm, agent)) }
             }
         }
     }

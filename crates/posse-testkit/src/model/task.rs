@@ -7,14 +7,14 @@ use posse_runtime::port::store::{Done, NewTask, OpResult, Refusal, TEXT_BYTES, T
 use serde_json::{Map, Value};
 
 use super::operation::Doer;
-use super::{Flaw, Life, Model};
+use super::{Flaw, Model};
 
 /// A list of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct List {
     pub(super) tasks: BTreeMap<TaskId, Known>,
     /// The highest number ever given; it outlives the tasks.
-    last: u64,
+    pub(super) last: u64,
 }
 
 /// A task; what it waits for and what waits for it is derived.
@@ -35,7 +35,10 @@ pub(super) struct Known {
 
 impl Known {
     fn bytes(&self) -> usize {
-        let metadata = Value::from(self.metadata.clone()).to_string().len();
+        let metadata = match self.metadata.is_empty() {
+            true => 0,
+            false => Value::from(self.metadata.clone()).to_string().len(),
+        };
         let active = self.active_form.as_ref().map_or(0, String::len);
         self.subject.len() + self.description.len() + active + metadata
     }
@@ -52,8 +55,33 @@ impl List {
         task.blocked_by.iter().filter(open).copied().collect()
     }
 
+    /// All tasks by their numbers, deleted ones too.
+    pub(super) fn all(&self) -> impl Iterator<Item = Task> {
+        self.tasks.keys().filter_map(|id| self.shown(*id))
+    }
+
+    /// Adds a task as it is; one that was being done is pending.
+    pub(super) fn put(&mut self, task: &Task) {
+        let lost = task.status == TaskStatus::InProgress;
+        let name = || task.owner.as_ref().map(|owner| owner.name.clone());
+        let known = Known {
+            subject: task.subject.clone(),
+            description: task.description.clone(),
+            active_form: task.active_form.clone(),
+            status: if lost { TaskStatus::Pending } else { task.status },
+            owner: task.owner.clone().filter(|_| !lost),
+            lost_by: if lost { name() } else { task.lost_by.clone() },
+            blocked_by: task.blocked_by.iter().copied().collect(),
+            metadata: task.metadata.clone(),
+            created_ms: task.created_ms,
+            updated_ms: task.updated_ms,
+            version: task.version + u64::from(lost),
+        };
+        self.tasks.insert(task.id, known);
+    }
+
     /// Pending, unowned, waiting for nothing.
-    fn claimable(&self) -> BTreeSet<TaskId> {
+    pub(super) fn claimable(&self) -> BTreeSet<TaskId> {
         let free = |task: &Known| {
             task.status == TaskStatus::Pending && task.owner.is_none() && self.waits_for(task).is_empty()
         };
@@ -116,7 +144,7 @@ impl Model {
     /// Tasks by their numbers, without deleted ones.
     pub fn tasks(&self, list: &ListId, filter: TaskFilter) -> Vec<Task> {
         let list = self.lists.get(list);
-        let all = list.into_iter().flat_map(|list| list.tasks.keys().filter_map(|id| list.shown(*id)));
+        let all = list.into_iter().flat_map(List::all);
         all.filter(|task| task.status != TaskStatus::Deleted)
             .filter(|task| {
                 task.id.0 > filter.after && filter.status.is_none_or(|status| status == task.status)
@@ -136,7 +164,7 @@ impl Model {
         let known = Known {
             subject: task.subject.clone(),
             description: task.description.clone(),
-            active_form: task.active_form.clone().filter(|form| !form.is_empty()),
+            active_form: task.active_form.clone(),
             status: TaskStatus::Pending,
             owner: None,
             lost_by: None,
@@ -146,8 +174,8 @@ impl Model {
             updated_ms: at_ms,
             version: 1,
         };
-        known.fits()?;
         let into = self.list(list)?;
+        known.fits()?;
         into.all_made(&sorted(&task.blocked_by))?;
         into.last += 1;
         let id = TaskId(into.last);
@@ -173,11 +201,10 @@ impl Model {
         if expect.is_some_and(|expected| expected != version) {
             return Err(Refusal::Changed { version });
         }
+        self.may_change(doer, list, id, &before, change)?;
         let mut task = before.clone();
-        task.describe(change);
-        task.fits()?;
         if let Some(owner) = &change.owner {
-            task.owner = owner.as_ref().map(|name| self.owner_called(doer, list, name)).transpose()?;
+            task.owner = owner.as_ref().map(|name| self.owner_called(list, name)).transpose()?;
             if task.owner.is_none() && task.status == TaskStatus::InProgress {
                 task.status = TaskStatus::Pending;
             }
@@ -187,22 +214,22 @@ impl Model {
             task.owner = task.owner.or_else(|| Some(self.owner(doer, list)));
             task.lost_by = task.lost_by.filter(|_| before.status == TaskStatus::InProgress);
         }
-        self.may_change(doer, list, id, &before, &task)?;
         after.all_made(&change.block_on)?;
-        let added: BTreeSet<TaskId> = change.block_on.iter().copied().collect();
-        task.blocked_by.extend(&added);
-        task.blocked_by.retain(|needed| !change.unblock_from.contains(needed));
-        for needed in task.blocked_by.difference(&before.blocked_by) {
+        for needed in &change.block_on {
             if let Some(mut through) = after.way(*needed, id) {
                 through.pop();
                 through.insert(0, id);
                 return Err(Refusal::Cycle { through });
             }
         }
+        task.blocked_by.extend(&change.block_on);
+        task.blocked_by.retain(|needed| !change.unblock_from.contains(needed));
         let begun = before.status != TaskStatus::InProgress || task.owner != before.owner;
         if begun && task.status == TaskStatus::InProgress {
-            self.may_begin(doer, id, &after, &task)?;
+            self.may_begin(doer, list.realm, id, (&after, &task))?;
         }
+        task.describe(change);
+        task.fits()?;
         if task == before {
             return Ok(Done::TaskUpdated { version, freed: Vec::new() });
         }
@@ -227,10 +254,10 @@ impl Model {
         list: &ListId,
         id: TaskId,
         before: &Known,
-        after: &Known,
+        change: &TaskChange,
     ) -> Result<(), Refusal> {
         let touched = before.status == TaskStatus::InProgress
-            && (after.status != before.status || after.owner != before.owner);
+            && (change.owner.is_some() || change.status.is_some_and(|status| status != before.status));
         let (Some(owner), Doer::Agent(agent), true) = (&before.owner, doer, touched) else {
             return Ok(());
         };
@@ -242,30 +269,32 @@ impl Model {
     }
 
     /// Whether a task can be done now: it waits for nothing, and its owner is at work.
-    fn may_begin(&self, doer: Doer, id: TaskId, list: &List, task: &Known) -> Result<(), Refusal> {
+    fn may_begin(
+        &self,
+        doer: Doer,
+        realm: RealmId,
+        id: TaskId,
+        (list, task): (&List, &Known),
+    ) -> Result<(), Refusal> {
         let by = list.waits_for(task);
         if !by.is_empty() {
             return Err(Refusal::Blocked { id, by });
         }
         let Some(Owner { agent: Some(agent), name }) = &task.owner else { return Ok(()) };
-        let holder = |agent: &AgentId| self.agents.get(agent).and_then(|agent| agent.holder);
-        let mine = if let Doer::Agent(me) = doer { holder(&me) } else { None };
-        let at_work = |host: &super::HostNumber| mine == Some(*host) || self.life(*host) == Life::Alive;
-        match holder(agent).filter(at_work) {
+        match self.holder(realm, *agent).filter(|host| !self.is_gone(doer, *host)) {
             Some(_) => Ok(()),
             None => Err(Refusal::NotRunning { name: name.clone() }),
         }
     }
 
     /// An owner by name: a member of the team; in the session's list an agent's path, or anybody.
-    fn owner_called(&self, doer: Doer, list: &ListId, name: &str) -> Result<Owner, Refusal> {
+    fn owner_called(&self, list: &ListId, name: &str) -> Result<Owner, Refusal> {
         let agent = match &list.team {
             Some(team) => {
                 let called = |member: &&posse_protocol::Member| member.name.as_str() == name;
                 let member = self.team(list.realm, team)?.members().find(called);
                 Some(member.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?.agent)
             }
-            None if self.owner(doer, list).name == name => return Ok(self.owner(doer, list)),
             None => {
                 let called =
                     |(_, agent): &(AgentId, &super::Agent)| agent.realm == list.realm && agent.path == name;
@@ -277,11 +306,12 @@ impl Model {
 
     pub(super) fn claim(&mut self, doer: Doer, list: &ListId, id: TaskId, at_ms: i64) -> OpResult {
         let me = self.owner(doer, list);
-        let owner = self.list(list)?.existing(id)?.owner.clone();
-        let holder = |owner: &Owner| self.agents.get(&owner.agent?).and_then(|agent| agent.holder);
-        // A stalled host whose own agent wants it has missed nothing.
-        let stalled = owner.as_ref().and_then(holder).filter(|host| self.life(*host) == Life::Stalled);
-        if let Some(host) = stalled.filter(|host| Some(*host) != holder(&me)) {
+        let before = self.list(list)?.existing(id)?.clone();
+        if before.status == TaskStatus::Completed {
+            return Err(Refusal::AlreadyCompleted { id });
+        }
+        let host = before.owner.and_then(|owner| self.holder(list.realm, owner.agent?));
+        if let Some(host) = host.filter(|host| self.is_gone(doer, *host)) {
             self.take_for_dead(host);
         }
         let flaw = self.flaw;
@@ -291,7 +321,6 @@ impl Model {
         let same = |owner: &Owner| owner.agent == me.agent && (me.agent.is_some() || owner.name == me.name);
         let mine = task.owner.as_ref().is_none_or(same) || flaw == Some(Flaw::BlindClaim);
         match (task.status, &task.owner) {
-            (TaskStatus::Completed | TaskStatus::Deleted, _) => return Err(Refusal::AlreadyCompleted { id }),
             (_, Some(owner)) if !mine => return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() }),
             (TaskStatus::InProgress, Some(owner)) if same(owner) => {}
             _ if !by.is_empty() => return Err(Refusal::Blocked { id, by }),
@@ -314,15 +343,10 @@ impl Model {
 
     /// Sets free the stalled hosts whose agents do tasks of a list, but for the doer's own.
     fn free_stalled(&mut self, doer: Doer, list: &ListId) {
-        let holder = |agent: AgentId| self.agents.get(&agent).and_then(|agent| agent.holder);
-        let mine = match doer {
-            Doer::User => None,
-            Doer::Agent(agent) => holder(agent),
-        };
         let begun = TaskFilter { status: Some(TaskStatus::InProgress), after: 0 };
         let owners = self.tasks(list, begun).into_iter().filter_map(|task| task.owner?.agent);
-        let stalled = |host: &super::HostNumber| self.life(*host) == Life::Stalled && mine != Some(*host);
-        let hosts: BTreeSet<_> = owners.filter_map(holder).filter(stalled).collect();
+        let hosts = owners.filter_map(|agent| self.holder(list.realm, agent));
+        let hosts: BTreeSet<_> = hosts.filter(|host| self.is_gone(doer, *host)).collect();
         hosts.into_iter().for_each(|host| self.take_for_dead(host));
     }
 

@@ -1,13 +1,13 @@
 //! Teams: members and notes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use posse_protocol::{AgentId, ListId, Member, Name, Note, RealmId};
 use posse_runtime::port::store::{Done, Joining, OpResult, Refusal, TEXT_BYTES};
 use serde_json::{Map, Value};
 
 use super::operation::Doer;
-use super::{Life, Model, Said};
+use super::{HostNumber, Model, Said};
 
 /// A team.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,28 @@ impl Team {
         self.members().next().map(|lead| lead.agent)
     }
 
+    pub(super) fn shown(&self, realm: RealmId, name: &Name) -> Option<posse_protocol::Team> {
+        Some(posse_protocol::Team {
+            realm,
+            name: name.clone(),
+            description: self.description.clone(),
+            lead: self.lead()?,
+            created_ms: self.created_ms,
+            settings: self.settings.clone(),
+            members: self.members().cloned().collect(),
+        })
+    }
+
+    pub(super) fn from_archive(team: &posse_protocol::Team, notes: &[Note]) -> Self {
+        Self {
+            description: team.description.clone(),
+            settings: team.settings.clone(),
+            created_ms: team.created_ms,
+            members: team.members.iter().cloned().map(Said).collect(),
+            notes: notes.iter().map(|note| (note.name.clone(), Said(note.clone()))).collect(),
+        }
+    }
+
     fn add(&mut self, name: Name, joining: &Joining, joined_ms: i64) {
         let Joining { agent, agent_type, model, prompt, color, backend, cwd } = joining.clone();
         let member = Member { name, agent, agent_type, model, prompt, color, backend, cwd, joined_ms };
@@ -44,18 +66,7 @@ impl Model {
     /// Teams, the newest first; of two that are as old, the one whose name comes first.
     pub fn teams(&self, realm: Option<RealmId>) -> Vec<posse_protocol::Team> {
         let wanted = self.teams.iter().filter(|((of, _), _)| realm.is_none_or(|realm| realm == *of));
-        let shown = |((realm, name), team): (&(RealmId, Name), &Team)| {
-            Some(posse_protocol::Team {
-                realm: *realm,
-                name: name.clone(),
-                description: team.description.clone(),
-                lead: team.lead()?,
-                created_ms: team.created_ms,
-                settings: team.settings.clone(),
-                members: team.members().cloned().collect(),
-            })
-        };
-        let mut teams: Vec<_> = wanted.filter_map(shown).collect();
+        let mut teams: Vec<_> = wanted.filter_map(|((realm, name), team)| team.shown(*realm, name)).collect();
         teams.sort_by_key(|team| std::cmp::Reverse(team.created_ms));
         teams
     }
@@ -94,16 +105,18 @@ impl Model {
         Ok(Done::TeamCreated)
     }
 
-    pub(super) fn delete_team(&mut self, realm: RealmId, name: &Name) -> OpResult {
+    pub(super) fn delete_team(&mut self, doer: Doer, realm: RealmId, name: &Name) -> OpResult {
         let team = self.team(realm, name)?;
         let follows = |member: &&Member| Some(member.agent) != team.lead();
         let others: Vec<Member> = team.members().filter(follows).cloned().collect();
-        let holder = |member: &Member| self.agents.get(&member.agent).and_then(|agent| agent.holder);
-        let live = |member: &&Member| holder(member).is_some_and(|host| self.life(host) == Life::Alive);
+        let holder = |member: &Member| self.holder(realm, member.agent);
+        let live = |member: &&Member| holder(member).is_some_and(|host| !self.is_gone(doer, host));
         let names: Vec<String> = others.iter().filter(live).map(|member| member.name.to_string()).collect();
         if !names.is_empty() {
             return Err(Refusal::MembersLive { names });
         }
+        let gone: BTreeSet<HostNumber> = others.iter().filter_map(holder).collect();
+        gone.into_iter().for_each(|host| self.take_for_dead(host));
         self.teams.remove(&(realm, name.clone()));
         for member in others {
             let elsewhere = self.teams.iter().filter(|((of, _), _)| *of == realm);
@@ -137,7 +150,7 @@ impl Model {
     pub(super) fn leave(&mut self, realm: RealmId, team: &Name, name: &Name) -> OpResult {
         let left = self.team_mut(realm, team)?;
         let member =
-            left.member(name).ok_or_else(|| Refusal::NoSuchRecipient { to: format!("{name}@{team}") })?.agent;
+            left.member(name).ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?.agent;
         if left.members().next().is_some_and(|lead| lead.name == *name) {
             return Err(Refusal::IsLead { name: name.clone() });
         }
@@ -154,12 +167,12 @@ impl Model {
         (name, text, expect): (&Name, &str, Option<u64>),
         at_ms: i64,
     ) -> OpResult {
-        if text.len() > TEXT_BYTES {
-            return Err(Refusal::TooLong { bytes: text.len(), most: TEXT_BYTES });
-        }
         let known = self.team(realm, team)?.notes.get(name).map_or(0, |note| note.0.version);
         if expect.is_some_and(|expected| expected != known) {
             return Err(Refusal::Changed { version: known });
+        }
+        if text.len() > TEXT_BYTES {
+            return Err(Refusal::TooLong { bytes: text.len(), most: TEXT_BYTES });
         }
         let author = self.owner(doer, &ListId { realm, team: Some(team.clone()) }).name;
         let (version, text) = (known + 1, text.to_owned());

@@ -261,7 +261,9 @@ pub struct Receipt {
     pub held: bool,
 }
 
-/// Why an operation was not done.
+/// Why an operation was not done. Of several reasons the first of these is told: the team or the task
+/// is not there, it has another version, the doer may not, and last what is wrong with the values; but a
+/// message is looked at before its address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// Nobody has that address.

@@ -15,7 +15,6 @@ impl Acting<'_> {
         expect: Option<u64>,
     ) -> Outcome {
         self.must_exist(team)?;
-        fits(text.len())?;
         let (realm, team, name) = (self.realm_key(), team.as_str(), name.as_str());
         let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -24,6 +23,7 @@ impl Acting<'_> {
         if expect.is_some_and(|expect| expect != version) {
             return Err(Refusal::Changed { version }.into());
         }
+        fits(text.len())?;
         let version = version + 1;
         let sql = "INSERT OR REPLACE INTO note (realm, team, name, version, author, written_ms, text)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

@@ -15,9 +15,21 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+/// Agents of each realm; those of the second are counted from [`SECOND`] on.
 pub(super) const AGENTS: u64 = 4;
+const SECOND: u64 = 16;
 pub(super) const HOSTS: usize = 3;
 pub(super) const TEAMS: [&str; 2] = ["blue", "red"];
+
+/// The number of a realm, of two in which everybody is called the same.
+pub(super) fn home(agent: u64) -> u64 {
+    agent / SECOND
+}
+
+/// The numbers of agents in a realm: some that are born, and two that never are.
+pub(super) fn inhabitants(realm: u64) -> std::ops::RangeInclusive<u64> {
+    realm * SECOND + 1..=realm * SECOND + AGENTS + 2
+}
 
 /// What is done.
 #[derive(Clone, Debug)]
@@ -34,7 +46,8 @@ pub(super) enum Deed {
     },
     Order {
         host: usize,
-        ops: Vec<Op>,
+        realm: u64,
+        ops: Vec<Rough>,
     },
     Take {
         host: usize,
@@ -45,9 +58,17 @@ pub(super) enum Deed {
         agent: u64,
         epoch: Which,
     },
-    /// The host ends and another takes its place.
+    /// The host ends, or is killed, and another takes its place.
     Restart {
         host: usize,
+        killed: bool,
+    },
+    /// A team goes out, and comes in elsewhere: in a realm that is there, or a new one.
+    Copy {
+        host: usize,
+        realm: u64,
+        team: Name,
+        to: Option<u64>,
     },
     /// Everything is compared.
     Compare {
@@ -63,10 +84,42 @@ pub(super) enum Which {
     Never,
 }
 
+/// An operation without its text, which is added when it is done: what failed is printed without it.
+#[derive(Clone, Debug)]
+pub(super) struct Rough {
+    op: Op,
+    text: Text,
+}
+
+/// A letter, so many times.
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    letter: char,
+    length: usize,
+}
+
+impl Rough {
+    /// The operation with its text.
+    pub(super) fn op(&self) -> Op {
+        let words: String = std::iter::repeat_n(self.text.letter, self.text.length).collect();
+        let mut op = self.op.clone();
+        match &mut op {
+            Op::Send { body, .. } => *body = words,
+            Op::WriteNote { text, .. } => *text = words,
+            Op::CreateTask { task, .. } => task.description = words,
+            Op::UpdateTask { change, .. } => change.subject = change.subject.take().map(|_| words),
+            _ => {}
+        }
+        op
+    }
+}
+
 /// A step, right but for what it says is wrong.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub(super) agent: u64,
+    /// It says that the agent lives in the other realm.
+    pub(super) astray: bool,
     pub(super) born: Option<Option<(u64, u64, u64)>>,
     pub(super) epoch: Which,
     /// How far its first entry is from where it belongs, and its second from its first.
@@ -78,7 +131,7 @@ pub(super) struct Draft {
     pub(super) seen: Option<SeenFile>,
     pub(super) mail: Option<Taking>,
     /// Operations, some of them for a call.
-    pub(super) ops: Vec<(Option<(u64, u32)>, Op)>,
+    pub(super) ops: Vec<(Option<(u64, u32)>, Rough)>,
     pub(super) ask: Option<(u8, AskChangeKind)>,
     pub(super) run: Option<(u8, RunChangeKind)>,
     pub(super) state: Option<StateChange>,
@@ -100,17 +153,33 @@ pub(super) enum Taking {
 
 pub(super) fn deeds() -> impl Strategy<Value = Deed> {
     let host = 0..HOSTS;
-    let agent = 1..=AGENTS;
+    let agent = prop_oneof![3 => born(0), 1 => born(1)];
+    let order = |realm| {
+        (0..HOSTS, vec(ops(realm), 1..4)).prop_map(move |(host, ops)| Deed::Order { host, realm, ops })
+    };
     prop_oneof![
         20 => (host.clone(), vec(drafts(), 1..4)).prop_map(|(host, steps)| Deed::Commit { host, steps }),
         1 => (host.clone(), agent.clone()).prop_map(|(host, agent)| Deed::Repeat { host, agent }),
-        6 => (host.clone(), vec(ops(), 1..4)).prop_map(|(host, ops)| Deed::Order { host, ops }),
+        5 => order(0),
+        1 => order(1),
         4 => (host.clone(), agent.clone()).prop_map(|(host, agent)| Deed::Take { host, agent }),
         1 => (host.clone(), agent, which())
             .prop_map(|(host, agent, epoch)| Deed::Release { host, agent, epoch }),
-        1 => host.clone().prop_map(|host| Deed::Restart { host }),
+        1 => (host.clone(), any::<bool>()).prop_map(|(host, killed)| Deed::Restart { host, killed }),
+        1 => (host.clone(), realms(), teams(), of(0..2_u64))
+            .prop_map(|(host, realm, team, to)| Deed::Copy { host, realm, team, to }),
         1 => host.prop_map(|host| Deed::Compare { host }),
     ]
+}
+
+fn realms() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => Just(0), 1 => Just(1)]
+}
+
+/// Those of a realm that can be born.
+fn born(realm: u64) -> std::ops::RangeInclusive<u64> {
+    let all = inhabitants(realm);
+    *all.start()..=*all.end() - 2
 }
 
 fn which() -> impl Strategy<Value = Which> {
@@ -118,8 +187,13 @@ fn which() -> impl Strategy<Value = Which> {
 }
 
 fn drafts() -> impl Strategy<Value = Draft> {
+    prop_oneof![3 => drafts_in(0), 1 => drafts_in(1)]
+}
+
+fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
     let kinds = select(vec![EntryKind::Prompt, EntryKind::Reply, EntryKind::Results]);
-    let segment = (1..=AGENTS, 0..3_u64, 0..4_u64);
+    let source = prop_oneof![9 => born(realm), 1 => born(1 - realm)];
+    let segment = (source, 0..3_u64, 0..4_u64);
     let states = vec![
         StateChange::To(AgentState::Idle),
         StateChange::To(AgentState::Running),
@@ -135,18 +209,18 @@ fn drafts() -> impl Strategy<Value = Draft> {
     ];
     let rarely = prop_oneof![29 => Just(0), 1 => 1..=2_u64];
     (
-        (1..=AGENTS, weighted(0.15, of(segment)), which(), rarely, proptest::bool::weighted(0.02)),
+        (born(realm), proptest::bool::weighted(0.01), weighted(0.15, of(segment)), which(), rarely, proptest::bool::weighted(0.02)),
         (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen())),
-        (weighted(0.4, taking), vec((weighted(0.1, call), ops()), 0..3)),
+        (weighted(0.4, taking), vec((weighted(0.1, call), ops(realm)), 0..3)),
         (weighted(0.1, (0..3_u8, asks())), weighted(0.1, (0..3_u8, runs()))),
         (of(select(states)), of(select(PermissionMode::ALL.to_vec()))),
     )
         .prop_map(
-            |((agent, born, epoch, off, gap), (kinds, calls, charge, seen), (mail, ops), more, last)| {
+            |((agent, astray, born, epoch, off, gap), (kinds, calls, charge, seen), (mail, ops), more, last)| {
                 let ((ask, run), (state, mode)) = (more, last);
                 #[rustfmt::skip]
             let draft = Draft {
-                agent, born, epoch, off, gap, kinds, calls, charge, seen, mail, ops, ask, run, state, mode,
+                agent, astray, born, epoch, off, gap, kinds, calls, charge, seen, mail, ops, ask, run, state, mode,
             };
                 draft
             },
@@ -210,9 +284,13 @@ fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-fn joining() -> impl Strategy<Value = Box<Joining>> {
-    // The fifth is never born.
-    (1..=AGENTS + 1).prop_map(|number| {
+/// One of a realm, now and then of the other.
+fn anybody(realm: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![19 => inhabitants(realm), 1 => inhabitants(1 - realm)]
+}
+
+fn joining(realm: u64) -> impl Strategy<Value = Box<Joining>> {
+    anybody(realm).prop_map(|number| {
         Box::new(Joining {
             agent: agent(number),
             agent_type: "worker".into(),
@@ -225,14 +303,16 @@ fn joining() -> impl Strategy<Value = Box<Joining>> {
     })
 }
 
-/// A text; one in a hundred is one byte longer than what is kept.
-fn texts(most: usize) -> impl Strategy<Value = String> {
-    prop_oneof![99 => "[a-c]{0,3}", 1 => Just("x".repeat(most + 1))]
+/// A text; a few are about as long as what is kept, and a bit more.
+fn texts(most: usize) -> impl Strategy<Value = Text> {
+    let long = most - 12..=most + 1;
+    let length = prop_oneof![197 => 0..4_usize, 1 => long, 2 => Just(most + 1)];
+    (proptest::char::range('a', 'c'), length).prop_map(|(letter, length)| Text { letter, length })
 }
 
-fn addresses() -> impl Strategy<Value = Address> {
+fn addresses(realm: u64) -> impl Strategy<Value = Address> {
     prop_oneof![
-        (1..=AGENTS + 2).prop_map(|number| Address::Agent(agent(number))),
+        anybody(realm).prop_map(|number| Address::Agent(agent(number))),
         (teams(), names()).prop_map(|(team, name)| Address::Member { team, name }),
         teams().prop_map(|team| Address::Others { team }),
     ]
@@ -253,17 +333,16 @@ fn expected() -> impl Strategy<Value = Option<u64>> {
 }
 
 fn new_tasks() -> impl Strategy<Value = Box<NewTask>> {
-    (texts(TEXT_BYTES), of("[a-c]{0,3}"), vec(tasks(), 0..2), metadata()).prop_map(
-        |(description, active_form, blocked_by, metadata)| {
-            Box::new(NewTask { subject: "s".into(), description, active_form, blocked_by, metadata })
-        },
-    )
+    (of("[a-c]{0,3}"), vec(tasks(), 0..2), metadata()).prop_map(|(active_form, blocked_by, metadata)| {
+        let (subject, description) = ("s".into(), String::new());
+        Box::new(NewTask { subject, description, active_form, blocked_by, metadata })
+    })
 }
 
 fn changes() -> impl Strategy<Value = Box<TaskChange>> {
     let owners = of(select(vec!["a1", "a2", "a3", "team-lead", "/a1", "/a2", "user", "nobody"]));
     (
-        (weighted(0.2, texts(TEXT_BYTES)), weighted(0.2, "[a-c]{0,2}"), weighted(0.2, "[a-c]{0,2}")),
+        (weighted(0.2, Just(String::new())), weighted(0.2, "[a-c]{0,2}"), weighted(0.2, "[a-c]{0,2}")),
         weighted(0.5, select(TaskStatus::ALL.to_vec())),
         weighted(0.25, owners),
         (vec(tasks(), 0..2), vec(tasks(), 0..2), metadata()),
@@ -280,24 +359,34 @@ fn changes() -> impl Strategy<Value = Box<TaskChange>> {
         )
 }
 
-fn ops() -> impl Strategy<Value = Op> {
+fn ops(realm: u64) -> impl Strategy<Value = Rough> {
     let kinds = prop_oneof![4 => Just(MailKind::Text), 1 => select(MailKind::ALL.to_vec())];
-    prop_oneof![
-        8 => (any::<u128>(), addresses(), kinds, texts(MAIL_BYTES)).prop_map(|(id, to, kind, body)| Op::Send {
-            id: MailId::from(Uuid::from_u128(id)), to, kind, summary: "in short".into(), body,
-        }),
-        3 => (teams(), metadata(), joining()).prop_map(|(team, settings, lead)| Op::CreateTeam {
+    let letters = (any::<u128>(), addresses(realm), kinds).prop_map(|(id, to, kind)| {
+        let (id, summary, body) = (MailId::from(Uuid::from_u128(id)), "in short".into(), String::new());
+        Op::Send { id, to, kind, summary, body }
+    });
+    let notes = (teams(), names(), expected()).prop_map(|(team, name, expect)| Op::WriteNote {
+        team,
+        name,
+        text: String::new(),
+        expect,
+    });
+    const { assert!(MAIL_BYTES == TEXT_BYTES, "both limits are met by the same texts") };
+    let ops = prop_oneof![
+        8 => letters,
+        3 => (teams(), metadata(), joining(realm)).prop_map(|(team, settings, lead)| Op::CreateTeam {
             team, description: "d".into(), settings, lead,
         }),
         1 => teams().prop_map(|team| Op::DeleteTeam { team }),
-        3 => (teams(), names(), joining()).prop_map(|(team, name, member)| Op::Join { team, name, member }),
+        3 => (teams(), names(), joining(realm))
+            .prop_map(|(team, name, member)| Op::Join { team, name, member }),
         1 => (teams(), names()).prop_map(|(team, name)| Op::Leave { team, name }),
-        2 => (teams(), names(), texts(TEXT_BYTES), expected())
-            .prop_map(|(team, name, text, expect)| Op::WriteNote { team, name, text, expect }),
+        2 => notes,
         6 => (lists(), new_tasks()).prop_map(|(team, task)| Op::CreateTask { team, task }),
         6 => (lists(), tasks(), expected(), changes())
             .prop_map(|(team, id, expect, change)| Op::UpdateTask { team, id, expect, change }),
         4 => (lists(), tasks()).prop_map(|(team, id)| Op::Claim { team, id }),
         3 => lists().prop_map(|team| Op::ClaimNext { team }),
-    ]
+    ];
+    (ops, texts(TEXT_BYTES)).prop_map(|(op, text)| Rough { op, text })
 }

@@ -2,19 +2,22 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, HostId, ListId, Name, TaskId};
+use posse_protocol::{AgentId, HostId, ListId, Name, RealmId, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Refusal, RunChange, Segment,
-    Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+    AgentFilter, AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Refusal, RunChange,
+    Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
 };
-use posse_testkit::model::{Entry, Fate, HostNumber, Model};
-use posse_testkit::store_contract::{Open, agent, birth, call, entry, fate, realm, step};
+use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
+use posse_testkit::store_contract::{self as contract, Open, agent, birth, call, entry, fate, step};
 use uuid::Uuid;
 
-use super::draft::{AGENTS, Deed, Draft, HOSTS, TEAMS, Taking, Which};
+use super::draft::{Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants};
 
 /// How long a hint may take that must come.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,8 +25,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// An epoch as the model and as the store counts it.
 type Pair = (u64, u64);
 
+/// A realm by its number: two in which histories play, and those that teams are copied to.
+fn realm(number: u64) -> RealmId {
+    let first = contract::realm().uuid().as_u128();
+    Uuid::from_u128(first + u128::from(number)).into()
+}
+
+/// Where a history is played.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub(super) open: Open<'a>,
+    /// Where each host has a file while it lives.
+    pub(super) hosts: Option<&'a Path>,
+}
+
 pub(super) struct Played<'a> {
-    open: Open<'a>,
+    ground: Ground<'a>,
     model: Model,
     hosts: Vec<(HostNumber, Arc<dyn Store>)>,
     /// What each host was told and the model did not ask for yet.
@@ -32,15 +49,17 @@ pub(super) struct Played<'a> {
     epochs: BTreeMap<AgentId, Vec<Pair>>,
     last: BTreeMap<AgentId, Step>,
     now: i64,
+    /// How many realms there are.
+    realms: u64,
 }
 
 impl<'a> Played<'a> {
     /// Plays a history.
-    pub(super) async fn all(open: Open<'a>, deeds: &[Deed]) {
+    pub(super) async fn all(ground: Ground<'a>, deeds: &[Deed]) {
         let mut model = Model::default();
-        let hosts = (0..HOSTS).map(|_| (model.open(), open())).collect();
+        let hosts = (0..HOSTS).map(|_| (model.open(), (ground.open)())).collect();
         let (told, epochs, last) = (vec![BTreeSet::new(); HOSTS], BTreeMap::new(), BTreeMap::new());
-        let mut played = Self { open, model, hosts, told, epochs, last, now: 0 };
+        let mut played = Self { ground, model, hosts, told, epochs, last, now: 0, realms: 2 };
         for deed in deeds {
             played.play(deed).await;
         }
@@ -58,11 +77,12 @@ impl<'a> Played<'a> {
                     self.commit_one(*host, step).await;
                 }
             }
-            Deed::Order { host, ops } => {
-                let order = Order { realm: realm(), ops: ops.clone(), at_ms: self.now };
+            Deed::Order { host, realm: number, ops } => {
+                let order = ops.iter().map(Rough::op).collect();
+                let order = Order { realm: realm(*number), ops: order, at_ms: self.now };
                 let wanted = self.model.operate(&order);
                 let done = self.hosts[*host].1.operate(order).await.unwrap();
-                assert_eq!(plain(done), plain(wanted), "{ops:?}");
+                same(&plain(done), &plain(wanted), ops);
             }
             Deed::Take { host, agent } => self.take(*host, *agent).await,
             Deed::Release { host, agent: number, epoch } => {
@@ -70,7 +90,8 @@ impl<'a> Played<'a> {
                 self.model.release(agent(*number), Epoch(ours));
                 self.hosts[*host].1.release(agent(*number), Epoch(theirs)).await.unwrap();
             }
-            Deed::Restart { host } => self.restart(*host).await,
+            Deed::Restart { host, killed } => self.restart(*host, *killed).await,
+            Deed::Copy { host, realm, team, to } => self.copy(*host, (*realm, team), *to).await,
             Deed::Compare { host } => self.compare(*host).await,
         }
     }
@@ -94,10 +115,10 @@ impl<'a> Played<'a> {
             let (theirs, ours) = self.word(draft);
             let wanted = self.model.commit(number, &ours);
             self.note(&ours, &theirs, wanted.is_ok());
-            begun.push((wanted, format!("{theirs:?}"), store.commit(theirs)));
+            begun.push((wanted, draft, store.commit(theirs)));
         }
-        for (wanted, step, commit) in begun {
-            agree(&wanted, commit.await, &step);
+        for (wanted, draft, commit) in begun {
+            agree(&wanted, commit.await, draft);
         }
     }
 
@@ -107,8 +128,8 @@ impl<'a> Played<'a> {
         let given = self.epochs.get(&theirs.agent).map_or(&[][..], Vec::as_slice);
         let ours = given.iter().find(|(_, real)| *real == theirs.epoch.0).map_or(0, |(ours, _)| *ours);
         let wanted = self.model.commit(number, &Step { epoch: Epoch(ours), ..theirs.clone() });
-        let shown = format!("again: {theirs:?}");
-        agree(&wanted, store.commit(theirs).await, &shown);
+        let about = ("again", theirs.agent, theirs.epoch);
+        agree(&wanted, store.commit(theirs).await, &about);
     }
 
     fn note(&mut self, ours: &Step, theirs: &Step, committed: bool) {
@@ -126,9 +147,11 @@ impl<'a> Played<'a> {
         let (ours, theirs) = self.epoch(id, draft.epoch);
         let mut worded = step(draft.agent, theirs);
         worded.at_ms = self.now;
+        let home = home(draft.agent);
+        worded.realm = realm(if draft.astray { 1 - home } else { home });
         if let Some(segment) = draft.born {
             worded.birth = birth(draft.agent).birth.map(|mut birth| {
-                birth.path = format!("/a{}", draft.agent);
+                birth.path = format!("/a{}", draft.agent - inhabitants(home).start() + 1);
                 let segments = segment.map(|(of, from, to)| Segment { agent: agent(of), from, to });
                 birth.segments = segments.into_iter().collect();
                 birth
@@ -147,7 +170,7 @@ impl<'a> Played<'a> {
         worded.mail = self.taken(id, draft, worded.entries.first().map(|entry| entry.seq));
         for (call, op) in &draft.ops {
             let call = call.map(|(seq, ordinal)| posse_runtime::port::store::CallKey { seq, ordinal });
-            worded.operations.push(Operation { call, op: op.clone() });
+            worded.operations.push(Operation { call, op: op.op() });
         }
         let some = |number: u8| Uuid::from_u128(u128::from(number) + 1);
         worded.asks.extend(draft.ask.clone().map(|(id, change)| AskChange { id: some(id), change }));
@@ -158,7 +181,7 @@ impl<'a> Played<'a> {
     }
 
     fn taken(&self, id: AgentId, draft: &Draft, entry: Option<u64>) -> Vec<TakenMail> {
-        let waiting = self.model.mail(realm(), id, MailFilter { waiting: true, after: 0 });
+        let waiting = self.model.mail(realm(home(draft.agent)), id, MailFilter { waiting: true, after: 0 });
         let numbers = waiting.iter().map(|mail| mail.number);
         let all = |entry: u64| numbers.clone().map(move |number| TakenMail { number, entry });
         match (draft.mail, entry) {
@@ -182,13 +205,14 @@ impl<'a> Played<'a> {
         let known = self.model.agent(id).unwrap();
         assert_eq!(taken.transcript.open_calls, known.open_calls());
         assert_eq!(taken.seen, known.seen());
-        assert_eq!(taken.mail, self.model.mail_waiting(realm(), id));
+        assert_eq!(taken.mail, self.model.mail_waiting(known.realm, id));
         assert_eq!(by_id(taken.asks, |ask| ask.id), by_id(known.asks(), |ask| ask.id));
         assert_eq!(by_id(taken.runs, |run| run.id), by_id(known.runs(), |run| run.id));
     }
 
-    /// Ends a host, if another is there that notices, and opens one in its place.
-    async fn restart(&mut self, host: usize) {
+    /// Ends a host, if another is there that notices, and opens one in its place. One that is killed
+    /// leaves its file behind; in memory there is nothing that it could leave.
+    async fn restart(&mut self, host: usize, killed: bool) {
         let gone = self.hosts[host].0;
         let Some(other) =
             (0..HOSTS).find(|other| *other != host && self.model.is_settled(self.hosts[*other].0))
@@ -198,12 +222,38 @@ impl<'a> Played<'a> {
         // What others were told before is no answer to this.
         self.hear(other).await;
         let held = self.model.agents().any(|(_, agent)| agent.holder == Some(gone));
+        let left = self.ground.hosts.filter(|_| killed).map(files).unwrap_or_default();
         self.hosts.remove(host);
+        for (path, content) in left.into_iter().filter(|(path, _)| !path.exists()) {
+            fs::write(path, content).unwrap();
+        }
         self.model.die(gone);
-        self.hosts.insert(host, (self.model.open(), (self.open)()));
+        self.hosts.insert(host, (self.model.open(), (self.ground.open)()));
         self.told[host].clear();
         if held {
             self.hear(other).await;
+        }
+    }
+
+    /// Takes a team out, and puts it in elsewhere; what was not there before is the same there.
+    async fn copy(&mut self, host: usize, (from, team): (u64, &Name), to: Option<u64>) {
+        let store = Arc::clone(&self.hosts[host].1);
+        let archive = store.export(realm(from), team.clone()).await.unwrap();
+        same(&archive, &self.model.export(realm(from), team), team);
+        let Some(mut archive) = archive else { return };
+        self.realms += u64::from(to.is_none());
+        archive.team.realm = realm(to.unwrap_or(self.realms - 1));
+        let wanted = self.model.import(&archive);
+        let imported = store.import(archive.clone()).await;
+        assert_eq!(fate(&imported), wanted.map_or_else(Fate::as_str, |()| "ok"), "{team} {from} {to:?}");
+        let found = store.export(archive.team.realm, team.clone()).await.unwrap();
+        same(&found, &self.model.export(archive.team.realm, team), team);
+        if to.is_none() {
+            for task in archive.tasks.iter_mut().filter(|task| task.status == TaskStatus::InProgress) {
+                (task.status, task.version) = (TaskStatus::Pending, task.version + 1);
+                task.lost_by = task.owner.take().map(|owner| owner.name);
+            }
+            same(&found, &Some(archive), team);
         }
     }
 
@@ -216,8 +266,8 @@ impl<'a> Played<'a> {
         // A hint that has become empty may be left out.
         wanted.retain(|wake| match wake {
             Wake::Mail(to) => {
-                self.model.mail_waiting(realm(), *to) > 0
-                    && self.model.agent(*to).is_some_and(|agent| agent.holder == Some(number))
+                let waits = |agent: &&Agent| self.model.mail_waiting(agent.realm, *to) > 0;
+                self.model.agent(*to).filter(waits).is_some_and(|agent| agent.holder == Some(number))
             }
             Wake::Tasks(_) => self.model.agents().any(|(_, agent)| agent.holder == Some(number)),
             _ => true,
@@ -238,55 +288,89 @@ impl<'a> Played<'a> {
         let mut sessions: Vec<_> = model.agents().map(|(id, known)| known.session(id)).collect();
         sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
         let found = store.sessions(SessionFilter::default(), 100).await.unwrap();
-        assert_eq!(held(found), held(sessions));
+        same(&held(found), &held(sessions), &"sessions");
         for (id, known) in model.agents() {
             let read = store.read(id).await.unwrap();
             let wanted: Vec<Entry> = known.inherited.iter().chain(&known.own).cloned().collect();
-            assert_eq!(read.entries.iter().map(Entry::from).collect::<Vec<_>>(), wanted);
+            same(&read.entries.iter().map(Entry::from).collect(), &wanted, &id);
             assert_eq!((read.inherited, &read.segments), (known.inherited.len(), &known.segments.0));
-            assert_eq!(read.open_calls, known.open_calls());
-            assert_eq!(held(vec![read.session]), held(vec![known.session(id)]));
+            same(&read.open_calls, &known.open_calls(), &id);
+            same(&held(vec![read.session]), &held(vec![known.session(id)]), &id);
         }
-        for number in 1..=AGENTS + 2 {
-            for waiting in [true, false] {
-                let filter = MailFilter { waiting, after: number % 2 };
-                let found = store.mail(realm(), agent(number), filter, 1000).await.unwrap();
-                assert_eq!(found, model.mail(realm(), agent(number), filter));
+        for number in 0..2 {
+            self.compare_realm(store, number).await;
+        }
+        let count = store.teams(None, 1000).await.unwrap().len();
+        assert_eq!(count, model.teams(None).len());
+    }
+
+    /// Compares what belongs to a realm.
+    async fn compare_realm(&self, store: &dyn Store, number: u64) {
+        let (model, realm) = (&self.model, realm(number));
+        let here = model.agents().filter(|(_, known)| known.realm == realm);
+        let mut wanted: Vec<_> = here.map(|(id, known)| known.session(id)).collect();
+        wanted.sort_by(|a, b| (&a.path, a.agent).cmp(&(&b.path, b.agent)));
+        let filter = AgentFilter { realm: Some(realm), held: false };
+        same(&held(store.agents(filter, 100).await.unwrap()), &held(wanted), &"agents");
+        for id in inhabitants(number).chain([*inhabitants(1 - number).start()]).map(agent) {
+            for (waiting, after) in [(true, 0), (false, number)] {
+                let filter = MailFilter { waiting, after };
+                let found = store.mail(realm, id, filter, 1000).await.unwrap();
+                same(&found, &model.mail(realm, id, filter), &(number, id));
             }
         }
-        let mut found = store.teams(Some(realm()), 100).await.unwrap();
+        let mut found = store.teams(Some(realm), 100).await.unwrap();
         assert!(found.is_sorted_by_key(|team| Reverse(team.created_ms)), "{found:?}");
         // The port does not say which of two comes first that are as old.
         found.sort_by_key(|team| (Reverse(team.created_ms), team.name.clone()));
-        assert_eq!(found, model.teams(Some(realm())));
+        same(&found, &model.teams(Some(realm)), &number);
         let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
         for team in &teams {
-            assert_eq!(store.notes(realm(), team.clone()).await.unwrap(), model.notes(realm(), team));
+            same(&store.notes(realm, team.clone()).await.unwrap(), &model.notes(realm, team), team);
         }
         for team in teams.into_iter().map(Some).chain([None]) {
-            let list = ListId { realm: realm(), team };
+            let list = ListId { realm, team };
             let found = store.tasks(list.clone(), TaskFilter::default(), 1000).await.unwrap();
-            assert_eq!(found, model.tasks(&list, TaskFilter::default()));
+            same(&found, &model.tasks(&list, TaskFilter::default()), &list);
             for id in (1..9).map(TaskId) {
-                assert_eq!(store.task(list.clone(), id).await.unwrap(), model.task(&list, id));
+                same(&store.task(list.clone(), id).await.unwrap(), &model.task(&list, id), &list);
             }
         }
     }
 }
 
+/// The files of a directory, but for bells.
+fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let found = fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let plain = found.filter(|path| path.extension().is_none());
+    plain.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+/// Says where two things differ, and no more: there are long texts in them.
+#[track_caller]
+fn same<T: Debug + PartialEq>(found: &T, wanted: &T, about: &dyn Debug) {
+    if found == wanted {
+        return;
+    }
+    let (found, wanted) = (format!("{found:?}"), format!("{wanted:?}"));
+    let common = found.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+    let near = |text: &str| -> String { text.chars().skip(common.saturating_sub(120)).take(240).collect() };
+    panic!("{about:?}: the store says …{}…, the model …{}…", near(&found), near(&wanted));
+}
+
 fn agree(
     wanted: &Result<Committed, Fate>,
     done: Result<Committed, posse_runtime::port::store::StoreError>,
-    step: &str,
+    about: &dyn Debug,
 ) {
     match (wanted, done) {
         (Ok(wanted), Ok(done)) => {
-            assert_eq!(done.mail_waits, wanted.mail_waits, "{step}");
-            assert_eq!(plain(done.results), plain(wanted.results.clone()), "{step}");
+            assert_eq!(done.mail_waits, wanted.mail_waits, "{about:?}");
+            same(&plain(done.results), &plain(wanted.results.clone()), about);
         }
         (wanted, done) => {
             let wanted = wanted.as_ref().map_or_else(|fate| fate.as_str(), |_| "ok");
-            assert_eq!(fate(&done), wanted, "{done:?}: {step}");
+            assert_eq!(fate(&done), wanted, "{done:?}: {about:?}");
         }
     }
 }

@@ -1,0 +1,55 @@
+//! Archives: a team that goes out whole, and comes in elsewhere.
+
+use std::collections::BTreeSet;
+
+use posse_protocol::{ListId, Name, RealmId};
+use posse_runtime::port::store::{Archive, MailFilter, Wake};
+
+use super::{Fate, Model, Said, Team};
+
+impl Model {
+    /// All of a team.
+    pub fn export(&self, realm: RealmId, name: &Name) -> Option<Archive> {
+        let team = self.teams.get(&(realm, name.clone()))?.shown(realm, name)?;
+        let list = self.lists.get(&ListId { realm, team: Some(name.clone()) });
+        let everything = |agent| self.mail(realm, agent, MailFilter::default());
+        Some(Archive {
+            notes: self.notes(realm, name),
+            tasks: list.map(|list| list.all().collect()).unwrap_or_default(),
+            last_task: list.map_or(0, |list| list.last),
+            mail: team.members.iter().map(|member| everything(member.agent)).collect(),
+            team,
+        })
+    }
+
+    /// Makes a team of an archive that was exported. An inbox that is there gets only what it never had.
+    pub fn import(&mut self, archive: &Archive) -> Result<(), Fate> {
+        let Archive { team, notes, tasks, last_task, mail } = archive;
+        let key = (team.realm, team.name.clone());
+        if self.teams.contains_key(&key) {
+            return Err(Fate::BadStep);
+        }
+        self.teams.insert(key, Team::from_archive(team, notes));
+        for (member, mail) in team.members.iter().zip(mail) {
+            let inbox = self.inboxes.entry((team.realm, member.agent)).or_default();
+            let known: BTreeSet<_> = inbox.0.values().map(|mail| mail.0.id).collect();
+            let mut waits = false;
+            for new in mail.iter().filter(|mail| !known.contains(&mail.id)) {
+                let number = inbox.0.len() as u64 + 1;
+                waits |= new.shown_in.is_none();
+                inbox.0.insert(number, Said(posse_protocol::Mail { number, ..new.clone() }));
+            }
+            if let Some(host) = self.holder(team.realm, member.agent).filter(|_| waits) {
+                self.tell(host, Wake::Mail(member.agent));
+            }
+        }
+        let id = ListId { realm: team.realm, team: Some(team.name.clone()) };
+        let list = self.lists.entry(id.clone()).or_default();
+        list.last = list.last.max(*last_task);
+        tasks.iter().for_each(|task| list.put(task));
+        if !list.claimable().is_empty() {
+            self.tell_claimable(&id);
+        }
+        Ok(())
+    }
+}
