@@ -97,7 +97,7 @@ pub struct Birth {
     pub path: String,
     /// The model's name.
     pub model: String,
-    /// Whose spelling its bytes are in; see [`Model::dialect`](super::model::Model::dialect).
+    /// Whose spelling its bytes are in; see [`Model::dialect`](crate::port::model::Model::dialect).
     pub dialect: String,
     /// The mode it starts in.
     pub mode: PermissionMode,
