@@ -52,7 +52,7 @@ pub struct Task {
     /// Who does it, or is to do it.
     pub owner: Option<Owner>,
     /// Who was doing it and went before it was done: their process ended, or they left the team. Gone
-    /// when somebody else does it.
+    /// when somebody else has it, or it is done.
     pub lost_by: Option<String>,
     /// What must be done before it, in order.
     pub blocked_by: Vec<TaskId>,

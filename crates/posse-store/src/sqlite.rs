@@ -28,6 +28,7 @@ mod turnstile;
 mod wake;
 mod writer;
 
+use std::mem;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -45,7 +46,7 @@ use tokio::sync::{mpsc, oneshot};
 use error::Failure;
 use place::Place;
 use shared::Shared;
-use writer::{Answer, Job, Work};
+use writer::{Answer, Job, Outcome, Work};
 
 pub use gate::Still;
 pub use timing::Timing;
@@ -68,11 +69,15 @@ pub struct Sqlite {
     /// None only while dropping: the writer ends when it is gone.
     jobs: Option<mpsc::Sender<Job>>,
     writer: Option<JoinHandle<()>>,
+    /// What dead hosts left is being set free. Whoever looks first waits for it: a task is not to be
+    /// seen in progress that nobody does.
+    clearing: Mutex<Vec<oneshot::Receiver<Outcome>>>,
 }
 
 impl Sqlite {
     /// Opens the store in the file `path`, and makes the file, and the directory it is in, if they
-    /// are missing. Nothing else is written before the first step.
+    /// are missing. Nothing else is written before the first step, but that what hosts held that have
+    /// died is set free.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, Timing::default())
     }
@@ -99,8 +104,14 @@ impl Sqlite {
         let shared = Arc::<Shared>::default();
         let writer = writer::start(place.clone(), Arc::clone(&shared), jobs.downgrade(), queue)
             .map_err(|error| place.failed(error))?;
+        let dead = batch::dead_hosts(&place, &reader).map_err(|error| place.failed(error))?;
+        let clearing = dead.into_iter().filter_map(|host| {
+            let (answer, answered) = oneshot::channel();
+            jobs.try_send(Job { work: Work::Free(host), answer }).ok().map(|()| answered)
+        });
+        let clearing = Mutex::new(clearing.collect());
         let readers = Arc::new(Mutex::new(vec![reader]));
-        Ok(Self { place, shared, readers, jobs: Some(jobs), writer: Some(writer) })
+        Ok(Self { place, shared, readers, jobs: Some(jobs), writer: Some(writer), clearing })
     }
 
     /// The longest that a batch has waited for its turn among the processes.
@@ -135,6 +146,11 @@ impl Sqlite {
         &self,
         look: impl FnOnce(&read::Reader<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let clearing = mem::take(&mut *self.clearing.lock().unwrap_or_else(PoisonError::into_inner));
+        for cleared in clearing {
+            // If it failed, it is seen as it is.
+            let _ = cleared.await;
+        }
         let (place, readers) = (self.place.clone(), Arc::clone(&self.readers));
         let looked = tokio::task::spawn_blocking(move || {
             let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();

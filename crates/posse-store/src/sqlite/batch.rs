@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
         // It may be there, from a commit that failed after it was durable.
         let sql = "INSERT OR IGNORE INTO host (id) VALUES (?1)";
         self.connection.prepare_cached(sql)?.execute([me.as_bytes()])?;
-        let sql = "SELECT coalesce(max(changed), 0) FROM list";
+        let sql = "SELECT last FROM changes";
         let cursor = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(Start { cursor, others })
     }
@@ -203,6 +203,13 @@ impl<'a> Batch<'a> {
 pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>> {
     let mut statement = connection.prepare_cached("SELECT id FROM host")?;
     statement.query_map([], |row| column::id(row, 0))?.collect()
+}
+
+/// Hosts that have died and still hold something. One that cannot be looked at is not among them.
+pub(super) fn dead_hosts(place: &Place, connection: &Connection) -> rusqlite::Result<Vec<Uuid>> {
+    let all = hosts(connection)?;
+    let look = place.hosts();
+    Ok(all.into_iter().filter(|host| matches!(look.look(*host), Ok(Life::Dead))).collect())
 }
 
 /// Tells what concerns one job from what concerns all.

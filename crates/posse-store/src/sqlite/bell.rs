@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::batch::Start;
-use super::host::{Heart, Host, Hosts};
+use super::host::{Heart, Host, Hosts, NO_LINK};
 use super::place::Place;
 use super::shared::Shared;
 use super::timing::Timing;
@@ -43,7 +43,8 @@ struct Listener {
     heart: Heart,
     path: PathBuf,
     connection: Connection,
-    rings: OwnedFd,
+    /// None where the system has no watches left: then the sweep finds what there is.
+    rings: Option<OwnedFd>,
     stop: Arc<OwnedFd>,
     shared: Arc<Shared>,
     /// Weak: the writer ends when nobody else can send it anything.
@@ -81,7 +82,7 @@ impl Bell {
             heart,
             path,
             connection: place.connect().map_err(io::Error::other)?,
-            rings: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?,
+            rings: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok(),
             stop: Arc::clone(&stop),
             shared: Arc::clone(shared),
             jobs: jobs.clone(),
@@ -128,17 +129,19 @@ impl Listener {
     /// Forgets old rings, and watches for new ones. A watch that is there already stays; one that
     /// vanished with its file is made again.
     fn arm(&self) {
+        let Some(rings) = &self.rings else { return };
         let mut events = [0; 4096];
-        while rustix::io::read(&self.rings, &mut events).is_ok_and(|length| length > 0) {}
+        while rustix::io::read(rings, &mut events).is_ok_and(|length| length > 0) {}
         if self.timing.deaf {
             return;
         }
         // Unlinking changes attributes at once; the rest is heard only when the last handle is gone.
         let flags = inotify::WatchFlags::MODIFY | inotify::WatchFlags::ATTRIB;
-        let watch = || inotify::add_watch(&self.rings, &self.path, flags);
+        let watch = || inotify::add_watch(rings, &self.path, flags);
         if watch().is_err() {
             let mut make = OpenOptions::new();
-            let made = make.write(true).create(true).truncate(false).mode(0o600).open(&self.path);
+            let made = make.write(true).create(true).truncate(false).mode(0o600);
+            let made = made.custom_flags(NO_LINK).open(&self.path);
             let _ = made.and_then(|_| Ok(watch()?));
         }
     }
@@ -146,8 +149,9 @@ impl Listener {
     /// Sleeps until something happens, at most so long.
     fn sleep(&mut self, most: Duration) -> Woken {
         let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
-        let fds = [self.stop.as_fd(), self.rings.as_fd()];
-        let fds = fds.into_iter().chain(self.watched.values().map(AsFd::as_fd));
+        let fds = [Some(self.stop.as_fd()), self.rings.as_ref().map(AsFd::as_fd)];
+        let before = fds.iter().flatten().count();
+        let fds = fds.into_iter().flatten().chain(self.watched.values().map(AsFd::as_fd));
         let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         // Interrupted, it looks once too often.
         let _ = poll(&mut fds, Some(&most));
@@ -156,7 +160,7 @@ impl Listener {
             return Woken::Stopped;
         }
         // Who has died is looked at like one who is new.
-        let mut died = happened.into_iter().skip(2);
+        let mut died = happened.into_iter().skip(before);
         self.watched.retain(|_, _| died.next() != Some(true));
         Woken::Rung
     }

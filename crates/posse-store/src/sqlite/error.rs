@@ -37,6 +37,10 @@ impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => Self::bad_step(error.to_string()),
+            // Not the engine but a row of it: one that makes no sense concerns whoever asked for it.
+            None => {
+                Self::Refused(StoreError::Engine { place: "a row of it".into(), source: Box::new(error) })
+            }
             _ => Self::Broken(error.into()),
         }
     }

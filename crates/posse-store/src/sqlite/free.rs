@@ -12,10 +12,15 @@ use super::host::Life;
 use super::news::News;
 use super::place::Place;
 
+/// An agent's tasks, pending again: found by who does them, however many tasks there are.
+pub(super) const TASKS: &str = "UPDATE task INDEXED BY task_owner
+    SET status = 0, lost_by = owner, owner = NULL, owner_agent = NULL, version = version + 1
+    WHERE realm = ?1 AND owner_agent = ?2 AND status = 1 AND team = coalesce(?3, team) RETURNING team";
+
 /// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
 pub(super) fn gone(place: &Place, host: Uuid) -> Result<bool, Failure> {
-    let life = place.hosts().look(host).map_err(|error| Failure::Refused(place.failed(error)))?;
-    Ok(!matches!(life, Life::Alive { .. }))
+    // Of whom that cannot be found out nothing is taken.
+    Ok(matches!(place.hosts().look(host), Ok(Life::Dead | Life::Stalled { .. })))
 }
 
 /// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.
@@ -49,12 +54,8 @@ pub(super) fn tasks(
     team: Option<&str>,
     news: &mut News,
 ) -> Result<(), Failure> {
-    let sql = "UPDATE task SET status = 0, lost_by = owner, owner = NULL, owner_agent = NULL,
-                   version = version + 1
-               WHERE realm = ?1 AND owner_agent = ?2 AND status = 1 AND team = coalesce(?3, team)
-               RETURNING team";
     let (realm_id, agent) = (realm.uuid(), agent.uuid());
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(TASKS)?;
     let teams: BTreeSet<String> = statement
         .query_map(params![realm_id.as_bytes(), agent.as_bytes(), team], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
@@ -74,9 +75,11 @@ pub(super) fn claimable(
 ) -> Result<(), Failure> {
     let list = ListId { realm, team };
     // Also when the news has it: what put it there may have been undone since.
-    let sql = "UPDATE list SET changed = (SELECT max(changed) + 1 FROM list) WHERE realm = ?1 AND team = ?2";
+    let sql = "UPDATE changes SET last = last + 1 RETURNING last";
+    let change: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    let sql = "UPDATE list SET changed = ?3 WHERE realm = ?1 AND team = ?2";
     let name = column::team(list.team.as_ref());
-    connection.prepare_cached(sql)?.execute(params![realm.uuid().as_bytes(), name])?;
+    connection.prepare_cached(sql)?.execute(params![realm.uuid().as_bytes(), name, change])?;
     news.lists.insert(list);
     Ok(())
 }

@@ -20,6 +20,9 @@ use super::wake::Waker;
 
 pub(super) use memory::MemoryHosts;
 
+/// What belongs to a host is never reached through a link that somebody put there.
+pub(super) const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
 /// What is being made longer than this was left by a host that died before it had a name.
 const MAKING: Duration = Duration::from_secs(60);
 
@@ -159,6 +162,13 @@ impl Hosts {
 }
 
 impl Host {
+    /// Shows that it goes on.
+    pub(super) fn beat(&self) {
+        if let Hold::File { lock, stamp_at, .. } = &self.hold {
+            beat(lock, *stamp_at);
+        }
+    }
+
     /// Its heart; one in memory needs none.
     pub(super) fn heart(&self) -> io::Result<Option<Heart>> {
         match &self.hold {
@@ -173,7 +183,7 @@ impl Host {
 impl Heart {
     /// Shows that the host goes on. One that cannot is taken for stalled, as it should be.
     pub(super) fn beat(&self) {
-        let _ = self.file.write_all_at(stamp().as_bytes(), self.stamp_at);
+        beat(&self.file, self.stamp_at);
     }
 }
 
@@ -185,6 +195,10 @@ impl Drop for Host {
             Hold::Memory(hosts) => hosts.leave(self.id),
         }
     }
+}
+
+fn beat(file: &File, stamp_at: u64) {
+    let _ = file.write_all_at(stamp().as_bytes(), stamp_at);
 }
 
 fn bell(directory: &Path, id: Uuid) -> PathBuf {

@@ -125,8 +125,7 @@ impl Acting<'_> {
 
     /// What an agent is called in a team, if it belongs to it.
     fn name_in(&self, team: &str, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql =
-            "SELECT name FROM member WHERE realm = ?1 AND agent = ?2 AND team = ?3 ORDER BY nth LIMIT 1";
+        let sql = "SELECT name FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2 AND team = ?3 ORDER BY nth LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes(), team];
         Ok(statement.query_row(key, |row| row.get(0)).optional()?)
@@ -134,7 +133,7 @@ impl Acting<'_> {
 
     /// What an agent is called in the first team that it belongs to, if there is one.
     fn name_in_any(&self, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql = "SELECT name FROM member WHERE realm = ?1 AND agent = ?2 ORDER BY team, nth LIMIT 1";
+        let sql = "SELECT name FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2 ORDER BY team, nth LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes()];
         Ok(statement.query_row(key, |row| row.get(0)).optional()?)

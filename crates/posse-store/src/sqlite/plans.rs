@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use super::free::TASKS;
 use super::operation::{DOES, NEXT};
 use super::place::Place;
 use super::read::{HELD, WAITING};
@@ -38,7 +39,7 @@ fn what_is_asked_often_is_answered_by_an_index() {
             "SELECT realm, team, changed FROM list WHERE changed > ?1 ORDER BY changed",
             "SEARCH list USING INDEX list_changed (changed>?)",
         ),
-        ("SELECT max(changed) + 1 FROM list", "SEARCH list USING INDEX list_changed"),
+        (TASKS, "SEARCH task USING INDEX task_owner (realm=? AND owner_agent=?)"),
         (&held, "SEARCH agent USING INDEX agent_host (host>?)"),
     ] {
         assert_eq!(plan(&connection, sql), wanted, "{sql}");

@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
         let found = self.agent(agent)?.ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
         let realm = found.session.realm;
         let segments = self.segments(realm, agent)?;
-        let mut entries = Vec::with_capacity(found.session.entries as usize);
+        let mut entries = Vec::with_capacity(found.session.entries.min(1 << 16) as usize);
         for segment in &segments {
             self.entries(realm, *segment, &mut entries)?;
         }

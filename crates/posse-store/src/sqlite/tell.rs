@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 use posse_runtime::port::store::Wake;
 use rusqlite::Connection;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::batch;
 use super::column;
-use super::host::Hosts;
+use super::host::{Hosts, NO_LINK};
 use super::news::News;
 use super::wake::Waker;
 
@@ -52,7 +52,8 @@ impl Teller {
             return hosts.wake(host, wakes);
         }
         if !self.bells.contains_key(&host) {
-            let bell = self.hosts.bell(host).map(|path| OpenOptions::new().write(true).open(path));
+            let open = |path| OpenOptions::new().write(true).custom_flags(NO_LINK).open(path);
+            let bell = self.hosts.bell(host).map(open);
             // A host without a bell is gone.
             let Some(Ok(bell)) = bell else { return };
             if self.bells.len() >= BELLS {

@@ -1,7 +1,7 @@
 //! The turnstile: how writers of several processes take turns.
 //!
-//! SQLite's own lock has no queue, so that a busy process starves the others. Here a writer waits with
-//! at most one other in front of it: it locks `next`, then `writer`, and leaves `next` to whoever
+//! SQLite's own lock has no queue, so that a busy process starves the others. Here a writer waits its
+//! turn: it locks `next`, then `writer`, and leaves `next` to whoever
 //! follows. The kernel frees the locks of a process that dies; one that is stopped keeps them, and so
 //! nobody waits for ever: a thread of its own, the doorman, stands in the queue.
 
@@ -100,11 +100,14 @@ impl Door {
     /// Takes the turn if nobody has it and nobody waits for it. If only the turn is taken, `next` is
     /// ours afterwards: the place right behind.
     fn is_free(&self) -> io::Result<bool> {
-        if !try_lock(&self.next)? || !try_lock(&self.writer)? {
+        if !try_lock(&self.next)? {
             return Ok(false);
         }
-        self.next.unlock()?;
-        Ok(true)
+        let turn = try_lock(&self.writer);
+        if !matches!(turn, Ok(false)) {
+            self.next.unlock()?;
+        }
+        turn
     }
 
     /// Stands in the queue whenever somebody wants it.

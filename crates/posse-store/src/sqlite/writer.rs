@@ -132,6 +132,10 @@ impl Writer {
             }
         };
         let pass = door.enter(&self.place, &shared)?;
+        if let (Some(host), None) = (&self.host, &self.bell) {
+            // It may have waited for its turn, or been refused before: it must not settle as stalled.
+            host.beat();
+        }
         let mut batch = Batch::new(&self.place, &door.connection, me, self.standing);
         let done = batch.run(jobs, outcomes);
         let open = done.is_err() && !door.connection.is_autocommit();
@@ -191,10 +195,17 @@ impl Writer {
         for (job, outcome) in jobs.drain(..).zip(outcomes.drain(..)) {
             let outcome = match &written {
                 Ok(()) => outcome,
-                Err(cause) => outcome.and_then(|_| Err(cause.at(&self.place))),
+                // A refusal too may rest on what was not committed.
+                Err(cause) => Err(cause.at(&self.place)),
             };
-            // Whoever has stopped waiting needs no answer.
-            let _ = job.answer.send(outcome);
+            let unheard = job.answer.send(outcome);
+            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held
+            // by nobody.
+            if let (Work::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
+                let (work, (answer, _)) = (Work::Release(agent, taken.epoch), oneshot::channel());
+                let queued = self.jobs.upgrade().map(|jobs| jobs.try_send(Job { work, answer }));
+                drop(queued);
+            }
         }
     }
 

@@ -208,11 +208,14 @@ impl Model {
             if task.owner.is_none() && task.status == TaskStatus::InProgress {
                 task.status = TaskStatus::Pending;
             }
+            task.lost_by = task.lost_by.filter(|_| task.owner.is_none() || task.owner == before.owner);
         }
         task.status = change.status.unwrap_or(task.status);
         if task.status == TaskStatus::InProgress {
             task.owner = task.owner.or_else(|| Some(self.owner(doer, list)));
-            task.lost_by = task.lost_by.filter(|_| before.status == TaskStatus::InProgress);
+        }
+        if before.status == TaskStatus::Pending && task.status != TaskStatus::Pending {
+            task.lost_by = None;
         }
         after.all_made(&change.block_on)?;
         for needed in &change.block_on {
@@ -287,21 +290,24 @@ impl Model {
         }
     }
 
-    /// An owner by name: a member of the team; in the session's list an agent's path, or anybody.
+    /// An owner by name: the person, a member of the team, or an agent by its path, the youngest.
     fn owner_called(&self, list: &ListId, name: &str) -> Result<Owner, Refusal> {
+        if name == "user" {
+            return Ok(Owner { agent: None, name: name.to_owned() });
+        }
         let agent = match &list.team {
             Some(team) => {
                 let called = |member: &&posse_protocol::Member| member.name.as_str() == name;
-                let member = self.team(list.realm, team)?.members().find(called);
-                Some(member.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?.agent)
+                self.team(list.realm, team)?.members().find(called).map(|member| member.agent)
             }
             None => {
                 let called =
                     |(_, agent): &(AgentId, &super::Agent)| agent.realm == list.realm && agent.path == name;
-                self.agents().find(called).map(|(id, _)| id)
+                self.agents().filter(called).map(|(id, _)| id).max()
             }
         };
-        Ok(Owner { agent, name: name.to_owned() })
+        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
+        Ok(Owner { agent: Some(agent), name: name.to_owned() })
     }
 
     pub(super) fn claim(&mut self, doer: Doer, list: &ListId, id: TaskId, at_ms: i64) -> OpResult {
@@ -310,7 +316,8 @@ impl Model {
         if before.status == TaskStatus::Completed {
             return Err(Refusal::AlreadyCompleted { id });
         }
-        let host = before.owner.and_then(|owner| self.holder(list.realm, owner.agent?));
+        let doing = before.owner.filter(|_| before.status == TaskStatus::InProgress);
+        let host = doing.and_then(|owner| self.holder(list.realm, owner.agent?));
         if let Some(host) = host.filter(|host| self.is_gone(doer, *host)) {
             self.take_for_dead(host);
         }

@@ -124,8 +124,8 @@ pub enum Op {
         change: Box<TaskChange>,
     },
     /// Makes a task one's own, and its status in progress: exactly one of any number of claimers gets
-    /// it. It must be pending, unowned or one's own already, and wait for nothing; what a dead or
-    /// stalled host's agent had is free. Claiming again what one has is granted and changes nothing.
+    /// it. It must be pending, unowned or one's own already, and wait for nothing; what an
+    /// agent of a dead or stalled host was doing is free. Claiming again what one has is granted and changes nothing.
     Claim {
         /// The list.
         team: Option<Name>,
@@ -203,8 +203,8 @@ pub struct TaskChange {
     pub active_form: Option<String>,
     /// The status. In progress without an owner makes it the changer's own.
     pub status: Option<TaskStatus>,
-    /// The owner by name: in a team one of its members. `Some(None)` makes it unowned, and pending if
-    /// it was in progress.
+    /// The owner by name: `user`, a member of the team, or in the session's list an agent by its path
+    /// (of several the youngest). `Some(None)` makes it unowned, and pending if it was in progress.
     pub owner: Option<Option<String>>,
     /// What it must wait for besides.
     pub block_on: Vec<TaskId>,

@@ -7,7 +7,7 @@ use posse_runtime::port::store::{Done, Refusal, TaskChange};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Acting, Failure, Outcome, Stop, column, fits, length};
+use super::{Acting, Failure, Outcome, Stop, USER, column, fits, length};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
@@ -53,18 +53,19 @@ impl Acting<'_> {
             Some(None) => after.owner = None,
             Some(Some(name)) => after.owner = Some(self.owner(list, name)?),
         }
+        if after.owner.is_some() && after.owner != before.owner {
+            after.lost_by = None;
+        }
         after.status = match change.status {
             Some(status) => status,
             None if after.owner.is_none() && before.status == TaskStatus::InProgress => TaskStatus::Pending,
             None => before.status,
         };
-        if after.status == TaskStatus::InProgress {
-            if after.owner.is_none() {
-                after.owner = Some(self.me(list.team)?);
-            }
-            if before.status != TaskStatus::InProgress {
-                after.lost_by = None;
-            }
+        if after.status == TaskStatus::InProgress && after.owner.is_none() {
+            after.owner = Some(self.me(list.team)?);
+        }
+        if after.status != TaskStatus::Pending && before.status == TaskStatus::Pending {
+            after.lost_by = None;
         }
         depend(list, &mut after, change)?;
         let begun = before.status != TaskStatus::InProgress || after.owner != before.owner;
@@ -88,17 +89,22 @@ impl Acting<'_> {
         }
     }
 
-    /// Who is called so: in a team a member of it, elsewhere an agent by its path, or anybody.
+    /// Who is called so: the person, a member of the team, or an agent by its path (of several the
+    /// youngest).
     fn owner(&self, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
-        if !list.team.is_empty() {
-            let agent = self.member(list.team, name)?;
-            let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
-            return Ok(Owner { agent: Some(agent), name: name.to_owned() });
+        if name == USER {
+            return Ok(Owner { agent: None, name: USER.into() });
         }
-        let sql = "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id LIMIT 1";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let agent = statement.query_row(params![list.realm, name], |row| column::id(row, 0)).optional()?;
-        Ok(Owner { agent: agent.map(AgentId::from), name: name.to_owned() })
+        let agent = if list.team.is_empty() {
+            let sql = "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id DESC LIMIT 1";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let found = statement.query_row(params![list.realm, name], |row| column::id(row, 0));
+            found.optional()?.map(AgentId::from)
+        } else {
+            self.member(list.team, name)?
+        };
+        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
+        Ok(Owner { agent: Some(agent), name: name.to_owned() })
     }
 
     /// Refuses an agent that neither does the task nor leads the team.

@@ -73,9 +73,10 @@ impl Acting<'_> {
         Ok(Done::Claimed(Box::new(task)))
     }
 
-    /// The host of another agent that does the task.
+    /// The host of another agent that is doing the task.
     fn doer(&self, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
-        let owner = task.owner.as_ref().filter(|owner| !same(owner, me));
+        let doing = task.status == TaskStatus::InProgress;
+        let owner = task.owner.as_ref().filter(|owner| doing && !same(owner, me));
         match owner.and_then(|owner| owner.agent) {
             Some(agent) => self.host(agent),
             None => Ok(None),
@@ -88,7 +89,7 @@ impl Acting<'_> {
         let mut any = false;
         for host in batch::hosts(self.connection)? {
             let key = params![host.as_bytes(), list.realm, list.team];
-            if self.gone(host)? && self.connection.prepare_cached(DOES)?.exists(key)? {
+            if self.connection.prepare_cached(DOES)?.exists(key)? && self.gone(host)? {
                 free::host(self.connection, host, self.news)?;
                 any = true;
             }

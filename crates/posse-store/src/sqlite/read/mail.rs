@@ -57,7 +57,7 @@ impl Reader<'_> {
     /// Background runs of an agent that the model was not told of, oldest first.
     pub(super) fn runs(&self, realm: RealmId, agent: AgentId) -> Result<Vec<BackgroundRun>, Failure> {
         let sql = "SELECT id, kind, description, output, state, began_ms FROM run
-                   WHERE realm = ?1 AND agent = ?2 AND told IS NULL ORDER BY began_ms, id";
+                   INDEXED BY run_open WHERE realm = ?1 AND agent = ?2 AND told IS NULL ORDER BY began_ms, id";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows = statement.query_map([realm.uuid().into_bytes(), agent.uuid().into_bytes()], |row| {
             Ok(BackgroundRun {

@@ -72,16 +72,18 @@ impl Reader<'_> {
             false => ("", "true"),
         };
         let realm = if filter.realm.is_some() { "realm = ?1" } else { "?1 IS NULL" };
-        let sql = format!("{AGENT} {index} WHERE {held} AND {realm} ORDER BY path, created_ms, id");
+        let sql = format!("{AGENT} {index} WHERE {held} AND {realm} ORDER BY path, created_ms, id LIMIT ?2");
         let mut statement = self.snapshot.prepare_cached(&sql)?;
-        let rows = statement.query_map([filter.realm.map(|realm| realm.uuid().into_bytes())], agent)?;
+        let most = if filter.held { -1 } else { column::most(limit) };
+        let rows =
+            statement.query_map(params![filter.realm.map(|realm| realm.uuid().into_bytes()), most], agent)?;
         let (mut alive, mut found) = (HashMap::new(), Vec::new());
         for row in rows {
             if found.len() >= limit {
                 break;
             }
             let mut agent = row?;
-            agent.session.holder = self.holder(agent.host, &mut alive)?;
+            agent.session.holder = self.holder(agent.host, &mut alive);
             if agent.session.holder.is_some() || !filter.held {
                 found.push(self.complete(agent, &mut alive)?.session);
             }
@@ -90,16 +92,11 @@ impl Reader<'_> {
     }
 
     /// The process that holds an agent, if it lives.
-    fn holder(
-        &self,
-        host: Option<Uuid>,
-        alive: &mut HashMap<Uuid, Option<String>>,
-    ) -> Result<Option<String>, Failure> {
-        let Some(host) = host else { return Ok(None) };
-        Ok(match alive.get(&host) {
-            Some(known) => known.clone(),
-            None => alive.entry(host).or_insert(self.place.hosts().alive(host)?).clone(),
-        })
+    fn holder(&self, host: Option<Uuid>, alive: &mut HashMap<Uuid, Option<String>>) -> Option<String> {
+        let host = host?;
+        // A host that cannot be looked at is no reason not to show the agent.
+        let look = || self.place.hosts().alive(host).unwrap_or_else(|_| Some("pid unknown".into()));
+        alive.entry(host).or_insert_with(look).clone()
     }
 
     /// Adds what is in other tables, and whether the agent's host lives.
@@ -108,7 +105,7 @@ impl Reader<'_> {
         mut agent: Agent,
         alive: &mut HashMap<Uuid, Option<String>>,
     ) -> Result<Agent, Failure> {
-        agent.session.holder = self.holder(agent.host, alive)?;
+        agent.session.holder = self.holder(agent.host, alive);
         let realm = agent.session.realm;
         agent.session.first_prompt = match agent.prompt {
             Some((of, seq)) => self.bytes(realm, of, seq)?,

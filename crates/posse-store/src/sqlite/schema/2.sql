@@ -4,12 +4,14 @@
 ALTER TABLE agent ADD COLUMN step BLOB;
 ALTER TABLE agent ADD COLUMN result TEXT;
 CREATE INDEX agent_host ON agent (host) WHERE host IS NOT NULL;
+CREATE INDEX agent_path ON agent (realm, path);
 
 -- operated: what came of the call's operations, as JSON.
 ALTER TABLE call ADD COLUMN operated TEXT;
 
 -- Hosts that may hold agents. The one table without a realm: a host is no part of any.
 CREATE TABLE host (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
+INSERT INTO host (id) SELECT DISTINCT host FROM agent WHERE host IS NOT NULL;
 
 -- last: the number of the newest message. waiting, bytes: those that were not taken. host: as of the
 -- agent. It is a row of its own, so that those who send and the one who takes do not meet elsewhere.
@@ -53,12 +55,16 @@ CREATE TABLE note (
 ) WITHOUT ROWID;
 
 -- Lists of tasks; team: empty for the session's own. last: the highest number ever given; it outlives a
--- deleted team. changed: counts up over all lists whenever a task has become claimable.
+-- deleted team. changed: the change by which a task of it became claimable last.
 CREATE TABLE list (
     realm BLOB NOT NULL, team TEXT NOT NULL, last INTEGER NOT NULL, changed INTEGER NOT NULL,
     PRIMARY KEY (realm, team)
 ) WITHOUT ROWID;
 CREATE INDEX list_changed ON list (changed);
+
+-- One row. last: counts all changes by which a task became claimable; it never goes back.
+CREATE TABLE changes (last INTEGER NOT NULL);
+INSERT INTO changes (last) VALUES (0);
 
 -- status: 0 pending, 1 in progress, 2 completed, 3 deleted. waits: its dependencies that are neither
 -- completed nor deleted. metadata: as JSON.
