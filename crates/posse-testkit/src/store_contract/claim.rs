@@ -91,7 +91,7 @@ pub async fn the_lowest_claimable_number_is_next(open: Open<'_>) {
             create("", "second", &[]),
             update("", 1, to(TaskStatus::Completed)),
             update("", 3, TaskChange { block_on: vec![TaskId(4)], ..TaskChange::default() }),
-            update("", 2, TaskChange { owner: Some(Some("/main/x".into())), ..TaskChange::default() }),
+            update("", 2, TaskChange { owner: Some(Some("user".into())), ..TaskChange::default() }),
         ],
     )
     .await;

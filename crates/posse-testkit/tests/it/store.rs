@@ -12,10 +12,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use posse_protocol::EntryKind;
-use posse_runtime::port::store::{SessionFilter, Step, Store, StoreError, checksum};
-use posse_store::Sqlite;
+use posse_protocol::{EntryKind, Name, TaskId};
+use posse_runtime::port::store::{
+    Epoch, Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange,
+    checksum,
+};
+use posse_store::{Sqlite, Timing};
 use posse_testkit::store_contract::{self as contract, Open, agent, birth, entry, fate, step, verify};
 use uuid::Uuid;
 
@@ -361,4 +365,83 @@ async fn hosts_take_turns_on_one_file() {
     for number in 1..=4 {
         assert_eq!(stores[0].read(agent(number)).await.unwrap().entries.len(), 50);
     }
+}
+
+/// Two hosts of which each takes the other for stalled as soon as it wants something of it.
+async fn impatient(directory: &Directory) -> [Sqlite; 2] {
+    let timing = Timing { lease: Duration::ZERO, sweep: Duration::from_secs(3600), ..Timing::default() };
+    let hosts = [0; 2].map(|_| Sqlite::open_with(&directory.database(), timing).unwrap());
+    for (host, number) in hosts.iter().zip(1..) {
+        host.commit(birth(number)).await.unwrap();
+    }
+    hosts
+}
+
+#[tokio::test]
+async fn who_wants_what_a_stalled_host_does_not_do_takes_nothing_from_it() {
+    let directory = Directory::new();
+    let [first, second] = impatient(&directory).await;
+    let joining = |number| {
+        Box::new(Joining {
+            agent: agent(number),
+            agent_type: String::new(),
+            model: String::new(),
+            prompt: String::new(),
+            color: String::new(),
+            backend: String::new(),
+            cwd: "/".into(),
+        })
+    };
+    let team: Name = "web".parse().unwrap();
+    let assigned = TaskChange { owner: Some(Some("team-lead".into())), ..TaskChange::default() };
+    let ops = vec![
+        Op::CreateTeam {
+            team: team.clone(),
+            description: String::new(),
+            settings: serde_json::Map::new(),
+            lead: joining(1),
+        },
+        Op::CreateTask { team: Some(team.clone()), task: Box::default() },
+        Op::UpdateTask { team: Some(team.clone()), id: TaskId(1), expect: None, change: Box::new(assigned) },
+    ];
+    let order = Order { realm: contract::realm(), ops, at_ms: 5 };
+    assert!(first.operate(order).await.unwrap().iter().all(Result::is_ok));
+    let claim = Op::Claim { team: Some(team), id: TaskId(1) };
+    let claims = Step { operations: vec![Operation { call: None, op: claim }], ..step(2, 1) };
+    let refused = second.commit(claims).await.unwrap().results.remove(0).unwrap_err();
+    assert_eq!(refused, Refusal::AlreadyClaimed { id: TaskId(1), by: "team-lead".into() });
+    assert_eq!(fate(&first.commit(step(1, 1)).await), "ok", "it has lost nothing");
+    assert!(second.take(agent(1)).await.unwrap().epoch.0 > 1, "but what is wanted is taken");
+    assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced");
+}
+
+#[tokio::test]
+async fn a_take_that_nobody_waits_for_holds_nothing() {
+    let directory = Directory::new();
+    let (first, second) = (directory.open(), directory.open());
+    first.commit(birth(1)).await.unwrap();
+    first.release(agent(1), Epoch(1)).await.unwrap();
+    // Queued when it is called, and forgotten before it is answered.
+    drop(first.take(agent(1)));
+    while fate(&second.take(agent(1)).await) == "held" {
+        tokio::task::yield_now().await;
+    }
+    assert!(first.read(agent(1)).await.unwrap().session.holder.is_some());
+    assert_eq!(fate(&first.take(agent(1)).await), "held");
+}
+
+#[tokio::test]
+async fn a_host_that_was_refused_before_does_not_settle_as_stalled() {
+    let directory = Directory::new();
+    let lease = Duration::from_millis(50);
+    let timing = Timing { lease, sweep: Duration::from_secs(3600), ..Timing::default() };
+    let open = || Sqlite::open_with(&directory.database(), timing).unwrap();
+    let (first, second) = (open(), open());
+    assert_eq!(fate(&first.take(agent(1)).await), "not found");
+    let refused = Instant::now();
+    while refused.elapsed() <= lease {
+        tokio::task::yield_now().await;
+    }
+    first.commit(birth(1)).await.unwrap();
+    assert_eq!(fate(&second.take(agent(1)).await), "held");
 }

@@ -112,11 +112,12 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
     let begun = Instant::now();
     let store = Sqlite::open(database).unwrap();
     let actor = if deed == Deed::Take { MEMBER } else { LEAD };
+    let list = ListId { realm: realm(), team: Some(crew()) };
+    // Whoever only looks sees at once that the dead do nothing any more.
+    let tasks = store.tasks(list, TaskFilter::default(), 100).await.unwrap();
     let taken = store.take(agent(actor)).await.unwrap_or_else(|error| panic!("{what}: {error}"));
     let took = begun.elapsed();
     assert_eq!(verify(&taken.transcript), Ok(()), "{what}");
-    let list = ListId { realm: realm(), team: Some(crew()) };
-    let tasks = store.tasks(list, TaskFilter::default(), 100).await.unwrap();
     let mail = store.mail(realm(), agent(MEMBER), MailFilter::default(), 100).await.unwrap();
     let done = |count: usize| {
         assert!(count >= acks.len(), "{what}: {} of {} acknowledged are there", count, acks.len());
