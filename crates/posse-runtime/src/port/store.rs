@@ -16,8 +16,8 @@
 //! **Realms.** Everything belongs to a realm, and nothing reaches from one into another: every key
 //! begins with it, and it may be the key by which data are spread over servers.
 //!
-//! **Time** is in milliseconds of Unix time, given by the caller, and only kept: no order and no
-//! decision depends on it.
+//! **Time** is in milliseconds of Unix time, given by the caller, and only kept: lists for people are
+//! sorted by it, but no order of steps, mail or claims depends on it.
 
 mod operation;
 mod step;
@@ -47,7 +47,8 @@ pub trait Store: Send + Sync {
     /// when it returns `Err`, nothing was acknowledged, and the agent's writer must stop: whether the
     /// step is there after all is found out by whoever takes the agent next.
     ///
-    /// Steps of one agent are committed in the order of the calls. A step of an epoch that is not the
+    /// Steps of one agent are committed in the order of the calls (whoever does not wait for each, and
+    /// has thousands waiting, must keep the order of polling too). A step of an epoch that is not the
     /// agent's current one is refused with [`StoreError::Fenced`], alone: other steps of the same
     /// batch are not touched. So is a birth by a host that was taken for dead.
     ///
