@@ -221,10 +221,10 @@ impl Model {
         self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
     }
 
-    /// A host is told one thing.
-    pub fn told(&mut self, host: HostNumber, wake: &Wake) {
+    /// A host does not care who has died.
+    pub fn ignore_deaths(&mut self, host: HostNumber) {
         if let Some(host) = self.hosts.get_mut(&host) {
-            host.news.remove(wake);
+            host.news.retain(|wake| !matches!(wake, Wake::Died(_)));
         }
     }
 
@@ -253,9 +253,11 @@ impl Model {
         self.agents.iter().map(|(id, agent)| (*id, agent))
     }
 
-    /// Forgets the last step of each agent, so that states that differ in nothing else are the same.
-    pub fn forget_steps(&mut self) {
-        self.agents.values_mut().for_each(Agent::forget_step);
+    /// Forgets the last step of an agent: it cannot be repeated.
+    pub fn forget_step(&mut self, agent: AgentId) {
+        if let Some(agent) = self.agents.get_mut(&agent) {
+            agent.forget_step();
+        }
     }
 
     /// Whether it may still write: nobody has taken it for dead.

@@ -59,6 +59,11 @@ impl Model {
         all.filter(wanted).cloned().collect()
     }
 
+    /// The messages that wait for an agent.
+    pub fn waiting(&self, realm: RealmId, agent: AgentId) -> impl Iterator<Item = &Mail> {
+        self.inboxes.get(&(realm, agent)).into_iter().flat_map(Inbox::waiting)
+    }
+
     /// How many messages wait for an agent.
     pub fn mail_waiting(&self, realm: RealmId, agent: AgentId) -> u64 {
         self.inboxes.get(&(realm, agent)).map_or(0, |inbox| inbox.waiting().count() as u64)

@@ -152,6 +152,15 @@ impl Model {
             .collect()
     }
 
+    /// How far all tasks of a list are, by their numbers, and who has them.
+    pub fn standing<'a>(
+        &'a self,
+        list: &ListId,
+    ) -> impl Iterator<Item = (TaskStatus, Option<&'a Owner>)> + use<'a> {
+        let tasks = self.lists.get(list).into_iter().flat_map(|list| list.tasks.values());
+        tasks.map(|task| (task.status, task.owner.as_ref()))
+    }
+
     /// The list of a team that is there, or of the session.
     fn list(&mut self, list: &ListId) -> Result<&mut List, Refusal> {
         if let Some(team) = &list.team {

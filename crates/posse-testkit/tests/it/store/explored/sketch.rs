@@ -1,0 +1,147 @@
+//! What matters of a state, in one number: states with the same sketch go on in the same way.
+//!
+//! Left out is what nothing that is done here looks at: versions, who lost a task, how high an epoch is
+//! (only whether it is the first, and whether a process has the current one). What is the same but for
+//! the names of hosts, or for where the ring of agents begins, is the same.
+
+use posse_protocol::TaskStatus;
+use posse_runtime::port::store::{AgentState, Wake};
+use posse_testkit::model::{HostNumber, Life};
+
+use super::words::{agent, list, number, realm};
+use super::world::{State, World};
+
+/// The most that there can be.
+pub(super) const AGENTS: usize = 3;
+pub(super) const HOSTS: usize = 3;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Sketch(u128);
+
+/// The parts of a sketch, each a few bits, before anything has its place.
+struct Parts {
+    /// By agent; without its holder.
+    agents: [u8; AGENTS],
+    holders: [Option<usize>; AGENTS],
+    /// By host; without who has mail there.
+    hosts: [u8; HOSTS],
+    mail: [[bool; AGENTS]; HOSTS],
+    views: [[u8; AGENTS]; HOSTS],
+    /// By task: the status, and the owner.
+    tasks: [(u8, Option<usize>); 3],
+    rest: u8,
+}
+
+/// Orders of so many hosts.
+const ORDERS: [&[[usize; HOSTS]]; HOSTS + 1] = [
+    &[],
+    &[[0, 1, 2]],
+    &[[0, 1, 2], [1, 0, 2]],
+    &[[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]],
+];
+
+impl Sketch {
+    pub(super) fn of(world: &World, state: &State) -> Self {
+        let parts = Parts::of(world, state);
+        let mut least = u128::MAX;
+        for turn in 0..world.agents {
+            for order in ORDERS[world.hosts] {
+                least = least.min(parts.packed(world, turn, order));
+            }
+        }
+        Self(least)
+    }
+}
+
+impl Parts {
+    fn of(world: &World, state: &State) -> Self {
+        let mut parts = Self {
+            agents: [0; AGENTS],
+            holders: [None; AGENTS],
+            hosts: [0; HOSTS],
+            mail: [[false; AGENTS]; HOSTS],
+            views: [[0; AGENTS]; HOSTS],
+            tasks: [(0, None); 3],
+            rest: state.crashes << 6 | state.stalls << 4 | state.done >> 1,
+        };
+        for at in 0..world.agents {
+            let Some(known) = state.model.agent(agent(at)) else { continue };
+            let waiting = state.model.waiting(realm(), agent(at)).count().min(3) as u8;
+            let shown = known.own.len().min(3) as u8;
+            let late = known.own.iter().any(|entry| !entry.bytes.starts_with(b"in epoch 1:"));
+            parts.agents[at] = waiting << 6
+                | shown << 4
+                | u8::from(late) << 3
+                | u8::from(known.epoch == 1) << 2
+                | u8::from(known.state.0 == AgentState::Idle) << 1
+                | u8::from(state.sent[at]);
+            parts.holders[at] = known.holder.map(|host| host.0 as usize);
+            for host in 0..world.hosts {
+                let Some(view) = state.views[host][at] else { continue };
+                let task = view.task.map_or(0, |task| task.0 as u8);
+                let current = u8::from(view.epoch == known.epoch);
+                parts.views[host][at] = 1 | current << 1 | u8::from(view.asleep) << 2 | task << 3;
+            }
+        }
+        parts.look_at_hosts(world, state);
+        let tasks = state.model.standing(&list());
+        for (place, (status, owner)) in parts.tasks.iter_mut().zip(tasks) {
+            let status = match status {
+                TaskStatus::Pending => 0,
+                TaskStatus::InProgress => 1,
+                TaskStatus::Completed => 2,
+                TaskStatus::Deleted => 3,
+            };
+            *place = (status, owner.and_then(|owner| owner.agent).map(number));
+        }
+        parts
+    }
+
+    fn look_at_hosts(&mut self, world: &World, state: &State) {
+        for at in 0..world.hosts {
+            let host = HostNumber(at as u64);
+            let mut told = match state.model.life(host) {
+                Life::Alive => 0,
+                Life::Stalled => 1,
+                Life::Fenced => 2,
+                Life::Dead => 3,
+            };
+            for wake in state.model.news(host) {
+                match wake {
+                    Wake::Mail(to) => self.mail[at][number(*to)] = true,
+                    Wake::Tasks(_) => told |= 4,
+                    Wake::Fenced => told |= 8,
+                    Wake::Died(_) => {}
+                }
+            }
+            self.hosts[at] = told;
+        }
+    }
+
+    /// All in one number, with the ring turned and the hosts in an order: the one that is called `at`
+    /// stands at `order[at]`.
+    fn packed(&self, world: &World, turn: usize, order: &[usize; HOSTS]) -> u128 {
+        let place = |at: usize| (at + turn) % world.agents;
+        // The agent that stands at a place; turning back is turning on.
+        let from = |at: usize| (at + world.agents - turn) % world.agents;
+        let mut packed = u128::from(self.rest);
+        let mut add = |bits: u32, value: u8| packed = packed << bits | u128::from(value);
+        for at in (0..world.agents).map(from) {
+            add(8, self.agents[at]);
+            add(2, self.holders[at].map_or(0, |host| order[host] as u8 + 1));
+        }
+        for (status, owner) in self.tasks {
+            add(2, status);
+            add(2, owner.map_or(0, |owner| place(owner) as u8 + 1));
+        }
+        for stands in 0..world.hosts {
+            let host = order.iter().position(|place| *place == stands).unwrap_or(stands);
+            add(4, self.hosts[host]);
+            for at in (0..world.agents).map(from) {
+                add(1, u8::from(self.mail[host][at]));
+                add(5, self.views[host][at]);
+            }
+        }
+        packed
+    }
+}
