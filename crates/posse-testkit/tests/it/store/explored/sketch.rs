@@ -32,21 +32,17 @@ struct Parts {
     rest: u8,
 }
 
-/// Orders of so many hosts.
-const ORDERS: [&[[usize; HOSTS]]; HOSTS + 1] = [
-    &[],
-    &[[0, 1, 2]],
-    &[[0, 1, 2], [1, 0, 2]],
-    &[[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]],
-];
-
 impl Sketch {
+    /// Of all places where the ring can begin, the one that gives the lowest number.
     pub(super) fn of(world: &World, state: &State) -> Self {
         let parts = Parts::of(world, state);
         let mut least = u128::MAX;
+        let mut first = [u8::MAX; AGENTS];
         for turn in 0..world.agents {
-            for order in ORDERS[world.hosts] {
-                least = least.min(parts.packed(world, turn, order));
+            let turned = parts.turned(world, turn);
+            if turned <= first {
+                least = if turned < first { u128::MAX } else { least };
+                (first, least) = (turned, least.min(parts.packed(world, turn, turned)));
             }
         }
         Self(least)
@@ -118,30 +114,36 @@ impl Parts {
         }
     }
 
-    /// All in one number, with the ring turned and the hosts in an order: the one that is called `at`
-    /// stands at `order[at]`.
-    fn packed(&self, world: &World, turn: usize, order: &[usize; HOSTS]) -> u128 {
-        let place = |at: usize| (at + turn) % world.agents;
-        // The agent that stands at a place; turning back is turning on.
-        let from = |at: usize| (at + world.agents - turn) % world.agents;
+    /// The agents with the ring turned by so many places.
+    fn turned(&self, world: &World, turn: usize) -> [u8; AGENTS] {
+        let mut turned = [0; AGENTS];
+        for at in 0..world.agents {
+            turned[(at + turn) % world.agents] = self.agents[at];
+        }
+        turned
+    }
+
+    /// All in one number, with the ring turned, and the hosts sorted by all that is theirs.
+    fn packed(&self, world: &World, turn: usize, turned: [u8; AGENTS]) -> u128 {
         let mut packed = u128::from(self.rest);
-        let mut add = |bits: u32, value: u8| packed = packed << bits | u128::from(value);
-        for at in (0..world.agents).map(from) {
-            add(8, self.agents[at]);
-            add(2, self.holders[at].map_or(0, |host| order[host] as u8 + 1));
+        for agent in turned {
+            packed = packed << 8 | u128::from(agent);
         }
         for (status, owner) in self.tasks {
-            add(2, status);
-            add(2, owner.map_or(0, |owner| place(owner) as u8 + 1));
+            let owner = owner.map_or(0, |owner| (owner + turn) % world.agents + 1);
+            packed = packed << 4 | u128::from(status) << 2 | owner as u128;
         }
-        for stands in 0..world.hosts {
-            let host = order.iter().position(|place| *place == stands).unwrap_or(stands);
-            add(4, self.hosts[host]);
-            for at in (0..world.agents).map(from) {
-                add(1, u8::from(self.mail[host][at]));
-                add(5, self.views[host][at]);
+        let mut hosts = [0_u32; HOSTS];
+        for (host, word) in hosts.iter_mut().enumerate().take(world.hosts) {
+            *word = u32::from(self.hosts[host]);
+            for at in 0..world.agents {
+                let held = u32::from(self.holders[at] == Some(host));
+                let theirs =
+                    held << 6 | u32::from(self.mail[host][at]) << 5 | u32::from(self.views[host][at]);
+                *word |= theirs << (4 + 7 * ((at + turn) % world.agents));
             }
         }
-        packed
+        hosts.sort_unstable();
+        hosts.into_iter().fold(packed, |packed, word| packed << 25 | u128::from(word))
     }
 }
