@@ -222,11 +222,12 @@ impl Model {
         self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
     }
 
-    /// A host does not care who has died.
-    pub fn ignore_deaths(&mut self, host: HostNumber) {
-        if let Some(host) = self.hosts.get_mut(&host) {
-            host.news.retain(|wake| !matches!(wake, Wake::Died(_)));
-        }
+    /// A host is told of deaths and of tasks, and of nothing else; says whether there were tasks.
+    pub fn hear_of_tasks(&mut self, host: HostNumber) -> bool {
+        let Some(host) = self.hosts.get_mut(&host) else { return false };
+        let tasks = host.news.iter().any(|wake| matches!(wake, Wake::Tasks(_)));
+        host.news.retain(|wake| matches!(wake, Wake::Mail(_) | Wake::Fenced));
+        tasks
     }
 
     /// Whether a host has ever held anything.

@@ -1,7 +1,8 @@
 //! What matters of a state, in one number: states with the same sketch go on in the same way.
 //!
 //! Left out is what nothing that is done here looks at: versions, who lost a task, how high an epoch is
-//! (only whether it is the first, and whether a process has the current one). What is the same but for
+//! (only whether a process has the current one; and, until mail was shown after a take-over, whether it is
+//! the first). What is the same but for
 //! the names of hosts, or for where the ring of agents begins, is the same.
 
 use posse_protocol::TaskStatus;
@@ -60,15 +61,16 @@ impl Parts {
             tasks: [(0, None); 3],
             rest: state.crashes << 6 | state.stalls << 4 | state.done >> 1,
         };
-        for at in 0..world.agents {
-            let Some(known) = state.model.agent(agent(at)) else { continue };
+        let known = || state.model.agents().map(|(_, known)| known);
+        let mut entries = known().flat_map(|known| &known.own);
+        let late = entries.any(|entry| !entry.bytes.starts_with(b"in epoch 1:"));
+        for (at, known) in known().enumerate() {
             let waiting = state.model.waiting(realm(), agent(at)).count().min(3) as u8;
             let shown = known.own.len().min(3) as u8;
-            let late = known.own.iter().any(|entry| !entry.bytes.starts_with(b"in epoch 1:"));
             parts.agents[at] = waiting << 6
                 | shown << 4
                 | u8::from(late) << 3
-                | u8::from(known.epoch == 1) << 2
+                | u8::from(known.epoch == 1 && !late) << 2
                 | u8::from(known.state.0 == AgentState::Idle) << 1
                 | u8::from(state.sent[at]);
             parts.holders[at] = known.holder.map(|host| host.0 as usize);
@@ -105,9 +107,8 @@ impl Parts {
             for wake in state.model.news(host) {
                 match wake {
                     Wake::Mail(to) => self.mail[at][number(*to)] = true,
-                    Wake::Tasks(_) => told |= 4,
-                    Wake::Fenced => told |= 8,
-                    Wake::Died(_) => {}
+                    Wake::Fenced => told |= 4,
+                    Wake::Tasks(_) | Wake::Died(_) => {}
                 }
             }
             self.hosts[at] = told;

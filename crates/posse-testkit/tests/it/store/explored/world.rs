@@ -154,7 +154,9 @@ impl World {
         if view.task.is_some() {
             deeds.push(Deed::Complete);
         } else {
-            deeds.extend((1..=self.tasks).map(|id| Deed::Claim(TaskId(id))));
+            // What it was told is done it does not ask for.
+            let open = (1..=self.tasks).filter(|id| state.done & 1 << id == 0);
+            deeds.extend(open.map(|id| Deed::Claim(TaskId(id))));
             deeds.extend([Deed::ClaimNext, Deed::Idle]);
         }
         if !state.sent[actor.agent] {
@@ -200,10 +202,17 @@ impl World {
                     let view = views[number(to)].as_mut();
                     view.into_iter().for_each(|view| view.asleep = false);
                 }
-                Wake::Tasks(_) => views.iter_mut().flatten().for_each(|view| view.asleep = false),
                 Wake::Fenced => *views = [None; AGENTS],
-                Wake::Died(_) => {}
+                Wake::Tasks(_) | Wake::Died(_) => {}
             }
+        }
+    }
+
+    /// Hears at once what no race is about: deaths, which nobody here does anything about, and tasks that
+    /// have become claimable.
+    fn hear(&self, next: &mut State, at: usize) {
+        if next.model.hear_of_tasks(host(at)) {
+            next.views[at].iter_mut().flatten().for_each(|view| view.asleep = false);
         }
     }
 
@@ -306,8 +315,7 @@ impl stateright::Model for World {
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let mut next = state.clone();
         self.act(state, &mut next, action)?;
-        // Nobody here does anything about it.
-        (0..self.hosts).for_each(|at| next.model.ignore_deaths(host(at)));
+        (0..self.hosts).for_each(|at| self.hear(&mut next, at));
         next.sketch = Sketch::of(self, &next);
         Some(next)
     }
