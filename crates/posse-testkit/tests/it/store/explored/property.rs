@@ -1,6 +1,6 @@
 //! What must always hold, and what must be possible.
 
-use posse_protocol::TaskStatus;
+use posse_protocol::{TaskId, TaskStatus};
 use posse_runtime::port::store::{AgentState, Wake};
 use posse_testkit::model::{Agent, Fate, HostNumber, Life};
 use stateright::Property;
@@ -28,18 +28,14 @@ pub(super) fn all(world: &World) -> Vec<Property<World>> {
     properties
 }
 
-fn is_current(state: &State, actor: Actor, view: View) -> bool {
-    state.model.agent(agent(actor.agent)).is_some_and(|agent| agent.epoch == view.epoch)
-}
-
 /// What processes believe whose agents were taken from them.
 fn zombies(state: &State) -> impl Iterator<Item = (Actor, View)> {
-    state.views().filter(|(actor, view)| !is_current(state, *actor, *view))
+    state.views().filter(|(actor, view)| !state.is_current(*actor, *view))
 }
 
 /// Of those who believe that they have a task, one at most can say that it is done.
 fn one_doer(_: &World, state: &State) -> bool {
-    let doers = state.views().filter(|(actor, view)| view.task.is_some() && is_current(state, *actor, *view));
+    let doers = state.views().filter(|(actor, view)| view.task.is_some() && state.is_current(*actor, *view));
     let mut taken = 0_u8;
     doers.filter_map(|(_, view)| view.task).all(|task| {
         let first = taken & 1 << task.0 == 0;
@@ -50,11 +46,12 @@ fn one_doer(_: &World, state: &State) -> bool {
 
 fn fenced_changes_nothing(world: &World, state: &State) -> bool {
     zombies(state).all(|(actor, view)| {
-        let mut deeds = world.deeds(state, actor, view);
-        deeds.extend([Deed::ClaimNext, Deed::Send, Deed::Idle]);
+        let tasks = (1..=world.tasks).map(TaskId);
+        let deeds = [Deed::ClaimNext, Deed::Complete, Deed::Send, Deed::Show, Deed::Idle];
+        let mut deeds = deeds.into_iter().chain(tasks.map(Deed::Claim));
         let mut after = state.model.clone();
         let refused = |deed| world.commit(state, &mut after, (actor, view), deed) == Err(Fate::Fenced);
-        deeds.into_iter().all(refused) && after == state.model
+        deeds.all(refused) && after == state.model
     })
 }
 

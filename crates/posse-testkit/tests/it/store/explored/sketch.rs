@@ -2,7 +2,7 @@
 //!
 //! Left out is what nothing that is done here looks at: versions, who lost a task, how high an epoch is
 //! (only whether a process has the current one; and, until mail was shown after a take-over, whether it is
-//! the first). What is the same but for
+//! the first), and what a process believes that has an old one. What is the same but for
 //! the names of hosts, or for where the ring of agents begins, is the same.
 
 use posse_protocol::TaskStatus;
@@ -76,9 +76,9 @@ impl Parts {
             parts.holders[at] = known.holder.map(|host| host.0 as usize);
             for host in 0..world.hosts {
                 let Some(view) = state.views[host][at] else { continue };
-                let task = view.task.map_or(0, |task| task.0 as u8);
-                let current = u8::from(view.epoch == known.epoch);
-                parts.views[host][at] = 1 | current << 1 | u8::from(view.asleep) << 2 | task << 3;
+                let current = view.epoch == known.epoch;
+                let task = view.task.filter(|_| current).map_or(0, |task| task.0 as u8);
+                parts.views[host][at] = 1 | u8::from(current) << 1 | u8::from(view.asleep) << 2 | task << 3;
             }
         }
         parts.look_at_hosts(world, state);

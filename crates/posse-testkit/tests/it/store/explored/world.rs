@@ -109,6 +109,11 @@ impl State {
             known.filter_map(move |(agent, view)| Some((Actor { host, agent }, (*view)?)))
         })
     }
+
+    /// Whether nobody has taken the agent from the process that believes this.
+    pub(super) fn is_current(&self, actor: Actor, view: View) -> bool {
+        self.model.agent(agent(actor.agent)).is_some_and(|agent| agent.epoch == view.epoch)
+    }
 }
 
 impl World {
@@ -146,10 +151,14 @@ impl World {
     }
 
     /// What an agent would do now, as far as it knows.
-    pub(super) fn deeds(&self, state: &State, actor: Actor, view: View) -> Vec<Deed> {
+    fn deeds(&self, state: &State, actor: Actor, view: View) -> Vec<Deed> {
         let mut deeds = Vec::new();
         if view.asleep {
             return deeds;
+        }
+        if !state.is_current(actor, view) {
+            // Whatever it does is refused, as a property says, and it stops.
+            return vec![Deed::Idle];
         }
         if view.task.is_some() {
             deeds.push(Deed::Complete);
