@@ -1,6 +1,9 @@
 //! Processes that are killed, and disks that fail, at every write, sync and rename of each protocol;
 //! and what the next process finds.
 
+#![expect(clippy::disallowed_methods, reason = "it is about processes")]
+#![expect(clippy::print_stderr, reason = "the long form says what it counted")]
+
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! Processes that claim from one list at the same time.
 
+#![expect(clippy::disallowed_methods, reason = "it is about processes")]
+#![expect(clippy::print_stderr, reason = "the long form says what it counted")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;

@@ -1,5 +1,7 @@
 //! A process that is stopped for longer than its lease while its tool runs, taken over, and continued.
 
+#![expect(clippy::disallowed_methods, reason = "it is about processes")]
+
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;

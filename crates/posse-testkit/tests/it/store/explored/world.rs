@@ -270,8 +270,7 @@ impl stateright::Model for World {
         let mut model = self.flaw.map_or_else(Model::default, Model::flawed);
         let hosts: Vec<HostNumber> = (0..self.hosts).map(|_| model.open()).collect();
         let mut views = [[None; AGENTS]; HOSTS];
-        for of in 0..self.agents {
-            let at = of % self.hosts;
+        for (of, at) in (0..self.agents).map(|of| (of, of % self.hosts)) {
             let mut born = Step { birth: birth(1).birth, ..step(of, 1) };
             born.birth.iter_mut().for_each(|birth| birth.path = words(of).to_owned());
             born.state = Some(StateChange::To(AgentState::Running));
