@@ -16,6 +16,7 @@ mod team;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use posse_protocol::{AgentId, HostId, ListId, Name, RealmId};
 use posse_runtime::port::store::{Committed, Epoch, OpResult, Order, StateChange, Step, Wake};
@@ -84,12 +85,12 @@ pub enum Flaw {
     TwiceShown,
 }
 
-/// A store.
+/// A store. Agents, inboxes and tasks are shared by its copies until they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Model {
     hosts: BTreeMap<HostNumber, Host>,
-    agents: BTreeMap<AgentId, Agent>,
-    inboxes: BTreeMap<(RealmId, AgentId), Inbox>,
+    agents: BTreeMap<AgentId, Arc<Agent>>,
+    inboxes: BTreeMap<(RealmId, AgentId), Arc<Inbox>>,
     teams: BTreeMap<(RealmId, Name), Team>,
     lists: BTreeMap<ListId, List>,
     flaw: Option<Flaw>,
@@ -131,7 +132,7 @@ impl Model {
                 if let Some(answer) = agent.answer_to(step) {
                     return Ok(answer);
                 }
-                agent.clone()
+                Agent::clone(agent)
             }
             (None, Some(_)) if !self.lives(host) => return Err(Fate::Fenced),
             (None, Some(birth)) => Agent::born(host, step, birth, &self.agents).ok_or(Fate::BadStep)?,
@@ -141,11 +142,11 @@ impl Model {
         let key = (step.realm, step.agent);
         if !step.mail.is_empty() {
             let mut inbox = self.inboxes.get(&key).cloned().ok_or(Fate::BadStep)?;
-            inbox.show(step, self.flaw).ok_or(Fate::BadStep)?;
+            Arc::make_mut(&mut inbox).show(step, self.flaw).ok_or(Fate::BadStep)?;
             self.inboxes.insert(key, inbox);
         }
         // From here on nothing can fail the step.
-        self.agents.insert(step.agent, agent);
+        self.agents.insert(step.agent, Arc::new(agent));
         if step.birth.is_some() {
             self.settle(host);
         }
@@ -157,7 +158,7 @@ impl Model {
         let waiting = self.inboxes.get(&key).is_some_and(|inbox| inbox.waiting().next().is_some());
         let idles = step.state == Some(StateChange::IdleUnlessMail);
         committed.mail_waits = idles && waiting && self.flaw != Some(Flaw::IdleWithMail);
-        if let Some(agent) = self.agents.get_mut(&step.agent) {
+        if let Some(agent) = self.agent_mut(step.agent) {
             agent.settle(step, &committed);
         }
         Ok(committed)
@@ -181,7 +182,7 @@ impl Model {
         }
         self.settle(host);
         let raised = u64::from(self.flaw != Some(Flaw::SameEpoch));
-        let taken = self.agents.get_mut(&agent).ok_or(Fate::NotFound)?;
+        let taken = self.agent_mut(agent).ok_or(Fate::NotFound)?;
         taken.holder = Some(host);
         taken.epoch += raised;
         let (realm, epoch) = (taken.realm, Epoch(taken.epoch));
@@ -221,11 +222,12 @@ impl Model {
         self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
     }
 
-    /// A host is told one thing.
-    pub fn told(&mut self, host: HostNumber, wake: &Wake) {
-        if let Some(host) = self.hosts.get_mut(&host) {
-            host.news.remove(wake);
-        }
+    /// A host is told of deaths and of tasks, and of nothing else; says whether there were tasks.
+    pub fn hear_of_tasks(&mut self, host: HostNumber) -> bool {
+        let Some(host) = self.hosts.get_mut(&host) else { return false };
+        let tasks = host.news.iter().any(|wake| matches!(wake, Wake::Tasks(_)));
+        host.news.retain(|wake| matches!(wake, Wake::Mail(_) | Wake::Fenced));
+        tasks
     }
 
     /// Whether a host has ever held anything.
@@ -245,17 +247,23 @@ impl Model {
 
     /// An agent.
     pub fn agent(&self, agent: AgentId) -> Option<&Agent> {
-        self.agents.get(&agent)
+        self.agents.get(&agent).map(Arc::as_ref)
+    }
+
+    fn agent_mut(&mut self, agent: AgentId) -> Option<&mut Agent> {
+        self.agents.get_mut(&agent).map(Arc::make_mut)
     }
 
     /// All agents.
     pub fn agents(&self) -> impl Iterator<Item = (AgentId, &Agent)> {
-        self.agents.iter().map(|(id, agent)| (*id, agent))
+        self.agents.iter().map(|(id, agent)| (*id, agent.as_ref()))
     }
 
-    /// Forgets the last step of each agent, so that states that differ in nothing else are the same.
-    pub fn forget_steps(&mut self) {
-        self.agents.values_mut().for_each(Agent::forget_step);
+    /// Forgets the last step of an agent: it cannot be repeated.
+    pub fn forget_step(&mut self, agent: AgentId) {
+        if let Some(agent) = self.agent_mut(agent) {
+            agent.forget_step();
+        }
     }
 
     /// Whether it may still write: nobody has taken it for dead.
@@ -301,7 +309,7 @@ impl Model {
     /// No holder, a new epoch, and no task in progress.
     fn free_agent(&mut self, agent: AgentId) {
         let raised = u64::from(self.flaw != Some(Flaw::SameEpoch));
-        if let Some(freed) = self.agents.get_mut(&agent) {
+        if let Some(freed) = self.agent_mut(agent) {
             freed.holder = None;
             freed.epoch += raised;
             let realm = freed.realm;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use posse_protocol::{AgentId, Cost, EntryKind, PermissionMode, RealmId, Usage};
@@ -78,7 +79,7 @@ impl Agent {
         host: HostNumber,
         step: &Step,
         birth: &Birth,
-        others: &BTreeMap<AgentId, Self>,
+        others: &BTreeMap<AgentId, Arc<Self>>,
     ) -> Option<Self> {
         if step.epoch.0 != 1 {
             return None;

@@ -1,6 +1,7 @@
 //! Archives: a team that goes out whole, and comes in elsewhere.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use posse_protocol::{ListId, Name, RealmId};
 use posse_runtime::port::store::{Archive, MailFilter, Wake};
@@ -31,7 +32,7 @@ impl Model {
         }
         self.teams.insert(key, Team::from_archive(team, notes));
         for (member, mail) in team.members.iter().zip(mail) {
-            let inbox = self.inboxes.entry((team.realm, member.agent)).or_default();
+            let inbox = Arc::make_mut(self.inboxes.entry((team.realm, member.agent)).or_default());
             let known: BTreeSet<_> = inbox.0.values().map(|mail| mail.0.id).collect();
             let mut waits = false;
             for new in mail.iter().filter(|mail| !known.contains(&mail.id)) {

@@ -1,6 +1,7 @@
 //! Mail: inboxes, and what is put into them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
 use posse_runtime::port::store::{
@@ -59,6 +60,11 @@ impl Model {
         all.filter(wanted).cloned().collect()
     }
 
+    /// The messages that wait for an agent.
+    pub fn waiting(&self, realm: RealmId, agent: AgentId) -> impl Iterator<Item = &Mail> {
+        self.inboxes.get(&(realm, agent)).into_iter().flat_map(|inbox| inbox.waiting())
+    }
+
     /// How many messages wait for an agent.
     pub fn mail_waiting(&self, realm: RealmId, agent: AgentId) -> u64 {
         self.inboxes.get(&(realm, agent)).map_or(0, |inbox| inbox.waiting().count() as u64)
@@ -93,7 +99,7 @@ impl Model {
         };
         let receipts = recipients.into_iter().map(|(to, name)| {
             let held = self.holder(realm, to);
-            let inbox = &mut self.inboxes.entry((realm, to)).or_default().0;
+            let inbox = &mut Arc::make_mut(self.inboxes.entry((realm, to)).or_default()).0;
             let number = inbox.len() as u64 + 1;
             let (summary, body) = (letter.summary.to_owned(), letter.body.to_owned());
             let (id, kind, sent_ms, from) = (letter.id, letter.kind, letter.at_ms, from.clone());

@@ -1,6 +1,7 @@
 //! Tasks: lists of them, who may have one, and what waits for what.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{Done, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter};
@@ -12,7 +13,7 @@ use super::{Flaw, Model};
 /// A list of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct List {
-    pub(super) tasks: BTreeMap<TaskId, Known>,
+    pub(super) tasks: BTreeMap<TaskId, Arc<Known>>,
     /// The highest number ever given; it outlives the tasks.
     pub(super) last: u64,
 }
@@ -77,7 +78,7 @@ impl List {
             updated_ms: task.updated_ms,
             version: task.version + u64::from(lost),
         };
-        self.tasks.insert(task.id, known);
+        self.tasks.insert(task.id, Arc::new(known));
     }
 
     /// Pending, unowned, waiting for nothing.
@@ -122,7 +123,7 @@ impl List {
 
     /// A task that was not deleted.
     fn existing(&self, id: TaskId) -> Result<&Known, Refusal> {
-        let task = self.tasks.get(&id).filter(|task| task.status != TaskStatus::Deleted);
+        let task = self.tasks.get(&id).map(Arc::as_ref).filter(|task| task.status != TaskStatus::Deleted);
         task.ok_or(Refusal::NoSuchTask { id })
     }
 
@@ -152,6 +153,15 @@ impl Model {
             .collect()
     }
 
+    /// How far all tasks of a list are, by their numbers, and who has them.
+    pub fn standing<'a>(
+        &'a self,
+        list: &ListId,
+    ) -> impl Iterator<Item = (TaskStatus, Option<&'a Owner>)> + use<'a> {
+        let tasks = self.lists.get(list).into_iter().flat_map(|list| list.tasks.values());
+        tasks.map(|task| (task.status, task.owner.as_ref()))
+    }
+
     /// The list of a team that is there, or of the session.
     fn list(&mut self, list: &ListId) -> Result<&mut List, Refusal> {
         if let Some(team) = &list.team {
@@ -179,7 +189,7 @@ impl Model {
         into.all_made(&sorted(&task.blocked_by))?;
         into.last += 1;
         let id = TaskId(into.last);
-        into.tasks.insert(id, known);
+        into.tasks.insert(id, Arc::new(known));
         if into.claimable().contains(&id) {
             self.tell_claimable(list);
         }
@@ -240,7 +250,7 @@ impl Model {
         task.version += 1;
         let claimable = after.claimable();
         let version = task.version;
-        after.tasks.insert(id, task);
+        after.tasks.insert(id, Arc::new(task));
         let freed: Vec<TaskId> = after.claimable().difference(&claimable).copied().collect();
         self.lists.insert(list.clone(), after);
         if !freed.is_empty() {
@@ -332,6 +342,7 @@ impl Model {
             (TaskStatus::InProgress, Some(owner)) if same(owner) => {}
             _ if !by.is_empty() => return Err(Refusal::Blocked { id, by }),
             _ => {
+                let task = Arc::make_mut(task);
                 (task.status, task.owner, task.lost_by) = (TaskStatus::InProgress, Some(me), None);
                 (task.updated_ms, task.version) = (at_ms, task.version + 1);
             }
@@ -364,6 +375,7 @@ impl Model {
         for (id, list) in lists.filter(|(list, _)| team.is_none() || list.team.as_ref() == team) {
             let before = list.claimable();
             for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::InProgress) {
+                let task = Arc::make_mut(task);
                 if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
                     task.status = TaskStatus::Pending;
                     task.lost_by = task.owner.take().map(|owner| owner.name);

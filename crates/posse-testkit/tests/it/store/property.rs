@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use proptest::collection::vec;
 use proptest::option::weighted;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use super::Directory;
 use played::{Ground, Played};
@@ -48,12 +48,20 @@ fn histories(name: &str, size: Size, with: impl Fn(&dyn Fn(Ground<'_>))) {
     let length = if matches!(size, Size::Long(_)) { 200 } else { 60 };
     let (seed, begun) = (size.seed(), Instant::now());
     println!("{name}: POSSE_SEED={seed}");
-    let mut bytes = [0; 32];
+    // The other algorithm would take a sixth of the time.
+    let mut bytes = [1; 16];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let rng = TestRng::from_seed(RngAlgorithm::XorShift, &bytes);
     let config =
         Config { cases: count, failure_persistence: None, max_shrink_iters: 500, ..Config::default() };
     let compared = AtomicUsize::new(0);
+    // What fails is told once, at the end, and not each time that it is made shorter.
+    let (here, before) = (std::thread::current().id(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() != here {
+            before(info);
+        }
+    }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let played =
         TestRunner::new_with_rng(config, rng).run(&vec(weighted(0.999, draft::deeds()), length), |deeds| {
@@ -63,8 +71,14 @@ fn histories(name: &str, size: Size, with: impl Fn(&dyn Fn(Ground<'_>))) {
             compared.fetch_add(deeds.len(), Ordering::Relaxed);
             Ok(())
         });
-    if let Err(error) = played {
-        panic!("POSSE_SEED={seed}: {error}");
+    drop(std::panic::take_hook());
+    match played {
+        Ok(()) => {}
+        Err(TestError::Abort(reason)) => panic!("POSSE_SEED={seed}: {reason}"),
+        Err(TestError::Fail(reason, deeds)) => {
+            let deeds: Vec<_> = deeds.iter().flatten().map(|deed| format!("  {deed:?}")).collect();
+            panic!("POSSE_SEED={seed}: {reason}\nafter\n{}", deeds.join("\n"));
+        }
     }
     let (deeds, seconds) = (compared.into_inner(), begun.elapsed().as_secs_f64());
     println!("{name}: {count} histories, {deeds} deeds compared, {seconds:.1} s");

@@ -1,14 +1,12 @@
 //! What must always hold, and what must be possible.
 
-use std::collections::BTreeSet;
-
 use posse_protocol::{TaskId, TaskStatus};
-use posse_runtime::port::store::{AgentState, MailFilter, TaskFilter, Wake};
-use posse_testkit::model::{Agent, Fate, Life};
-use posse_testkit::store_contract::{agent, realm};
+use posse_runtime::port::store::{AgentState, Wake};
+use posse_testkit::model::{Agent, Fate, HostNumber, Life};
 use stateright::Property;
 
-use super::world::{Actor, Deed, State, View, World, list, recipient, words};
+use super::words::{agent, list, realm, words};
+use super::world::{Actor, Deed, State, View, World};
 
 pub(super) fn all(world: &World) -> Vec<Property<World>> {
     let mut properties = vec![
@@ -31,36 +29,41 @@ pub(super) fn all(world: &World) -> Vec<Property<World>> {
 }
 
 /// What processes believe whose agents were taken from them.
-fn zombies(state: &State) -> impl Iterator<Item = (&Actor, &View)> {
-    let current = |actor: &Actor| state.model.agent(agent(actor.agent)).map(|agent| agent.epoch);
-    state.views.iter().filter(move |(actor, view)| current(actor) != Some(view.epoch))
+fn zombies(state: &State) -> impl Iterator<Item = (Actor, View)> {
+    state.views().filter(|(actor, view)| !state.is_current(*actor, *view))
 }
 
 /// Of those who believe that they have a task, one at most can say that it is done.
 fn one_doer(_: &World, state: &State) -> bool {
-    let fenced: BTreeSet<&Actor> = zombies(state).map(|(actor, _)| actor).collect();
-    let doers = state.views.iter().filter(|(actor, _)| !fenced.contains(actor));
-    let mut taken = BTreeSet::new();
-    doers.filter_map(|(_, view)| view.task).all(|task| taken.insert(task))
+    let doers = state.views().filter(|(actor, view)| view.task.is_some() && state.is_current(*actor, *view));
+    let mut taken = 0_u8;
+    doers.filter_map(|(_, view)| view.task).all(|task| {
+        let first = taken & 1 << task.0 == 0;
+        taken |= 1 << task.0;
+        first
+    })
 }
 
 fn fenced_changes_nothing(world: &World, state: &State) -> bool {
     zombies(state).all(|(actor, view)| {
-        let mut deeds = world.deeds(state, *actor, view);
-        deeds.extend([Deed::ClaimNext, Deed::Send, Deed::Idle]);
-        deeds.into_iter().all(|deed| {
-            let mut after = state.clone();
-            world.commit(&mut after, *actor, deed) == Some(Err(Fate::Fenced)) && after == *state
-        })
+        let tasks = (1..=world.tasks).map(TaskId);
+        let deeds = [Deed::ClaimNext, Deed::Complete, Deed::Send, Deed::Show, Deed::Idle];
+        let mut deeds = deeds.into_iter().chain(tasks.map(Deed::Claim));
+        let mut after = state.model.clone();
+        let refused = |deed| world.commit(state, &mut after, (actor, view), deed) == Err(Fate::Fenced);
+        deeds.all(refused) && after == state.model
     })
 }
 
+/// How often the message of an agent was shown to whom it was sent.
+fn shown(world: &World, state: &State, sender: usize) -> usize {
+    let own = state.model.agent(agent(world.recipient(sender))).map_or(&[][..], |agent| &agent.own);
+    own.iter().filter(|entry| entry.bytes.ends_with(words(sender).as_bytes())).count()
+}
+
 fn all_is_done(world: &World, state: &State) -> bool {
-    let shown = |sender| {
-        let to = state.model.agent(agent(recipient(sender, world.agents)));
-        to.is_some_and(|to| to.own.iter().any(|entry| entry.bytes.ends_with(words(sender).as_bytes())))
-    };
-    state.done.len() as u64 == world.tasks && (1..=world.agents).all(shown)
+    u64::from(state.done.count_ones()) == world.tasks
+        && (0..world.agents).all(|sender| shown(world, state, sender) == 1)
 }
 
 fn shown_late(_: &World, state: &State) -> bool {
@@ -69,43 +72,42 @@ fn shown_late(_: &World, state: &State) -> bool {
 }
 
 fn no_message_is_lost_or_doubled(world: &World, state: &State) -> bool {
-    state.sent.iter().all(|sender| {
-        let to = agent(recipient(*sender, world.agents));
-        let words = words(*sender);
-        let own = state.model.agent(to).map_or(&[][..], |agent| &agent.own);
-        let shown = own.iter().filter(|entry| entry.bytes.ends_with(words.as_bytes())).count();
-        let waiting = state.model.mail(realm(), to, MailFilter { waiting: true, after: 0 });
-        shown + waiting.iter().filter(|mail| mail.body == words).count() == 1
+    (0..world.agents).filter(|sender| state.sent[*sender]).all(|sender| {
+        let waiting = state.model.waiting(realm(), agent(world.recipient(sender)));
+        shown(world, state, sender) + waiting.filter(|mail| mail.body == words(sender)).count() == 1
     })
 }
 
-fn nobody_sleeps_through_mail(_: &World, state: &State) -> bool {
-    state.model.agents().all(|(id, known)| {
-        let Some(host) = known.holder else { return true };
-        let sleeps = known.state.0 == AgentState::Idle && state.model.mail_waiting(realm(), id) > 0;
-        let told = || state.model.news(host).any(|wake| *wake == Wake::Mail(id));
-        let awake = |(actor, view): (&Actor, &View)| {
-            actor.host == host && agent(actor.agent) == id && view.epoch == known.epoch && !view.asleep
-        };
-        !sleeps || told() || state.views.iter().any(awake)
+fn nobody_sleeps_through_mail(world: &World, state: &State) -> bool {
+    (0..world.agents).all(|at| {
+        let Some(known) = state.model.agent(agent(at)) else { return false };
+        let Some(HostNumber(host)) = known.holder else { return true };
+        let sleeps =
+            known.state.0 == AgentState::Idle && state.model.waiting(realm(), agent(at)).next().is_some();
+        let told = || state.model.news(HostNumber(host)).any(|wake| *wake == Wake::Mail(agent(at)));
+        let view = state.views[host as usize][at];
+        !sleeps || told() || view.is_some_and(|view| view.epoch == known.epoch && !view.asleep)
     })
 }
 
 fn doers_are_held(_: &World, state: &State) -> bool {
-    let begun = TaskFilter { status: Some(TaskStatus::InProgress), after: 0 };
-    state.model.tasks(&list(), begun).iter().all(|task| {
-        let owner = task.owner.as_ref().and_then(|owner| state.model.agent(owner.agent?));
+    state.model.standing(&list()).filter(|(status, _)| *status == TaskStatus::InProgress).all(|(_, owner)| {
+        let owner = owner.and_then(|owner| state.model.agent(owner.agent?));
         let host = owner.and_then(|agent| agent.holder);
         host.is_some_and(|host| matches!(state.model.life(host), Life::Alive | Life::Stalled))
     })
 }
 
 fn completed_for_good(_: &World, state: &State) -> bool {
-    let status = |id: &TaskId| state.model.task(&list(), *id).map(|task| task.status);
-    state.done.iter().all(|id| status(id) == Some(TaskStatus::Completed))
+    let standing = (1..).zip(state.model.standing(&list()));
+    standing
+        .filter(|(id, _)| state.done & 1 << id != 0)
+        .all(|(_, (status, _))| status == TaskStatus::Completed)
 }
 
+/// The third task waits for the first.
 fn no_task_before_its_time(_: &World, state: &State) -> bool {
-    let tasks = state.model.tasks(&list(), TaskFilter::default());
-    tasks.iter().all(|task| task.status == TaskStatus::Pending || task.waits_for.is_empty())
+    let begun: Vec<TaskStatus> = state.model.standing(&list()).map(|(status, _)| status).collect();
+    let waits = begun.len() >= 3 && begun[0] != TaskStatus::Completed;
+    !waits || begun[2] == TaskStatus::Pending
 }

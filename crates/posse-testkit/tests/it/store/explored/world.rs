@@ -1,24 +1,22 @@
 //! Who is there, what they believe, and what can happen next.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use posse_protocol::{EntryKind, ListId, MailId, MailKind, TaskId, TaskStatus};
+use posse_protocol::{EntryKind, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    Address, AgentState, Committed, Done, MailFilter, NewTask, Op, Operation, Order, StateChange, Step,
-    TakenMail, TaskChange, Wake,
+    AgentState, Committed, Done, NewTask, Op, Operation, Order, StateChange, Step, TakenMail, Wake,
 };
 use posse_testkit::model::{Fate, Flaw, HostNumber, Life, Model};
-use posse_testkit::store_contract::{agent, birth, entry, realm, step};
+use posse_testkit::store_contract::{birth, entry};
 use stateright::Property;
-use uuid::Uuid;
 
 use super::property;
+use super::sketch::{AGENTS, HOSTS, Sketch};
+use super::words::{agent, idle, letter, number, operation, realm, step, words};
 
 /// How much there is to explore.
 #[derive(Clone, Copy)]
 pub(super) struct World {
-    pub(super) agents: u64,
-    pub(super) hosts: u64,
+    pub(super) agents: usize,
+    pub(super) hosts: usize,
     pub(super) tasks: u64,
     /// How many hosts are killed, and how many are taken for dead and go on.
     pub(super) crashes: u8,
@@ -32,27 +30,40 @@ impl Default for World {
     }
 }
 
-/// The store, and what the processes believe of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The store, and what the processes believe of it. Two states are one if their sketches are.
+#[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) model: Model,
-    /// What a process believes of an agent that it holds, or thinks it holds.
-    pub(super) views: BTreeMap<Actor, View>,
-    pub(super) sent: BTreeSet<u64>,
-    /// Tasks whose completion was acknowledged.
-    pub(super) done: BTreeSet<TaskId>,
-    crashes: u8,
-    stalls: u8,
+    /// What the process of a host believes of an agent that it holds, or thinks it holds.
+    pub(super) views: [[Option<View>; AGENTS]; HOSTS],
+    pub(super) sent: [bool; AGENTS],
+    /// Tasks whose completion was acknowledged, as bits.
+    pub(super) done: u8,
+    pub(super) crashes: u8,
+    pub(super) stalls: u8,
+    pub(super) sketch: Sketch,
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.sketch == other.sketch
+    }
+}
+
+impl std::hash::Hash for State {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.sketch.hash(state);
+    }
 }
 
 /// An agent in the process of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Actor {
-    pub(super) host: HostNumber,
-    pub(super) agent: u64,
+    pub(super) host: usize,
+    pub(super) agent: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View {
     pub(super) epoch: u64,
     pub(super) task: Option<TaskId>,
@@ -65,13 +76,13 @@ pub(super) enum Action {
     /// An agent commits a step.
     Step(Actor, Deed),
     /// A host asks what has happened.
-    Deliver(HostNumber),
+    Deliver(usize),
     /// A host takes an agent that nobody holds who lives.
     Take(Actor),
     /// kill -9.
-    Crash(HostNumber),
+    Crash(usize),
     /// A host's heart is not heard; its process goes on.
-    Stall(HostNumber),
+    Stall(usize),
 }
 
 /// What an agent can do in a step.
@@ -85,76 +96,79 @@ pub(super) enum Deed {
     Idle,
 }
 
-pub(super) fn list() -> ListId {
-    ListId { realm: realm(), team: None }
+fn host(at: usize) -> HostNumber {
+    HostNumber(at as u64)
 }
 
-/// Who gets the message of an agent.
-pub(super) fn recipient(sender: u64, agents: u64) -> u64 {
-    sender % agents + 1
-}
+impl State {
+    /// What processes believe, and which process believes it.
+    pub(super) fn views(&self) -> impl Iterator<Item = (Actor, View)> {
+        let all = self.views.iter().enumerate();
+        all.flat_map(|(host, views)| {
+            let known = views.iter().enumerate();
+            known.filter_map(move |(agent, view)| Some((Actor { host, agent }, (*view)?)))
+        })
+    }
 
-pub(super) fn words(sender: u64) -> String {
-    format!("from {sender};")
+    /// Whether nobody has taken the agent from the process that believes this.
+    pub(super) fn is_current(&self, actor: Actor, view: View) -> bool {
+        self.model.agent(agent(actor.agent)).is_some_and(|agent| agent.epoch == view.epoch)
+    }
 }
 
 impl World {
-    fn word(&self, state: &State, actor: Actor, view: &View, deed: Deed) -> Step {
-        let mut worded = step(actor.agent, view.epoch);
-        worded.at_ms = 0;
+    /// Who gets the message of an agent.
+    pub(super) fn recipient(&self, sender: usize) -> usize {
+        (sender + 1) % self.agents
+    }
+
+    fn word(&self, state: &State, actor: Actor, view: View, deed: Deed) -> Step {
+        let worded = step(actor.agent, view.epoch);
         let op = match deed {
             Deed::Claim(id) => Op::Claim { team: None, id },
             Deed::ClaimNext => Op::ClaimNext { team: None },
-            Deed::Complete => {
-                let status = Some(TaskStatus::Completed);
-                let change = Box::new(TaskChange { status, ..TaskChange::default() });
-                Op::UpdateTask { team: None, id: view.task.unwrap_or(TaskId(0)), expect: None, change }
-            }
-            Deed::Send => Op::Send {
-                id: MailId::from(Uuid::from_u128(actor.agent.into())),
-                to: Address::Agent(agent(recipient(actor.agent, self.agents))),
-                kind: MailKind::Text,
-                summary: String::new(),
-                body: words(actor.agent),
-            },
+            Deed::Complete => operation(view.task.unwrap_or(TaskId(0)), TaskStatus::Completed),
+            Deed::Send => letter(actor.agent, self.recipient(actor.agent)),
             Deed::Show => return show(&state.model, actor, worded),
-            Deed::Idle => {
-                worded.state = Some(StateChange::IdleUnlessMail);
-                return worded;
-            }
+            Deed::Idle => return idle(worded),
         };
-        worded.operations.push(Operation { call: None, op });
-        worded.state = Some(StateChange::To(AgentState::Running));
-        worded
+        let operations = vec![Operation { call: None, op }];
+        Step { operations, state: Some(StateChange::To(AgentState::Running)), ..worded }
     }
 
     /// Commits a step, so that nothing but what it did is left of it.
     pub(super) fn commit(
         &self,
-        state: &mut State,
-        actor: Actor,
+        state: &State,
+        model: &mut Model,
+        (actor, view): (Actor, View),
         deed: Deed,
-    ) -> Option<Result<Committed, Fate>> {
-        let view = state.views.get(&actor)?;
+    ) -> Result<Committed, Fate> {
         let worded = self.word(state, actor, view, deed);
-        let committed = state.model.commit(actor.host, &worded);
-        state.model.forget_steps();
-        Some(committed)
+        let committed = model.commit(host(actor.host), &worded);
+        model.forget_step(agent(actor.agent));
+        committed
     }
 
     /// What an agent would do now, as far as it knows.
-    pub(super) fn deeds(&self, state: &State, actor: Actor, view: &View) -> Vec<Deed> {
+    fn deeds(&self, state: &State, actor: Actor, view: View) -> Vec<Deed> {
         let mut deeds = Vec::new();
         if view.asleep {
             return deeds;
         }
+        if !state.is_current(actor, view) {
+            // Whatever it does is refused, as a property says, and it stops.
+            return vec![Deed::Idle];
+        }
         if view.task.is_some() {
             deeds.push(Deed::Complete);
         } else {
-            deeds.extend((1..=self.tasks).map(|id| Deed::Claim(TaskId(id))));
+            // What it was told is done it does not ask for.
+            let open = (1..=self.tasks).filter(|id| state.done & 1 << id == 0);
+            deeds.extend(open.map(|id| Deed::Claim(TaskId(id))));
             deeds.extend([Deed::ClaimNext, Deed::Idle]);
         }
-        if !state.sent.contains(&actor.agent) {
+        if !state.sent[actor.agent] {
             deeds.push(Deed::Send);
         }
         if state.model.mail_waiting(realm(), agent(actor.agent)) > 0 {
@@ -163,47 +177,75 @@ impl World {
         deeds
     }
 
-    fn step(&self, state: &mut State, actor: Actor, deed: Deed) -> Option<()> {
-        let committed = match self.commit(state, actor, deed)? {
-            Ok(committed) => committed,
-            Err(_) => {
-                // Whoever is fenced stops.
-                state.views.remove(&actor);
-                return Some(());
-            }
+    fn step(&self, state: &State, next: &mut State, actor: Actor, deed: Deed) -> Option<()> {
+        let view = state.views[actor.host][actor.agent]?;
+        let believed = &mut next.views[actor.host][actor.agent];
+        let Ok(committed) = self.commit(state, &mut next.model, (actor, view), deed) else {
+            // Whoever is fenced stops.
+            *believed = None;
+            return Some(());
         };
-        let view = state.views.get_mut(&actor)?;
+        let believed = believed.as_mut()?;
         match (deed, committed.results.first()) {
-            (Deed::Claim(_) | Deed::ClaimNext, Some(Ok(Done::Claimed(task)))) => view.task = Some(task.id),
+            (Deed::Claim(_) | Deed::ClaimNext, Some(Ok(Done::Claimed(task)))) => {
+                believed.task = Some(task.id);
+            }
             // Nothing has changed but that it asked.
             (Deed::Claim(_) | Deed::ClaimNext, _) => return None,
-            (Deed::Complete, Some(Ok(_))) => state.done.extend(view.task.take()),
-            (Deed::Complete, _) => view.task = None,
-            (Deed::Send, _) => drop(state.sent.insert(actor.agent)),
-            (Deed::Idle, _) => view.asleep = !committed.mail_waits,
+            (Deed::Complete, result) => {
+                let task = believed.task.take().filter(|_| matches!(result, Some(Ok(_))));
+                next.done |= task.map_or(0, |task| 1 << task.0);
+            }
+            (Deed::Send, _) => next.sent[actor.agent] = true,
+            (Deed::Idle, _) => believed.asleep = !committed.mail_waits,
             (Deed::Show, _) => {}
         }
         Some(())
     }
 
-    fn deliver(&self, state: &mut State, host: HostNumber) {
-        for wake in state.model.woken(host) {
-            for (actor, view) in state.views.iter_mut().filter(|(actor, _)| actor.host == host) {
-                let concerns = match &wake {
-                    Wake::Mail(to) => *to == agent(actor.agent),
-                    Wake::Tasks(_) => true,
-                    Wake::Died(_) | Wake::Fenced => false,
-                };
-                view.asleep &= !concerns;
-            }
-            if wake == Wake::Fenced {
-                state.views.retain(|actor, _| actor.host != host);
+    fn deliver(&self, next: &mut State, at: usize) {
+        for wake in next.model.woken(host(at)) {
+            let views = &mut next.views[at];
+            match wake {
+                Wake::Mail(to) => {
+                    let view = views[number(to)].as_mut();
+                    view.into_iter().for_each(|view| view.asleep = false);
+                }
+                Wake::Fenced => *views = [None; AGENTS],
+                Wake::Tasks(_) | Wake::Died(_) => {}
             }
         }
     }
 
-    fn hosts(&self) -> impl Iterator<Item = HostNumber> + use<> {
-        (0..self.hosts).map(HostNumber)
+    /// Hears at once what no race is about: deaths, which nobody here does anything about, and tasks that
+    /// have become claimable.
+    fn hear(&self, next: &mut State, at: usize) {
+        if next.model.hear_of_tasks(host(at)) {
+            next.views[at].iter_mut().flatten().for_each(|view| view.asleep = false);
+        }
+    }
+
+    /// Does one thing; none if it is refused, and so has changed nothing.
+    fn act(&self, state: &State, next: &mut State, action: Action) -> Option<()> {
+        match action {
+            Action::Step(actor, deed) => self.step(state, next, actor, deed)?,
+            Action::Deliver(host) => self.deliver(next, host),
+            Action::Take(Actor { host: at, agent: of }) => {
+                let epoch = next.model.take(host(at), agent(of)).ok()?.0;
+                next.views[at][of] = Some(View { epoch, task: None, asleep: false });
+            }
+            Action::Crash(at) => {
+                next.model.die(host(at));
+                drop(next.model.woken(host(at)));
+                next.views[at] = [None; AGENTS];
+                next.crashes += 1;
+            }
+            Action::Stall(at) => {
+                next.model.stall(host(at));
+                next.stalls += 1;
+            }
+        }
+        Some(())
     }
 }
 
@@ -211,8 +253,7 @@ impl World {
 fn show(model: &Model, actor: Actor, mut worded: Step) -> Step {
     let id = agent(actor.agent);
     let next = model.agent(id).map_or(0, |agent| agent.own.len() as u64);
-    let waiting = model.mail(realm(), id, MailFilter { waiting: true, after: 0 });
-    if let Some(mail) = waiting.first() {
+    if let Some(mail) = model.waiting(realm(), id).next() {
         let text = format!("in epoch {}: {}", worded.epoch.0, mail.body);
         worded.entries.push(entry(next, EntryKind::Prompt, &text));
         worded.mail.push(TakenMail { number: mail.number, entry: next });
@@ -227,17 +268,15 @@ impl stateright::Model for World {
 
     fn init_states(&self) -> Vec<State> {
         let mut model = self.flaw.map_or_else(Model::default, Model::flawed);
-        let hosts: Vec<HostNumber> = self.hosts().map(|_| model.open()).collect();
-        let mut views = BTreeMap::new();
-        for number in 1..=self.agents {
-            let host = hosts[(number % self.hosts) as usize];
-            let mut born = birth(number);
-            if let Some(birth) = &mut born.birth {
-                birth.path = format!("/{number}");
-            }
-            (born.at_ms, born.state) = (0, Some(StateChange::To(AgentState::Running)));
-            assert!(model.commit(host, &born).is_ok());
-            views.insert(Actor { host, agent: number }, View { epoch: 1, task: None, asleep: false });
+        let hosts: Vec<HostNumber> = (0..self.hosts).map(|_| model.open()).collect();
+        let mut views = [[None; AGENTS]; HOSTS];
+        for (of, at) in (0..self.agents).map(|of| (of, of % self.hosts)) {
+            let mut born = Step { birth: birth(1).birth, ..step(of, 1) };
+            born.birth.iter_mut().for_each(|birth| birth.path = words(of).to_owned());
+            born.state = Some(StateChange::To(AgentState::Running));
+            assert!(model.commit(hosts[at], &born).is_ok());
+            model.forget_step(agent(of));
+            views[at][of] = Some(View { epoch: 1, task: None, asleep: false });
         }
         let task = |id| NewTask {
             // The third waits for the first.
@@ -248,65 +287,44 @@ impl stateright::Model for World {
             (1..=self.tasks).map(|id| Op::CreateTask { team: None, task: Box::new(task(id)) }).collect();
         assert!(model.operate(&Order { realm: realm(), ops, at_ms: 0 }).iter().all(Result::is_ok));
         hosts.iter().for_each(|host| drop(model.woken(*host)));
-        model.forget_steps();
-        let (sent, done) = Default::default();
-        vec![State { model, views, sent, done, crashes: 0, stalls: 0 }]
+        let (sent, sketch) = ([false; AGENTS], Sketch::default());
+        let first = State { model, views, sent, done: 0, crashes: 0, stalls: 0, sketch };
+        vec![State { sketch: Sketch::of(self, &first), ..first }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        for (actor, view) in &state.views {
-            let deeds = self.deeds(state, *actor, view);
-            actions.extend(deeds.into_iter().map(|deed| Action::Step(*actor, deed)));
+        for (actor, view) in state.views() {
+            let deeds = self.deeds(state, actor, view);
+            actions.extend(deeds.into_iter().map(|deed| Action::Step(actor, deed)));
         }
-        for host in self.hosts() {
-            let life = state.model.life(host);
-            if life != Life::Dead && state.model.news(host).next().is_some() {
-                actions.push(Action::Deliver(host));
+        for at in 0..self.hosts {
+            let life = state.model.life(host(at));
+            if life != Life::Dead && state.model.news(host(at)).next().is_some() {
+                actions.push(Action::Deliver(at));
             }
             if life != Life::Dead && state.crashes < self.crashes {
-                actions.push(Action::Crash(host));
+                actions.push(Action::Crash(at));
             }
             if life != Life::Alive {
                 continue;
             }
             if state.stalls < self.stalls {
-                actions.push(Action::Stall(host));
+                actions.push(Action::Stall(at));
             }
-            let lost = |number: &u64| {
-                let holder = state.model.agent(agent(*number)).and_then(|agent| agent.holder);
+            let lost = |of: &usize| {
+                let holder = state.model.agent(agent(*of)).and_then(|agent| agent.holder);
                 holder.is_none_or(|holder| state.model.life(holder) == Life::Stalled)
             };
-            let lost = (1..=self.agents).filter(lost).map(|agent| Action::Take(Actor { host, agent }));
-            actions.extend(lost);
+            let lost = (0..self.agents).filter(lost);
+            actions.extend(lost.map(|agent| Action::Take(Actor { host: at, agent })));
         }
     }
 
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let mut next = state.clone();
-        match action {
-            Action::Step(actor, deed) => self.step(&mut next, actor, deed)?,
-            Action::Deliver(host) => self.deliver(&mut next, host),
-            Action::Take(actor) => {
-                let epoch = next.model.take(actor.host, agent(actor.agent)).ok()?;
-                next.views.insert(actor, View { epoch: epoch.0, task: None, asleep: false });
-            }
-            Action::Crash(host) => {
-                next.model.die(host);
-                drop(next.model.woken(host));
-                next.views.retain(|actor, _| actor.host != host);
-                next.crashes += 1;
-            }
-            Action::Stall(host) => {
-                next.model.stall(host);
-                next.stalls += 1;
-            }
-        }
-        // Nobody here does anything about it.
-        for host in self.hosts() {
-            let died: Vec<Wake> =
-                next.model.news(host).filter(|wake| matches!(wake, Wake::Died(_))).cloned().collect();
-            died.iter().for_each(|wake| next.model.told(host, wake));
-        }
+        self.act(state, &mut next, action)?;
+        (0..self.hosts).for_each(|at| self.hear(&mut next, at));
+        next.sketch = Sketch::of(self, &next);
         Some(next)
     }
 

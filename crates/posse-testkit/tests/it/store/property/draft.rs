@@ -101,7 +101,7 @@ struct Text {
 impl Rough {
     /// The operation with its text.
     pub(super) fn op(&self) -> Op {
-        let words: String = std::iter::repeat_n(self.text.letter, self.text.length).collect();
+        let words = String::from(self.text.letter).repeat(self.text.length);
         let mut op = self.op.clone();
         match &mut op {
             Op::Send { body, .. } => *body = words,

@@ -167,7 +167,7 @@ impl<'a> Played<'a> {
         }
         worded.charges.extend(draft.charge.clone());
         worded.seen.extend(draft.seen.clone());
-        worded.mail = self.taken(id, draft, worded.entries.first().map(|entry| entry.seq));
+        worded.mail = self.taken(worded.realm, id, draft, worded.entries.first().map(|entry| entry.seq));
         for (call, op) in &draft.ops {
             let call = call.map(|(seq, ordinal)| posse_runtime::port::store::CallKey { seq, ordinal });
             worded.operations.push(Operation { call, op: op.op() });
@@ -180,8 +180,8 @@ impl<'a> Played<'a> {
         (worded, ours)
     }
 
-    fn taken(&self, id: AgentId, draft: &Draft, entry: Option<u64>) -> Vec<TakenMail> {
-        let waiting = self.model.mail(realm(home(draft.agent)), id, MailFilter { waiting: true, after: 0 });
+    fn taken(&self, realm: RealmId, id: AgentId, draft: &Draft, entry: Option<u64>) -> Vec<TakenMail> {
+        let waiting = self.model.mail(realm, id, MailFilter { waiting: true, after: 0 });
         let numbers = waiting.iter().map(|mail| mail.number);
         let all = |entry: u64| numbers.clone().map(move |number| TakenMail { number, entry });
         match (draft.mail, entry) {
@@ -309,7 +309,7 @@ impl<'a> Played<'a> {
         let (model, realm) = (&self.model, realm(number));
         let here = model.agents().filter(|(_, known)| known.realm == realm);
         let mut wanted: Vec<_> = here.map(|(id, known)| known.session(id)).collect();
-        wanted.sort_by(|a, b| (&a.path, a.agent).cmp(&(&b.path, b.agent)));
+        wanted.sort_by(|a, b| (&a.path, a.created_ms, a.agent).cmp(&(&b.path, b.created_ms, b.agent)));
         let filter = AgentFilter { realm: Some(realm), held: false };
         same(&held(store.agents(filter, 100).await.unwrap()), &held(wanted), &"agents");
         for id in inhabitants(number).chain([*inhabitants(1 - number).start()]).map(agent) {
