@@ -47,6 +47,7 @@ use place::Place;
 use shared::Shared;
 use writer::{Answer, Job, Work};
 
+pub use error::{Trouble, trouble};
 pub use gate::Still;
 pub use timing::Timing;
 
