@@ -8,8 +8,9 @@ use posse_runtime::StartError;
 use posse_runtime::agent::in_a_line;
 use posse_runtime::port::model::ModelError;
 use posse_runtime::port::store::{Refusal, StoreError};
+use posse_store::{Trouble, trouble};
 
-use crate::output::{say, tame};
+use crate::output::{json_line, print, say, tame};
 use crate::settings::SettingsError;
 
 /// Exit codes; `docs/cli.md` lists them.
@@ -34,18 +35,39 @@ impl std::fmt::Display for Advised {
 
 impl std::error::Error for Advised {}
 
-/// Shows an error with its causes and a hint, and gives the exit code.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+/// Shows an error with its causes and a hint, and gives the exit code. A program that asked for JSON gets
+/// it as an object as well; ask-model has told of its model's itself.
+pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if is_broken_pipe(error) {
         // Whoever read our output has had enough: nothing went wrong.
         return ExitCode::SUCCESS;
+    }
+    let (what, hint) = (what(error), hint(error));
+    if json && !error.is::<ModelError>() {
+        // If nobody reads it there, stderr has it.
+        let _ = print(json_line(&object(&what, hint.as_deref())).as_bytes());
     }
     if let Some(ModelError::Cancelled) = error.downcast_ref() {
         say("\ninterrupted");
         return ExitCode::from(INTERRUPTED);
     }
-    tell(&in_a_line(error.as_ref()), hint(error).as_deref());
+    tell(&what, hint.as_deref());
     ExitCode::from(FAILED)
+}
+
+/// An error for programs.
+pub(crate) fn object(what: &str, hint: Option<&str>) -> serde_json::Value {
+    serde_json::json!({"error": what, "hint": hint})
+}
+
+/// What happened, in a line.
+fn what(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<StoreError>() {
+        Some(store @ StoreError::Engine { place, .. }) if trouble(store) == Some(Trouble::Foreign) => {
+            format!("{place} is a database, but none of posse's")
+        }
+        _ => in_a_line(error.as_ref()),
+    }
 }
 
 /// Whether nobody reads our output any more.
@@ -117,7 +139,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(error) = error.downcast_ref::<std::io::Error>()
         && error.kind() == std::io::ErrorKind::StorageFull
     {
-        return Some("free some space; what the session has said so far is kept".into());
+        return Some("free some space; nothing that is kept in the store is lost".into());
     }
     for_class(Fault::from(error.downcast_ref::<ModelError>()?).class).map(str::to_owned)
 }
@@ -130,21 +152,43 @@ fn for_store(error: &StoreError) -> Option<String> {
         StoreError::Fenced { .. } => for_class(FaultClass::Fenced)?.to_owned(),
         StoreError::NotFound { .. } => "`posse sessions list --all` shows what there is".into(),
         StoreError::Full { .. } => "free some space; nothing that was acknowledged is lost".into(),
-        StoreError::TooNew { .. } => "upgrade posse, or set POSSE_HOME to another directory".into(),
+        StoreError::TooNew { .. } => "upgrade posse, or name another store: --store sqlite:PATH".into(),
         StoreError::Damaged { .. } => {
             "the disk or another program changed it; `posse store check` lists all that is wrong, `posse \
              sessions export` gives what can be read"
                 .into()
         }
-        StoreError::Engine { .. } => for_class(FaultClass::Store)?.to_owned(),
+        StoreError::Engine { .. } => match trouble(error) {
+            Some(trouble) => for_trouble(trouble)?.to_owned(),
+            None => for_class(FaultClass::Store)?.to_owned(),
+        },
         StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
+    })
+}
+
+fn for_trouble(trouble: Trouble) -> Option<&'static str> {
+    Some(match trouble {
+        Trouble::Foreign => "it stays as it is; name another file: --store sqlite:PATH",
+        Trouble::NoDatabase => "name another file (--store sqlite:PATH), or move this one away",
+        Trouble::Damaged => {
+            "`posse store check` lists what is wrong; go back to a backup, or take what can be read: `posse \
+             sessions export`, `posse team export`"
+        }
+        Trouble::ReadOnly => {
+            "posse must be able to write to the file and to its directory; make them writable"
+        }
+        Trouble::Denied => "look whose it is (ls -l) and make it yours, or name another: --store sqlite:PATH",
+        // Its text says what to do.
+        Trouble::HeldUp => return None,
     })
 }
 
 fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
-        Refusal::InboxFull { .. } => "its agent must be resumed to read what waits there".into(),
+        Refusal::InboxFull { .. } => {
+            "agents do not read their mail yet; put it into a task, or into a file".into()
+        }
         Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
         Refusal::NotForAll => "name one recipient".into(),
         Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
@@ -155,18 +199,18 @@ fn for_refusal(refusal: &Refusal) -> String {
             "`posse task list` shows what there is; --team and --session choose the list".into()
         }
         Refusal::NotRunning { .. } => {
-            "leave it pending: with an owner nobody else claims it, and it waits for them".into()
+            "leave it pending: as long as it has an owner, nobody else claims it".into()
         }
         Refusal::AlreadyClaimed { id, .. } => format!("`posse task update {id} --no-owner` takes it away"),
         Refusal::AlreadyCompleted { id } => {
             format!("`posse task update {id} --status pending` opens it again")
         }
-        Refusal::Blocked { .. } => "finish those first, or use --unblock-from".into(),
+        Refusal::Blocked { .. } => "finish those first, or use --not-blocked-by".into(),
         Refusal::NothingToClaim => "`posse task list` shows what there is".into(),
         Refusal::Changed { version } => {
             format!("look at it again (`posse task show`), then try with --if-version {version}")
         }
-        Refusal::Cycle { .. } => "break the circle with --unblock-from first".into(),
+        Refusal::Cycle { .. } => "break the circle with --not-blocked-by first".into(),
     }
 }
 

@@ -17,7 +17,7 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// posse runs teams of coding agents.
 ///
@@ -56,7 +56,9 @@ fn main() -> ExitCode {
     if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
         error.exit();
     }
-    let args = Args::parse();
+    let matches = Args::command().get_matches();
+    let json = usage::wants_json(&matches);
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match args.command {
         None => args.run.run(),
         Some(Command::Sessions(command)) => command.run(),
@@ -70,5 +72,5 @@ fn main() -> ExitCode {
         Some(Command::Doctor(command)) => command.run(),
         Some(Command::Completions(command)) => command.run(),
     };
-    result.unwrap_or_else(|error| hint::report(&error))
+    result.unwrap_or_else(|error| hint::report(&error, json))
 }

@@ -16,7 +16,7 @@ use crate::hint::Advised;
 use crate::instructions;
 use crate::settings::Places;
 pub(crate) use crate::settings::{FlagSettings, Settings};
-use crate::store::{self, StoreArgs};
+use crate::store::{self, Meant, StoreArgs};
 
 /// What a front end can say of a session before anything has happened in it.
 #[derive(Clone, Debug)]
@@ -45,28 +45,49 @@ pub(crate) fn short(id: AgentId) -> String {
     id.get(..18).unwrap_or(&id).to_owned()
 }
 
-/// Opens the store that is meant.
+/// Opens the store that is meant, and makes it if it is missing.
 pub(crate) fn open_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
     Ok(open_sqlite(store)?)
 }
 
 /// The same, for whoever does more with it than any store can.
 pub(crate) fn open_sqlite(store: &StoreArgs) -> anyhow::Result<Arc<Sqlite>> {
-    let path = store_path(store)?;
+    let path = store_path(store)?.path;
     Ok(Arc::new(Sqlite::open(&path)?))
 }
 
+/// Opens the store that is meant without making any: one that nobody has named is empty until it is there.
+pub(crate) fn look_into_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
+    let meant = store_path(store)?;
+    if !meant.named && !meant.path.exists() {
+        return Ok(Arc::new(Sqlite::in_memory()?));
+    }
+    Ok(Arc::new(Sqlite::open(&there(meant.path)?)?))
+}
+
+/// A store that is there.
+pub(crate) fn there(path: PathBuf) -> Result<PathBuf, Advised> {
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Advised {
+        what: format!("there is no store {} yet", path.display()),
+        advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` make one".into(),
+    })
+}
+
 /// The file of the store that is meant.
-pub(crate) fn store_path(store: &StoreArgs) -> anyhow::Result<PathBuf> {
+pub(crate) fn store_path(store: &StoreArgs) -> anyhow::Result<Meant> {
     // A store is chosen by the user, never by what lies in a directory.
-    let path = store::place(store.store.as_deref(), &places(Path::new("/")))?;
+    let meant = store::place(store.store.as_deref(), &places(Path::new("/")))?;
+    let path = &meant.path;
     if path.is_dir() {
         anyhow::bail!(Advised {
             what: format!("{} is a directory", path.display()),
             advice: format!("a store is a file: sqlite:{}", path.join("posse.db").display()),
         });
     }
-    Ok(path)
+    Ok(meant)
 }
 
 /// Where tools put what is too long to be told.

@@ -222,10 +222,8 @@ pub(crate) fn chosen_store(places: &Places) -> Result<Option<PathBuf>, SettingsE
         let Some(chosen) = file::read(&path)?.and_then(|content| content.store) else { continue };
         let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong { path: path.clone(), why })?;
         // What is not absolute begins at home, or where the file is.
-        return Ok(Some(match (chosen.strip_prefix("~"), &places.home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => path.parent().unwrap_or(&path).join(chosen),
-        }));
+        let chosen = store::from_home(chosen, places.home.as_deref());
+        return Ok(Some(path.parent().unwrap_or(&path).join(chosen)));
     }
     Ok(None)
 }

@@ -1,7 +1,26 @@
 //! Command lines that make no sense, where a parser's own words would not say what is meant.
 
 use clap::error::ErrorKind;
-use clap::{Command, Error};
+use clap::{ArgMatches, Command, CommandFactory, Error};
+
+/// Whether the command that was given has `--json`.
+pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, matches)) => wants_json(matches),
+        None => matches.try_get_one("json").ok().flatten().copied().unwrap_or(false),
+    }
+}
+
+/// A complaint about a command line, with the usage of the command that it is about.
+pub(crate) fn complaint(path: &[&str], kind: ErrorKind, what: &str) -> Error {
+    let mut command = crate::Args::command();
+    command.build();
+    for name in path {
+        let found = command.get_subcommands().find(|it| it.get_name() == *name).cloned();
+        command = found.unwrap_or(command);
+    }
+    command.error(kind, what)
+}
 
 /// The complaint about a first word that stands where a command should and is none. A prompt in that place
 /// has blanks, or `-p` somewhere.

@@ -4,4 +4,4 @@
 
 mod sqlite;
 
-pub use sqlite::{Sqlite, Still, Timing, maintain};
+pub use sqlite::{Sqlite, Still, Timing, Trouble, maintain, trouble};

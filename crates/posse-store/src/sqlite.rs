@@ -48,6 +48,7 @@ use place::Place;
 use shared::Shared;
 use writer::{Answer, Job, Outcome, Work};
 
+pub use error::{Trouble, trouble};
 pub use gate::Still;
 pub use timing::Timing;
 

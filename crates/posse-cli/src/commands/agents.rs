@@ -24,9 +24,14 @@ enum Command {
 impl Agents {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = super::runtime()?;
-        let store = crate::session::open_store(&self.store)?;
+        let store = crate::session::look_into_store(&self.store)?;
         match self.command {
             Command::Ps(command) => runtime.block_on(command.run(store.as_ref())),
         }
     }
+}
+
+/// The number of a process as stores tell it: `pid 4711`.
+pub(crate) fn pid(holder: &str) -> Option<u32> {
+    holder.strip_prefix("pid ")?.parse().ok()
 }

@@ -8,7 +8,7 @@ use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use posse_runtime::port::model::{
-    Attribution, Call, Failure, ModelError, ModelEvent, Preamble, Reply, Request, Thinking,
+    Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -50,17 +50,6 @@ enum Form {
 }
 
 impl AskModel {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let result = self.answer();
-        if let Err(error) = &result
-            && self.form() == Form::Json
-            && !error.is::<ModelError>()
-        {
-            print(format!("{}\n", json!({"error": format!("{error:#}")})).as_bytes())?;
-        }
-        result
-    }
-
     fn form(&self) -> Form {
         match (self.json, std::io::stdout().is_terminal()) {
             (true, _) => Form::Json,
@@ -69,7 +58,7 @@ impl AskModel {
         }
     }
 
-    fn answer(&self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // A person waits: better a quick answer that it does not work than a minute of hope.
         let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.

@@ -42,9 +42,9 @@ struct WhereArgs {
 impl MailCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = super::runtime()?;
-        let store = crate::session::open_store(&self.store)?;
+        let store = crate::session::look_into_store(&self.store)?;
         match self.command {
-            Command::List(command) => runtime.block_on(command.run(store.as_ref(), &self.realm)),
+            Command::List(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),
             Command::Send(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),
         }
     }

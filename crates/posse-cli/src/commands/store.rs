@@ -5,10 +5,10 @@ mod check;
 mod gc;
 mod migrate;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use crate::hint::Advised;
+use crate::session::{store_path, there};
 use crate::store::StoreArgs;
 
 /// Look after the file in which everything is kept.
@@ -31,7 +31,7 @@ enum Command {
 
 impl StoreCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let path = there(crate::session::store_path(&self.store)?)?;
+        let path = there(store_path(&self.store)?.path)?;
         match self.command {
             Command::Check(command) => command.run(&path),
             Command::Backup(command) => command.run(&path),
@@ -39,17 +39,6 @@ impl StoreCommand {
             Command::Migrate(command) => command.run(&path),
         }
     }
-}
-
-/// A store that is there; looking after one makes none.
-fn there(path: PathBuf) -> Result<PathBuf, Advised> {
-    if path.exists() {
-        return Ok(path);
-    }
-    Err(Advised {
-        what: format!("there is no store {}", path.display()),
-        advice: "--store sqlite:PATH names another; the first `posse -p` makes one".into(),
-    })
 }
 
 /// A size as people read it.

@@ -16,6 +16,7 @@ use crate::commands::sessions;
 use crate::commands::team::find;
 use crate::hint::Advised;
 use crate::moment::{moment, now_ms};
+use crate::output::tame;
 use crate::store::StoreArgs;
 
 pub(crate) use self::list::rows;
@@ -54,7 +55,7 @@ struct ListArgs {
 impl TaskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = super::runtime()?;
-        let store = crate::session::open_store(&self.store)?;
+        let store = crate::session::look_into_store(&self.store)?;
         runtime.block_on(async {
             let store = store.as_ref();
             let list = self.list.meant(store).await?;
@@ -73,6 +74,11 @@ impl ListArgs {
         if let Some(team) = &self.team {
             let session = find::SessionArg { session: self.session.clone() };
             return Ok(list_of(&find::meant(store, Some(team), &session).await?));
+        }
+        if let Some(session) = &self.session
+            && let Some(team) = find::imported(store, session).await?
+        {
+            return Ok(list_of(&team));
         }
         let found = sessions::find::meant(store, self.session.as_deref()).await;
         let session = found.map_err(|error| match self.session {
@@ -104,6 +110,13 @@ pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow
 async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Task> {
     let found = store.task(list.clone(), id).await?;
     Ok(found.ok_or(posse_runtime::port::store::Refusal::NoSuchTask { id })?)
+}
+
+/// The number of a task as people write it: `3`, or `#3`.
+fn id(text: &str) -> Result<TaskId, String> {
+    let number = text.trim();
+    let parsed = number.strip_prefix('#').unwrap_or(number).parse().ok().filter(|number: &u64| *number > 0);
+    parsed.map(TaskId).ok_or_else(|| format!("`{}` is no task number", tame(text)))
 }
 
 /// A task for programs.
@@ -140,4 +153,19 @@ pub(crate) fn text(given: String) -> anyhow::Result<String> {
         .context("cannot read the text from standard input")?;
     text.truncate(text.trim_end().len());
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_may_be_written_as_people_do() {
+        for good in ["3", "#3", " 3 ", " #3"] {
+            assert_eq!(id(good), Ok(TaskId(3)), "{good}");
+        }
+        for wrong in ["abc", "0", "-1", "", "# 3", "3.5"] {
+            assert_eq!(id(wrong), Err(format!("`{wrong}` is no task number")));
+        }
+    }
 }

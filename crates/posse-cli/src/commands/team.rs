@@ -32,14 +32,15 @@ enum Command {
 
 impl TeamCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let runtime = super::runtime()?;
-        let store = crate::session::open_store(&self.store)?;
-        match self.command {
-            Command::List(command) => runtime.block_on(command.run(store.as_ref())),
-            Command::Show(command) => runtime.block_on(command.run(store.as_ref())),
-            Command::Export(command) => runtime.block_on(command.run(store.as_ref())),
-            Command::Import(command) => runtime.block_on(command.run(store.as_ref())),
-        }
+        super::runtime()?.block_on(async {
+            let store = || crate::session::look_into_store(&self.store);
+            match self.command {
+                Command::List(command) => command.run(store()?.as_ref()).await,
+                Command::Show(command) => command.run(store()?.as_ref()).await,
+                Command::Export(command) => command.run(store()?.as_ref()).await,
+                Command::Import(command) => command.run(&self.store).await,
+            }
+        })
     }
 }
 

@@ -11,11 +11,11 @@ use crate::team::{lines, refused, succeed, with_team};
 fn mail_waits_for_who_does_not_run() {
     let project = with_team("mail-send");
     let sent = succeed(&project, &["mail", "send", "--team", "parser", "alice", "\nlook here\nand there"]);
-    assert_eq!(sent, "sent to alice: it does not run, and finds it when it is resumed\n");
+    assert_eq!(sent, "sent to alice: it waits in its inbox\n");
     succeed(&project, &["mail", "send", "alice@parser", "x", "--summary", "short \u{1b}[2J"]);
     let receipts = lines(&project, &["mail", "send", "--team", "parser", "*", "to all", "--json"]);
     let names: Vec<&str> = receipts.iter().map(|it| it["to"].as_str().unwrap()).collect();
-    assert_eq!((names, &receipts[0]["held"]), (vec!["alice", "team-lead"], &false.into()));
+    assert_eq!(names, ["alice", "team-lead"]);
     let table = succeed(&project, &["mail", "list", "--team", "parser", "--to", "alice", "--waiting"]);
     for words in ["begin", "look here", "short \\u{1b}[2J", "to all"] {
         assert!(table.contains(words), "{words}: {table}");
@@ -26,6 +26,10 @@ fn mail_waits_for_who_does_not_run() {
     assert_eq!((&newest[0]["from"], &newest[0]["state"]), (&"user".into(), &"waits".into()));
     let id = receipts[0]["agent_id"].as_str().unwrap();
     assert_eq!(lines(&project, &["mail", "list", "--team", "parser", "--to", id, "--json"]).len(), 4);
+    assert_eq!(lines(&project, &["mail", "list", "--to", "alice@parser", "--json"]).len(), 4);
+    assert_eq!(lines(&project, &["mail", "list", "--to", "*@parser", "--json"]).len(), 5);
+    let texts = succeed(&project, &["mail", "list", "--to", "alice@parser", "--verbose"]);
+    assert!(texts.contains("user → alice 2 · ") && texts.contains("\n  look here\n  and there\n"), "{texts}");
 }
 
 #[test]
@@ -40,6 +44,18 @@ fn who_cannot_have_mail_is_said() {
     send(&["--team", "parser", "alice", " "], 1, &["nothing to send"]);
     send(&["alice", "x"], 1, &["neither a team nor a session", "--team NAME"]);
     send(&["--team", "parser", "alice"], 2, &["<TEXT>"]);
+    let (text, summary) = ("x".repeat(100_000), "y".repeat(100_000));
+    let long = ["--team", "parser", "--summary", &summary, "alice", &text];
+    succeed(&project, &[&["mail", "send"], &long[..]].concat());
+    let mut child = project
+        .posse(&["mail", "send", "alice@parser", "-", "--summary", "yy"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), &vec![b'x'; 262_143]).unwrap();
+    let said = crate::binary::stderr(&child.wait_with_output().unwrap());
+    assert!(said.contains("text and summary have 262145 bytes together; at most 262144 are kept"), "{said}");
     refused(&project, &["mail", "list", "--team", "parser", "--to", "bob"], 1, &["nobody called bob"]);
 }
 
@@ -60,14 +76,15 @@ fn who_runs_is_listed_with_its_process() {
     let result = output.lines().map(Result::unwrap).find(|line| line.contains("\"type\":\"result\""));
     assert!(result.is_some());
     let [agent] = &lines(&project, &["agents", "ps", "--json"])[..] else { panic!("one agent") };
-    assert_eq!(agent["held_by"], format!("pid {}", child.id()));
+    assert_eq!((&agent["pid"], &agent["session_id"]), (&child.id().into(), &agent["agent_id"]));
     assert_eq!((&agent["state"], &agent["path"]), (&"idle".into(), &"/main".into()));
     let table = succeed(&project, &["agents", "ps"]);
     assert!(table.contains(&format!("pid {}", child.id())), "{table}");
     refused(&project, &["mail", "send", "/other", "x"], 1, &["nobody called /other in the session", "/main"]);
+    assert_eq!(succeed(&project, &["mail", "send", "/main", "x"]), "sent to /main: it waits in its inbox\n");
     drop(input);
     assert!(child.wait().unwrap().success());
     assert_eq!(lines(&project, &["agents", "ps", "--json"]).len(), 0);
     let all = lines(&project, &["agents", "ps", "--all", "--json"]);
-    assert_eq!((all.len(), &all[0]["held_by"]), (1, &serde_json::Value::Null));
+    assert_eq!((all.len(), &all[0]["pid"]), (1, &serde_json::Value::Null));
 }

@@ -10,7 +10,7 @@ fn a_whole_store_is_said_to_be_whole() {
     let project = with_team("store-check");
     succeed(&project, &["-p", "hello"]);
     let said = succeed(&project, &["store", "check"]);
-    assert!(said.ends_with("is whole: 1 agents, 2 entries\n"), "{said}");
+    assert!(said.ends_with("is whole: 1 agent, 2 entries, 1 team, 3 tasks, 1 message\n"), "{said}");
     let [told] = &lines(&project, &["store", "check", "--json"])[..] else { panic!("one object") };
     assert_eq!((&told["entries"], &told["faults"]), (&2.into(), &serde_json::json!([])));
 }
@@ -29,7 +29,7 @@ fn a_flipped_bit_is_found() {
     assert!(stdout(&output).contains("is damaged at entry "), "{}", stdout(&output));
     assert!(stderr(&output).contains("hint: keep a copy"), "{}", stderr(&output));
     std::fs::write(&store, "no database at all, but long enough to be looked at as one").unwrap();
-    refused(&project, &["store", "check"], 1, &["not a database"]);
+    refused(&project, &["store", "check"], 1, &["not a database", "move this one away"]);
 }
 
 #[test]
@@ -48,6 +48,7 @@ fn a_copy_is_a_store() {
     assert_eq!(lines(&project, &["team", "list", "--json", "--store", "sqlite:copy.db"]).len(), 1);
     succeed(&project, &["store", "check", "--store", "sqlite:copy.db"]);
     refused(&project, &["store", "backup", "copy.db"], 1, &["is there already", "new file"]);
+    refused(&project, &["store", "backup", "sqlite:b.db"], 1, &["is no file", "posse store backup b.db"]);
     refused(&project, &["store", "backup", "no/where.db"], 1, &["no directory no", "make it first"]);
 }
 
@@ -60,12 +61,19 @@ fn what_nobody_uses_goes_and_the_rest_stays() {
     assert_eq!(succeed(&project, &["store", "gc"]), "nothing to remove\n");
     let would = &lines(&project, &["store", "gc", "--older-than", "0s", "--dry-run", "--json"])[0];
     assert_eq!((&would["sessions"], &would["teams"]), (&3.into(), &1.into()), "{would}");
+    assert_eq!(would["unused"].as_array().unwrap().len(), 3, "{would}");
+    let listed = succeed(&project, &["store", "gc", "--older-than", "0s", "--dry-run"]);
+    assert!(
+        listed.contains("  2 sessions (2 agents), in /") && listed.contains("  team parser\n"),
+        "{listed}"
+    );
+    assert!(listed.ends_with("would remove 3 sessions (3 agents), 1 team\n"), "{listed}");
     assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 3, "nothing is gone yet");
     let gone = succeed(&project, &["store", "gc", "--older-than", "0s"]);
-    assert!(gone.starts_with("removed 3 sessions (3 agents), 1 team: "), "{gone}");
+    assert!(gone.starts_with("removed 3 sessions (3 agents), 1 team; "), "{gone}");
     assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 0);
     assert_eq!(lines(&project, &["team", "list", "--json"]).len(), 0);
-    assert!(succeed(&project, &["store", "check"]).ends_with("is whole: 0 agents, 0 entries\n"));
+    assert!(succeed(&project, &["store", "check"]).contains("is whole: 0 agents, 0 entries, "));
     refused(&project, &["store", "gc", "--older-than", "30"], 2, &["30d"]);
 }
 
@@ -104,4 +112,91 @@ fn the_store_is_the_flags_then_the_environments_then_the_settings() {
     let output = project.run(&["-p", "four"]);
     assert!(stderr(&output).contains("ignored: 1 store in"), "{}", stderr(&output));
     assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 2, "still one's own");
+}
+
+#[test]
+fn looking_makes_no_store() {
+    let project = Project::new("store-look", "");
+    let looks: [&[&str]; 9] = [
+        &["team", "list"],
+        &["sessions", "list", "--all"],
+        &["agents", "ps"],
+        &["team", "show"],
+        &["task", "list", "--team", "x"],
+        &["task", "update", "1", "--team", "x", "--status", "completed"],
+        &["mail", "send", "a@x", "hello"],
+        &["store", "check"],
+        &["sessions", "show", "ffff"],
+    ];
+    for look in looks {
+        let output = project.run(look);
+        let empty = look.contains(&"list") && !look.contains(&"x") || look.contains(&"ps");
+        assert_eq!(output.status.code(), Some(i32::from(!empty)), "{look:?}: {}", stderr(&output));
+        refused(
+            &project,
+            &[look, &["--store", "sqlite:no/x.db"]].concat(),
+            1,
+            &["there is no store no/x.db yet"],
+        );
+        let output = project.posse(look).env("POSSE_STORE", "sqlite:~/no/y.db").output().unwrap();
+        assert!(stderr(&output).contains("home/no/y.db yet"), "{look:?}: {}", stderr(&output));
+    }
+    assert!(!project.file("no").exists() && !project.file("../home").exists());
+}
+
+#[test]
+fn what_is_wrong_with_the_file_is_said_with_what_to_do() {
+    let project = with_team("store-trouble");
+    let at = ["team", "list", "--store", "sqlite:x.db"];
+    let another = std::process::Command::new("python3")
+        .args(["-c", "import sqlite3; sqlite3.connect('x.db').execute('CREATE TABLE bookmark (url)')"])
+        .current_dir(project.file("."))
+        .status();
+    assert!(another.unwrap().success());
+    let before = std::fs::read(project.file("x.db")).unwrap();
+    let words = ["x.db is a database, but none of posse's", "name another file"];
+    refused(&project, &at, 1, &words);
+    for other in [&["team", "import", "parser"][..], &["store", "migrate"], &["store", "backup", "b.db"]] {
+        refused(&project, &[other, &["--store", "sqlite:x.db"]].concat(), 1, &words);
+    }
+    assert_eq!(std::fs::read(project.file("x.db")).unwrap(), before);
+    for wrong in ["sqlite::memory:", "sqlite:x.db?mode=ro", "sqlite:"] {
+        refused(&project, &["team", "list", "--store", wrong], 2, &["a store is "]);
+    }
+    succeed(&project, &["store", "backup", "y.db"]);
+    let newer = "import sqlite3; sqlite3.connect('y.db').execute('PRAGMA user_version = 99')";
+    let changed =
+        std::process::Command::new("python3").args(["-c", newer]).current_dir(project.file(".")).status();
+    assert!(changed.unwrap().success());
+    refused(
+        &project,
+        &["team", "list", "--store", "sqlite:y.db"],
+        1,
+        &["a newer posse", "--store sqlite:PATH"],
+    );
+}
+
+#[test]
+fn a_copy_that_is_interrupted_leaves_nothing() {
+    let project = with_team("store-interrupted");
+    // Large enough that a copy takes its time.
+    let fill = "import sqlite3; c = sqlite3.connect('../home/posse.db'); c.execute(\"INSERT INTO preamble SELECT \
+                x'00', randomblob(8), NULL, randomblob(200000) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL \
+                SELECT i + 1 FROM n WHERE i < 1000) SELECT i FROM n)\"); c.commit()";
+    let filled =
+        std::process::Command::new("python3").args(["-c", fill]).current_dir(project.file(".")).status();
+    assert!(filled.unwrap().success());
+    let mut copying = project.posse(&["store", "backup", "copy.db"]).spawn().unwrap();
+    let begun = || {
+        let names = std::fs::read_dir(project.file(".")).unwrap().map(|it| it.unwrap());
+        names.into_iter().any(|it| it.file_name().to_string_lossy().ends_with(".new"))
+    };
+    while !begun() {
+        assert_eq!(copying.try_wait().unwrap(), None, "it has not ended before");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&copying);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(copying.wait().unwrap().code(), Some(130));
+    assert!(!begun() && !project.file("copy.db").exists());
 }

@@ -38,7 +38,7 @@ fn a_task_is_added_and_changed() {
         "--metadata",
         "x=\"y\"",
     ];
-    assert_eq!(run(&added), "task 5\n");
+    assert_eq!(run(&added), "added task 5\n");
     let mut child = project
         .posse(&[
             "task",
@@ -73,7 +73,13 @@ fn a_task_is_added_and_changed() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     run(&["update", "5", "--no-owner", "--metadata", "x=null", "--if-version", "2"]);
-    assert!(run(&["update", "2", "--status", "completed"]).contains("free to begin now: 4, 5"));
+    let completed = ["update", "#2", "--status", "completed"];
+    assert_eq!(run(&completed), "task 2: completed (version 2)\nfree to begin now: 4, 5\n");
+    assert_eq!(run(&completed), "task 2: nothing changed\n");
+    run(&["update", "5", "--blocked-by", "4"]);
+    assert!(run(&["show", "5"]).contains("waits for 4\n"));
+    run(&["update", "5", "--not-blocked-by", " 4"]);
+    assert!(!run(&["show", "5"]).contains("waits for"));
 }
 
 #[test]
@@ -83,12 +89,14 @@ fn what_is_refused_is_told_with_what_to_do() {
         refused(&project, &[&["task"], arguments, &["--team", "parser"]].concat(), code, said);
     };
     check(&["show", "9"], 1, &["there is no task 9", "posse task list"]);
-    check(&["show", "x"], 2, &["'x'"]);
-    check(&["update", "2"], 2, &["nothing to change"]);
+    check(&["show", "x"], 2, &["`x` is no task number"]);
+    check(&["update", "2"], 2, &["nothing to change", "Usage: posse task update"]);
+    check(&["add", "two\nlines"], 2, &["one line", "--description"]);
+    check(&["add", &"x".repeat(501)], 2, &["at most 500 characters"]);
     check(&["add", " "], 2, &["needs a subject"]);
     check(&["update", "2", "--owner", "bob"], 1, &["nobody called bob", "posse team show"]);
     check(&["update", "2", "--subject", "x", "--if-version", "7"], 1, &["at version 1", "--if-version 1"]);
-    check(&["update", "2", "--block-on", "4"], 1, &["wait for each other", "--unblock-from"]);
+    check(&["update", "2", "--blocked-by", "4"], 1, &["wait for each other", "--not-blocked-by"]);
     check(&["update", "2", "--status", "done"], 2, &["in_progress"]);
     check(&["update", "2", "--owner", "alice", "--no-owner"], 2, &["cannot be used with"]);
     check(&["add", "x", "--blocked-by", "9"], 1, &["there is no task 9"]);
@@ -96,15 +104,19 @@ fn what_is_refused_is_told_with_what_to_do() {
     check(
         &[
             "add",
-            &"x".repeat(100_000),
+            "x",
             "--description",
             &"x".repeat(100_000),
             "--active-form",
             &"x".repeat(100_000),
+            "--metadata",
+            &format!("a=\"{}\"", "x".repeat(100_000)),
         ],
         1,
         &["too many", "shorter"],
     );
+    succeed(&project, &["task", "update", "2", "--team", "parser", "--status", "deleted"]);
+    check(&["update", "2", "--subject", "x"], 1, &["task 2 was deleted", "posse task add"]);
 }
 
 #[test]
@@ -112,13 +124,16 @@ fn without_a_team_it_is_the_list_of_the_session() {
     let project = Project::new("task-session", "");
     refused(&project, &["task", "list"], 1, &["no list of tasks is named", "--team NAME"]);
     succeed(&project, &["-p", "hello"]);
-    assert_eq!(succeed(&project, &["task", "add", "first"]), "task 1\n");
+    assert_eq!(succeed(&project, &["task", "add", "first"]), "added task 1\n");
     let output = project.run(&["sessions", "list", "--json"]);
     let session: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     let id = session["session_id"].as_str().unwrap();
     let elsewhere =
         project.posse(&["task", "list", "--session", &id[..20]]).current_dir("/").output().unwrap();
     assert!(stdout(&elsewhere).contains("1  pending"), "{}", stderr(&elsewhere));
-    assert!(succeed(&project, &["task", "update", "1", "--status", "in_progress"]).contains("version 2"));
+    assert!(
+        succeed(&project, &["task", "update", "1", "--status", "in_progress"])
+            .contains("in_progress (version 2)")
+    );
     assert_eq!(lines(&project, &["task", "show", "1", "--json"])[0]["owner"], "user");
 }

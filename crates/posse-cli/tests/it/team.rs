@@ -105,6 +105,8 @@ fn a_team_of_another_program_is_shown() {
     assert_eq!(told["members"][1]["waiting_mail"], 1);
     assert_eq!(told["tasks"][2]["waits_for"], serde_json::json!([2]), "of 1 and 2 the open one");
     assert_eq!(told["notes"][0]["text"], "# the plan");
+    assert!(!shown.contains("# the plan"), "{shown}");
+    assert!(succeed(&project, &["team", "show", "--verbose"]).contains("\n    # the plan\n"));
     let table = succeed(&project, &["team", "list"]);
     assert!(table.starts_with("TEAM ") && table.contains("parser"), "{table}");
 }
@@ -136,7 +138,10 @@ fn an_export_imported_elsewhere_exports_the_same_bytes() {
     succeed(&project, &["team", "export", "three", other]);
     assert_eq!(content(&project.file("three")), first, "nothing is lost");
     // Here the realm and its agents are taken: the copy gets new ones, and only they differ.
-    succeed(&project, &["team", "import", "one"]);
+    let said = succeed(&project, &["team", "import", "one"]);
+    let (_, hint) = said.split_once("look at it: posse ").unwrap();
+    assert!(said.contains("there is another team parser; this one is of session "), "{said}");
+    succeed(&project, &hint.split_whitespace().collect::<Vec<_>>());
     let teams = lines(&project, &["team", "list", "--json"]);
     assert_eq!(teams.len(), 2);
     assert_ne!(teams[0]["session_id"], teams[1]["session_id"]);
@@ -146,6 +151,78 @@ fn an_export_imported_elsewhere_exports_the_same_bytes() {
         succeed(&project, &["team", "show", "parser", "--session", id]);
     }
     assert!(succeed(&project, &["store", "check"]).contains("is whole"));
+}
+
+#[test]
+fn an_export_that_was_broken_off_goes_on() {
+    let project = with_team("team-broken");
+    succeed(&project, &["team", "export", "whole"]);
+    let whole = content(&project.file("whole"));
+    // What is left by one that ends in the middle: a description that says so, and some of the files.
+    succeed(&project, &["team", "export", "out"]);
+    std::fs::remove_dir_all(project.file("out/tasks")).unwrap();
+    write(&project.file("out"), &[("notes/plan.md", "old"), ("notes/plan.md.4711.new", "ol")]);
+    let config = std::str::from_utf8(&whole["config.json"]).unwrap();
+    let missing = ["cannot be imported:", "tasks/1.json: it is not there, and config.json lists it"];
+    refused(&project, &["team", "import", "out", "--store", "sqlite:other.db"], 1, &missing);
+    assert!(!project.file("other.db").exists(), "what cannot be imported makes no store");
+    let marked = config.replace("\"lastTask\"", "\"unfinished\": true, \"lastTask\"");
+    write(&project.file("out"), &[("config.json", &marked)]);
+    refused(&project, &["team", "import", "out"], 1, &["config.json: the export was broken off; export"]);
+    let said = succeed(&project, &["team", "export", "out"]);
+    assert!(said.ends_with(" to out; 5 files written\n"), "{said}");
+    assert_eq!(content(&project.file("out")), whole);
+    assert!(succeed(&project, &["team", "export", "out"]).ends_with("all files were up to date\n"));
+    let mode = |name: &str| {
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(project.file(name)).unwrap().permissions())
+    };
+    assert_eq!(mode("out/inboxes/alice.json") & 0o777, 0o600, "mail is private");
+    assert_ne!(mode("out/tasks/1.json") & 0o044, 0);
+}
+
+#[test]
+fn two_exports_at_once_into_a_new_directory_do_not_meet() {
+    let project = with_team("team-both");
+    succeed(&project, &["team", "export", "alone"]);
+    for _ in 0..5 {
+        let exports = [0; 4].map(|_| project.posse(&["team", "export", "both"]).spawn().unwrap());
+        for mut export in exports {
+            assert!(export.wait().unwrap().success());
+        }
+        assert_eq!(content(&project.file("both")), content(&project.file("alone")));
+        std::fs::remove_dir_all(project.file("both")).unwrap();
+    }
+}
+
+#[test]
+fn the_session_of_an_imported_team_stands_for_the_team() {
+    let project = with_team("team-session");
+    let id = lines(&project, &["team", "list", "--json"])[0]["session_id"].as_str().unwrap().to_owned();
+    let id = id.as_str();
+    assert_eq!(lines(&project, &["task", "list", "--session", id, "--json"]).len(), 3);
+    assert_eq!(lines(&project, &["mail", "list", "--session", &id[..20], "--json"]).len(), 1);
+    let only = ["that session has only the team parser", "use --team parser"];
+    refused(&project, &["sessions", "show", id], 1, &only);
+    refused(&project, &["agents", "ps", "--session", id], 1, &only);
+    refused(&project, &["-p", "--resume", id, "x"], 1, &only);
+}
+
+#[test]
+fn a_failure_is_an_object_too() {
+    let project = with_team("team-json");
+    for arguments in [
+        &["team", "show", "other"][..],
+        &["task", "show", "9", "--team", "parser"],
+        &["mail", "send", "bob@parser", "x"],
+        &["store", "backup", "no/where.db"],
+        &["sessions", "show", "ffff"],
+    ] {
+        let output = project.run(&[arguments, &["--json"]].concat());
+        let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = told["error"].as_str().unwrap();
+        assert!(stderr(&output).contains(error) && told["hint"].is_string(), "{arguments:?}: {told}");
+    }
 }
 
 #[test]

@@ -65,12 +65,62 @@ enum What {
     Full,
     /// Reading or writing failed, and SQLite does not say why.
     Io,
+    /// Something that a person can mend.
+    Known(Trouble),
     Other,
 }
 
+/// Why a store's file cannot be used, where that is known: each wants something else to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is another program's database.
+    Foreign,
+    /// It is no database.
+    NoDatabase,
+    /// The database is damaged.
+    Damaged,
+    /// It can be read only.
+    ReadOnly,
+    /// This user may not.
+    Denied,
+    /// Another process has held it up for too long; the error's text says which, and what to do.
+    HeldUp,
+}
+
+/// What is wrong with a store's file, if an error says so.
+pub fn trouble(error: &StoreError) -> Option<Trouble> {
+    let StoreError::Engine { source, .. } = error else { return None };
+    match source.downcast_ref::<Cause>()?.what {
+        What::Known(trouble) => Some(trouble),
+        What::Full | What::Io | What::Other => None,
+    }
+}
+
+/// Why a database is not opened.
+#[derive(Debug)]
+struct Foreign;
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it is a database, but none of posse's")
+    }
+}
+
+impl Error for Foreign {}
+
 impl Cause {
+    /// It is another program's database.
+    pub(super) fn foreign() -> Self {
+        Self { error: Arc::new(Foreign), what: What::Known(Trouble::Foreign) }
+    }
+
     pub(super) fn at(&self, place: &Place) -> StoreError {
-        let source = Box::new(self.clone());
+        let mut cause = self.clone();
+        // Of a file that may not be read it only says that it cannot be opened.
+        if self.what == What::Io && place.is_denied() {
+            cause.what = What::Known(Trouble::Denied);
+        }
+        let source = Box::new(cause);
         // SQLite says "full" when a write found no space; of a failed sync or of its shared memory it
         // only says that it failed.
         let full = self.what == What::Full || (self.what == What::Io && place.has_no_space());
@@ -87,6 +137,10 @@ impl From<rusqlite::Error> for Cause {
         let what = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => What::Full,
             Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => What::Io,
+            Some(ErrorCode::NotADatabase) => What::Known(Trouble::NoDatabase),
+            Some(ErrorCode::DatabaseCorrupt) => What::Known(Trouble::Damaged),
+            Some(ErrorCode::ReadOnly) => What::Known(Trouble::ReadOnly),
+            Some(ErrorCode::PermissionDenied) => What::Known(Trouble::Denied),
             _ => What::Other,
         };
         Self { error: Arc::new(error), what }
@@ -95,8 +149,15 @@ impl From<rusqlite::Error> for Cause {
 
 impl From<io::Error> for Cause {
     fn from(error: io::Error) -> Self {
-        let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-        Self { error: Arc::new(error), what: if full { What::Full } else { What::Other } }
+        let what = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => What::Full,
+            io::ErrorKind::PermissionDenied => What::Known(Trouble::Denied),
+            io::ErrorKind::ReadOnlyFilesystem => What::Known(Trouble::ReadOnly),
+            // The turnstile's: nothing else here waits with an end.
+            io::ErrorKind::TimedOut => What::Known(Trouble::HeldUp),
+            _ => What::Other,
+        };
+        Self { error: Arc::new(error), what }
     }
 }
 

@@ -14,9 +14,9 @@ use rusqlite::Connection;
 use super::place::Place;
 use super::schema;
 
-pub use backup::back_up;
+pub use backup::{Stop, back_up};
 pub use check::{Health, check};
-pub use collect::{Collected, collect, unused};
+pub use collect::{Collected, Unused, collect, unused};
 
 /// Versions of a store's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub struct Versions {
 pub fn versions(path: &Path) -> Result<Versions, StoreError> {
     let place = Place::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
+    schema::must_be_ours(&place, &connection)?;
     let found = schema::version(&connection).map_err(|error| place.failed(error))?;
     Ok(Versions { found: found as u32, known: schema::KNOWN as u32 })
 }

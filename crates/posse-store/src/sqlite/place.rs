@@ -1,15 +1,17 @@
 //! Where the data are: a file, or memory that the hosts of one process share.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use posse_runtime::port::store::StoreError;
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::Access;
+use rustix::io::Errno;
 use uuid::Uuid;
 
 use super::error::Cause;
@@ -85,6 +87,13 @@ impl Place {
         }
     }
 
+    /// Sees to it that nobody else can read the data.
+    pub(super) fn keep_private(&self) {
+        if let Data::File(path) = &self.data {
+            keep_private(path);
+        }
+    }
+
     /// The hosts that work here.
     pub(super) fn hosts(&self) -> Hosts {
         match &self.data {
@@ -98,6 +107,12 @@ impl Place {
     /// The port's error for what went wrong here.
     pub(super) fn failed(&self, cause: impl Into<Cause>) -> StoreError {
         cause.into().at(self)
+    }
+
+    /// Whether this user may not read the file.
+    pub(super) fn is_denied(&self) -> bool {
+        let Data::File(path) = &self.data else { return false };
+        rustix::fs::access(&**path, Access::READ_OK) == Err(Errno::ACCESS)
     }
 
     /// Whether the file system has no space left, or cannot make files.
@@ -144,6 +159,24 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
+/// Takes a file that is there, and what SQLite keeps beside it, from everybody but its owner: mail and
+/// transcripts are nobody else's. What belongs to another is left as it is.
+fn keep_private(path: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    let beside = ["-wal", "-shm"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    for path in [path.to_owned()].into_iter().chain(beside) {
+        let open = fs::metadata(&path).is_ok_and(|it| it.uid() == own && it.mode() & 0o077 != 0);
+        if open {
+            // Where rights cannot be changed it is as private as it can be.
+            let _ = fs::set_permissions(&path, Permissions::from_mode(0o600));
+        }
+    }
+}
+
 /// A connection to a file that exists.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     configured(Connection::open_with_flags(path, FLAGS)?)
@@ -164,4 +197,24 @@ fn configured(connection: Connection) -> rusqlite::Result<Connection> {
         connection.pragma_update(None, "fullfsync", true)?;
     }
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sqlite;
+    use super::*;
+
+    #[test]
+    fn a_file_that_others_could_read_is_made_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("posse.db");
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o777;
+        drop(Sqlite::open(&path).unwrap());
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let _store = Sqlite::open(&path).unwrap();
+        assert_eq!(mode(), 0o600);
+        let wal = path.with_file_name("posse.db-wal");
+        assert!(fs::metadata(wal).is_ok_and(|it| it.mode() & 0o077 == 0));
+    }
 }

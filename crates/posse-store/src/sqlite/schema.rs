@@ -14,10 +14,25 @@ const VERSIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2
 /// The newest version.
 pub(super) const KNOWN: usize = VERSIONS.len();
 
-/// Makes the tables what this posse knows. Refuses those of a newer one.
+/// What posse writes into the header of its files: "poss". `schema/2.sql` says it too.
+const OURS: i32 = 0x706f_7373;
+
+/// Whose a database is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// Nothing is in it.
+    Nobody,
+    Posse,
+    Another,
+}
+
+/// Makes the tables what this posse knows. Refuses those of a newer one, and those of another program.
 pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| place.failed(error);
-    if version(connection).map_err(failed)? != VERSIONS.len() {
+    // Before anything is written, beside it as well.
+    must_be_ours(place, connection)?;
+    place.keep_private();
+    if version(connection).map_err(failed)? < VERSIONS.len() {
         let turnstile = place.turnstile().map_err(|error| place.failed(error))?;
         let pass = turnstile.as_ref().map(|turnstile| turnstile.enter(place.timing.patience));
         let _pass = pass.transpose().map_err(|error| place.failed(error))?;
@@ -33,9 +48,35 @@ pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result
     }
 }
 
+/// Refuses a database of another program; an empty one is as good as ours.
+pub(super) fn must_be_ours(place: &Place, connection: &Connection) -> Result<(), StoreError> {
+    match owner(connection).map_err(|error| place.failed(error))? {
+        Owner::Nobody | Owner::Posse => Ok(()),
+        Owner::Another => Err(Cause::foreign().at(place)),
+    }
+}
+
 /// The version of a file's tables; 0 if it has none.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
     connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0)).map(|it| it as usize)
+}
+
+/// Whose the database is, as of one moment.
+fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
+    let snapshot = connection.unchecked_transaction()?;
+    let mark: i32 = snapshot.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if mark == OURS {
+        return Ok(Owner::Posse);
+    }
+    let sql = "SELECT count(*), count(*) FILTER (WHERE type = 'table' AND name IN ('agent', 'preamble'))
+               FROM sqlite_schema";
+    let (all, known): (i64, i64) = snapshot.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(match (mark, version(&snapshot)?, all, known) {
+        (0, 0, 0, _) => Owner::Nobody,
+        // The first files had no mark.
+        (0, 1.., _, 2) => Owner::Posse,
+        _ => Owner::Another,
+    })
 }
 
 fn migrate(connection: &Connection) -> Result<(), Cause> {
@@ -51,4 +92,67 @@ fn migrate(connection: &Connection) -> Result<(), Cause> {
     }
     transaction.commit()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::error::{Trouble, trouble};
+    use super::super::timing::Timing;
+    use super::*;
+
+    fn open(path: &Path) -> Result<Connection, StoreError> {
+        let place = Place::file(path, Timing::default())?;
+        let connection = place.connect().map_err(|error| place.failed(error))?;
+        bring_up_to_date(&place, &connection)?;
+        Ok(connection)
+    }
+
+    fn mark(connection: &Connection) -> i32 {
+        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn a_database_of_another_program_stays_what_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let makings = [
+            "CREATE TABLE bookmark (url TEXT); PRAGMA user_version = 3;",
+            "CREATE TABLE agent (id); ",
+            "CREATE TABLE agent (id); CREATE TABLE preamble (id);",
+            "PRAGMA application_id = 7;",
+            "PRAGMA user_version = 1;",
+        ];
+        for (number, sql) in makings.into_iter().enumerate() {
+            let path = directory.path().join(format!("{number}.db"));
+            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+            let before = std::fs::read(&path).unwrap();
+            let error = open(&path).unwrap_err();
+            assert_eq!(trouble(&error), Some(Trouble::Foreign), "{sql}: {error}");
+            assert_eq!(std::fs::read(&path).unwrap(), before, "{sql}");
+        }
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            makings.len(),
+            "nothing beside them"
+        );
+    }
+
+    #[test]
+    fn our_files_are_marked_and_older_ones_known_by_their_tables() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new.db");
+        assert_eq!(mark(&open(&path).unwrap()), OURS);
+        let old = directory.path().join("old.db");
+        let connection = Connection::open(&old).unwrap();
+        connection.execute_batch(VERSIONS[0]).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        drop(connection);
+        assert_eq!(mark(&open(&old).unwrap()), OURS, "marked when it is brought up to date");
+        let connection = open(&path).unwrap();
+        connection.pragma_update(None, "application_id", 0).unwrap();
+        open(&path).unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        assert!(matches!(open(&path).unwrap_err(), StoreError::TooNew { found: 99, .. }));
+    }
 }

@@ -144,7 +144,7 @@ pub(super) fn sandbox() -> Finding {
 pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
     let directory = match session::store_path(&StoreArgs::default()) {
-        Ok(store) => store.parent().map(|parent| Path::new(".").join(parent)).unwrap_or_default(),
+        Ok(store) => store.path.parent().map(|parent| Path::new(".").join(parent)).unwrap_or_default(),
         Err(error) => return not(WHAT, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error)),
     };
     let write = || {

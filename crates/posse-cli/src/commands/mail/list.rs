@@ -8,8 +8,8 @@ use posse_runtime::port::store::{MailFilter, Store};
 use serde_json::{Value, json};
 
 use super::WhereArgs;
-use super::recipient::{Circle, Recipient};
-use crate::moment::{age, moment, now_ms};
+use super::recipient::{Circle, Recipient, address};
+use crate::moment::{age, minute, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
 use crate::table::{Column, needed, spare, table};
 
@@ -29,10 +29,10 @@ const COLUMNS: [Column; 6] = [
 
 /// List mail, the newest last: a team's, or that of a session's agents.
 ///
-/// Mail waits until its agent's model has been shown it. Looking changes nothing.
+/// Mail waits until its agent has been shown it, which this posse does not do yet. Looking changes nothing.
 #[derive(clap::Args)]
 pub(super) struct List {
-    /// Only what this one got: a name, or the beginning of an id
+    /// Only what this one got: a name, name@team, the beginning of an agent's id, or a path like /main
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
     /// Only what has not been shown yet
@@ -41,17 +41,22 @@ pub(super) struct List {
     /// At most so many, the newest [default: 20; with --json all]
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
+    /// With the texts
+    #[arg(short, long)]
+    verbose: bool,
     /// One JSON object per message, with its text
     #[arg(long)]
     json: bool,
 }
 
 impl List {
-    pub(super) async fn run(self, store: &dyn Store, place: &WhereArgs) -> anyhow::Result<ExitCode> {
-        let circle = Circle::of(store, place).await?;
-        let meant = match &self.to {
-            Some(name) => vec![circle.called(name)?.clone()],
-            None => circle.all,
+    pub(super) async fn run(self, store: &dyn Store, mut place: WhereArgs) -> anyhow::Result<ExitCode> {
+        let (to, team) = self.to.as_deref().map(address).transpose()?.unzip();
+        place.team = team.flatten().or(place.team);
+        let circle = Circle::of(store, &place).await?;
+        let meant = match &to {
+            Some(name) => circle.meant(name)?,
+            None => circle.all.clone(),
         };
         let most = self.limit.unwrap_or(if self.json { usize::MAX } else { SHOWN });
         let mut found: Vec<(String, Mail)> = Vec::new();
@@ -71,11 +76,13 @@ impl List {
             }
         } else if found.is_empty() {
             say_to_person(if self.waiting { "no mail waits" } else { "there is no mail" });
+        } else if self.verbose {
+            print(found.iter().map(at_length).collect::<String>().as_bytes())?;
         } else {
             print(readable(found, now_ms(), width()).as_bytes())?;
-            if left_out {
-                say(&format!("there is more; see it with -n {}", most.max(SHOWN).saturating_mul(5)));
-            }
+        }
+        if left_out && !self.json {
+            say(&format!("there is more; see it with -n {}", most.max(SHOWN).saturating_mul(5)));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -117,6 +124,13 @@ fn object(to: &str, mail: &Mail) -> Value {
         "kind": mail.kind, "summary": mail.summary, "text": mail.body, "sent_at": moment(mail.sent_ms),
         "state": state(mail),
     })
+}
+
+/// A message with its text, indented so that nothing in it can be taken for the next one's head.
+fn at_length((to, mail): &(String, Mail)) -> String {
+    let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
+    let text = tame(mail.body.trim_end()).replace('\n', "\n  ");
+    format!("\x1b[1m{head}\x1b[0m · {} · {}\n  {text}\n\n", minute(mail.sent_ms), state(mail))
 }
 
 fn readable(found: &[(String, Mail)], now: i64, columns: Option<usize>) -> String {

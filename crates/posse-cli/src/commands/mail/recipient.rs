@@ -11,6 +11,24 @@ use crate::output::tame;
 /// The shortest beginning of an id that is taken for one.
 const SHORTEST: usize = 8;
 
+/// Everybody of a team.
+pub(super) const ALL: &str = "*";
+
+/// `name@team` is a name and its team.
+pub(super) fn address(to: &str) -> Result<(String, Option<Name>), Advised> {
+    let to = to.trim();
+    match to.split_once('@') {
+        None => Ok((to.to_owned(), None)),
+        Some((name, team)) => {
+            let team = team.parse().map_err(|error| Advised {
+                what: format!("{error}"),
+                advice: "an address is a name, name@team, or an agent's id".into(),
+            })?;
+            Ok((name.to_owned(), Some(team)))
+        }
+    }
+}
+
 /// Somebody who can have mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recipient {
@@ -28,9 +46,15 @@ pub(super) struct Circle {
 
 impl Circle {
     pub(super) async fn of(store: &dyn Store, place: &WhereArgs) -> anyhow::Result<Self> {
-        if place.team.is_some() {
-            let session = team::find::SessionArg { session: place.session.clone() };
-            let found = team::find::meant(store, place.team.as_ref(), &session).await?;
+        let named = match (&place.team, &place.session) {
+            (Some(name), session) => {
+                let session = team::find::SessionArg { session: session.clone() };
+                Some(team::find::meant(store, Some(name), &session).await?)
+            }
+            (None, Some(session)) => team::find::imported(store, session).await?,
+            (None, None) => None,
+        };
+        if let Some(found) = named {
             let member =
                 |it: &posse_protocol::Member| Recipient { agent: it.agent, name: it.name.to_string() };
             let all = found.members.iter().map(member).collect();
@@ -49,6 +73,18 @@ impl Circle {
         let agents = store.agents(AgentFilter { realm: Some(realm), held: false }, usize::MAX).await?;
         let all = agents.into_iter().map(|it| Recipient { agent: it.agent, name: it.path }).collect();
         Ok(Self { realm, team: None, all })
+    }
+
+    /// Those who are meant: one, or with `*` all of a team.
+    pub(super) fn meant(&self, name: &str) -> Result<Vec<Recipient>, Advised> {
+        match (name, &self.team) {
+            (ALL, Some(_)) => Ok(self.all.clone()),
+            (ALL, None) => Err(Advised {
+                what: "`*` means all of a team".into(),
+                advice: "say which: --team NAME, or '*@NAME'".into(),
+            }),
+            (name, _) => self.called(name).cloned().map(|one| vec![one]),
+        }
     }
 
     /// The one of this name, or whose id begins so.
@@ -70,5 +106,17 @@ impl Circle {
             what: format!("{what} {} {who}", tame(name)),
             advice: format!("there are:{}", listed.collect::<String>()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_name_its_team() {
+        assert_eq!(address("alice").unwrap(), ("alice".into(), None));
+        assert_eq!(address("alice@parser").unwrap(), ("alice".into(), Some("parser".parse().unwrap())));
+        assert!(address("alice@../x").is_err());
     }
 }

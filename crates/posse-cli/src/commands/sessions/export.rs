@@ -47,7 +47,7 @@ struct Line<'a> {
 
 impl Export {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::session::open_store(store)?;
+        let store = crate::session::look_into_store(store)?;
         let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         let mut file = match &self.output {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use posse_runtime::port::store::{AgentState, Session, SessionFilter, Store};
 
+use crate::commands::team;
 use crate::hint::Advised;
 use crate::output::tame;
 use crate::transcript::{first_line, shortened};
@@ -60,7 +61,19 @@ pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result
 pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
     let prefix = prefix.trim().to_ascii_lowercase();
     let filter = SessionFilter { cwd: None, id_prefix: Some(prefix.clone()) };
-    Ok(only(&prefix, store.sessions(filter, NAMED + 1).await?)?)
+    let found = store.sessions(filter, NAMED + 1).await?;
+    if found.is_empty()
+        && let Some(team) = team::find::imported(store, &prefix).await?
+    {
+        anyhow::bail!(Advised {
+            what: format!("that session has only the team {}, which was imported", team.name),
+            advice: format!(
+                "use --team {0}, with `posse task` for one; `posse team show {0}` shows it",
+                team.name
+            ),
+        });
+    }
+    Ok(only(&prefix, found)?)
 }
 
 fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {

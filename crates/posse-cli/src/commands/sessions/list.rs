@@ -35,7 +35,7 @@ pub(super) struct List {
 impl List {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let cwd = if self.all { None } else { Some(working_directory()?) };
-        let store = crate::session::open_store(store)?;
+        let store = crate::session::look_into_store(store)?;
         let most = self.number.unwrap_or(if self.json { usize::MAX } else { SHOWN });
         // One more than is shown tells whether there are more.
         let mut sessions =

@@ -28,7 +28,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::session::open_store(store)?;
+        let store = crate::session::look_into_store(store)?;
         let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {

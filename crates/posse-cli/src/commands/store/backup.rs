@@ -2,13 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use posse_store::maintain;
+use posse_store::maintain::{self, Stop};
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{shown, size};
-use crate::hint::Advised;
-use crate::output::{json_line, print};
+use crate::hint::{Advised, INTERRUPTED};
+use crate::output::{json_line, print, say, say_to_person};
+
+/// How often a copy that is to be given up is told so.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Copy the store into a new file, as it is at one moment, while others work.
 ///
@@ -24,6 +29,12 @@ pub(super) struct Backup {
 
 impl Backup {
     pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
+        if let Some(file) = self.file.to_str().and_then(|file| file.strip_prefix("sqlite:")) {
+            anyhow::bail!(Advised {
+                what: format!("{} is no file", self.file.display()),
+                advice: format!("a copy is named by its path alone: posse store backup {file}"),
+            });
+        }
         if std::fs::symlink_metadata(&self.file).is_ok() {
             anyhow::bail!(Advised {
                 what: format!("{} is there already", self.file.display()),
@@ -37,12 +48,40 @@ impl Backup {
                 advice: "make it first, or name a file elsewhere".into(),
             });
         }
-        let bytes = maintain::back_up(path, &self.file)?;
+        if let Ok(about) = std::fs::metadata(path) {
+            say_to_person(&format!("copying {} of {}", size(about.len()), shown(path)));
+        }
+        let Some(bytes) = super::super::runtime()?.block_on(copied(path, &self.file))? else {
+            say("interrupted; nothing was copied");
+            return Ok(ExitCode::from(INTERRUPTED));
+        };
         let line = match self.json {
             true => json_line(&json!({"file": self.file.to_string_lossy(), "bytes": bytes})),
             false => format!("copied to {}: {}\n", shown(&self.file), size(bytes)),
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The size of the copy; none if a signal has stopped it, and then nothing of it is left.
+#[expect(clippy::disallowed_methods, reason = "what is waited for is SQLite, which knows no other clock")]
+async fn copied(path: &Path, to: &Path) -> anyhow::Result<Option<u64>> {
+    let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (stop, from, to) = (Stop::default(), path.to_owned(), to.to_owned());
+    let stopped = stop.clone();
+    let mut copying = tokio::task::spawn_blocking(move || maintain::back_up(&from, &to, &stopped));
+    tokio::select! {
+        done = &mut copying => return Ok(Some(done??)),
+        _ = interrupt.recv() => {}
+        _ = end.recv() => {}
+    }
+    loop {
+        stop.ask();
+        tokio::select! {
+            // It may have been done already.
+            done = &mut copying => return Ok(done?.ok()),
+            () = tokio::time::sleep(AGAIN) => {}
+        }
     }
 }

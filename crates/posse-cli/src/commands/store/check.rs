@@ -10,10 +10,12 @@ use super::shown;
 use crate::hint::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
 
-/// Check that everything is what was written: the file, the checksums of all transcripts, and what must
-/// hold between mail, tasks and teams.
+/// Check that everything is what was written.
 ///
-/// Others can work meanwhile. Exits with 1 if something is wrong, and lists it.
+/// The file: all that SQLite itself can verify. Transcripts: every entry against the chain of checksums it
+/// was written with. The rest has no checksums: of agents, mail, tasks and teams it is checked that what is
+/// counted and named is there. Others can work meanwhile. Exits with 1 if something is wrong, and lists it,
+/// a line each.
 #[derive(clap::Args)]
 pub(super) struct Check {
     /// One JSON object
@@ -24,24 +26,40 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
         let health = maintain::check(path, &mut |what| say_to_person(&format!("looking at {what}")))?;
+        let wrong = format!("{} is not what it should be", path.display());
+        let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a session, \
+                      `posse sessions export` gives";
         if self.json {
-            let object = json!({
+            let mut object = json!({
                 "store": path.to_string_lossy(), "agents": health.agents, "entries": health.entries,
+                "teams": health.teams, "tasks": health.tasks, "messages": health.messages,
                 "faults": health.faults,
             });
+            if !health.faults.is_empty() {
+                (object["error"], object["hint"]) = (json!(wrong), json!(advice));
+            }
             print(json_line(&object).as_bytes())?;
         } else if health.faults.is_empty() {
-            let (agents, entries) = (health.agents, health.entries);
-            let line = format!("{} is whole: {agents} agents, {entries} entries\n", shown(path));
-            print(line.as_bytes())?;
+            print(format!("{} is whole: {}\n", shown(path), in_words(&health)).as_bytes())?;
         } else {
             for fault in &health.faults {
                 print(format!("{}\n", tame(fault)).as_bytes())?;
             }
-            let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a \
-                          session, `posse sessions export` gives";
-            crate::hint::tell(&format!("{} is not what it should be", path.display()), Some(advice));
+            crate::hint::tell(&wrong, Some(advice));
         }
         Ok(if health.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
     }
+}
+
+/// What was looked at.
+fn in_words(health: &maintain::Health) -> String {
+    let counted = [
+        (health.agents, "agent", "agents"),
+        (health.entries, "entry", "entries"),
+        (health.teams, "team", "teams"),
+        (health.tasks, "task", "tasks"),
+        (health.messages, "message", "messages"),
+    ];
+    let words = counted.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+    words.join(", ")
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_store::maintain;
-use serde_json::json;
+use posse_store::maintain::{self, Collected, Unused};
+use serde_json::{Value, json};
 
 use super::size;
 use crate::commands::team::count;
-use crate::moment::now_ms;
-use crate::output::{json_line, print, say_to_person};
+use crate::moment::{age, moment, now_ms};
+use crate::output::{json_line, print, say_to_person, tame};
 
 /// Remove sessions and teams that nobody has used for long.
 ///
@@ -17,10 +17,10 @@ use crate::output::{json_line, print, say_to_person};
 /// live process holds one. Others can work meanwhile. The file does not shrink; what is free is used again.
 #[derive(clap::Args)]
 pub(super) struct Gc {
-    /// Not used for so long: 12h, 30d, 8w
+    /// Not used for so long, in seconds, minutes, hours, days or weeks: 90m, 12h, 30d, 8w
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = milliseconds)]
     older_than: i64,
-    /// Only say what would go
+    /// Remove nothing, and list what would go
     #[arg(long)]
     dry_run: bool,
     /// One JSON object
@@ -30,35 +30,92 @@ pub(super) struct Gc {
 
 impl Gc {
     pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
-        let before = now_ms().saturating_sub(self.older_than);
-        let gone = match self.dry_run {
-            true => maintain::unused(path, before)?,
-            false => maintain::collect(path, before, &mut |so_far| {
-                if so_far.sessions.is_multiple_of(100) {
-                    say_to_person(&format!("{} sessions removed", so_far.sessions));
-                }
-            })?,
-        };
-        let line = if self.json {
-            json_line(&json!({
-                "sessions": gone.sessions, "agents": gone.agents, "teams": gone.teams, "bytes": gone.bytes,
-                "dry_run": self.dry_run,
-            }))
-        } else if gone == maintain::Collected::default() {
-            "nothing to remove\n".to_owned()
+        let now = now_ms();
+        let before = now.saturating_sub(self.older_than);
+        let shown = if self.dry_run {
+            let unused = maintain::unused(path, before)?;
+            if self.json { json_line(&would_go(&unused)) } else { listed(&unused, now) }
         } else {
-            let what = if self.dry_run { "would remove" } else { "removed" };
-            format!(
-                "{what} {} ({}), {}: {}\n",
-                count(gone.sessions as usize, "session"),
-                count(gone.agents as usize, "agent"),
-                count(gone.teams as usize, "team"),
-                size(gone.bytes),
-            )
+            let gone = maintain::collect(path, before, &mut |so_far| {
+                if so_far.sessions.is_multiple_of(100) {
+                    say_to_person(&format!("{} removed", count(so_far.sessions as usize, "session")));
+                }
+            })?;
+            match (self.json, gone == Collected::default()) {
+                (true, _) => json_line(&json!({
+                    "sessions": gone.sessions, "agents": gone.agents, "teams": gone.teams,
+                    "freed_bytes": gone.bytes, "dry_run": false,
+                })),
+                (false, true) => NOTHING.to_owned(),
+                (false, false) => format!(
+                    "removed {}; {} of the file are free to be used again\n",
+                    in_words(&gone),
+                    size(gone.bytes)
+                ),
+            }
         };
-        print(line.as_bytes())?;
+        print(shown.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+const NOTHING: &str = "nothing to remove\n";
+
+/// How much goes, or would.
+fn in_words(gone: &Collected) -> String {
+    format!(
+        "{} ({}), {}",
+        count(gone.sessions as usize, "session"),
+        count(gone.agents as usize, "agent"),
+        count(gone.teams as usize, "team"),
+    )
+}
+
+fn sum(unused: &[Unused]) -> Collected {
+    unused.iter().fold(Collected::default(), |sum, it| Collected {
+        sessions: sum.sessions + it.sessions,
+        agents: sum.agents + it.agents,
+        teams: sum.teams + it.teams.len() as u64,
+        bytes: 0,
+    })
+}
+
+fn would_go(unused: &[Unused]) -> Value {
+    let Collected { sessions, agents, teams, .. } = sum(unused);
+    let each = unused.iter().map(|it| {
+        json!({
+            "session_id": it.id.to_string(), "sessions": it.sessions, "agents": it.agents, "teams": it.teams,
+            "used_at": moment(it.used_ms), "cwd": it.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
+        })
+    });
+    let each: Value = each.collect();
+    json!({"sessions": sessions, "agents": agents, "teams": teams, "dry_run": true, "unused": each})
+}
+
+/// A line for each, and their sum.
+fn listed(unused: &[Unused], now: i64) -> String {
+    if unused.is_empty() {
+        return NOTHING.to_owned();
+    }
+    let line = |it: &Unused| {
+        let mut what = Vec::new();
+        if it.agents > 0 {
+            what.push(format!(
+                "{} ({})",
+                count(it.sessions as usize, "session"),
+                count(it.agents as usize, "agent")
+            ));
+        }
+        what.extend(it.teams.iter().map(|team| format!("team {}", tame(team))));
+        if what.is_empty() {
+            what.push("what an earlier removal has left".into());
+        }
+        let place =
+            it.cwd.as_ref().map_or_else(String::new, |cwd| format!(", in {}", tame(&cwd.to_string_lossy())));
+        format!("{}  {:>4}  {}{place}\n", it.id, age(now.saturating_sub(it.used_ms)), what.join(", "))
+    };
+    let lines: String = unused.iter().map(line).collect();
+    format!("{lines}would remove {}\n", in_words(&sum(unused)))
 }
 
 /// An age: a number and its unit.

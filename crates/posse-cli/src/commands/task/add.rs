@@ -22,7 +22,7 @@ pub(super) struct Add {
     #[arg(long, value_name = "TEXT")]
     active_form: Option<String>,
     /// What must be done before it: 1,2
-    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
     blocked_by: Vec<TaskId>,
     /// Something to keep with it, effort=3 for one; can be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
@@ -47,14 +47,41 @@ impl Add {
         };
         let line = match self.json {
             true => json_line(&object(&super::task(store, &list, id).await?)),
-            false => format!("task {id}\n"),
+            false => format!("added task {id}\n"),
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// A subject says something.
-pub(super) fn subject(text: &str) -> Result<String, &'static str> {
-    if text.trim().is_empty() { Err("a task needs a subject") } else { Ok(text.to_owned()) }
+/// The longest subject, in characters: it is shown in lists.
+const SUBJECT: usize = 500;
+
+/// A subject says something, in a line.
+pub(super) fn subject(text: &str) -> Result<String, String> {
+    let subject = text.trim();
+    match subject.chars().count() {
+        0 => Err("a task needs a subject".into()),
+        _ if subject.contains(['\n', '\r']) => {
+            Err("a subject is one line; --description takes the rest".into())
+        }
+        1..=SUBJECT => Ok(subject.to_owned()),
+        length => Err(format!(
+            "a subject has at most {SUBJECT} characters, not {length}; --description takes the rest"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_one_short_line() {
+        assert_eq!(subject(" lex it \n"), Ok("lex it".into()));
+        assert_eq!(subject(&"é".repeat(500)).unwrap().chars().count(), 500);
+        assert!(subject(&"é".repeat(501)).unwrap_err().contains("at most 500 characters, not 501"));
+        assert!(subject("a\nb").unwrap_err().contains("--description"));
+        assert!(subject(" \n").unwrap_err().contains("needs a subject"));
+    }
 }

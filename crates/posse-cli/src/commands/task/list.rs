@@ -10,7 +10,7 @@ use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 5] =
-    [needed("ID").right(), needed("STATUS"), spare("OWNER", 1), spare("WAITS FOR", 2), needed("SUBJECT")];
+    [needed("ID").right(), needed("STATUS"), spare("OWNER", 1), needed("WAITS FOR"), needed("SUBJECT")];
 
 /// List tasks by their numbers, without those that were deleted.
 #[derive(clap::Args)]

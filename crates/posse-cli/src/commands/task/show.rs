@@ -13,6 +13,7 @@ use crate::output::{json_line, print, tame};
 #[derive(clap::Args)]
 pub(super) struct Show {
     /// Its number
+    #[arg(value_parser = super::id)]
     id: TaskId,
     /// One JSON object
     #[arg(long)]

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use posse_protocol::{ListId, TaskId, TaskStatus};
@@ -10,12 +9,15 @@ use posse_runtime::port::store::{Done, Op, Store, TaskChange};
 use serde_json::Value;
 
 use super::{metadata, numbers, object, operate, text};
+use crate::hint::Advised;
 use crate::output::{json_line, print};
+use crate::usage::complaint;
 
 /// Change a task. What is not named stays.
 #[derive(clap::Args)]
 pub(super) struct Update {
     /// Its number
+    #[arg(value_parser = super::id)]
     id: TaskId,
     /// What is to be done, in a line
     #[arg(long, value_name = "TEXT", value_parser = super::add::subject)]
@@ -36,11 +38,11 @@ pub(super) struct Update {
     #[arg(long, conflicts_with = "owner")]
     no_owner: bool,
     /// What it must wait for besides: 1,2
-    #[arg(long, value_name = "IDS", value_delimiter = ',')]
-    block_on: Vec<TaskId>,
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
+    blocked_by: Vec<TaskId>,
     /// What it need not wait for any more
-    #[arg(long, value_name = "IDS", value_delimiter = ',')]
-    unblock_from: Vec<TaskId>,
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
+    not_blocked_by: Vec<TaskId>,
     /// Something to keep with it; null removes the key; can be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
     metadata: Vec<(String, Value)>,
@@ -60,25 +62,36 @@ impl Update {
             active_form: self.active_form,
             status: self.status,
             owner: if self.no_owner { Some(None) } else { self.owner.map(Some) },
-            block_on: self.block_on,
-            unblock_from: self.unblock_from,
+            block_on: self.blocked_by,
+            unblock_from: self.not_blocked_by,
             metadata: metadata::map(self.metadata),
         };
         if change == TaskChange::default() {
             let what = "nothing to change: say what, --status completed for one";
-            crate::Args::command().error(ErrorKind::MissingRequiredArgument, what).exit();
+            complaint(&["task", "update"], ErrorKind::MissingRequiredArgument, what).exit();
         }
         let id = self.id;
         let op =
             Op::UpdateTask { team: list.team.clone(), id, expect: self.if_version, change: Box::new(change) };
+        let before = store.task(list.clone(), id).await?;
+        if before.as_ref().is_some_and(|task| task.status == TaskStatus::Deleted) {
+            anyhow::bail!(Advised {
+                what: format!("task {id} was deleted"),
+                advice: format!("`posse task show {id}` still shows it; `posse task add` adds another"),
+            });
+        }
         let Done::TaskUpdated { version, freed } = operate(store, list.realm, op).await? else {
             anyhow::bail!("the store did something else");
         };
-        let line = match self.json {
-            true => json_line(&object(&super::task(store, &list, id).await?)),
-            false if freed.is_empty() => format!("task {id} is at version {version}\n"),
-            false => format!("task {id} is at version {version}; free to begin now: {}\n", numbers(&freed)),
+        let after = super::task(store, &list, id).await?;
+        let mut line = match before.is_some_and(|before| before.version == version) {
+            _ if self.json => json_line(&object(&after)),
+            true => format!("task {id}: nothing changed\n"),
+            false => format!("task {id}: {} (version {version})\n", after.status),
         };
+        if !self.json && !freed.is_empty() {
+            line.push_str(&format!("free to begin now: {}\n", numbers(&freed)));
+        }
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }

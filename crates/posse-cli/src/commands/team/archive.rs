@@ -4,16 +4,20 @@
 
 mod check;
 mod files;
+mod numbers;
 mod parse;
 
 use std::collections::BTreeMap;
 
 pub(super) use self::check::check;
-pub(super) use self::files::{files, previous};
+pub(super) use self::files::{Previous, files, previous, unfinished};
 pub(super) use self::parse::{Found, parse};
 
 /// Where the team is described.
 pub(super) const CONFIG: &str = "config.json";
+
+/// How many wrong files are named.
+pub(super) const NAMED: usize = 20;
 
 /// Texts by their place beneath the directory: `tasks/1.json`.
 pub(super) type Files = BTreeMap<String, String>;

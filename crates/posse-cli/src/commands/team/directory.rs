@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::Context;
 use rustix::fs::OFlags;
 
-use super::archive::{CONFIG, Files, previous};
+use super::archive::{CONFIG, Files, Previous, previous, unfinished};
 use crate::hint::Advised;
 
 /// The largest file that is read.
@@ -78,6 +78,11 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
             }
         }
     }
+    entries(directory)
+}
+
+/// The names in a directory that is there.
+fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
         // What has no name in Unicode is none of ours.
@@ -104,45 +109,115 @@ fn read_file(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
-/// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. Gives the
-/// names of files that are too large to be imported again.
-pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Result<Vec<String>> {
+/// What was written.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    /// How many files were written; what was the same already is left alone.
+    pub(super) written: usize,
+    /// How many were removed.
+    pub(super) removed: usize,
+    /// Files that are too large to be imported again.
+    pub(super) too_large: Vec<String>,
+}
+
+/// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. If it is
+/// broken off, the directory says so, and the next export goes on.
+pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Result<Written> {
     fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    // One export at a time. Where directories cannot be locked, nothing worse happens than a mixture.
+    let lock = fs::File::open(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let _ = lock.lock();
     let old = earlier(directory, team)?;
+    let mut stale = Vec::new();
     for (place, _) in PLACES {
-        let path = directory.join(place);
-        if !files.keys().any(|name| name.starts_with(place)) {
-            continue;
-        }
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => anyhow::bail!(Advised {
-                what: format!("{} is no directory", path.display()),
-                advice: "remove it, or export into another directory".into(),
-            }),
-            Err(_) => fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?,
+        for name in names(&directory.join(place))? {
+            let name = format!("{place}/{name}");
+            let wrote = old.as_ref().is_some_and(|old| old.wrote(&name)) || is_left_over(&name, files);
+            if wrote && !files.contains_key(&name) {
+                stale.push(name);
+            }
         }
     }
-    // The description is written last: until then it is the earlier export's.
-    let (config, others): (Vec<_>, Vec<_>) = files.iter().partition(|(name, _)| *name == CONFIG);
-    for (name, text) in others.into_iter().chain(config) {
+    stale.extend(entries(directory)?.into_iter().filter(|name| is_left_over(name, files)));
+    let put = |name: &String, text: &str| {
         let path = directory.join(name);
-        write_file(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        write_file(&path, text, name.starts_with("inboxes/")).map_err(|error| unwritten(&path, error))
+    };
+    let changed: Vec<(&String, &String)> = files
+        .iter()
+        .filter(|(name, text)| *name != CONFIG && !is_there(&directory.join(name), text))
+        .collect();
+    let config = files.get(CONFIG).map_or("", String::as_str);
+    let mut done = Written::default();
+    done.written += usize::from(!is_there(&directory.join(CONFIG), config));
+    if !changed.is_empty() || !stale.is_empty() {
+        put(&CONFIG.to_owned(), &unfinished(config))?;
     }
-    for name in old.iter().filter(|name| !files.contains_key(*name)) {
+    for (place, _) in PLACES {
+        if files.keys().any(|name| name.starts_with(place)) {
+            make_directory(&directory.join(place))?;
+        }
+    }
+    for (name, text) in changed {
+        put(name, text)?;
+        done.written += 1;
+    }
+    for name in &stale {
         let path = directory.join(name);
-        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            done.removed += usize::from(!is_left_over(name, files));
         }
     }
-    Ok(files.iter().filter(|(_, text)| text.len() as u64 > LARGEST).map(|(name, _)| name.clone()).collect())
+    for name in files.keys().filter(|name| name.starts_with("inboxes/")) {
+        let path = directory.join(name);
+        // What others wrote, or an earlier posse, may be for all eyes.
+        if fs::metadata(&path).is_ok_and(|about| about.permissions().mode() & 0o077 != 0) {
+            let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o600));
+        }
+    }
+    if !is_there(&directory.join(CONFIG), config) {
+        put(&CONFIG.to_owned(), config)?;
+    }
+    done.too_large =
+        files.iter().filter(|(_, text)| text.len() as u64 > LARGEST).map(|(name, _)| name.clone()).collect();
+    Ok(done)
+}
+
+/// A directory that is one itself, and no link.
+fn make_directory(path: &Path) -> anyhow::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => anyhow::bail!(Advised {
+            what: format!("{} is no directory", path.display()),
+            advice: "remove it, or export into another directory".into(),
+        }),
+        Err(_) => fs::create_dir(path).map_err(|error| unwritten(path, error)),
+    }
+}
+
+/// What to do about a file that could not be written.
+fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => anyhow::Error::new(Advised {
+            what: format!("cannot write {}: {error}", path.display()),
+            advice: "free some space there and export again; the team itself is untouched".into(),
+        }),
+        _ => anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
+    }
+}
+
+/// Whether an export that was broken off has left this: one of `files` before it got its name.
+fn is_left_over(name: &str, files: &Files) -> bool {
+    let named = name.strip_suffix(".new").and_then(|name| name.rsplit_once('.'));
+    named.is_some_and(|(file, pid)| files.contains_key(file) && pid.parse::<u32>().is_ok())
 }
 
 /// What an earlier export wrote into `directory`, which is empty or holds one of the same team.
-fn earlier(directory: &Path, team: &str) -> anyhow::Result<Vec<String>> {
-    let there = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
-    if there.count() == 0 {
-        return Ok(Vec::new());
+fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<Previous>> {
+    let beginning = |name: &String| name.starts_with("config.json.") && name.ends_with(".new");
+    if entries(directory)?.iter().all(beginning) {
+        return Ok(None);
     }
     let refuse = |what: String| {
         let advice = "choose a new directory, or an earlier export of this team".into();
@@ -150,23 +225,26 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Vec<String>> {
     };
     let config = read_file(&directory.join(CONFIG)).ok();
     match config.as_deref().and_then(previous) {
-        Some(previous) if previous.team == team => Ok(previous.files),
+        Some(previous) if previous.team == team => Ok(Some(previous)),
         Some(previous) => refuse(format!("holds an export of another team, {}", previous.team)),
         None => refuse("is not empty, and no export of posse".into()),
     }
 }
 
-/// Writes a file as a whole or not at all. What is the same already is left alone.
-fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    if read_file(path).is_ok_and(|there| there == text) {
-        return Ok(());
-    }
+/// Whether a file holds this already.
+fn is_there(path: &Path, text: &str) -> bool {
+    read_file(path).is_ok_and(|there| there == text)
+}
+
+/// Writes a file as a whole or not at all; a private one is for its owner's eyes only.
+fn write_file(path: &Path, text: &str, private: bool) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(if private { 0o600 } else { 0o666 })
         .open(&new)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         // A link of that name is replaced, not followed.

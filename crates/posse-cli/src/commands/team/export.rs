@@ -8,13 +8,14 @@ use posse_runtime::port::store::{Archive, Refusal, Store};
 use serde_json::{Value, json};
 
 use super::{archive, count, directory, find};
-use crate::output::{json_line, print, say, tame};
+use crate::output::{json_line, print, say, say_to_person, tame};
 
 /// Write a team as files that can be read, compared and imported again.
 ///
 /// config.json tells who belongs to it, tasks/N.json what is to be done, inboxes/NAME.json what each was
 /// sent, notes/NAME.md what was noted. Two exports of the same state are the same to the byte. A directory
-/// that holds an earlier export is brought up to date; anything else in it is left alone.
+/// that holds an earlier export is brought up to date, also one that was broken off; anything else in it is
+/// left alone. Inboxes are for your eyes only (mode 0600).
 #[derive(clap::Args)]
 pub(super) struct Export {
     /// Where to; it is made if it is missing
@@ -36,7 +37,9 @@ impl Export {
         let exported = store.export(team.realm, team.name.clone()).await?;
         let archive = exported.ok_or(Refusal::NoSuchTeam { team: team.name })?;
         let files = archive::files(&archive);
-        for large in directory::write(&self.directory, archive.team.name.as_str(), &files)? {
+        say_to_person(&format!("writing {}", count(files.len(), "file")));
+        let done = directory::write(&self.directory, archive.team.name.as_str(), &files)?;
+        for large in &done.too_large {
             say(&format!("warning: {large} is too large to be imported again"));
         }
         let place = self.directory.to_string_lossy();
@@ -44,9 +47,18 @@ impl Export {
             true => {
                 let mut object = counts(&archive);
                 object["directory"] = json!(place);
+                object["files_written"] = json!(done.written);
+                object["files_removed"] = json!(done.removed);
                 json_line(&object)
             }
-            false => format!("exported {} to {}\n", in_words(&archive), tame(&place)),
+            false => {
+                let what = match (done.written, done.removed) {
+                    (0, 0) => "all files were up to date".to_owned(),
+                    (written, 0) => format!("{} written", count(written, "file")),
+                    (written, removed) => format!("{} written, {removed} removed", count(written, "file")),
+                };
+                format!("exported {} to {}; {what}\n", in_words(&archive), tame(&place))
+            }
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! Finding the team that somebody means.
 
 use posse_protocol::{Name, Team};
-use posse_runtime::port::store::Store;
+use posse_runtime::port::store::{SessionFilter, Store};
 
 use crate::commands::sessions::find;
 use crate::hint::Advised;
@@ -35,14 +35,28 @@ pub(crate) async fn meant(
 
 /// The teams of the session whose id begins so. A team that was imported has no session but its lead's id.
 async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
-    let lower = prefix.trim().to_ascii_lowercase();
-    let led: Vec<Team> =
-        all.iter().filter(|team| team.lead.to_string().starts_with(&lower)).cloned().collect();
+    let led: Vec<Team> = all.iter().filter(|team| is_led(team, prefix)).cloned().collect();
     if !led.is_empty() {
         return Ok(led);
     }
     let realm = find::by_prefix(store, prefix).await?.realm;
     Ok(all.into_iter().filter(|team| team.realm == realm).collect())
+}
+
+/// Whether the id of the team's lead begins so.
+fn is_led(team: &Team, prefix: &str) -> bool {
+    team.lead.to_string().starts_with(&prefix.trim().to_ascii_lowercase())
+}
+
+/// The team of a session that was imported: no agent of it was ever here, and its lead's id is its own.
+pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<Option<Team>> {
+    let filter = SessionFilter { cwd: None, id_prefix: Some(prefix.trim().to_ascii_lowercase()) };
+    if !store.sessions(filter, 1).await?.is_empty() {
+        return Ok(None);
+    }
+    let teams = store.teams(None, usize::MAX).await?;
+    let led: Vec<Team> = teams.into_iter().filter(|team| is_led(team, prefix)).collect();
+    if led.is_empty() { Ok(None) } else { Ok(Some(only(led, None)?)) }
 }
 
 fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advised> {

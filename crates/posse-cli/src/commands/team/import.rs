@@ -4,16 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use posse_protocol::{AgentId, Sender};
+use posse_protocol::{AgentId, Sender, TaskStatus, Team};
 use posse_runtime::port::store::{AgentFilter, Archive, Store, StoreError};
 use uuid::Uuid;
 
-use super::archive::{self, Found, Wrong};
-use super::directory;
+use super::archive::{self, Found, NAMED, Wrong};
 use super::export::{counts, in_words};
+use super::{count, directory};
 use crate::hint::Advised;
 use crate::moment::now_ms;
-use crate::output::{json_line, print, say, tame};
+use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::store::StoreArgs;
 
 /// Bring in a team from files: an export of posse, or a team's directory with its config.json, inboxes and
 /// tasks.
@@ -31,16 +32,20 @@ pub(super) struct Import {
 }
 
 impl Import {
-    pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
+    /// The store is opened when the files are known to be good: what cannot be imported makes none.
+    pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let files = directory::read(&self.directory)?;
-        let wrong = |wrong: Wrong| wrong_file(&self.directory, &wrong);
-        let Found { mut archive, left_out } = archive::parse(&files, now_ms()).map_err(wrong)?;
+        say_to_person(&format!("checking {}", count(files.len(), "file")));
+        let wrong = |wrong: Vec<Wrong>| wrong_files(&self.directory, &wrong);
+        let Found { mut archive, warnings } = archive::parse(&files, now_ms()).map_err(wrong)?;
         archive::check(&mut archive).map_err(wrong)?;
+        let store = crate::session::open_store(store)?;
+        let store = store.as_ref();
         if !is_free(store, &archive).await? {
             renew(&mut archive);
         }
-        for file in &left_out {
-            say(&format!("warning: {} is left out: it belongs to no member or task", tame(file)));
+        for warning in &warnings {
+            say(&format!("warning: {}", tame(warning)));
         }
         store.import(archive.clone()).await.map_err(|error| match error {
             StoreError::BadStep(why) => anyhow::Error::new(Advised {
@@ -51,23 +56,50 @@ impl Import {
         })?;
         let line = match self.json {
             true => json_line(&counts(&archive)),
-            false => {
-                format!(
-                    "imported {}\nlook at it: posse team show {}\n",
-                    in_words(&archive),
-                    archive.team.name
-                )
-            }
+            false => readable(&archive, is_only(store, &archive).await?),
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn wrong_file(directory: &Path, wrong: &Wrong) -> Advised {
+/// Whether no other team has its name.
+async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
+    let teams = store.teams(None, usize::MAX).await?;
+    Ok(teams.iter().filter(|team| team.name == archive.team.name).count() == 1)
+}
+
+fn readable(archive: &Archive, only: bool) -> String {
+    let Team { name, lead, .. } = &archive.team;
+    let mut said = format!("imported {}\n", in_words(archive));
+    let begun = archive.tasks.iter().filter(|task| task.status == TaskStatus::InProgress).count();
+    match begun {
+        0 => {}
+        1 => said.push_str("1 task was being done, and is pending now\n"),
+        _ => said.push_str(&format!("{begun} tasks were being done, and are pending now\n")),
+    }
+    match only {
+        true => said.push_str(&format!("look at it: posse team show {name}\n")),
+        false => said.push_str(&format!(
+            "there is another team {name}; this one is of session {lead}\n\
+             look at it: posse team show {name} --session {lead}\n"
+        )),
+    }
+    said
+}
+
+fn wrong_files(directory: &Path, wrong: &[Wrong]) -> Advised {
+    if let [wrong] = wrong {
+        return Advised {
+            what: format!("{}: {}", directory.join(&wrong.file).display(), wrong.why),
+            advice: "nothing was imported; mend the file and try again".into(),
+        };
+    }
+    let lines = wrong.iter().take(NAMED).map(|wrong| format!("\n  {}: {}", wrong.file, wrong.why));
+    let more = if wrong.len() > NAMED { "\n  and more" } else { "" };
     Advised {
-        what: format!("{}: {}", directory.join(&wrong.file).display(), wrong.why),
-        advice: "nothing was imported; mend the file and try again".into(),
+        what: format!("{} cannot be imported:{}{more}", directory.display(), lines.collect::<String>()),
+        advice: "nothing was imported; mend the files and try again".into(),
     }
 }
 

@@ -8,6 +8,7 @@ use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Session, S
 use serde_json::{Value, json};
 
 use super::{find, list};
+use crate::commands::agents::pid;
 use crate::commands::task;
 use crate::moment::{minute, moment};
 use crate::output::{json_line, print, tame, width};
@@ -30,6 +31,9 @@ pub(super) struct Show {
     name: Option<Name>,
     #[command(flatten)]
     session: find::SessionArg,
+    /// With the texts of its notes
+    #[arg(short, long)]
+    verbose: bool,
     /// One JSON object, with everything
     #[arg(long)]
     json: bool,
@@ -53,7 +57,7 @@ impl Show {
         if self.json {
             print(json_line(&view.object()).as_bytes())?;
         } else {
-            print(view.readable(width()).as_bytes())?;
+            print(view.readable(width(), self.verbose).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -100,7 +104,7 @@ impl View {
                 "name": member.name, "agent_id": member.agent, "agent_type": member.agent_type,
                 "model": member.model, "color": member.color, "backend": member.backend,
                 "cwd": member.cwd.to_string_lossy(), "prompt": member.prompt,
-                "joined_at": moment(member.joined_ms), "state": state, "held_by": holder,
+                "joined_at": moment(member.joined_ms), "state": state, "pid": holder.and_then(pid),
                 "waiting_mail": waiting,
             })
         });
@@ -116,7 +120,7 @@ impl View {
         object
     }
 
-    fn readable(&self, columns: Option<usize>) -> String {
+    fn readable(&self, columns: Option<usize>, verbose: bool) -> String {
         let team = &self.team;
         let widest = columns.unwrap_or(usize::MAX);
         let mut out = format!("\x1b[1mteam {}\x1b[0m\n", team.name);
@@ -153,6 +157,9 @@ impl View {
             let (author, written) = (tame(&note.author), minute(note.written_ms));
             let line = format!("  {}  version {} by {author}, {written}", note.name, note.version);
             out.push_str(&format!("{}\n", fitted(&line, widest)));
+            if verbose {
+                out.push_str(&format!("    {}\n", tame(note.text.trim_end()).replace('\n', "\n    ")));
+            }
         }
         out
     }

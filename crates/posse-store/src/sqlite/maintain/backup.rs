@@ -4,20 +4,54 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use posse_runtime::port::store::StoreError;
-use rusqlite::Connection;
+use rusqlite::{Connection, InterruptHandle};
 
 use super::super::error::Cause;
 use super::super::place::Place;
+use super::super::schema;
+
+/// By which a copy is given up while it is being made.
+#[derive(Clone, Default)]
+pub struct Stop(Arc<Mutex<Wanted>>);
+
+#[derive(Default)]
+struct Wanted {
+    stop: bool,
+    copying: Option<InterruptHandle>,
+}
+
+impl Stop {
+    /// Gives the copy up. What runs just then may miss it: ask until it has ended.
+    pub fn ask(&self) {
+        let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.stop = true;
+        if let Some(copying) = &wanted.copying {
+            copying.interrupt();
+        }
+    }
+
+    /// Goes on with a connection, unless it was asked not to.
+    fn go_on(&self, with: Option<&Connection>) -> io::Result<()> {
+        let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.copying = with.map(Connection::get_interrupt_handle);
+        match wanted.stop {
+            true => Err(io::Error::new(io::ErrorKind::Interrupted, "it was given up")),
+            false => Ok(()),
+        }
+    }
+}
 
 /// Copies the store in `path` into the new file `to`, as it is at one moment, and gives the copy's size in
 /// bytes. The copy is there whole or not at all, and only its owner can read it. Nobody waits for it.
-pub fn back_up(path: &Path, to: &Path) -> Result<u64, StoreError> {
+pub fn back_up(path: &Path, to: &Path, stop: &Stop) -> Result<u64, StoreError> {
     let (from, place) = (Place::existing(path), Place::existing(to));
     let connection = from.connect().map_err(|error| from.failed(error))?;
+    schema::must_be_ours(&from, &connection)?;
     let new = to.with_added_extension(format!("{}.new", std::process::id()));
-    let copied = copy(&connection, &new).and_then(|()| put(&new, to));
+    let copied = copy(&connection, &new, stop).and_then(|()| put(&new, to, stop));
     if copied.is_err() {
         // It may not be there.
         let _ = fs::remove_file(&new);
@@ -26,7 +60,8 @@ pub fn back_up(path: &Path, to: &Path) -> Result<u64, StoreError> {
 }
 
 /// A compact copy of one snapshot.
-fn copy(connection: &Connection, new: &Path) -> Result<(), Cause> {
+fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), Cause> {
+    stop.go_on(Some(connection))?;
     // SQLite takes an empty file as it is, and so its rights stay.
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     let name = new.to_str().ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
@@ -39,10 +74,11 @@ fn copy(connection: &Connection, new: &Path) -> Result<(), Cause> {
 }
 
 /// Gives the copy its name, unless something has it.
-fn put(new: &Path, to: &Path) -> Result<u64, Cause> {
+fn put(new: &Path, to: &Path, stop: &Stop) -> Result<u64, Cause> {
     let file = File::open(new)?;
     file.sync_all()?;
     let size = file.metadata()?.len();
+    stop.go_on(None)?;
     match fs::hard_link(new, to) {
         Ok(()) => fs::remove_file(new)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error.into()),

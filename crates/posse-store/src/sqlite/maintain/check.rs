@@ -21,6 +21,12 @@ pub struct Health {
     pub agents: u64,
     /// How many entries of transcripts were verified.
     pub entries: u64,
+    /// How many teams there are.
+    pub teams: u64,
+    /// How many tasks, deleted ones too.
+    pub tasks: u64,
+    /// How many messages, shown or waiting.
+    pub messages: u64,
     /// What is wrong, for people.
     pub faults: Vec<String>,
 }
@@ -46,7 +52,14 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
     told("the file");
     integrity(&snapshot, health)?;
     told("transcripts");
-    health.agents = count(&snapshot, "SELECT count(*) FROM agent")?;
+    for (counted, table) in [
+        (&mut health.agents, "agent"),
+        (&mut health.teams, "team"),
+        (&mut health.tasks, "task"),
+        (&mut health.messages, "mail"),
+    ] {
+        *counted = count(&snapshot, &format!("SELECT count(*) FROM {table}"))?;
+    }
     transcripts(&snapshot, health, told)?;
     told("what belongs together");
     for (what, sql) in RULES {
@@ -55,7 +68,7 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
     for table in TABLES.iter().filter(|table| ["segment", "call", "charge", "total", "seen"].contains(table))
     {
         let sql = format!(
-            "SELECT DISTINCT hex(it.agent) FROM {table} it
+            "SELECT DISTINCT hex(it.agent) AS agent FROM {table} it
              WHERE NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = it.realm AND agent.id = it.agent)"
         );
         rule(&snapshot, &format!("rows of {table} belong to no agent ({GARBAGE})"), &sql, health)?;
@@ -75,10 +88,10 @@ fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Fail
     let mut statement = snapshot.prepare("PRAGMA integrity_check")?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     for line in found {
+        // SQLite puts several into one text, under a title.
         let line = line?;
-        if line != "ok" {
-            health.faults.push(format!("the file: {line}"));
-        }
+        let faults = line.lines().filter(|line| *line != "ok" && !line.starts_with("*** in database"));
+        health.faults.extend(faults.map(|fault| format!("the file: {fault}")));
     }
     Ok(())
 }
@@ -126,19 +139,20 @@ fn link(row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Option<u64>> {
     Ok((seq == next && expected == stored).then_some(stored))
 }
 
-/// Names what breaks a rule: each row of `sql` says who, and more about it.
+/// Names what breaks a rule: each row of `sql` says who and where, its columns' names what that is.
 fn rule(snapshot: &Transaction<'_>, what: &str, sql: &str, health: &mut Health) -> Result<(), Failure> {
     let mut statement = snapshot.prepare(sql)?;
-    let columns = statement.column_count();
+    let titles: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([])?;
     let mut found = 0;
     while let Some(row) = rows.next()? {
         found += 1;
         if found <= NAMED {
-            let hex: String = row.get(0)?;
-            let id = Uuid::parse_str(&hex).map_or(hex, |id| id.to_string());
-            let rest: Vec<String> = (1..columns).map(|at| word(row, at)).collect::<Result<_, _>>()?;
-            health.faults.push(format!("{what}: {id} {}", rest.join(" ")).trim_end().to_owned());
+            let mut words = Vec::new();
+            for (at, title) in titles.iter().enumerate() {
+                words.extend(word(row, at)?.map(|word| format!("{title} {word}")));
+            }
+            health.faults.push(format!("{what}: {}", words.join(", ")));
         }
     }
     if found > NAMED {
@@ -147,11 +161,16 @@ fn rule(snapshot: &Transaction<'_>, what: &str, sql: &str, health: &mut Health) 
     Ok(())
 }
 
-fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+/// A cell for people; nothing if it is empty, as the team of a session's own list is.
+fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(at)? {
-        rusqlite::types::ValueRef::Integer(number) => number.to_string(),
-        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        _ => String::new(),
+        rusqlite::types::ValueRef::Integer(number) => Some(number.to_string()),
+        rusqlite::types::ValueRef::Text(text) if !text.is_empty() => {
+            let text = String::from_utf8_lossy(text).into_owned();
+            let id = Some(&text).filter(|text| text.len() == 32).and_then(|hex| Uuid::parse_str(hex).ok());
+            Some(id.map_or(text, |id| id.to_string()))
+        }
+        _ => None,
     })
 }
 
@@ -159,108 +178,108 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
 const RULES: [(&str, &str); 19] = [
     (
         "an agent's number of entries is wrong",
-        "SELECT hex(id), own FROM agent WHERE own <>
+        "SELECT hex(id) AS agent, own AS counted FROM agent WHERE own <>
              (SELECT count(*) FROM entry WHERE realm = agent.realm AND entry.agent = agent.id)",
     ),
     (
         "entries belong to no agent (`posse store gc` removes them)",
-        "SELECT DISTINCT hex(agent) FROM entry it
+        "SELECT DISTINCT hex(agent) AS agent FROM entry it
          WHERE NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = it.realm AND agent.id = it.agent)",
     ),
     (
         "an agent's preamble is missing",
-        "SELECT hex(id) FROM agent WHERE NOT EXISTS
+        "SELECT hex(id) AS agent FROM agent WHERE NOT EXISTS
              (SELECT 1 FROM preamble WHERE preamble.realm = agent.realm AND hash = agent.preamble)",
     ),
     (
         "what an agent has inherited is not what its segments say",
-        "SELECT hex(id), inherited FROM agent WHERE inherited <>
+        "SELECT hex(id) AS agent, inherited AS counted FROM agent WHERE inherited <>
              (SELECT coalesce(sum(beyond - first), 0) FROM segment
               WHERE segment.realm = agent.realm AND segment.agent = agent.id)",
     ),
     (
         "a segment names entries that are not there",
-        "SELECT hex(agent), ordinal FROM segment WHERE first > beyond OR beyond >
+        "SELECT hex(agent) AS agent, ordinal AS segment FROM segment WHERE first > beyond OR beyond >
              coalesce((SELECT own FROM agent WHERE agent.realm = segment.realm AND id = source), -1)",
     ),
     (
         "a call names an entry that is no reply",
-        "SELECT hex(agent), seq FROM call WHERE NOT EXISTS
+        "SELECT hex(agent) AS agent, seq AS entry FROM call WHERE NOT EXISTS
              (SELECT 1 FROM entry WHERE entry.realm = call.realm AND entry.agent = call.agent
               AND entry.seq = call.seq AND kind = 2)",
     ),
     (
         "a total is not that of its charges",
-        "SELECT hex(agent), model FROM total WHERE calls <>
+        "SELECT hex(agent) AS agent, model FROM total WHERE calls <>
              (SELECT count(*) FROM charge WHERE charge.realm = total.realm AND charge.agent = total.agent
               AND charge.model = total.model)",
     ),
     (
         "an inbox counts wrongly what waits in it",
-        "SELECT hex(agent), waiting FROM inbox WHERE waiting <>
+        "SELECT hex(agent) AS agent, waiting AS counted FROM inbox WHERE waiting <>
              (SELECT count(*) FROM mail WHERE mail.realm = inbox.realm AND recipient = agent
               AND entry IS NULL)",
     ),
     (
         "an inbox counts wrongly how much waits in it",
-        "SELECT hex(agent), bytes FROM inbox WHERE bytes <>
+        "SELECT hex(agent) AS agent, bytes AS counted FROM inbox WHERE bytes <>
              (SELECT coalesce(sum(octet_length(summary) + octet_length(body)), 0) FROM mail
               WHERE mail.realm = inbox.realm AND recipient = agent AND entry IS NULL)",
     ),
     (
         "an inbox holds a message with a number that it has not given",
-        "SELECT hex(agent), last FROM inbox WHERE last <
+        "SELECT hex(agent) AS agent, last AS \"last given\" FROM inbox WHERE last <
              (SELECT coalesce(max(number), 0) FROM mail WHERE mail.realm = inbox.realm
               AND recipient = agent)",
     ),
     (
         "mail lies in no inbox (`posse store gc` removes it if its session is gone)",
-        "SELECT DISTINCT hex(recipient) FROM mail WHERE NOT EXISTS
+        "SELECT DISTINCT hex(recipient) AS agent FROM mail WHERE NOT EXISTS
              (SELECT 1 FROM inbox WHERE inbox.realm = mail.realm AND inbox.agent = mail.recipient)",
     ),
     (
         "an inbox is held by another than its agent",
-        "SELECT hex(inbox.agent) FROM inbox JOIN agent ON agent.realm = inbox.realm AND agent.id = inbox.agent
+        "SELECT hex(inbox.agent) AS agent FROM inbox JOIN agent ON agent.realm = inbox.realm AND agent.id = inbox.agent
          WHERE inbox.host IS NOT agent.host",
     ),
     (
         "a list has a task with a number that it has not given",
-        "SELECT hex(realm), team, last FROM list WHERE last <
+        "SELECT hex(realm) AS session, team, last AS \"last given\" FROM list WHERE last <
              (SELECT coalesce(max(id), 0) FROM task WHERE task.realm = list.realm AND task.team = list.team)",
     ),
     (
         "a task is in no list",
-        "SELECT hex(realm), team, id FROM task WHERE NOT EXISTS
+        "SELECT hex(realm) AS session, team, id AS task FROM task WHERE NOT EXISTS
              (SELECT 1 FROM list WHERE list.realm = task.realm AND list.team = task.team)",
     ),
     (
         "a task counts wrongly what it waits for",
-        "SELECT hex(realm), team, id FROM task WHERE waits <>
+        "SELECT hex(realm) AS session, team, id AS task FROM task WHERE waits <>
              (SELECT count(*) FROM dependency d JOIN task needed ON needed.realm = d.realm
                   AND needed.team = d.team AND needed.id = d.needs AND needed.status < 2
               WHERE d.realm = task.realm AND d.team = task.team AND d.task = task.id)",
     ),
     (
         "a task waits for one that is not there, or is not there itself",
-        "SELECT hex(realm), team, task, needs FROM dependency d
+        "SELECT hex(realm) AS session, team, task, needs AS \"which waits for\" FROM dependency d
          WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.realm = d.realm AND task.team = d.team AND id = d.task)
             OR NOT EXISTS (SELECT 1 FROM task WHERE task.realm = d.realm AND task.team = d.team AND id = d.needs)",
     ),
     (
         "a task is being done by an agent that nobody holds",
-        "SELECT hex(task.realm), team, task.id, owner FROM task
+        "SELECT hex(task.realm) AS session, team, task.id AS task, owner FROM task
          JOIN agent ON agent.realm = task.realm AND agent.id = owner_agent
          WHERE status = 1 AND agent.host IS NULL",
     ),
     (
         "a team's lead is no member of it",
-        "SELECT hex(realm), name FROM team WHERE NOT EXISTS
+        "SELECT hex(realm) AS session, name AS team FROM team WHERE NOT EXISTS
              (SELECT 1 FROM member WHERE member.realm = team.realm AND member.team = team.name
               AND member.agent = team.lead)",
     ),
     (
         "a member has no team, or no inbox",
-        "SELECT hex(realm), team, name FROM member
+        "SELECT hex(realm) AS session, team, name AS member FROM member
          WHERE NOT EXISTS (SELECT 1 FROM team WHERE team.realm = member.realm AND team.name = member.team)
             OR NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.realm = member.realm
                            AND inbox.agent = member.agent)",

@@ -1,7 +1,9 @@
 //! Removing realms that nobody has used for long.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use posse_runtime::port::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -26,23 +28,42 @@ pub struct Collected {
     pub agents: u64,
     /// Teams.
     pub teams: u64,
-    /// The texts that were kept for them, in bytes. The file does not shrink: what is free is used again.
+    /// By how much that is free in the file has grown, in bytes. The file does not shrink: what is free is
+    /// used again.
     pub bytes: u64,
 }
 
-/// What [`collect`] would remove.
-pub fn unused(path: &Path, before_ms: i64) -> Result<Collected, StoreError> {
+/// A realm that nobody uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unused {
+    /// What it is called: its first session, or the realm itself if it has none.
+    pub id: Uuid,
+    /// How many root agents it has.
+    pub sessions: u64,
+    /// How many agents.
+    pub agents: u64,
+    /// The names of its teams.
+    pub teams: Vec<String>,
+    /// When something happened in it last, in milliseconds of Unix time.
+    pub used_ms: i64,
+    /// Where its first session works.
+    pub cwd: Option<PathBuf>,
+}
+
+/// What [`collect`] would remove, that which was used last first.
+pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     let (place, connection) = open(path)?;
-    let counted = || {
-        let mut sum = Collected::default();
+    let looked = || {
+        let mut found = Vec::new();
         for realm in realms(&connection)? {
             if may_go(&place, &connection, realm, before_ms)? {
-                sum.add(count(&connection, realm)?);
+                found.push(described(&connection, realm)?);
             }
         }
-        Ok(sum)
+        found.sort_by_key(|it| std::cmp::Reverse(it.used_ms));
+        Ok(found)
     };
-    counted().map_err(|failure: Failure| failure.at(&place))
+    looked().map_err(|failure: Failure| failure.at(&place))
 }
 
 /// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a live
@@ -56,12 +77,13 @@ pub fn collect(
     let mut sum = Collected::default();
     let mut removed = || {
         let turnstile = place.turnstile()?;
+        let free_before = free_bytes(&connection)?;
         for realm in realms(&connection)? {
             // Looked at without holding anybody up first; decided when nobody can change it.
             if may_go(&place, &connection, realm, before_ms)? {
                 let gone = in_turn(turnstile.as_ref(), &connection, || {
                     let go = may_go(&place, &connection, realm, before_ms)?;
-                    let gone = if go { Some(count(&connection, realm)?) } else { None };
+                    let gone = if go { Some(described(&connection, realm)?) } else { None };
                     if go {
                         behead(&connection, realm)?;
                     }
@@ -69,7 +91,11 @@ pub fn collect(
                 })?;
                 if let Some(gone) = gone {
                     empty(turnstile.as_ref(), &connection, realm)?;
-                    sum.add(gone);
+                    sum.sessions += gone.sessions;
+                    sum.agents += gone.agents;
+                    sum.teams += gone.teams.len() as u64;
+                    // Others may have used some of it meanwhile.
+                    sum.bytes = free_bytes(&connection)?.saturating_sub(free_before);
                     told(sum);
                 }
             }
@@ -79,13 +105,10 @@ pub fn collect(
     removed().map_err(|failure: Failure| failure.at(&place))
 }
 
-impl Collected {
-    fn add(&mut self, other: Self) {
-        self.sessions += other.sessions;
-        self.agents += other.agents;
-        self.teams += other.teams;
-        self.bytes += other.bytes;
-    }
+/// How much of the file is free to be used again.
+fn free_bytes(connection: &Connection) -> Result<u64, Failure> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(column::from_bits);
+    Ok(number("PRAGMA freelist_count")?.saturating_mul(number("PRAGMA page_size")?))
 }
 
 /// Every realm of which there is a row, found by leaps through the keys.
@@ -103,8 +126,8 @@ fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, Failure> {
     Ok(realms)
 }
 
-/// Whether nothing has happened since, and no live host holds an agent of it.
-fn may_go(place: &Place, connection: &Connection, realm: Uuid, before_ms: i64) -> Result<bool, Failure> {
+/// When something happened in a realm last; none if nothing in it has a time.
+fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, Failure> {
     let sql = "SELECT max(at) FROM (
             SELECT max(used_ms) AS at FROM agent WHERE realm = ?1
             UNION ALL SELECT max(created_ms) FROM team WHERE realm = ?1
@@ -119,7 +142,12 @@ fn may_go(place: &Place, connection: &Connection, realm: Uuid, before_ms: i64) -
         let (seconds, nanos) = at.to_unix();
         i64::try_from(seconds * 1000 + u64::from(nanos / 1_000_000)).ok()
     });
-    if used.max(made).is_some_and(|used| used >= before_ms) {
+    Ok(used.max(made))
+}
+
+/// Whether nothing has happened since, and no live host holds an agent of it.
+fn may_go(place: &Place, connection: &Connection, realm: Uuid, before_ms: i64) -> Result<bool, Failure> {
+    if used_ms(connection, realm)?.is_some_and(|used| used >= before_ms) {
         return Ok(false);
     }
     let sql = "SELECT DISTINCT host FROM agent WHERE realm = ?1 AND host IS NOT NULL";
@@ -133,22 +161,26 @@ fn may_go(place: &Place, connection: &Connection, realm: Uuid, before_ms: i64) -
     Ok(true)
 }
 
-fn count(connection: &Connection, realm: Uuid) -> Result<Collected, Failure> {
+fn described(connection: &Connection, realm: Uuid) -> Result<Unused, Failure> {
     let number = |sql: &str| -> Result<u64, Failure> {
         let mut statement = connection.prepare_cached(sql)?;
         Ok(column::from_bits(statement.query_row([realm.as_bytes()], |row| row.get(0))?))
     };
-    Ok(Collected {
+    let sql = "SELECT id, cwd FROM agent WHERE realm = ?1 AND parent IS NULL ORDER BY created_ms, id LIMIT 1";
+    let first = connection
+        .prepare_cached(sql)?
+        .query_row([realm.as_bytes()], |row| Ok((column::id(row, 0)?, row.get::<_, Vec<u8>>(1)?)))
+        .optional()?;
+    let sql = "SELECT name FROM team WHERE realm = ?1 ORDER BY name";
+    let mut teams = connection.prepare_cached(sql)?;
+    let teams = teams.query_map([realm.as_bytes()], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(Unused {
+        id: first.as_ref().map_or(realm, |(id, _)| *id),
         sessions: number("SELECT count(*) FROM agent WHERE realm = ?1 AND parent IS NULL")?,
         agents: number("SELECT count(*) FROM agent WHERE realm = ?1")?,
-        teams: number("SELECT count(*) FROM team WHERE realm = ?1")?,
-        bytes: number(
-            "SELECT coalesce(sum(size), 0) FROM (
-                SELECT sum(length(bytes)) AS size FROM entry WHERE realm = ?1
-                UNION ALL SELECT sum(length(bytes)) FROM preamble WHERE realm = ?1
-                UNION ALL SELECT sum(octet_length(content)) FROM call WHERE realm = ?1
-                UNION ALL SELECT sum(octet_length(summary) + octet_length(body)) FROM mail WHERE realm = ?1)",
-        )?,
+        teams,
+        used_ms: used_ms(connection, realm)?.unwrap_or_default(),
+        cwd: first.map(|(_, cwd)| OsString::from_vec(cwd).into()),
     })
 }
 

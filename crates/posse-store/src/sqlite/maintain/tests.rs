@@ -115,7 +115,7 @@ fn every_broken_rule_is_found() {
     shelf.team(&store, realm, agent);
     drop(store);
     let health = check(&shelf.path, &mut |_| {}).unwrap();
-    assert_eq!(health, Health { agents: 1, entries: 3, faults: Vec::new() });
+    assert_eq!(health, Health { agents: 1, entries: 3, teams: 1, tasks: 2, messages: 1, faults: Vec::new() });
     let breaks = [
         ("UPDATE entry SET bytes = x'00' WHERE seq = 1", "is damaged at entry 1"),
         ("UPDATE entry SET bytes = 'text' WHERE seq = 1", "is damaged at entry 1"),
@@ -134,7 +134,8 @@ fn every_broken_rule_is_found() {
         ("UPDATE inbox SET host = x'00112233445566778899aabbccddeeff'", "held by another"),
         ("UPDATE list SET last = 1", "a list has a task"),
         ("DELETE FROM list", "a task is in no list"),
-        ("UPDATE task SET waits = 0", "counts wrongly what it waits for"),
+        ("UPDATE task SET waits = 0", "counts wrongly what it waits for: session 00000000-0000-7"),
+        ("UPDATE task SET waits = 0", ", team parser, task 2"),
         ("DELETE FROM task WHERE id = 1", "a task waits for one that is not there"),
         (
             "UPDATE agent SET host = NULL; UPDATE inbox SET host = NULL;
@@ -167,6 +168,7 @@ fn a_page_that_is_gone_is_a_fault_and_no_failure() {
     std::fs::write(&shelf.path, bytes).unwrap();
     let faults = shelf.faults();
     assert!(faults.iter().any(|fault| fault.starts_with("the file: ")), "{faults:?}");
+    assert!(!faults.iter().any(|fault| fault.contains('\n') || fault.contains("***")), "{faults:?}");
 }
 
 #[test]
@@ -179,17 +181,30 @@ fn what_is_held_or_was_used_stays() {
     for agent in [old, used] {
         shelf.runtime.block_on(store.release(agent, Epoch(1))).unwrap();
     }
-    let expected = Collected { sessions: 1, agents: 1, teams: 0, bytes: 1201 * 7 };
-    assert_eq!(unused(&shelf.path, 20).unwrap(), expected);
-    let mut told = Vec::new();
-    assert_eq!(collect(&shelf.path, 20, &mut |so_far| told.push(so_far)).unwrap(), expected);
-    assert_eq!(told, [expected]);
+    let expected = Unused {
+        id: old.uuid(),
+        sessions: 1,
+        agents: 1,
+        teams: Vec::new(),
+        used_ms: 10,
+        cwd: Some("/".into()),
+    };
+    assert_eq!(unused(&shelf.path, 20).unwrap(), [expected]);
+    let free = || {
+        let connection = Connection::open(&shelf.path).unwrap();
+        connection.query_row("PRAGMA freelist_count", [], |row| row.get::<_, u32>(0)).map(u64::from).unwrap()
+            * 4096
+    };
+    let (mut told, before) = (Vec::new(), free());
+    let gone = collect(&shelf.path, 20, &mut |so_far| told.push(so_far)).unwrap();
+    assert_eq!(gone, Collected { sessions: 1, agents: 1, teams: 0, bytes: free() - before });
+    assert!(gone.bytes > 0 && told == [gone], "{told:?}");
     let read = |agent| shelf.runtime.block_on(store.read(agent)).map(|it| it.entries.len());
     assert!(matches!(read(old), Err(StoreError::NotFound { .. })));
     assert_eq!((read(held).unwrap(), read(used).unwrap()), (2, 2));
     assert_eq!(
         check(&shelf.path, &mut |_| {}).unwrap(),
-        Health { agents: 2, entries: 4, faults: Vec::new() }
+        Health { agents: 2, entries: 4, ..Health::default() }
     );
     // What a removal that was broken off has left goes with the next.
     let connection = Connection::open(&shelf.path).unwrap();
@@ -205,17 +220,23 @@ fn a_copy_is_whole_and_overwrites_nothing() {
     let store = Sqlite::open(&shelf.path).unwrap();
     shelf.session(&store, 50, 1);
     let to = shelf.directory.join("copy.db");
-    let size = back_up(&shelf.path, &to).unwrap();
+    let size = back_up(&shelf.path, &to, &Stop::default()).unwrap();
     assert_eq!(size, std::fs::metadata(&to).unwrap().len());
-    assert_eq!(check(&to, &mut |_| {}).unwrap(), Health { agents: 1, entries: 50, faults: Vec::new() });
+    assert_eq!(check(&to, &mut |_| {}).unwrap(), Health { agents: 1, entries: 50, ..Health::default() });
     assert_eq!(versions(&to).unwrap(), versions(&shelf.path).unwrap());
     let mode: String =
         Connection::open(&to).unwrap().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
     let before = std::fs::read(&to).unwrap();
-    assert!(back_up(&shelf.path, &to).is_err());
+    assert!(back_up(&shelf.path, &to, &Stop::default()).is_err());
     assert_eq!(std::fs::read(&to).unwrap(), before);
+    let stop = Stop::default();
+    stop.ask();
+    assert!(back_up(&shelf.path, &shelf.directory.join("given-up.db"), &stop).is_err());
     let left: Vec<_> =
         std::fs::read_dir(&shelf.directory).unwrap().map(|it| it.unwrap().file_name()).collect();
-    assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{left:?}");
+    assert!(
+        !left.iter().any(|name| [".new", "up.db"].iter().any(|end| name.to_string_lossy().ends_with(end))),
+        "{left:?}"
+    );
 }

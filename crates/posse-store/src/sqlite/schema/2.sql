@@ -1,5 +1,8 @@
 -- Mail, tasks, teams, questions, background runs; hosts that hold agents. Words as in 1.sql.
 
+-- "poss": by this a file is known as posse's.
+PRAGMA application_id = 0x706f7373;
+
 -- step: the id of the last step. result: what came of it, as JSON; null if it came to nothing special.
 ALTER TABLE agent ADD COLUMN step BLOB;
 ALTER TABLE agent ADD COLUMN result TEXT;

@@ -5,26 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use posse_protocol::{Name, Task, TaskId};
 use posse_runtime::port::store::{Archive, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, TEXT_BYTES};
 
+use super::files::{inbox_file, note_file, task_file};
 use super::{CONFIG, Wrong};
 
 /// Checks an archive as it was found, and derives what follows from the rest: who waits for whom.
-pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Wrong> {
-    members(archive)?;
-    mail(archive)?;
+pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Vec<Wrong>> {
+    let mut wrong: Vec<Wrong> = members(archive).err().into_iter().collect();
+    mail(archive, &mut wrong);
     for note in &archive.notes {
-        let file = format!("notes/{}.md", note.name);
-        fits(&file, note.text.len(), TEXT_BYTES)?;
+        wrong.extend(fits(&note_file(note.name.as_str()), note.text.len(), TEXT_BYTES).err());
     }
     for task in &archive.tasks {
         let metadata = serde_json::to_string(&task.metadata).map_or(0, |text| text.len());
         let form = task.active_form.as_ref().map_or(0, String::len);
-        fits(&file(task.id), task.subject.len() + task.description.len() + form + metadata, TEXT_BYTES)?;
+        let length = task.subject.len() + task.description.len() + form + metadata;
+        wrong.extend(fits(&file(task.id), length, TEXT_BYTES).err());
     }
-    tasks(&mut archive.tasks)
+    tasks(&mut archive.tasks, &mut wrong);
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 fn file(id: TaskId) -> String {
-    format!("tasks/{id}.json")
+    task_file(id.0)
 }
 
 fn fits(file: &str, bytes: usize, most: usize) -> Result<(), Wrong> {
@@ -52,50 +54,57 @@ fn members(archive: &Archive) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn mail(archive: &Archive) -> Result<(), Wrong> {
+fn mail(archive: &Archive, wrong: &mut Vec<Wrong>) {
     for (member, inbox) in archive.team.members.iter().zip(&archive.mail) {
-        let file = format!("inboxes/{}.json", member.name);
+        let file = inbox_file(member.name.as_str());
         let (mut waiting, mut bytes) = (0, 0);
         for mail in inbox {
             let size = mail.summary.len() + mail.body.len();
-            fits(&file, size, MAIL_BYTES)?;
+            wrong.extend(fits(&file, size, MAIL_BYTES).err());
             if mail.shown_in.is_none() {
                 (waiting, bytes) = (waiting + 1, bytes + size as u64);
             }
         }
         if waiting > INBOX_MAILS || bytes > INBOX_BYTES {
             let why = format!("{waiting} messages of {bytes} bytes wait; an inbox has no room for that");
-            return Err(Wrong::new(file, why));
+            wrong.push(Wrong::new(file, why));
         }
     }
-    Ok(())
 }
 
 /// Follows `blocks` and `blocked_by`, which say the same in two ways, and finds circles.
-fn tasks(tasks: &mut [Task]) -> Result<(), Wrong> {
+fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
     let mut needs: BTreeMap<TaskId, BTreeSet<TaskId>> =
-        tasks.iter().map(|task| (task.id, task.blocked_by.iter().copied().collect())).collect();
+        tasks.iter().map(|task| (task.id, BTreeSet::new())).collect();
     for task in &*tasks {
-        for other in &task.blocks {
-            match needs.get_mut(other) {
-                Some(needs) => drop(needs.insert(task.id)),
-                None => {
-                    return Err(Wrong::new(file(task.id), format!("it blocks {other}, which is not there")));
-                }
+        for (before, after, other, how) in task
+            .blocked_by
+            .iter()
+            .map(|other| (*other, task.id, other, "waits for"))
+            .chain(task.blocks.iter().map(|other| (task.id, *other, other, "blocks")))
+        {
+            if !needs.contains_key(other) {
+                wrong.push(Wrong::new(file(task.id), format!("it {how} {other}, which is not there")));
+            } else if let Some(needs) = needs.get_mut(&after) {
+                needs.insert(before);
             }
-        }
-    }
-    for (id, needs_of) in &needs {
-        if let Some(missing) = needs_of.iter().find(|other| !needs.contains_key(other)) {
-            return Err(Wrong::new(file(*id), format!("it waits for {missing}, which is not there")));
         }
     }
     let mut blocks: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for (id, needs_of) in &needs {
         needs_of.iter().for_each(|other| blocks.entry(*other).or_default().push(*id));
     }
-    if let Some(id) = circle(&needs, &blocks) {
-        return Err(Wrong::new(file(id), "it waits, through others, for itself"));
+    if let Some(circle) = circle(&needs, &blocks)
+        && let Some(first) = circle.first()
+    {
+        let why = match &circle[..] {
+            [_] => "it waits for itself".to_owned(),
+            _ => {
+                let names: Vec<String> = circle.iter().map(TaskId::to_string).collect();
+                format!("these wait for each other in a circle: {}", names.join(", "))
+            }
+        };
+        wrong.push(Wrong::new(file(*first), why));
     }
     let settled: BTreeSet<TaskId> =
         tasks.iter().filter(|task| task.status.is_settled()).map(|task| task.id).collect();
@@ -104,15 +113,14 @@ fn tasks(tasks: &mut [Task]) -> Result<(), Wrong> {
         task.waits_for = task.blocked_by.iter().copied().filter(|id| !settled.contains(id)).collect();
         task.blocks = blocks.remove(&task.id).unwrap_or_default();
     }
-    Ok(())
 }
 
-/// A task of a circle, if there is one: what is left when all that waits for nothing is taken away, again
-/// and again.
+/// A circle, if there is one, each waiting for the next: among what is left when all that waits for
+/// nothing is taken away, again and again.
 fn circle(
     needs: &BTreeMap<TaskId, BTreeSet<TaskId>>,
     blocks: &BTreeMap<TaskId, Vec<TaskId>>,
-) -> Option<TaskId> {
+) -> Option<Vec<TaskId>> {
     let mut waits: BTreeMap<TaskId, usize> = needs.iter().map(|(id, needs)| (*id, needs.len())).collect();
     let mut free: Vec<TaskId> = waits.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
     while let Some(id) = free.pop() {
@@ -126,5 +134,14 @@ fn circle(
             }
         }
     }
-    waits.keys().next().copied()
+    // Each of the rest waits for another of the rest: whoever follows them comes round.
+    let mut way = vec![*waits.keys().next()?];
+    let mut places: BTreeMap<TaskId, usize> = BTreeMap::from([(way[0], 0)]);
+    loop {
+        let next = needs.get(way.last()?)?.iter().find(|id| waits.contains_key(id))?;
+        if let Some(at) = places.insert(*next, way.len()) {
+            return Some(way.split_off(at));
+        }
+        way.push(*next);
+    }
 }

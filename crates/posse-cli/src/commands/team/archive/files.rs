@@ -1,18 +1,33 @@
 //! From an archive to files.
 
+use std::collections::BTreeSet;
+
 use posse_protocol::{Mail, Member, Sender, Task, TaskId};
 use posse_runtime::port::store::Archive;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::numbers::Numbers;
 use super::{CONFIG, Files};
 use crate::moment::moment;
+
+/// The key that says that an export goes on, or was broken off.
+const UNFINISHED: &str = "unfinished";
 
 /// What an earlier export wrote, as its own description says: nothing else is ever removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) struct Previous {
     pub(in super::super) team: String,
-    pub(in super::super) files: Vec<String>,
+    others: BTreeSet<String>,
+    tasks: Numbers,
+}
+
+impl Previous {
+    /// Whether it wrote the file.
+    pub(in super::super) fn wrote(&self, file: &str) -> bool {
+        let task = file.strip_prefix("tasks/").and_then(|name| name.strip_suffix(".json")?.parse().ok());
+        self.others.contains(file) || task.is_some_and(|id| self.tasks.contains(id) && task_file(id) == file)
+    }
 }
 
 /// The files of a team.
@@ -32,15 +47,15 @@ pub(in super::super) fn files(archive: &Archive) -> Files {
     files
 }
 
-fn inbox_file(name: &str) -> String {
+pub(super) fn inbox_file(name: &str) -> String {
     format!("inboxes/{name}.json")
 }
 
-fn task_file(id: u64) -> String {
+pub(super) fn task_file(id: u64) -> String {
     format!("tasks/{id}.json")
 }
 
-fn note_file(name: &str) -> String {
+pub(super) fn note_file(name: &str) -> String {
     format!("notes/{name}.md")
 }
 
@@ -63,7 +78,7 @@ fn config(archive: &Archive) -> Value {
         "posse": {
             "realm": team.realm,
             "lastTask": archive.last_task,
-            "tasks": archive.tasks.iter().map(|task| task.id.0).collect::<Vec<_>>(),
+            "tasks": archive.tasks.iter().map(|task| task.id.0).collect::<Numbers>().to_string(),
             "notes": notes.collect::<Value>(),
         },
     })
@@ -143,7 +158,7 @@ pub(in super::super) fn previous(config: &str) -> Option<Previous> {
     }
     #[derive(Deserialize)]
     struct Own {
-        tasks: Vec<u64>,
+        tasks: String,
         notes: Vec<Named>,
     }
     #[derive(Deserialize)]
@@ -152,9 +167,16 @@ pub(in super::super) fn previous(config: &str) -> Option<Previous> {
     }
     let config: Config = serde_json::from_str(config).ok()?;
     let inboxes = config.members.iter().map(|member| inbox_file(member.name.as_str()));
-    let tasks = config.posse.tasks.iter().map(|id| task_file(*id));
     let notes = config.posse.notes.iter().map(|note| note_file(note.name.as_str()));
-    Some(Previous { team: config.name, files: inboxes.chain(tasks).chain(notes).collect() })
+    let (others, tasks) = (inboxes.chain(notes).collect(), config.posse.tasks.parse().ok()?);
+    Some(Previous { team: config.name, others, tasks })
+}
+
+/// A description that says that not all of it is written yet.
+pub(in super::super) fn unfinished(config: &str) -> String {
+    let mut value: Value = serde_json::from_str(config).unwrap_or_default();
+    value["posse"][UNFINISHED] = json!(true);
+    pretty(&value)
 }
 
 /// A map with its keys in order, at every depth.

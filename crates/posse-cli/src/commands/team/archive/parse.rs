@@ -1,6 +1,6 @@
 //! From files to an archive: posse's own, and what other programs wrote.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use posse_protocol::{
     AgentId, Mail, MailId, MailKind, Member, Name, Note, Owner, RealmId, Sender, Task, TaskId, TaskStatus,
@@ -11,14 +11,19 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{CONFIG, Files, Wrong};
+use super::files::{inbox_file, note_file, task_file};
+use super::numbers::Numbers;
+use super::{CONFIG, Files, NAMED, Wrong};
+
+/// What the user is called.
+const USER: &str = "user";
 
 /// What was found in files.
 #[derive(Debug)]
 pub(in super::super) struct Found {
     pub(in super::super) archive: Archive,
-    /// Files that mean nothing here.
-    pub(in super::super) left_out: Vec<String>,
+    /// What was left out or changed, for people.
+    pub(in super::super) warnings: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -39,7 +44,11 @@ struct Config {
 struct OwnConfig {
     realm: Option<RealmId>,
     last_task: u64,
+    /// The numbers of the tasks that were written.
+    tasks: Option<String>,
     notes: Vec<OwnNote>,
+    /// The export was broken off.
+    unfinished: bool,
 }
 
 #[derive(Deserialize)]
@@ -48,7 +57,7 @@ struct OwnNote {
     name: Name,
     version: u64,
     author: String,
-    written_at: i64,
+    written_at: When,
 }
 
 #[derive(Deserialize)]
@@ -120,9 +129,12 @@ struct MailFile {
 struct OwnMail {
     id: Option<MailId>,
     agent: Option<AgentId>,
-    sent_at: Option<i64>,
+    sent_at: Option<When>,
     shown_in: Option<u64>,
 }
+
+/// Times that can be meant: from 1970 to the end of 9999.
+const POSSIBLE: std::ops::Range<i64> = 0..253_402_300_800_000;
 
 /// A moment: milliseconds of Unix time, or as people write it.
 struct When(i64);
@@ -132,11 +144,16 @@ impl<'de> Deserialize<'de> for When {
         let value = Value::deserialize(from)?;
         let number = value.as_i64().or_else(|| value.as_f64().map(|ms| ms as i64));
         let text = || value.as_str()?.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond);
-        number.or_else(text).map(Self).ok_or_else(|| {
+        let time = number.or_else(text).ok_or_else(|| {
             serde::de::Error::custom(format!(
                 "{value} is no time: milliseconds, or a text like \"2026-11-15T08:30:00Z\""
             ))
-        })
+        })?;
+        if !POSSIBLE.contains(&time) {
+            let why = format!("{value} is no time: it is before 1970 or after 9999");
+            return Err(serde::de::Error::custom(why));
+        }
+        Ok(Self(time))
     }
 }
 
@@ -157,42 +174,109 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 /// The archive that the files describe. What they do not say is new, as of `now_ms`.
-pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Wrong> {
-    let text = files.get(CONFIG).ok_or_else(|| Wrong::new(CONFIG, "it is not there"))?;
-    let mut config: Config = read(CONFIG, text)?;
+pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<Wrong>> {
+    let text = files.get(CONFIG).ok_or_else(|| vec![Wrong::new(CONFIG, "it is not there")])?;
+    let mut config: Config = read(CONFIG, text).map_err(|wrong| vec![wrong])?;
+    if config.posse.unfinished {
+        let why = "the export was broken off; export the team again";
+        return Err(vec![Wrong::new(CONFIG, why)]);
+    }
+    let mut wrong = missing(&config, files);
     let known: HashMap<Name, OwnNote> =
         config.posse.notes.drain(..).map(|note| (note.name.clone(), note)).collect();
     let last_task = config.posse.last_task;
-    let team = team(config, now_ms)?;
-    let mut people = People::of(&team);
+    let team = match team(config, now_ms) {
+        Ok(team) => team,
+        Err(fault) => {
+            wrong.insert(0, fault);
+            return Err(wrong);
+        }
+    };
     let mail = vec![Vec::new(); team.members.len()];
-    let mut archive = Archive { notes: Vec::new(), tasks: Vec::new(), last_task, mail, team };
-    let mut left_out = Vec::new();
+    let people = People::of(&team);
+    let archive = Archive { notes: Vec::new(), tasks: Vec::new(), last_task, mail, team };
+    let mut reading = Reading { archive, people, known, now_ms, warnings: Vec::new() };
     for (file, text) in files {
-        let Some((directory, name)) = file.split_once('/') else { continue };
-        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        match directory {
-            "tasks" => match stem.parse().ok().filter(|number: &u64| number.to_string() == stem) {
-                Some(number) => archive.tasks.push(task(file, text, TaskId(number), &people, now_ms)?),
-                None => left_out.push(file.clone()),
-            },
-            "inboxes" => match archive.team.members.iter().position(|it| it.name.as_str() == stem) {
-                Some(at) => {
-                    let to = archive.team.members[at].agent;
-                    archive.mail[at] = inbox(file, text, to, &mut people, now_ms)?;
-                }
-                None => left_out.push(file.clone()),
-            },
-            _ => match stem.parse::<Name>() {
-                Ok(name) => archive.notes.push(note(name, text, &known, now_ms)),
-                Err(_) => left_out.push(file.clone()),
-            },
+        if let Err(fault) = reading.file(file, text) {
+            wrong.push(fault);
         }
     }
+    let Reading { mut archive, warnings, .. } = reading;
     archive.tasks.sort_by_key(|task| task.id);
     let highest = archive.tasks.last().map_or(0, |task| task.id.0);
     archive.last_task = last_task.max(highest);
-    Ok(Found { archive, left_out })
+    if wrong.is_empty() { Ok(Found { archive, warnings }) } else { Err(wrong) }
+}
+
+/// What posse's own description lists and is not there.
+fn missing(config: &Config, files: &Files) -> Vec<Wrong> {
+    let own = &config.posse;
+    let mut listed: Vec<String> = own.notes.iter().map(|note| note_file(note.name.as_str())).collect();
+    if own.realm.is_some() {
+        listed.extend(config.members.iter().map(|member| inbox_file(member.name.as_str())));
+    }
+    listed.retain(|file| !files.contains_key(file));
+    match own.tasks.as_deref().unwrap_or_default().parse::<Numbers>() {
+        Err(why) => return vec![Wrong::new(CONFIG, why)],
+        Ok(numbers) => {
+            let present: BTreeSet<u64> = files.keys().filter_map(|file| number(file)).collect();
+            listed.extend(numbers.missing_from(&present, NAMED + 1).into_iter().map(task_file));
+        }
+    }
+    listed.into_iter().map(|file| Wrong::new(file, "it is not there, and config.json lists it")).collect()
+}
+
+/// The number of the task that a file of this name describes.
+fn number(file: &str) -> Option<u64> {
+    let number = file.strip_prefix("tasks/")?.strip_suffix(".json")?.parse().ok()?;
+    (task_file(number) == file && number > 0).then_some(number)
+}
+
+/// What has been read so far.
+struct Reading {
+    archive: Archive,
+    people: People,
+    known: HashMap<Name, OwnNote>,
+    now_ms: i64,
+    warnings: Vec<String>,
+}
+
+impl Reading {
+    fn file(&mut self, file: &str, text: &str) -> Result<(), Wrong> {
+        let Some((directory, name)) = file.split_once('/') else { return Ok(()) };
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let why = match directory {
+            "tasks" => match number(file) {
+                Some(number) => return self.task(file, text, TaskId(number)),
+                None => "tasks are called 1.json, 2.json and so on",
+            },
+            "inboxes" => match self.archive.team.members.iter().position(|it| it.name.as_str() == stem) {
+                Some(at) => {
+                    let to = self.archive.team.members[at].agent;
+                    self.archive.mail[at] = inbox(file, text, to, &mut self.people, self.now_ms)?;
+                    return Ok(());
+                }
+                None => "no member is called so",
+            },
+            _ => match stem.parse::<Name>() {
+                Ok(name) => {
+                    self.archive.notes.push(note(name, text, &self.known, self.now_ms));
+                    return Ok(());
+                }
+                Err(_) => "a note cannot be called so",
+            },
+        };
+        self.warnings.push(format!("{file} is left out: {why}"));
+        Ok(())
+    }
+
+    fn task(&mut self, file: &str, text: &str, id: TaskId) -> Result<(), Wrong> {
+        let (task, stranger) = task(file, text, id, &self.people, self.now_ms)?;
+        let warning = |name| format!("{file}: it has no owner now: {name} is no member of the team");
+        self.warnings.extend(stranger.map(warning));
+        self.archive.tasks.push(task);
+        Ok(())
+    }
 }
 
 fn read<'a, T: Deserialize<'a>>(file: &str, text: &'a str) -> Result<T, Wrong> {
@@ -241,51 +325,73 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
 }
 
 /// Whose name is whose: members', and those of others who sent something, each with one id.
-struct People(HashMap<String, AgentId>);
+struct People {
+    team: String,
+    ids: HashMap<String, AgentId>,
+}
 
 impl People {
     fn of(team: &Team) -> Self {
-        Self(team.members.iter().map(|member| (member.name.to_string(), member.agent)).collect())
+        let ids = team.members.iter().map(|member| (member.name.to_string(), member.agent)).collect();
+        Self { team: team.name.to_string(), ids }
     }
 
-    fn owner(&self, name: String, agent: Option<AgentId>) -> Owner {
-        Owner { agent: agent.or_else(|| self.0.get(plain(&name)).copied()), name }
+    /// A name without its team, if that is this one.
+    fn plain<'a>(&self, name: &'a str) -> &'a str {
+        name.split_once('@').filter(|(_, team)| *team == self.team).map_or(name, |(name, _)| name)
+    }
+
+    /// The owner of a task, if it is a member or the user.
+    fn owner(&self, name: &str, agent: Option<AgentId>) -> Option<Owner> {
+        let name = self.plain(name);
+        let known = self.ids.get(name).copied();
+        (known.is_some() || name == USER).then(|| Owner { agent: agent.or(known), name: name.to_owned() })
     }
 
     fn sender(&mut self, name: String, agent: Option<AgentId>) -> Sender {
         match agent {
-            None if name == "user" => Sender::User,
+            None if name == USER => Sender::User,
             Some(id) => Sender::Agent { id, name },
             None => {
-                let known = self.0.entry(plain(&name).to_owned());
+                let plain = self.plain(&name).to_owned();
+                let known = self.ids.entry(plain);
                 Sender::Agent { id: *known.or_insert_with(|| Uuid::now_v7().into()), name }
             }
         }
     }
 }
 
-/// A name without its team.
-fn plain(name: &str) -> &str {
-    name.split_once('@').map_or(name, |(name, _)| name)
-}
-
-fn task(file: &str, text: &str, id: TaskId, people: &People, now_ms: i64) -> Result<Task, Wrong> {
+/// The task of a file; and of one that is open the owner that it loses, who is no member.
+fn task(
+    file: &str,
+    text: &str,
+    id: TaskId,
+    people: &People,
+    now_ms: i64,
+) -> Result<(Task, Option<String>), Wrong> {
     let it: TaskFile = read(file, text)?;
     if let Some(Number(own)) = it.id.filter(|Number(own)| *own != id) {
         return Err(Wrong::new(file, format!("the task in it is {own}")));
     }
     let numbers = |list: Vec<Number>| list.into_iter().map(|Number(id)| id).collect();
     let created_ms = it.created_at.map_or(now_ms, |at| at.0);
-    Ok(Task {
+    let status = it.status.unwrap_or(TaskStatus::Pending);
+    let (owner, stranger) = match it.owner.filter(|owner| !owner.is_empty()) {
+        None => (None, None),
+        Some(name) => match people.owner(&name, it.posse.owner_agent) {
+            Some(owner) => (Some(owner), None),
+            // Who has done it may have left.
+            None if status.is_settled() => (Some(Owner { agent: it.posse.owner_agent, name }), None),
+            None => (None, Some(name)),
+        },
+    };
+    let task = Task {
         id,
         subject: it.subject,
         description: it.description.unwrap_or_default(),
         active_form: it.active_form.filter(|form| !form.is_empty()),
-        status: it.status.unwrap_or(TaskStatus::Pending),
-        owner: it
-            .owner
-            .filter(|owner| !owner.is_empty())
-            .map(|name| people.owner(name, it.posse.owner_agent)),
+        status,
+        owner,
         lost_by: it.posse.lost_by,
         blocked_by: numbers(it.blocked_by),
         waits_for: Vec::new(),
@@ -294,7 +400,8 @@ fn task(file: &str, text: &str, id: TaskId, people: &People, now_ms: i64) -> Res
         updated_ms: it.updated_at.map_or(created_ms, |at| at.0),
         metadata: it.metadata.unwrap_or_default(),
         version: it.version.unwrap_or(1).max(1),
-    })
+    };
+    Ok((task, stranger))
 }
 
 fn inbox(file: &str, text: &str, to: AgentId, people: &mut People, now_ms: i64) -> Result<Vec<Mail>, Wrong> {
@@ -310,7 +417,7 @@ fn inbox(file: &str, text: &str, to: AgentId, people: &mut People, now_ms: i64) 
             kind: it.kind.unwrap_or(MailKind::Text),
             summary: it.summary.unwrap_or_else(first_line),
             body: it.text,
-            sent_ms: it.posse.sent_at.or(it.timestamp.map(|at| at.0)).unwrap_or(now_ms),
+            sent_ms: it.posse.sent_at.or(it.timestamp).map_or(now_ms, |at| at.0),
             // Where it was shown is not known: its transcript is elsewhere.
             shown_in: it.read.then(|| it.posse.shown_in.unwrap_or(0)),
         });
@@ -320,7 +427,7 @@ fn inbox(file: &str, text: &str, to: AgentId, people: &mut People, now_ms: i64) 
 
 fn note(name: Name, text: &str, known: &HashMap<Name, OwnNote>, now_ms: i64) -> Note {
     let (version, author, written_ms) = match known.get(&name) {
-        Some(note) => (note.version.max(1), note.author.clone(), note.written_at),
+        Some(note) => (note.version.max(1), note.author.clone(), note.written_at.0),
         None => (1, "user".to_owned(), now_ms),
     };
     Note { name, version, author, text: text.to_owned(), written_ms }

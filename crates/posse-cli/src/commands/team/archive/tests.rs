@@ -8,7 +8,7 @@ fn files_of(list: &[(&str, &str)]) -> Files {
     list.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-fn found(list: &[(&str, &str)]) -> Result<Found, Wrong> {
+fn found(list: &[(&str, &str)]) -> Result<Found, Vec<Wrong>> {
     let mut found = parse(&files_of(list), 5)?;
     check(&mut found.archive).map(|()| found)
 }
@@ -22,10 +22,10 @@ fn what_others_wrote_is_understood() {
     let list = [
         ("config.json", CONFIG_TEXT),
         ("tasks/1.json", r#"{"id": "1", "subject": "lex", "status": "completed", "blocks": ["2"]}"#),
-        ("tasks/2.json", r#"{"id": 2, "subject": "parse", "owner": "alice", "blockedBy": []}"#),
+        ("tasks/2.json", r#"{"id": 2, "subject": "parse", "owner": "alice@parser", "blockedBy": []}"#),
         (
             "tasks/10.json",
-            r#"{"subject": "print", "blockedBy": [2, "1"], "createdAt": "2026-11-15T08:30:00Z"}"#,
+            r#"{"subject": "print", "owner": "zoe", "blockedBy": [2, "1"], "createdAt": "2026-11-15T08:30:00Z"}"#,
         ),
         ("tasks/.highwatermark", "10"),
         (
@@ -36,15 +36,24 @@ fn what_others_wrote_is_understood() {
         ("inboxes/gone.json", "[]"),
         ("notes/plan.md", "# plan"),
     ];
-    let Found { archive, left_out } = found(&list).unwrap();
-    assert_eq!(left_out, ["inboxes/gone.json", "tasks/.highwatermark"]);
+    let Found { archive, warnings } = found(&list).unwrap();
+    assert_eq!(
+        warnings,
+        [
+            "inboxes/gone.json is left out: no member is called so",
+            "tasks/.highwatermark is left out: tasks are called 1.json, 2.json and so on",
+            "tasks/10.json: it has no owner now: zoe is no member of the team",
+        ]
+    );
     let names: Vec<&str> = archive.team.members.iter().map(|member| member.name.as_str()).collect();
     assert_eq!(names, ["team-lead", "alice"], "the lead stands first");
     assert_eq!(archive.team.lead, archive.team.members[0].agent);
     let [first, second, third] = &archive.tasks[..] else { panic!("{:?}", archive.tasks) };
     assert_eq!((first.status, &first.blocks[..]), (TaskStatus::Completed, &[second.id, third.id][..]));
     assert_eq!((&second.blocked_by[..], second.waits_for.len()), (&[first.id][..], 0));
-    assert_eq!(second.owner.as_ref().unwrap().agent, Some(archive.team.members[1].agent));
+    let owner = second.owner.as_ref().unwrap();
+    assert_eq!((owner.name.as_str(), owner.agent), ("alice", Some(archive.team.members[1].agent)));
+    assert_eq!(third.owner, None);
     assert_eq!((third.waits_for.clone(), third.created_ms), (vec![second.id], 1_794_731_400_000));
     assert_eq!(archive.last_task, 10);
     let [from_lead, from_user, from_ghost] = &archive.mail[1][..] else { panic!("{:?}", archive.mail) };
@@ -90,10 +99,14 @@ fn what_was_written_is_read_without_loss() {
     );
     let known = previous(&written["config.json"]).unwrap();
     assert_eq!(known.team, "parser");
-    let mut names = known.files;
-    names.push("config.json".into());
-    names.sort();
-    assert_eq!(names, written.keys().cloned().collect::<Vec<_>>());
+    assert!(written.keys().all(|name| name == "config.json" || known.wrote(name)));
+    for other in ["tasks/2.json", "tasks/01.json", "notes/other.md", "inboxes/bob.json", "config.json"] {
+        assert!(!known.wrote(other), "{other}");
+    }
+    assert!(written["config.json"].contains("\"tasks\": \"1,3\""), "{}", written["config.json"]);
+    let broken = Files::from([("config.json".into(), unfinished(&written["config.json"]))]);
+    assert!(previous(&broken["config.json"]).is_some_and(|known| known.wrote("tasks/3.json")));
+    assert!(parse(&broken, 99).unwrap_err()[0].why.contains("broken off"));
     assert_eq!(previous(CONFIG_TEXT), None, "another program's");
 }
 
@@ -103,7 +116,8 @@ fn what_is_wrong_is_named_with_its_file() {
         let mut list = vec![("config.json", CONFIG_TEXT), ("tasks/1.json", r#"{"subject": "a"}"#)];
         list.retain(|(name, _)| *name != file);
         list.push((file, text));
-        let wrong = found(&list).unwrap_err();
+        let all = found(&list).unwrap_err();
+        let [wrong] = &all[..] else { panic!("{all:?}") };
         assert!(wrong.file == file && wrong.why.contains(why), "{wrong:?}");
     };
     check("config.json", "{", "EOF");
@@ -119,7 +133,50 @@ fn what_is_wrong_is_named_with_its_file() {
     check("tasks/1.json", r#"{"subject": "a", "blocks": ["x"]}"#, "numbered from 1");
     check("tasks/1.json", r#"{"subject": "a", "blockedBy": [1]}"#, "for itself");
     check("tasks/1.json", r#"{"subject": "a", "createdAt": "soon"}"#, "is no time");
+    for absurd in ["-5", "9e18", "253402300800000", "\"-000044-01-01T00:00:00Z\""] {
+        check("tasks/1.json", &format!(r#"{{"subject": "a", "createdAt": {absurd}}}"#), "before 1970");
+    }
     check("inboxes/alice.json", r#"[{"text": "a"}]"#, "missing field `from`");
     let long = format!(r#"[{{"from": "user", "text": "{}"}}]"#, "x".repeat(300_000));
     check("inboxes/alice.json", &long, "too many");
+}
+
+#[test]
+fn all_that_is_wrong_is_named_and_so_is_a_circle() {
+    let all = found(&[
+        ("config.json", CONFIG_TEXT),
+        ("tasks/1.json", "{"),
+        ("tasks/2.json", r#"{"subject": 1}"#),
+        ("inboxes/alice.json", "{}"),
+    ]);
+    let files: Vec<String> = all.unwrap_err().into_iter().map(|wrong| wrong.file).collect();
+    assert_eq!(files, ["inboxes/alice.json", "tasks/1.json", "tasks/2.json"]);
+    let circle = found(&[
+        ("config.json", CONFIG_TEXT),
+        ("tasks/1.json", r#"{"subject": "a", "blockedBy": [2]}"#),
+        ("tasks/2.json", r#"{"subject": "b", "blockedBy": [4]}"#),
+        ("tasks/3.json", r#"{"subject": "c", "blockedBy": [9]}"#),
+        ("tasks/4.json", r#"{"subject": "d", "blocks": [2], "blockedBy": [2]}"#),
+    ]);
+    let wrong = circle.unwrap_err();
+    assert_eq!(wrong[0], Wrong::new("tasks/3.json", "it waits for 9, which is not there"));
+    assert_eq!(wrong[1], Wrong::new("tasks/2.json", "these wait for each other in a circle: 2, 4"));
+}
+
+#[test]
+fn what_is_listed_and_missing_is_named() {
+    let list = [
+        ("config.json", CONFIG_TEXT),
+        ("tasks/1.json", r#"{"subject": "a"}"#),
+        ("tasks/2.json", r#"{"subject": "b"}"#),
+        ("notes/plan.md", "plan"),
+    ];
+    let mut written = files(&found(&list).unwrap().archive);
+    for file in ["tasks/2.json", "inboxes/alice.json", "notes/plan.md"] {
+        assert!(written.remove(file).is_some());
+    }
+    let wrong = parse(&written, 9).unwrap_err();
+    let missing: Vec<&str> = wrong.iter().map(|wrong| wrong.file.as_str()).collect();
+    assert_eq!(missing, ["notes/plan.md", "inboxes/alice.json", "tasks/2.json"]);
+    assert!(wrong.iter().all(|wrong| wrong.why.contains("config.json lists it")));
 }
