@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use uuid::Uuid;
 
 use super::error::Cause;
-use super::host::{Hosts, MemoryHosts};
+use super::host::{Hosts, MemoryHosts, NO_LINK};
 use super::timing::Timing;
 use super::turnstile::Turnstile;
 
@@ -51,12 +51,12 @@ impl Place {
     pub(super) fn file(path: &Path, timing: Timing) -> Result<Self, StoreError> {
         let place = Self { data: Data::File(path.into()), timing };
         make(path, timing).map_err(|error| place.failed(error))?;
-        Ok(place)
+        Ok(Self { data: Data::File(real(path).into()), timing })
     }
 
     /// The file `path`, whether it is there or not.
     pub(super) fn existing(path: &Path) -> Self {
-        Self { data: Data::File(path.into()), timing: Timing::default() }
+        Self { data: Data::File(real(path).into()), timing: Timing::default() }
     }
 
     /// New memory.
@@ -134,6 +134,11 @@ impl fmt::Display for Place {
     }
 }
 
+/// The file itself: SQLite keeps its companions beside it, wherever a link to it lies, and so do we.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 fn directory(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.into(),
@@ -155,7 +160,8 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     // Made under another name: closing a handle on the database itself would drop the locks that
     // another connection of this process may already have on it.
     let new = path.with_added_extension("new");
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let mut make = OpenOptions::new();
+    make.write(true).create(true).truncate(true).mode(0o600).custom_flags(NO_LINK).open(&new)?;
     fs::rename(&new, path)
 }
 
@@ -193,6 +199,8 @@ fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(256);
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // After a long look at much, the log shrinks again.
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
     if cfg!(target_vendor = "apple") {
         connection.pragma_update(None, "fullfsync", true)?;
     }

@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_protocol::{EntryKind, Name, TaskId};
+use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
 use posse_runtime::port::store::{
     Epoch, Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange,
-    checksum,
+    TaskFilter, Wake, checksum,
 };
 use posse_store::{Sqlite, Timing};
 use posse_testkit::store_contract::{self as contract, Open, agent, birth, entry, fate, step, verify};
@@ -367,6 +367,35 @@ async fn hosts_take_turns_on_one_file() {
     }
 }
 
+fn web() -> Name {
+    "web".parse().unwrap()
+}
+
+/// Makes a team whose lead is this agent.
+fn create_web(number: u64) -> Op {
+    let lead = Joining {
+        agent: agent(number),
+        agent_type: String::new(),
+        model: String::new(),
+        prompt: String::new(),
+        color: String::new(),
+        backend: String::new(),
+        cwd: "/".into(),
+    };
+    let (description, settings) = (String::new(), serde_json::Map::new());
+    Op::CreateTeam { team: web(), description, settings, lead: Box::new(lead) }
+}
+
+fn create_task(team: Option<Name>) -> Op {
+    Op::CreateTask { team, task: Box::default() }
+}
+
+/// Does what a person asks for, none of which may be refused.
+async fn order(store: &dyn Store, realm: RealmId, ops: Vec<Op>) {
+    let results = store.operate(Order { realm, ops, at_ms: 5 }).await.unwrap();
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
 /// Two hosts of which each takes the other for stalled as soon as it wants something of it.
 async fn impatient(directory: &Directory) -> [Sqlite; 2] {
     let timing = Timing { lease: Duration::ZERO, sweep: Duration::from_secs(3600), ..Timing::default() };
@@ -381,31 +410,11 @@ async fn impatient(directory: &Directory) -> [Sqlite; 2] {
 async fn who_wants_what_a_stalled_host_does_not_do_takes_nothing_from_it() {
     let directory = Directory::new();
     let [first, second] = impatient(&directory).await;
-    let joining = |number| {
-        Box::new(Joining {
-            agent: agent(number),
-            agent_type: String::new(),
-            model: String::new(),
-            prompt: String::new(),
-            color: String::new(),
-            backend: String::new(),
-            cwd: "/".into(),
-        })
-    };
-    let team: Name = "web".parse().unwrap();
+    let team = web();
     let assigned = TaskChange { owner: Some(Some("team-lead".into())), ..TaskChange::default() };
-    let ops = vec![
-        Op::CreateTeam {
-            team: team.clone(),
-            description: String::new(),
-            settings: serde_json::Map::new(),
-            lead: joining(1),
-        },
-        Op::CreateTask { team: Some(team.clone()), task: Box::default() },
-        Op::UpdateTask { team: Some(team.clone()), id: TaskId(1), expect: None, change: Box::new(assigned) },
-    ];
-    let order = Order { realm: contract::realm(), ops, at_ms: 5 };
-    assert!(first.operate(order).await.unwrap().iter().all(Result::is_ok));
+    let assign =
+        Op::UpdateTask { team: Some(team.clone()), id: TaskId(1), expect: None, change: Box::new(assigned) };
+    order(&first, contract::realm(), vec![create_web(1), create_task(Some(team.clone())), assign]).await;
     let claim = Op::Claim { team: Some(team), id: TaskId(1) };
     let claims = Step { operations: vec![Operation { call: None, op: claim }], ..step(2, 1) };
     let refused = second.commit(claims).await.unwrap().results.remove(0).unwrap_err();
@@ -444,4 +453,55 @@ async fn a_host_that_was_refused_before_does_not_settle_as_stalled() {
     }
     first.commit(birth(1)).await.unwrap();
     assert_eq!(fate(&second.take(agent(1)).await), "held");
+}
+
+#[tokio::test]
+async fn what_is_collected_silences_no_bell() {
+    let directory = Directory::new();
+    let (first, second) = (directory.open(), directory.open());
+    first.commit(Step { at_ms: i64::MAX / 2, ..birth(1) }).await.unwrap();
+    let old: RealmId = Uuid::from_u128(7).into();
+    for _ in 0..5 {
+        order(second.as_ref(), old, vec![create_task(None)]).await;
+    }
+    let list = ListId { realm: contract::realm(), team: None };
+    let heard = async |wanted: &ListId| {
+        while !first.woken().await.unwrap().contains(&Wake::Tasks(wanted.clone())) {}
+    };
+    order(second.as_ref(), contract::realm(), vec![create_task(None)]).await;
+    heard(&list).await;
+    let removed = posse_store::maintain::collect(&directory.database(), 1000, &mut |_| {}).unwrap();
+    assert_eq!(removed.sessions, 0, "{removed:?}");
+    let gone = ListId { realm: old, team: None };
+    assert_eq!(second.tasks(gone, TaskFilter::default(), 9).await.unwrap(), []);
+    order(second.as_ref(), contract::realm(), vec![create_task(None)]).await;
+    heard(&list).await;
+}
+
+#[tokio::test]
+async fn a_team_that_came_a_minute_ago_is_not_old() {
+    let (there, here) = (Directory::new(), Directory::new());
+    let store = there.open();
+    order(store.as_ref(), contract::realm(), vec![create_web(1), create_task(Some(web()))]).await;
+    let archive = store.export(contract::realm(), web()).await.unwrap().unwrap();
+    let store = here.open();
+    store.import(archive.clone()).await.unwrap();
+    posse_store::maintain::collect(&here.database(), 1_000_000, &mut |_| {}).unwrap();
+    assert_eq!(store.export(contract::realm(), web()).await.unwrap(), Some(archive));
+    posse_store::maintain::collect(&there.database(), 1_000_000, &mut |_| {}).unwrap();
+    assert_eq!(there.open().export(contract::realm(), web()).await.unwrap(), None, "where it was made it is");
+}
+
+#[tokio::test]
+async fn a_link_to_the_file_leads_to_the_same_hosts() {
+    let directory = Directory::new();
+    let store = directory.open();
+    store.commit(birth(1)).await.unwrap();
+    let link = directory.0.join("link.db");
+    std::os::unix::fs::symlink(directory.database(), &link).unwrap();
+    let other = Sqlite::open(&link).unwrap();
+    assert_eq!(fate(&other.take(agent(1)).await), "held");
+    other.commit(birth(2)).await.unwrap();
+    assert_eq!(fate(&store.commit(step(1, 1)).await), "ok");
+    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 2, "nothing is kept beside the link");
 }

@@ -248,7 +248,7 @@ const RULES: [(&str, &str); 19] = [
              (SELECT coalesce(max(id), 0) FROM task WHERE task.realm = list.realm AND task.team = list.team)",
     ),
     (
-        "a task is in no list",
+        "a task is in no list (`posse store gc` removes what it left)",
         "SELECT hex(realm) AS session, team, id AS task FROM task WHERE NOT EXISTS
              (SELECT 1 FROM list WHERE list.realm = task.realm AND list.team = task.team)",
     ),

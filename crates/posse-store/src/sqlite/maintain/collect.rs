@@ -79,30 +79,52 @@ pub fn collect(
         let turnstile = place.turnstile()?;
         let free_before = free_bytes(&connection)?;
         for realm in realms(&connection)? {
-            // Looked at without holding anybody up first; decided when nobody can change it.
-            if may_go(&place, &connection, realm, before_ms)? {
-                let gone = in_turn(turnstile.as_ref(), &connection, || {
-                    let go = may_go(&place, &connection, realm, before_ms)?;
-                    let gone = if go { Some(described(&connection, realm)?) } else { None };
-                    if go {
-                        behead(&connection, realm)?;
-                    }
-                    Ok(gone)
-                })?;
-                if let Some(gone) = gone {
-                    empty(turnstile.as_ref(), &connection, realm)?;
-                    sum.sessions += gone.sessions;
-                    sum.agents += gone.agents;
-                    sum.teams += gone.teams.len() as u64;
-                    // Others may have used some of it meanwhile.
-                    sum.bytes = free_bytes(&connection)?.saturating_sub(free_before);
-                    told(sum);
-                }
+            if let Some(gone) = remove(&place, turnstile.as_ref(), &connection, realm, before_ms)? {
+                sum.sessions += gone.sessions;
+                sum.agents += gone.agents;
+                sum.teams += gone.teams.len() as u64;
+                // Others may have used some of it meanwhile.
+                sum.bytes = free_bytes(&connection)?.saturating_sub(free_before);
+                told(sum);
             }
         }
         Ok(sum)
     };
     removed().map_err(|failure: Failure| failure.at(&place))
+}
+
+/// Removes a realm if it may go, and says what it was.
+fn remove(
+    place: &Place,
+    turnstile: Option<&Turnstile>,
+    connection: &Connection,
+    realm: Uuid,
+    before_ms: i64,
+) -> Result<Option<Unused>, Failure> {
+    loop {
+        let version = data_version(connection)?;
+        if !may_go(place, connection, realm, before_ms)? {
+            return Ok(None);
+        }
+        let gone = described(connection, realm)?;
+        // Looked at without holding anybody up; what was seen counts if nobody has written since.
+        let headless = in_turn(turnstile, connection, || {
+            if data_version(connection)? != version && !may_go(place, connection, realm, before_ms)? {
+                return Ok(false);
+            }
+            behead(connection, realm)?;
+            Ok(true)
+        })?;
+        if headless {
+            empty(turnstile, connection, realm)?;
+            return Ok(Some(gone));
+        }
+    }
+}
+
+/// A number that is another one when somebody else has written.
+fn data_version(connection: &Connection) -> Result<i64, Failure> {
+    Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
 }
 
 /// How much of the file is free to be used again.
@@ -130,19 +152,12 @@ fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, Failure> {
 fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, Failure> {
     let sql = "SELECT max(at) FROM (
             SELECT max(used_ms) AS at FROM agent WHERE realm = ?1
-            UNION ALL SELECT max(created_ms) FROM team WHERE realm = ?1
+            UNION ALL SELECT max(max(created_ms), max(here_ms)) FROM team WHERE realm = ?1
             UNION ALL SELECT max(joined_ms) FROM member WHERE realm = ?1
             UNION ALL SELECT max(updated_ms) FROM task WHERE realm = ?1
             UNION ALL SELECT max(written_ms) FROM note WHERE realm = ?1
             UNION ALL SELECT max(sent_ms) FROM mail WHERE realm = ?1)";
-    let used: Option<i64> =
-        connection.prepare_cached(sql)?.query_row([realm.as_bytes()], |row| row.get(0))?;
-    // A team that was imported may be older than its realm, whose id tells when it was made.
-    let made = realm.get_timestamp().and_then(|at| {
-        let (seconds, nanos) = at.to_unix();
-        i64::try_from(seconds * 1000 + u64::from(nanos / 1_000_000)).ok()
-    });
-    Ok(used.max(made))
+    Ok(connection.prepare_cached(sql)?.query_row([realm.as_bytes()], |row| row.get(0))?)
 }
 
 /// Whether nothing has happened since, and no live host holds an agent of it.
@@ -201,16 +216,19 @@ fn in_turn<T>(
 /// Removes the rows by which a realm is found: from then on nobody sees, takes or joins anything of it. If
 /// the rest is not removed now, it is the next time.
 fn behead(connection: &Connection, realm: Uuid) -> Result<(), Failure> {
-    for table in ["agent", "team", "member", "inbox", "list"] {
+    for table in ["agent", "team"] {
         let sql = format!("DELETE FROM {table} WHERE realm = ?1");
         connection.prepare_cached(&sql)?.execute([realm.as_bytes()])?;
     }
     Ok(())
 }
 
-/// Removes all other rows of a realm, in batches.
+/// Removes all other rows of a realm, in batches, unless somebody makes it anew meanwhile.
 fn empty(turnstile: Option<&Turnstile>, connection: &Connection, realm: Uuid) -> Result<(), Failure> {
-    const KEYS: [(&str, &str); 13] = [
+    const KEYS: [(&str, &str); 16] = [
+        ("member", "team, name"),
+        ("inbox", "agent"),
+        ("list", "team"),
         ("ask", "agent, id"),
         ("run", "agent, id"),
         ("note", "team, name"),
@@ -232,6 +250,11 @@ fn empty(turnstile: Option<&Turnstile>, connection: &Connection, realm: Uuid) ->
         );
         loop {
             let removed = in_turn(turnstile, connection, || {
+                let alive = "SELECT 1 WHERE EXISTS (SELECT 1 FROM agent WHERE realm = ?1)
+                                 OR EXISTS (SELECT 1 FROM team WHERE realm = ?1)";
+                if connection.prepare_cached(alive)?.exists([realm.as_bytes()])? {
+                    return Ok(0);
+                }
                 Ok(connection.prepare_cached(&sql)?.execute(params![realm.as_bytes(), BATCH as i64])?)
             })?;
             if removed < BATCH {

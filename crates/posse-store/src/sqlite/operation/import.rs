@@ -1,6 +1,7 @@
 //! Makes a team of an archive. What contradicts itself is refused before, or by the tables' own keys.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use posse_protocol::{AgentId, Mail, Member, Name, Sender, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::Archive;
@@ -29,6 +30,9 @@ pub(in crate::sqlite) fn import(
     free::claimable(connection, team.realm, Some(team.name.clone()), news)
 }
 
+/// From here one can count on for ever, and every program can read it.
+const MOST: u64 = 1 << 53;
+
 /// Says what contradicts itself in an archive.
 fn check(archive: &Archive) -> Result<(), String> {
     let Archive { team, tasks, last_task, mail, .. } = archive;
@@ -50,8 +54,8 @@ fn check(archive: &Archive) -> Result<(), String> {
             return Err(format!("message {} of {} is for {}", mail.number, member.name, mail.to));
         }
     }
-    if i64::try_from(*last_task).is_err() {
-        return Err(format!("{last_task} is no number of a task"));
+    if *last_task > MOST || tasks.iter().any(|task| task.version > MOST) {
+        return Err("a number of a task or of a version is too high to count on from".into());
     }
     let mut before = 0;
     for task in tasks {
@@ -103,8 +107,11 @@ struct Importing<'a> {
 impl Importing<'_> {
     fn team(&self, archive: &Archive) -> Result<(), Failure> {
         let team = &archive.team;
-        let sql = "INSERT OR IGNORE INTO team (realm, name, lead, created_ms, description, settings)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let sql = "INSERT OR IGNORE INTO team (realm, name, lead, created_ms, here_ms, description,
+                       settings)
+                   VALUES (?1, ?2, ?3, ?4, ?7, ?5, ?6)";
+        // For whoever removes what is old here: by the clock of this machine.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64;
         let settings = column::json(&team.settings)?;
         let (name, lead) = (team.name.as_str(), team.lead.uuid().into_bytes());
         let made = self.connection.prepare_cached(sql)?.execute(params![
@@ -113,7 +120,8 @@ impl Importing<'_> {
             lead,
             team.created_ms,
             team.description,
-            settings
+            settings,
+            now
         ])?;
         if made == 0 {
             return Err(Failure::bad_step(format!("there is a team {} already", self.team)));

@@ -22,8 +22,8 @@ impl Acting<'_> {
         if self.exists(team)? {
             return Err(Refusal::TeamExists { team: team.clone() }.into());
         }
-        let sql = "INSERT INTO team (realm, name, lead, created_ms, description, settings)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let sql = "INSERT INTO team (realm, name, lead, created_ms, here_ms, description, settings)
+                   VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.realm_key(),
             team.as_str(),

@@ -34,10 +34,11 @@ CREATE TABLE mail (
 ) WITHOUT ROWID;
 CREATE INDEX mail_waiting ON mail (realm, recipient, number) WHERE entry IS NULL;
 
--- settings: as JSON.
+-- here_ms: when it came into this store, which is later than it was made if it was imported. settings: as
+-- JSON.
 CREATE TABLE team (
     realm BLOB NOT NULL, name TEXT NOT NULL, lead BLOB NOT NULL, created_ms INTEGER NOT NULL,
-    description TEXT NOT NULL, settings TEXT NOT NULL,
+    here_ms INTEGER NOT NULL, description TEXT NOT NULL, settings TEXT NOT NULL,
     PRIMARY KEY (realm, name)
 ) WITHOUT ROWID;
 CREATE INDEX team_created ON team (created_ms);
