@@ -177,7 +177,9 @@ fn for_trouble(trouble: Trouble) -> Option<&'static str> {
         Trouble::ReadOnly => {
             "posse must be able to write to the file and to its directory; make them writable"
         }
-        Trouble::Denied => "look whose it is (ls -l) and make it yours, or name another: --store sqlite:PATH",
+        Trouble::Denied => {
+            "look whose it and its directory are (ls -l), or name another: --store sqlite:PATH"
+        }
         // Its text says what to do.
         Trouble::HeldUp => return None,
     })
@@ -220,5 +222,22 @@ fn for_settings(error: &SettingsError) -> &'static str {
         SettingsError::Wrong { .. } => "mend the file, or remove it",
         SettingsError::Rule(_) => "a rule looks like `Edit` or `Bash(git diff *)`",
         SettingsError::BypassDisabled { .. } => "choose another --permission-mode, acceptEdits for one",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_depends_on_the_cause() {
+        assert!(for_trouble(Trouble::Foreign).unwrap().contains("name another file"));
+        assert!(for_trouble(Trouble::Damaged).unwrap().contains("posse store check"));
+        assert!(for_trouble(Trouble::ReadOnly).unwrap().contains("writable"));
+        assert!(for_trouble(Trouble::Denied).unwrap().contains("ls -l"));
+        assert_eq!(for_trouble(Trouble::HeldUp), None, "the error itself says which process to end");
+        let full = anyhow::Error::new(std::io::Error::from(std::io::ErrorKind::StorageFull))
+            .context("cannot write x");
+        assert!(hint(&full).unwrap().contains("free some space"));
     }
 }

@@ -1,9 +1,9 @@
-//! README's commands, as written.
+//! README's commands, and those of docs/cli.md that make a team, as written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs what stands in the blocks between two marks, and gives what it said.
+/// Runs what stands in README's blocks between two marks, and gives what it said.
 fn run(mark: &str, port: &str, place: &str) -> (PathBuf, String) {
     let readme = include_str!("../../../../README.md");
     let (_, after) = readme.split_once(&format!("<!-- tested: {mark} -->\n")).unwrap();
@@ -12,12 +12,17 @@ fn run(mark: &str, port: &str, place: &str) -> (PathBuf, String) {
     // Any free port, so that this test can run beside a server that somebody uses.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let script = blocks.collect::<String>().replace(port, &free.to_string());
+    bash(&format!("{script}\nkill %1"), place)
+}
+
+/// Runs a script in a new directory, and gives that and what it said.
+fn bash(script: &str, place: &str) -> (PathBuf, String) {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).unwrap();
     let binaries = Path::new(env!("CARGO_BIN_EXE_posse")).parent().unwrap();
     let output = Command::new("bash")
-        .args(["-euc", &format!("{script}\nkill %1")])
+        .args(["-euc", script])
         .env_clear()
         .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", binaries.display()))
         .env("POSSE_HOME", place.join("home"))
@@ -50,4 +55,12 @@ fn the_five_minutes_work_as_written() {
     ] {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }
+}
+
+#[test]
+fn a_team_written_by_hand_is_imported_as_the_manual_says() {
+    let manual = include_str!("../../../../docs/cli.md");
+    let (_, after) = manual.split_once("or you:\n\n```sh\n").unwrap();
+    let (_, said) = bash(after.split_once("```").unwrap().0, "by-hand");
+    assert!(said.starts_with("imported team parser: 2 members, 2 tasks, 1 message, 1 note\n"), "{said}");
 }

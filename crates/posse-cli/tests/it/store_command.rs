@@ -20,6 +20,9 @@ fn a_flipped_bit_is_found() {
     let project = Project::new("store-bit", "");
     succeed(&project, &["-p", "a prompt with a flaw"]);
     let store = project.file("../home/posse.db");
+    succeed(&project, &["store", "backup", "whole.db"]);
+    let full = ["sessions", "export", "--output", "/dev/full"];
+    refused(&project, &full, 1, &["cannot write /dev/full: No space left", "free some space"]);
     let mut bytes = std::fs::read(&store).unwrap();
     let at = bytes.windows(4).position(|window| window == b"flaw").unwrap();
     bytes[at] ^= 1;
@@ -30,6 +33,10 @@ fn a_flipped_bit_is_found() {
     assert!(stderr(&output).contains("hint: keep a copy"), "{}", stderr(&output));
     std::fs::write(&store, "no database at all, but long enough to be looked at as one").unwrap();
     refused(&project, &["store", "check"], 1, &["not a database", "move this one away"]);
+    let mut bytes = std::fs::read(project.file("whole.db")).unwrap();
+    bytes[4096..].fill(0xa5);
+    std::fs::write(&store, bytes).unwrap();
+    refused(&project, &["sessions", "list"], 1, &["malformed", "posse store check", "backup"]);
 }
 
 #[test]
@@ -61,7 +68,10 @@ fn what_nobody_uses_goes_and_the_rest_stays() {
     assert_eq!(succeed(&project, &["store", "gc"]), "nothing to remove\n");
     let would = &lines(&project, &["store", "gc", "--older-than", "0s", "--dry-run", "--json"])[0];
     assert_eq!((&would["sessions"], &would["teams"]), (&3.into(), &1.into()), "{would}");
-    assert_eq!(would["unused"].as_array().unwrap().len(), 3, "{would}");
+    let unused = would["unused"].as_array().unwrap();
+    let team = &lines(&project, &["team", "list", "--json"])[0];
+    assert_eq!(unused.len(), 3, "{would}");
+    assert!(unused.iter().any(|it| it["session_id"] == team["session_id"]), "{would}");
     let listed = succeed(&project, &["store", "gc", "--older-than", "0s", "--dry-run"]);
     assert!(
         listed.contains("  2 sessions (2 agents), in /") && listed.contains("  team parser\n"),

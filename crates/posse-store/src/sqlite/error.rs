@@ -172,3 +172,25 @@ impl Error for Cause {
         self.error.source()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_told_apart() {
+        let place = Place::existing(Path::new("/nowhere/posse.db"));
+        let of = |cause: Cause| trouble(&cause.at(&place));
+        let engine = |code| of(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into());
+        assert_eq!(engine(rusqlite::ffi::SQLITE_CORRUPT), Some(Trouble::Damaged));
+        assert_eq!(engine(rusqlite::ffi::SQLITE_NOTADB), Some(Trouble::NoDatabase));
+        assert_eq!(engine(rusqlite::ffi::SQLITE_READONLY), Some(Trouble::ReadOnly));
+        assert_eq!(engine(rusqlite::ffi::SQLITE_CANTOPEN), None);
+        let system = |kind: io::ErrorKind| of(io::Error::from(kind).into());
+        assert_eq!(system(io::ErrorKind::PermissionDenied), Some(Trouble::Denied));
+        assert_eq!(system(io::ErrorKind::TimedOut), Some(Trouble::HeldUp));
+        assert_eq!(of(Cause::foreign()), Some(Trouble::Foreign));
+    }
+}

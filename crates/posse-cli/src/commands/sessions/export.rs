@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -58,15 +58,17 @@ impl Export {
             ),
             None => None,
         };
+        let unwritten =
+            || format!("cannot write {}", self.output.as_deref().unwrap_or(Path::new("")).display());
         for entry in &transcript.entries {
             let line = format!("{}\n", line(entry)?);
             match &mut file {
-                Some(file) => file.write_all(line.as_bytes())?,
+                Some(file) => file.write_all(line.as_bytes()).with_context(unwritten)?,
                 None => print_exactly(&line)?,
             }
         }
-        if let Some(file) = file {
-            file.into_inner().context("cannot write the file")?.sync_all()?;
+        if let Some(mut file) = file {
+            file.flush().and_then(|()| file.get_ref().sync_all()).with_context(unwritten)?;
         }
         Ok(ExitCode::SUCCESS)
     }

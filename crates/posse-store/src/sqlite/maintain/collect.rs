@@ -36,7 +36,7 @@ pub struct Collected {
 /// A realm that nobody uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unused {
-    /// What it is called: its first session, or the realm itself if it has none.
+    /// What it is called: its first session, else the lead of an imported team, else the realm itself.
     pub id: Uuid,
     /// How many root agents it has.
     pub sessions: u64,
@@ -186,11 +186,12 @@ fn described(connection: &Connection, realm: Uuid) -> Result<Unused, Failure> {
         .prepare_cached(sql)?
         .query_row([realm.as_bytes()], |row| Ok((column::id(row, 0)?, row.get::<_, Vec<u8>>(1)?)))
         .optional()?;
-    let sql = "SELECT name FROM team WHERE realm = ?1 ORDER BY name";
+    let sql = "SELECT name, lead FROM team WHERE realm = ?1 ORDER BY name";
     let mut teams = connection.prepare_cached(sql)?;
-    let teams = teams.query_map([realm.as_bytes()], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let teams = teams.query_map([realm.as_bytes()], |row| Ok((row.get(0)?, column::id(row, 1)?)))?;
+    let (teams, leads): (Vec<String>, Vec<Uuid>) = teams.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     Ok(Unused {
-        id: first.as_ref().map_or(realm, |(id, _)| *id),
+        id: first.as_ref().map(|(id, _)| *id).or(leads.first().copied()).unwrap_or(realm),
         sessions: number("SELECT count(*) FROM agent WHERE realm = ?1 AND parent IS NULL")?,
         agents: number("SELECT count(*) FROM agent WHERE realm = ?1")?,
         teams,
