@@ -189,7 +189,7 @@ fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
         Refusal::InboxFull { .. } => {
-            "agents do not read their mail yet; put it into a task, or into a file".into()
+            "nobody got it. Agents do not read their mail yet: put it into a task, or into a file".into()
         }
         Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
         Refusal::NotForAll => "name one recipient".into(),

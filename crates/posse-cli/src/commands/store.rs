@@ -8,6 +8,8 @@ mod migrate;
 use std::path::Path;
 use std::process::ExitCode;
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::session::{store_path, there};
 use crate::store::StoreArgs;
 
@@ -35,10 +37,19 @@ impl StoreCommand {
         match self.command {
             Command::Check(command) => command.run(&path),
             Command::Backup(command) => command.run(&path),
-            Command::Gc(command) => command.run(&path),
-            Command::Migrate(command) => command.run(&path),
+            Command::Gc(command) => unstopped(|| command.run(&path)),
+            Command::Migrate(command) => unstopped(|| command.run(&path)),
         }
     }
+}
+
+/// Does something that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
+/// Ctrl-C ends it.
+fn unstopped(act: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    let runtime = super::runtime()?;
+    let _within = runtime.enter();
+    let _unheard = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?;
+    act()
 }
 
 /// A size as people read it.

@@ -239,7 +239,9 @@ fn a_later_export_removes_only_what_an_earlier_one_wrote() {
         ("README.md", ""),
     ];
     write(&project.file("out"), &mine);
-    succeed(&project, &["team", "export", "out"]);
+    let output = project.run(&["team", "export", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("tasks/99.json is not of this team; an import would read it"));
     let files = content(&project.file("out"));
     assert!(!files.contains_key("notes/old.md"));
     for kept in ["notes/mine.md", "tasks/99.json", "README.md"] {

@@ -118,6 +118,8 @@ pub(super) struct Written {
     pub(super) removed: usize,
     /// Files that are too large to be imported again.
     pub(super) too_large: Vec<String>,
+    /// Files that somebody else put there.
+    pub(super) strange: Vec<String>,
 }
 
 /// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. If it is
@@ -128,13 +130,15 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
     let lock = fs::File::open(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let _ = lock.lock();
     let old = earlier(directory, team)?;
-    let mut stale = Vec::new();
+    let (mut stale, mut done) = (Vec::new(), Written::default());
     for (place, _) in PLACES {
         for name in names(&directory.join(place))? {
             let name = format!("{place}/{name}");
             let wrote = old.as_ref().is_some_and(|old| old.wrote(&name)) || is_left_over(&name, files);
-            if wrote && !files.contains_key(&name) {
-                stale.push(name);
+            match (files.contains_key(&name), wrote) {
+                (true, _) => {}
+                (false, true) => stale.push(name),
+                (false, false) => done.strange.push(name),
             }
         }
     }
@@ -148,7 +152,6 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
         .filter(|(name, text)| *name != CONFIG && !is_there(&directory.join(name), text))
         .collect();
     let config = files.get(CONFIG).map_or("", String::as_str);
-    let mut done = Written::default();
     done.written += usize::from(!is_there(&directory.join(CONFIG), config));
     if !changed.is_empty() || !stale.is_empty() {
         put(&CONFIG.to_owned(), &unfinished(config))?;

@@ -42,6 +42,9 @@ impl Export {
         for large in &done.too_large {
             say(&format!("warning: {large} is too large to be imported again"));
         }
+        for strange in &done.strange {
+            say(&format!("warning: {} is not of this team; an import would read it", tame(strange)));
+        }
         let place = self.directory.to_string_lossy();
         let line = match self.json {
             true => {
