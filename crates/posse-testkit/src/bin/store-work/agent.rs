@@ -1,6 +1,5 @@
 //! A whole agent in a process of its own, to be stopped while its tool runs.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use posse_store::{Sqlite, Timing};
 use posse_testkit::rig::prompt;
 use posse_testkit::scripted;
 
-use crate::Failed;
+use crate::{Failed, say};
 
 /// Has an agent work in `directory`, and says its id, and how its run ended.
 pub(crate) async fn run(database: &Path, url: &str, directory: &Path, lease: Duration) -> Result<(), Failed> {
@@ -63,10 +62,4 @@ fn setup(directory: &Path) -> Setup {
         limits: Limits { turns: None, budget: None, max_tokens: 4096 },
         asker: Asker::Nobody,
     }
-}
-
-fn say(line: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
 }

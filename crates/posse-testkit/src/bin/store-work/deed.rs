@@ -14,7 +14,7 @@ use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
 use posse_testkit::store_contract::{agent, birth, entry, realm, step};
 use uuid::Uuid;
 
-use crate::Failed;
+use crate::{Failed, say};
 
 /// Makes what `deed` starts from.
 pub(crate) async fn prepare(database: &Path, deed: Deed) -> Result<(), Failed> {
@@ -172,7 +172,5 @@ fn is_of_the_disk(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn acknowledge(what: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "ack {what}")?;
-    out.flush()
+    say(&format!("ack {what}"))
 }

@@ -21,6 +21,7 @@ mod wake;
 mod words;
 
 use std::error::Error;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,6 +62,13 @@ async fn main() -> Result<(), Failed> {
 
 fn millis(text: &str) -> Result<Duration, Failed> {
     Ok(Duration::from_millis(text.parse()?))
+}
+
+/// Says a line at once: whoever started this process waits for it.
+fn say(line: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
 }
 
 fn print(found: Value) -> Result<(), Failed> {

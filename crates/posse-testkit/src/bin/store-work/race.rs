@@ -1,6 +1,6 @@
 //! Agents of several processes that claim from one list.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use posse_store::Sqlite;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::Failed;
 use crate::words::{add_tasks, claim, doing, newborn};
+use crate::{Failed, say};
 
 /// Makes so many claimable tasks.
 pub(crate) async fn tasks(database: &Path, count: u64) -> Result<(), Failed> {
@@ -53,12 +53,6 @@ async fn claimer(store: Arc<Sqlite>, agent: AgentId) -> Result<Vec<u64>, Failed>
             other => return Err(format!("{other:?}").into()),
         }
     }
-}
-
-fn say(line: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
 }
 
 fn await_line() -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! How soon after a message its recipient is woken: in another process, in this one, and by the sweep.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
@@ -12,8 +12,8 @@ use posse_store::{Sqlite, Timing};
 use posse_testkit::store_contract::{entry, realm};
 use serde_json::{Value, json};
 
-use crate::Failed;
 use crate::words::{blank, doing, newborn, send};
+use crate::{Failed, say};
 
 /// A wake that comes later than this did not come from the bell.
 const MISSED: Duration = Duration::from_secs(1);
@@ -161,12 +161,6 @@ impl Listener {
 fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
-}
-
-fn say(line: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
 }
 
 fn summary(mut waits: Vec<Duration>) -> Value {
