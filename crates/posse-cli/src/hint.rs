@@ -192,6 +192,7 @@ fn for_refusal(refusal: &Refusal) -> String {
             "nobody got it. Agents do not read their mail yet: put it into a task, or into a file".into()
         }
         Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
+        Refusal::TooDeep { .. } => "put it into a file and name that".into(),
         Refusal::NotForAll => "name one recipient".into(),
         Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
         Refusal::TeamExists { .. } | Refusal::NameTaken { .. } => "choose another name".into(),

@@ -28,8 +28,8 @@ use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, T
 use super::BoxFuture;
 
 pub use operation::{
-    Address, Done, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, NewTask, Op, OpResult, Operation, Order,
-    Receipt, Refusal, TEXT_BYTES, TaskChange,
+    Address, Done, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH, NewTask, Op, OpResult,
+    Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
 pub use step::{
     AgentState, AskChange, AskChangeKind, AskKind, Birth, CallChange, CallChangeKind, CallKey, CallOutcome,

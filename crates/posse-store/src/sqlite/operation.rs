@@ -12,7 +12,7 @@ mod send;
 mod team;
 
 use posse_protocol::{AgentId, Name, Owner, RealmId};
-use posse_runtime::port::store::{Done, Op, OpResult, Order, Refusal, TEXT_BYTES};
+use posse_runtime::port::store::{Done, METADATA_DEPTH, Op, OpResult, Order, Refusal, TEXT_BYTES, depth};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -181,6 +181,20 @@ fn fits(bytes: usize) -> Result<(), Stop> {
         true => Err(Stop::Refused(Refusal::TooLong { bytes, most: TEXT_BYTES })),
         false => Ok(()),
     }
+}
+
+/// Refuses a task whose text is too long, or whose metadata nest too deep.
+fn fits_task(
+    subject: &str,
+    description: &str,
+    active_form: Option<&str>,
+    metadata: &Map<String, Value>,
+) -> Result<(), Stop> {
+    fits(length(subject, description, active_form, metadata)?)?;
+    if metadata.values().any(|value| depth(value) > METADATA_DEPTH) {
+        return Err(Stop::Refused(Refusal::TooDeep { most: METADATA_DEPTH }));
+    }
+    Ok(())
 }
 
 /// How long a task's text is.

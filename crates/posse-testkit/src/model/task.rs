@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Done, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter};
+use posse_runtime::port::store::{
+    Done, METADATA_DEPTH, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter, depth,
+};
 use serde_json::{Map, Value};
 
 use super::operation::Doer;
@@ -46,7 +48,11 @@ impl Known {
 
     fn fits(&self) -> Result<(), Refusal> {
         let (bytes, most) = (self.bytes(), TEXT_BYTES);
-        if bytes > most { Err(Refusal::TooLong { bytes, most }) } else { Ok(()) }
+        if bytes > most {
+            return Err(Refusal::TooLong { bytes, most });
+        }
+        let deep = self.metadata.values().any(|value| depth(value) > METADATA_DEPTH);
+        if deep { Err(Refusal::TooDeep { most: METADATA_DEPTH }) } else { Ok(()) }
     }
 }
 

@@ -20,6 +20,24 @@ pub const INBOX_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest text of a task, metadata included, and of a note, in bytes.
 pub const TEXT_BYTES: usize = 256 * 1024;
 
+/// How deep the metadata of a task may nest. What came of an operation is kept as JSON around it, and must
+/// be read again by whoever takes the agent.
+pub const METADATA_DEPTH: usize = 32;
+
+/// How deep a value nests; 1 for one that holds no other.
+pub fn depth(value: &Value) -> usize {
+    let (mut deepest, mut open) = (0, vec![(value, 1)]);
+    while let Some((value, depth)) = open.pop() {
+        deepest = deepest.max(depth);
+        match value {
+            Value::Array(values) => open.extend(values.iter().map(|value| (value, depth + 1))),
+            Value::Object(values) => open.extend(values.values().map(|value| (value, depth + 1))),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// An operation of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -286,6 +304,12 @@ pub enum Refusal {
         /// How long.
         bytes: usize,
         /// How long it may be.
+        most: usize,
+    },
+    /// Metadata nest too deep.
+    #[error("the metadata nest deeper than {most} levels")]
+    TooDeep {
+        /// How deep they may.
         most: usize,
     },
     /// Only words can go to everybody.

@@ -7,7 +7,7 @@ use posse_runtime::port::store::{Done, Refusal, TaskChange};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Acting, Failure, Outcome, Stop, USER, column, fits, length};
+use super::{Acting, Failure, Outcome, Stop, USER, column, fits_task};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
@@ -73,7 +73,7 @@ impl Acting<'_> {
             self.must_be_doable(&after)?;
         }
         describe(&mut after, change);
-        fits(length(&after.subject, &after.description, after.active_form.as_deref(), &after.metadata)?)?;
+        fits_task(&after.subject, &after.description, after.active_form.as_deref(), &after.metadata)?;
         Ok(after)
     }
 

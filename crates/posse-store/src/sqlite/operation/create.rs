@@ -6,14 +6,14 @@ use posse_protocol::{Name, TaskId};
 use posse_runtime::port::store::{Done, NewTask, Refusal};
 use rusqlite::params;
 
-use super::{Acting, Outcome, column, fits, length};
+use super::{Acting, Outcome, column, fits_task};
 use crate::sqlite::free;
 
 impl Acting<'_> {
     pub(super) fn create_task(&mut self, team: Option<&Name>, task: &NewTask) -> Outcome {
         let list = self.list(team)?;
         let metadata = column::json(&task.metadata)?;
-        fits(length(&task.subject, &task.description, task.active_form.as_deref(), &task.metadata)?)?;
+        fits_task(&task.subject, &task.description, task.active_form.as_deref(), &task.metadata)?;
         let needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
         let mut waits = 0_i64;
         for id in &needs {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use posse_protocol::{AgentId, Mail, Member, Name, Sender, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::Archive;
+use posse_runtime::port::store::{Archive, METADATA_DEPTH, depth};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
@@ -56,6 +56,10 @@ fn check(archive: &Archive) -> Result<(), String> {
     }
     if *last_task > MOST || tasks.iter().any(|task| task.version > MOST) {
         return Err("a number of a task or of a version is too high to count on from".into());
+    }
+    let deep = |task: &&Task| task.metadata.values().any(|value| depth(value) > METADATA_DEPTH);
+    if let Some(task) = tasks.iter().find(deep) {
+        return Err(format!("the metadata of task {} nest deeper than {METADATA_DEPTH} levels", task.id));
     }
     let mut before = 0;
     for task in tasks {
