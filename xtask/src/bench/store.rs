@@ -15,7 +15,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let mut notes = Vec::new();
     let mut note = |what: &str, found: &Value| notes.push(format!("{what}: {found}"));
 
-    let within = bench.run(&["within", "DB", pick("1000", "20000")])?;
+    let within = bench.run(&["within", "DB", pick("1000", "9000")])?;
     note("woken in the same process, after durable", &within);
     let across = bench.run(&["across", "DB", pick("1000", "100000")])?;
     note("woken in another process, commit included", &across);
