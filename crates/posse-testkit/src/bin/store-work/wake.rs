@@ -100,7 +100,7 @@ async fn take(store: &Sqlite, agent: AgentId, range: std::ops::Range<u64>) -> Re
 pub(crate) async fn within(database: &Path, count: usize) -> Result<Value, Failed> {
     let store = Arc::new(Sqlite::open(database)?);
     let (sender, hearer) = (newborn(&store).await?, newborn(&store).await?);
-    let (tell, told) = mpsc::channel();
+    let (woken, wakes) = mpsc::channel();
     let listening = Arc::clone(&store);
     // A thread of its own: the sender must not hold it up.
     let listener = std::thread::spawn(move || -> Result<(), Failed> {
@@ -118,7 +118,7 @@ pub(crate) async fn within(database: &Path, count: usize) -> Result<Value, Faile
                     }
                 }
             })?;
-            tell.send(at)?;
+            woken.send(at)?;
         }
         Ok(())
     });
@@ -126,7 +126,7 @@ pub(crate) async fn within(database: &Path, count: usize) -> Result<Value, Faile
     for _ in 0..count {
         tell(&store, sender, hearer).await?;
         let durable = Instant::now();
-        waits.push(told.recv()?.saturating_duration_since(durable));
+        waits.push(wakes.recv()?.saturating_duration_since(durable));
     }
     listener.join().map_err(|_| "the listener failed")??;
     Ok(summary(waits))
