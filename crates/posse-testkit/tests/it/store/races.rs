@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Directory;
 
 const PROCESSES: usize = 4;
-const AGENTS: &str = "64";
+const AGENTS: &str = "16";
 const WORKER: &str = env!("CARGO_BIN_EXE_store-work");
 
 /// A process that claims; gone with its test.
