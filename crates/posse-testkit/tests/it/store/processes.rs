@@ -70,7 +70,7 @@ impl Drop for Process {
     }
 }
 
-/// How long it takes in each round from the kill until it is heard, with what the dead had free by then.
+/// How long it takes in each round from the kill until it is heard, and what the dead had is taken over.
 async fn deaths(rounds: u64) -> Vec<Duration> {
     let directory = Directory::new();
     let store = directory.open_with(Timing::default());
@@ -84,8 +84,8 @@ async fn deaths(rounds: u64) -> Vec<Duration> {
         let killed = Instant::now();
         process.signal(Signal::SIGKILL);
         wake::told(&store, &Wake::Died(host.into())).await;
-        heard.push(killed.elapsed());
         let taken = store.take(agent(number)).await.unwrap();
+        heard.push(killed.elapsed());
         assert!(taken.epoch.0 > 1, "{taken:?}");
     }
     assert_eq!(directory.hosts(), 1, "its own");
@@ -102,9 +102,14 @@ async fn a_host_that_is_killed_is_missed_at_once() {
 }
 
 #[tokio::test]
-#[ignore = "needs a quiet machine"]
+#[ignore = "the long form: `cargo xtask faults`"]
+#[expect(clippy::print_stderr, reason = "the long form says what it counted")]
 async fn a_host_that_is_killed_is_missed_within_100_ms() {
     let heard = deaths(100).await;
+    eprintln!(
+        "killed, heard of and taken over: p50 {:?}, p99 {:?}, max {:?}",
+        heard[50], heard[98], heard[99]
+    );
     assert!(heard[98] <= Duration::from_millis(100), "{heard:?}");
 }
 
