@@ -33,8 +33,8 @@ pub use mail::{
     mail_keeps_its_order, nobody_gets_mail_for_nobody,
 };
 pub use task::{
-    circles_are_refused, deleted_tasks_count_as_done, tasks_are_changed_by_who_may,
-    tasks_come_back_as_they_went_in, what_waits_is_freed,
+    circles_are_refused, deleted_tasks_count_as_done, metadata_are_not_too_deep,
+    tasks_are_changed_by_who_may, tasks_come_back_as_they_went_in, what_waits_is_freed,
 };
 pub use team::{
     agents_are_found, notes_have_versions, teams_are_deleted_when_nobody_is_there, teams_have_members,

@@ -162,6 +162,11 @@ async fn tasks_come_back_as_they_went_in() {
     everywhere(contract::tasks_come_back_as_they_went_in).await;
 }
 
+#[tokio::test]
+async fn metadata_are_not_too_deep() {
+    everywhere(contract::metadata_are_not_too_deep).await;
+}
+
 // proves TK-02 (open: the tools)
 // proves TK-03 (open: the tools)
 // proves TK-12 (open: the tools; here what they list)

@@ -103,7 +103,6 @@ async fn a_host_that_is_killed_is_missed_at_once() {
 
 #[tokio::test]
 #[ignore = "the long form: `cargo xtask faults`"]
-#[expect(clippy::print_stderr, reason = "the long form says what it counted")]
 async fn a_host_that_is_killed_is_missed_within_100_ms() {
     let heard = deaths(100).await;
     eprintln!(
