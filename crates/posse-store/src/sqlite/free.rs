@@ -18,9 +18,9 @@ pub(super) const TASKS: &str = "UPDATE task INDEXED BY task_owner
     WHERE realm = ?1 AND owner_agent = ?2 AND status = 1 AND team = coalesce(?3, team) RETURNING team";
 
 /// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
-pub(super) fn gone(place: &Place, host: Uuid) -> Result<bool, Failure> {
+pub(super) fn gone(place: &Place, host: Uuid) -> bool {
     // Of whom that cannot be found out nothing is taken.
-    Ok(matches!(place.hosts().look(host), Ok(Life::Dead | Life::Stalled { .. })))
+    matches!(place.hosts().look(host), Ok(Life::Dead | Life::Stalled { .. }))
 }
 
 /// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.

@@ -161,7 +161,7 @@ impl Acting<'_> {
             Some(agent) => self.host(agent)?,
             None => None,
         };
-        Ok(mine != Some(host) && free::gone(self.place, host)?)
+        Ok(mine != Some(host) && free::gone(self.place, host))
     }
 
     /// The actor as one who does tasks of a list and writes notes.

@@ -82,9 +82,8 @@ impl Reader<'_> {
             if found.len() >= limit {
                 break;
             }
-            let mut agent = row?;
-            agent.session.holder = self.holder(agent.host, &mut alive);
-            if agent.session.holder.is_some() || !filter.held {
+            let agent = row?;
+            if !filter.held || self.holder(agent.host, &mut alive).is_some() {
                 found.push(self.complete(agent, &mut alive)?.session);
             }
         }

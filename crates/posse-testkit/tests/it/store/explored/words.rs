@@ -38,24 +38,7 @@ pub(super) fn words(sender: usize) -> &'static str {
 
 /// A step that does nothing yet. Its id is that of all others: what was last is forgotten.
 pub(super) fn step(number: usize, epoch: u64) -> Step {
-    Step {
-        id: StepId(Uuid::nil()),
-        realm: realm(),
-        agent: agent(number),
-        epoch: Epoch(epoch),
-        birth: None,
-        entries: Vec::new(),
-        calls: Vec::new(),
-        charges: Vec::new(),
-        seen: Vec::new(),
-        mail: Vec::new(),
-        operations: Vec::new(),
-        asks: Vec::new(),
-        runs: Vec::new(),
-        state: None,
-        mode: None,
-        at_ms: 0,
-    }
+    Step { id: StepId(Uuid::nil()), ..Step::new(realm(), agent(number), Epoch(epoch), 0) }
 }
 
 pub(super) fn idle(step: Step) -> Step {
