@@ -104,6 +104,9 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
             "check the disk under posse's home (`posse doctor`); nothing that was acknowledged is lost"
         }
         FaultClass::Fenced => "another process has taken the session over; go on there",
+        FaultClass::Budget => {
+            "a larger budget lets it go on: --max-budget-usd, --max-budget-tokens, --max-time"
+        }
         FaultClass::Internal => "this is a bug of posse, please report it; the session can be resumed",
         FaultClass::InvalidRequest | FaultClass::Tool => return None,
     })
@@ -162,6 +165,7 @@ fn for_store(error: &StoreError) -> Option<String> {
             Some(trouble) => for_trouble(trouble)?.to_owned(),
             None => for_class(FaultClass::Store)?.to_owned(),
         },
+        StoreError::NameTaken { .. } => "choose another name".into(),
         StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
     })
 }
@@ -189,7 +193,8 @@ fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
         Refusal::InboxFull { .. } => {
-            "nobody got it. Agents do not read their mail yet: put it into a task, or into a file".into()
+            "nobody got it. It is read when the agent works again: `posse -p --resume ID` of its session"
+                .into()
         }
         Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
         Refusal::TooDeep { .. } => "put it into a file and name that".into(),

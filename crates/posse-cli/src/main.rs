@@ -15,6 +15,7 @@ mod table;
 mod transcript;
 mod usage;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -44,6 +45,7 @@ enum Command {
     Task(commands::task::TaskCommand),
     Mail(commands::mail::MailCommand),
     Agents(commands::agents::Agents),
+    Cost(commands::cost::CostCommand),
     Store(commands::store::StoreCommand),
     AskModel(commands::ask_model::AskModel),
     ScriptedModel(commands::scripted_model::ScriptedModel),
@@ -52,7 +54,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(done) = commands::guard::asked(&words) {
+        return done;
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
         error.exit();
     }
@@ -66,6 +72,7 @@ fn main() -> ExitCode {
         Some(Command::Task(command)) => command.run(),
         Some(Command::Mail(command)) => command.run(),
         Some(Command::Agents(command)) => command.run(),
+        Some(Command::Cost(command)) => command.run(),
         Some(Command::Store(command)) => command.run(),
         Some(Command::AskModel(command)) => command.run(),
         Some(Command::ScriptedModel(command)) => command.run(),

@@ -8,6 +8,7 @@ use std::path::Path;
 const OWN_WORDS: &str = include_str!("system_prompt.md");
 
 /// What a system prompt is made from.
+#[derive(Clone)]
 pub(crate) struct Parts<'a> {
     /// In place of posse's own words.
     pub(crate) instead: Option<&'a str>,
@@ -23,6 +24,14 @@ pub(crate) struct Parts<'a> {
 
 /// The system prompt, block by block.
 pub(crate) fn system(parts: Parts<'_>) -> Vec<String> {
+    let mut blocks = vec![parts.instead.unwrap_or(OWN_WORDS).trim_end().to_owned()];
+    blocks.extend(surroundings(parts));
+    blocks.retain(|block| !block.trim().is_empty());
+    blocks
+}
+
+/// What sub-agents are told too: everything but the words about what the agent is.
+pub(crate) fn surroundings(parts: Parts<'_>) -> Vec<String> {
     let is_repository = parts.cwd.ancestors().any(|directory| directory.join(".git").exists());
     let place = format!(
         "<environment>\nWorking directory: {}\nPlatform: {}\nGit repository: {}\n</environment>",
@@ -30,11 +39,10 @@ pub(crate) fn system(parts: Parts<'_>) -> Vec<String> {
         std::env::consts::OS,
         if is_repository { "yes" } else { "no" },
     );
-    let mut blocks = vec![parts.instead.unwrap_or(OWN_WORDS).trim_end().to_owned(), place];
+    let mut blocks = vec![place];
     blocks.extend(parts.instructions);
     blocks.extend(parts.more.map(str::to_owned));
     blocks.push(format!("Today is {} (UTC).", parts.day));
-    blocks.retain(|block| !block.trim().is_empty());
     blocks
 }
 

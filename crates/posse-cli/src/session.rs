@@ -1,7 +1,7 @@
 //! The wiring of a session: which store, which tools, which settings. One small place to plug them in.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -10,11 +10,14 @@ use posse_runtime::permission::Policy;
 use posse_runtime::port::store::Store;
 use posse_runtime::tool::Toolbox;
 use posse_store::Sqlite;
+use posse_tools::{Guardian, Means, Reach};
 
+use crate::commands::guard;
 use crate::environment::{self, posse_home};
 use crate::hint::Advised;
 use crate::instructions;
 use crate::settings::Places;
+pub(crate) use crate::settings::agents::AgentFlags;
 pub(crate) use crate::settings::{FlagSettings, Settings};
 use crate::store::{self, Meant, StoreArgs};
 
@@ -31,6 +34,8 @@ pub(crate) struct Facts {
     pub(crate) cwd: PathBuf,
     /// The names of its tools.
     pub(crate) tools: Vec<String>,
+    /// The types of agents that it can start.
+    pub(crate) agents: Vec<String>,
     /// The mode it starts in.
     pub(crate) mode: PermissionMode,
     /// Where the key comes from; none if there is none.
@@ -116,6 +121,13 @@ fn sweep(spill: &Path, kept: Duration) {
     }
 }
 
+/// The one of this process: all agents' commands are its care.
+static GUARDIAN: LazyLock<Guardian> = LazyLock::new(|| {
+    // If it is not known, the first command says so.
+    let posse = std::env::current_exe().unwrap_or_else(|_| "posse".into());
+    Guardian::new(posse, [guard::NAME])
+});
+
 /// The tools of an agent, without those that the rules forbid altogether.
 pub(crate) fn tools(policy: &Policy) -> Toolbox {
     let mut tools = all_tools();
@@ -125,7 +137,7 @@ pub(crate) fn tools(policy: &Policy) -> Toolbox {
 
 /// Every tool that there is.
 pub(crate) fn all_tools() -> Toolbox {
-    posse_tools::all(posse_tools::Reach::Public)
+    posse_tools::all(Means { reach: Reach::Public, background: true, guardian: Some(GUARDIAN.clone()) })
 }
 
 /// The settings that hold in `cwd`, with what flags say.

@@ -1,6 +1,7 @@
 //! Settings in layers: managed, command line, local, project, user. A repository may only tighten: what its
 //! files would loosen is left out, with a warning.
 
+pub(crate) mod agents;
 mod file;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use posse_protocol::PermissionMode;
 use posse_runtime::permission::{Policy, RuleError, RuleList, Source};
 
+use self::agents::{AgentFlags, Agents};
 use self::file::SettingsFile;
 use crate::store;
 
@@ -46,6 +48,8 @@ pub(crate) struct FlagSettings {
     pub(crate) model: Option<String>,
     /// `--add-dir`.
     pub(crate) additional_directories: Vec<PathBuf>,
+    /// `--max-depth` and the like.
+    pub(crate) agents: AgentFlags,
 }
 
 /// What holds, all layers taken together.
@@ -55,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) mode: PermissionMode,
     pub(crate) model: Option<String>,
     pub(crate) additional_directories: Vec<PathBuf>,
+    /// How agents may start others.
+    pub(crate) agents: Agents,
     /// What was left out, for people.
     pub(crate) warnings: Vec<String>,
     /// What it was exactly, for those who want to know.
@@ -115,6 +121,7 @@ impl Settings {
             mode: mode(&layers, flags.mode, flags.kept_mode)?,
             model: None,
             additional_directories: Vec::new(),
+            agents: agents::settle(&layers, &flags.agents),
             warnings: Vec::new(),
             details: Vec::new(),
         };
@@ -158,12 +165,12 @@ impl Settings {
         let strict =
             RuleList { deny: permissions.deny.clone(), ask: permissions.ask.clone(), allow: Vec::new() };
         self.policy.add(source, &strict)?;
-        if !layer.content.unknown.is_empty() {
-            let (keys, file) = (layer.content.unknown.join(", "), layer.path.display());
-            self.warnings.push(format!("not known: {keys} in the permissions of {file}"));
+        for (part, keys) in &layer.content.unknown {
+            let (keys, file) = (keys.join(", "), layer.path.display());
+            self.warnings.push(format!("not known: {keys} in the {part} of {file}"));
         }
         if layer.trust == Trust::Repository {
-            let (summary, details) = loosened(layer, self.mode);
+            let (summary, details) = loosened(layer, self);
             self.warnings.extend(summary);
             self.details.extend(details);
             return Ok(());
@@ -261,15 +268,16 @@ fn strictness(mode: PermissionMode) -> usize {
 }
 
 /// What a repository's file asks for and does not get: in a line, and exactly.
-fn loosened(layer: &Layer, mode: PermissionMode) -> (Option<String>, Vec<String>) {
+fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
-    let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(mode));
-    let kinds: [(&str, &str, Vec<String>); 5] = [
+    let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(holds.mode));
+    let kinds: [(&str, &str, Vec<String>); 6] = [
         ("allow rule", "allow rules", permissions.allow.clone()),
         ("directory", "directories", permissions.additional_directories.clone()),
         ("model", "models", layer.content.model.iter().cloned().collect()),
         ("store", "stores", layer.content.store.iter().cloned().collect()),
         ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
+        ("key of agents", "keys of agents", layer.content.agents.beyond(&holds.agents)),
     ];
     let file = layer.path.display();
     let (mut counts, mut details) = (Vec::new(), Vec::new());

@@ -1,6 +1,8 @@
 //! What a front end can tell an agent.
 
-use crate::{ContentBlock, PermissionMode, RawJson};
+use uuid::Uuid;
+
+use crate::{AgentId, ContentBlock, PermissionMode, RawJson};
 
 /// One thing that a front end tells an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +15,8 @@ pub enum Command {
     Interrupt,
     /// Answer the question that an [`EventKind::Asked`](crate::EventKind::Asked) asked.
     Answer {
+        /// Who asked.
+        agent: AgentId,
         /// The call that was asked about.
         call: String,
         /// The answer.
@@ -20,6 +24,13 @@ pub enum Command {
     },
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),
+    /// Stop a sub-agent, with all it has started, or a background command.
+    StopRun(Uuid),
+    /// Stop everything that goes on in the background. No run begins because of it: the agent is told with
+    /// the next words.
+    StopRuns,
+    /// Wait no longer for the sub-agents that are waited for: they go on in the background.
+    Detach,
 }
 
 /// A person's answer to whether a tool call may run.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Cost, Message, PermissionMode, RawJson, StopReason, Usage};
+use crate::{AgentId, Cost, Message, PermissionMode, RawJson, RunNews, StopReason, Usage};
 
 /// Something that happened to an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,10 @@ pub enum EventKind {
     Denied(Denial),
     /// The mode changed.
     Mode(PermissionMode),
+    /// Something happened to a sub-agent or a background command.
+    Run(Box<RunNews>),
+    /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.
+    Unheard(String),
     /// The run has ended.
     Ended(Box<RunEnd>),
 }
@@ -143,6 +147,8 @@ pub struct Question {
     pub input: RawJson,
     /// Why it is asked.
     pub why: String,
+    /// Who asks, if it is not the main agent: its name, or its path.
+    pub from: Option<String>,
 }
 
 /// A tool call that was denied.
@@ -173,8 +179,12 @@ pub struct RunEnd {
     pub stop: Option<StopReason>,
     /// How many times the model was called.
     pub turns: u32,
-    /// What was used, by model.
+    /// What the agent itself used, by model.
     pub spent: Vec<Spent>,
+    /// What sub-agents of the session used since the last run ended, by model.
+    pub below: Vec<Spent>,
+    /// How many background runs of the agent go on; the end of each begins another run.
+    pub live: usize,
     /// How long the run took.
     pub duration_ms: u64,
     /// How long of it the model was waited for.
@@ -192,6 +202,8 @@ impl RunEnd {
             stop: None,
             turns: 0,
             spent: Vec::new(),
+            below: Vec::new(),
+            live: 0,
             duration_ms: 0,
             api_ms: 0,
             denials: Vec::new(),
@@ -279,6 +291,8 @@ pub enum FaultClass {
     Store,
     /// Another process has taken the agent over.
     Fenced,
+    /// A budget holds no more.
+    Budget,
     /// A tool found that the run must not go on.
     Tool,
     /// posse itself failed.

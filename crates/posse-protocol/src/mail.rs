@@ -68,17 +68,20 @@ pub enum MailKind {
     PlanApprovalResponse,
     /// A teammate has nothing to do.
     Idle,
+    /// A run that the recipient started is over: a [`Notification`](crate::Notification).
+    Notification,
 }
 
 impl MailKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Text,
         Self::ShutdownRequest,
         Self::ShutdownResponse,
         Self::PlanApprovalRequest,
         Self::PlanApprovalResponse,
         Self::Idle,
+        Self::Notification,
     ];
 
     /// The word on the wire and in files.
@@ -90,6 +93,7 @@ impl MailKind {
             Self::PlanApprovalRequest => "plan_approval_request",
             Self::PlanApprovalResponse => "plan_approval_response",
             Self::Idle => "idle",
+            Self::Notification => "notification",
         }
     }
 }

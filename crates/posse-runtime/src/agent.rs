@@ -1,31 +1,40 @@
 //! Agents: how they are started and spoken to.
 
 mod actor;
+mod bring;
+mod build;
 mod fault;
 mod history;
 mod outlet;
+mod recover;
 mod step;
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Command, Cost, Event, PermissionMode, RealmId};
+use posse_protocol::{AgentId, Command, Event, PermissionMode, RealmId};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+pub(crate) use self::bring::Plan;
 pub use self::fault::in_a_line;
+pub(crate) use self::recover::facts as run_facts;
 
-use self::actor::{Actor, Identity, marker};
+use self::actor::{Actor, Identity};
+use self::build::{About, Seed};
 use self::history::History;
-use self::outlet::{EVENTS, Outlet};
-use self::step::{Machine, Rights, unanswered};
+use self::step::unanswered;
 
+use crate::govern::Budget;
 use crate::permission::Policy;
 use crate::port::clock::Clock;
-use crate::port::model::{Attribution, Effort, Model, Piece, Preamble, Thinking};
+use crate::port::memory::Memory;
+use crate::port::model::{Effort, Model, Preamble, Thinking};
 use crate::port::price::Prices;
-use crate::port::store::{Birth, Epoch, SeenFile, Segment, Session, Store, StoreError, Taken, Transcript};
-use crate::supervise::{Living, Supervisor};
-use crate::tool::{Seen, Toolbox, Workspace};
+use crate::port::store::{Birth, Epoch, Segment, Session, Store, StoreError, Taken, Transcript};
+use crate::spawn::Spawning;
+use crate::spawn::house::House;
+use crate::supervise::Living;
+use crate::tool::{Toolbox, Workspace};
 
 /// What the runtime reaches the outside through.
 #[derive(Clone)]
@@ -38,6 +47,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// What model calls cost.
     pub prices: Arc<dyn Prices>,
+    /// What is left of the machine's memory.
+    pub memory: Arc<dyn Memory>,
 }
 
 /// What an agent is for its whole life; kept in the store.
@@ -68,15 +79,20 @@ pub struct Setup {
     pub limits: Limits,
     /// Who answers when a rule says ask.
     pub asker: Asker,
+    /// How it may start others.
+    pub spawning: Spawning,
+    /// Whether words that come while it works join its run at the next tool boundary. If not, each gets
+    /// a run of its own.
+    pub joins: bool,
 }
 
 /// How far a run may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Model calls in a run.
+    /// Model calls of the agent itself in a run.
     pub turns: Option<u32>,
-    /// Money in a run: no call is made once it is spent.
-    pub budget: Option<Cost>,
+    /// What the session may use from now on, all agents together: no call is made that could exceed it.
+    pub budget: Budget,
     /// The longest reply, in tokens.
     pub max_tokens: u32,
 }
@@ -98,6 +114,8 @@ pub struct Agent {
     pub found: Option<Session>,
     /// Whether [`Command::Continue`] has something to continue.
     pub unfinished: bool,
+    /// The names of its tools.
+    pub tools: Vec<String>,
     /// The way to it. When all handles are dropped the agent finishes what it was told and ends;
     /// then `events` closes.
     pub handle: AgentHandle,
@@ -145,55 +163,59 @@ pub enum StartError {
     },
 }
 
-/// Runs agents.
+/// Runs agents. One for each open store: it is the one that hears what the store wakes it for.
 #[derive(Clone)]
 pub struct Runtime {
-    ports: Ports,
-    supervisor: Supervisor,
+    house: Arc<House>,
 }
 
 impl Runtime {
     /// A runtime that reaches the outside through `ports`.
     pub fn new(ports: Ports) -> Self {
-        Self { ports, supervisor: Supervisor::default() }
+        Self { house: Arc::new(House::new(ports)) }
     }
 
     /// A new root agent, in a realm of its own. It is in the store from its first prompt on.
     pub fn start(&self, character: &Character, setup: Setup) -> Agent {
         let Character { model, system, thinking, effort, mode } = character.clone();
-        let tools = setup.tools.specs();
-        let preamble = Preamble { model: model.clone(), tools, system, thinking, effort };
+        let id = AgentId::from(Uuid::now_v7());
+        let identity = Identity { realm: RealmId::from(id.uuid()), agent: id, epoch: Epoch(1) };
+        let tools = self.house.tools_of_root(id, &setup);
+        let preamble = Preamble { model: model.clone(), tools: tools.specs(), system, thinking, effort };
+        let ports = &self.house.ports;
         let birth = Birth {
-            parent: None,
-            path: "/main".into(),
+            origin: None,
+            path: ROOT_PATH.into(),
             model,
-            dialect: self.ports.model.dialect().to_owned(),
+            dialect: ports.model.dialect().to_owned(),
             mode,
             cwd: setup.workspace.cwd.clone(),
-            preamble: self.ports.model.preamble(&preamble),
+            preamble: ports.model.preamble(&preamble),
             segments: Vec::new(),
         };
-        let id = Uuid::now_v7();
-        self.bear(RealmId::from(id), AgentId::from(id), birth, Seed::default(), setup)
+        self.bear(identity, birth, effort, Seed::default(), setup)
     }
 
     /// Goes on with an agent that the store has. What its process left open when it died is settled
-    /// first: a call whose outcome is unknown is answered so, and never run again.
+    /// first: a call whose outcome is unknown is answered so, and never run again. Its sub-agents that
+    /// had not ended go on in the background.
     pub async fn resume(
         &self,
         id: AgentId,
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        let Some(living) = self.supervisor.room_for(id) else {
+        let Some(living) = self.house.supervisor.room_for(id) else {
             return Err(StartError::AlreadyHere { agent: id });
         };
-        let taken = self.ports.store.take(id).await?;
+        let taken = self.house.ports.store.take(id).await?;
+        let epoch = taken.epoch;
         match self.go_on(taken, living, mode, setup).await {
             Ok(agent) => Ok(agent),
-            Err((epoch, error)) => {
+            Err(error) => {
+                self.house.leave(id);
                 // If it fails, others find out by themselves that this process has ended.
-                let _ = self.ports.store.release(id, epoch).await;
+                let _ = self.house.ports.store.release(id, epoch).await;
                 Err(error)
             }
         }
@@ -205,32 +227,45 @@ impl Runtime {
         living: Living,
         mode: Option<PermissionMode>,
         setup: Setup,
-    ) -> Result<Agent, (Epoch, StartError)> {
-        let Taken { epoch, transcript, seen, .. } = taken;
-        let failed = |error: StartError| (epoch, error);
-        self.same_dialect(&transcript).map_err(failed)?;
-        let history = restore(&transcript).map_err(|error| failed(error.into()))?;
-        let session = transcript.session.clone();
-        for call in transcript.open_calls.iter().filter(|call| call.begun && call.outcome.is_none()) {
-            if let Some(tool) = setup.tools.get(&call.tool) {
-                tool.abandon(marker(session.agent, call.key)).await;
-            }
-        }
-        let seed =
-            Seed { history, seen, unanswered: waits(&transcript), previous_reply: last_reply(&transcript) };
-        let identity = Identity { realm: session.realm, agent: session.agent, epoch };
+    ) -> Result<Agent, StartError> {
+        self.house.same_dialect(&taken.transcript)?;
+        let session = taken.transcript.session.clone();
         let about = About {
-            identity,
+            identity: Identity { realm: session.realm, agent: session.agent, epoch: taken.epoch },
             model: session.model.clone(),
             mode: mode.unwrap_or(session.mode),
+            effort: None,
             path: session.path.clone(),
             living: Some(living),
+            preamble: taken.transcript.preamble.clone(),
+            birth: None,
         };
-        let (mut actor, commands, agent) = self.assemble(about, transcript.preamble, None, seed, setup);
-        let mut settle = actor.machine.recover(transcript.open_calls);
+        let seed = Seed::of(&taken)?;
+        let (mut actor, commands, agent) = self.house.assemble_root(about, seed, setup);
+        let below = self.house.adopt(&actor.tree).await?;
+        actor.machine.set_live(self.house.live(session.agent));
+        actor.machine.fall_asleep();
+        if let Err(error) = self.settle(&mut actor, taken, mode).await {
+            for (adopted, _) in &below {
+                self.house.leave(adopted.agent());
+            }
+            return Err(error);
+        }
+        let agent = self.house.animate_root(actor, commands, agent);
+        below.into_iter().for_each(|adopted| self.house.animate(adopted));
+        Ok(Agent { found: Some(session), ..agent })
+    }
+
+    async fn settle(
+        &self,
+        actor: &mut Actor,
+        taken: Taken,
+        mode: Option<PermissionMode>,
+    ) -> Result<(), StartError> {
+        let mut settle = self.house.recover(actor, taken).await?;
         settle.commit.mode = mode;
-        actor.commit(settle.commit).await.map_err(|error| failed(error.into()))?;
-        Ok(self.animate(actor, commands, Agent { found: Some(session), ..agent }))
+        actor.settle(settle).await?;
+        Ok(actor.look_for_mail().await?)
     }
 
     /// A new root agent whose history begins with all of another's, which stays as it is. It lives in
@@ -241,8 +276,8 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        let mut transcript = self.ports.store.read(id).await?;
-        self.same_dialect(&transcript)?;
+        let mut transcript = self.house.ports.store.read(id).await?;
+        self.house.same_dialect(&transcript)?;
         if !transcript.open_calls.is_empty() {
             // Whoever asked for these tools gets their answers; the copy begins before it did.
             transcript.entries.pop();
@@ -252,7 +287,7 @@ impl Runtime {
         let mut segments = transcript.segments.clone();
         segments.extend((own > 0).then_some(Segment { agent: id, from: 0, to: own }));
         let birth = Birth {
-            parent: None,
+            origin: None,
             path: session.path.clone(),
             model: session.model.clone(),
             dialect: transcript.dialect.clone(),
@@ -267,111 +302,42 @@ impl Runtime {
             history,
             seen: Vec::new(),
         };
-        let id = AgentId::from(Uuid::now_v7());
-        let agent = self.bear(session.realm, id, birth, seed, setup);
+        let agent = AgentId::from(Uuid::now_v7());
+        let identity = Identity { realm: session.realm, agent, epoch: Epoch(1) };
+        let agent = self.bear(identity, birth, None, seed, setup);
         Ok(Agent { found: Some(session), ..agent })
     }
 
     /// Stops all agents as [`Command::Interrupt`] would, and waits until they have given up what they held.
     pub async fn shut_down(&self) {
-        self.supervisor.stop().await;
+        self.house.supervisor.stop().await;
     }
 
-    fn same_dialect(&self, transcript: &Transcript) -> Result<(), StartError> {
-        let (stored, asked) = (transcript.dialect.clone(), self.ports.model.dialect());
-        if stored == asked { Ok(()) } else { Err(StartError::OtherDialect { stored, asked }) }
-    }
-
-    fn bear(&self, realm: RealmId, agent: AgentId, birth: Birth, seed: Seed, setup: Setup) -> Agent {
-        let identity = Identity { realm, agent, epoch: Epoch(1) };
-        let (model, mode, path) = (birth.model.clone(), birth.mode, birth.path.clone());
-        let preamble = birth.preamble.clone();
-        let living = self.supervisor.room_for(agent);
-        let about = About { identity, model, mode, path, living };
-        let (actor, commands, agent) = self.assemble(about, preamble, Some(Box::new(birth)), seed, setup);
-        self.animate(actor, commands, agent)
-    }
-
-    fn assemble(
+    fn bear(
         &self,
-        about: About,
-        preamble: Piece,
-        birth: Option<Box<Birth>>,
+        identity: Identity,
+        birth: Birth,
+        effort: Option<Effort>,
         seed: Seed,
         setup: Setup,
-    ) -> (Actor, mpsc::Receiver<Command>, Agent) {
-        let About { identity, model, mode, path, living } = about;
-        let workspace = Workspace {
-            // What one session printed is nothing for another to find.
-            spill: setup.workspace.spill.join(identity.agent.to_string()),
-            ..Workspace::clone(&setup.workspace)
-        };
-        let setup = Setup { workspace: Arc::new(workspace), ..setup };
-        let (events, heard) = mpsc::channel(EVENTS);
-        let (commands, told) = mpsc::channel(COMMANDS);
-        let rights = Rights {
-            mode,
-            policy: Arc::clone(&setup.policy),
-            workspace: Arc::clone(&setup.workspace),
-            asker: setup.asker,
-            limits: setup.limits,
-        };
-        let (id, stop) = (identity.agent, self.supervisor.branch());
-        let machine = Machine::new(rights, seed.history.next_seq(), seed.unanswered);
-        let agent =
-            Agent { id, found: None, unfinished: false, handle: AgentHandle { commands }, events: heard };
-        let actor = Actor {
-            _living: living,
-            ports: self.ports.clone(),
-            setup,
+    ) -> Agent {
+        let about = About {
             identity,
-            attribution: Arc::new(Attribution {
-                session: id.to_string(),
-                agent: id.to_string(),
-                parent: None,
-                path,
-            }),
-            model,
-            preamble,
-            birth,
-            history: seed.history,
-            previous_reply: seed.previous_reply,
-            machine,
-            seen: Seen::remembered(seed.seen),
-            outlet: Outlet { agent: id, events, stop: stop.clone() },
-            stop,
+            model: birth.model.clone(),
+            mode: birth.mode,
+            effort,
+            path: birth.path.clone(),
+            living: self.house.supervisor.room_for(identity.agent),
+            preamble: birth.preamble.clone(),
+            birth: Some(Box::new(birth)),
         };
-        (actor, told, agent)
-    }
-
-    fn animate(&self, actor: Actor, commands: mpsc::Receiver<Command>, agent: Agent) -> Agent {
-        let unfinished = actor.machine.unfinished();
-        let crashed = actor.crashed();
-        self.supervisor.start_agent(actor.live(commands), crashed);
-        Agent { unfinished, ..agent }
+        let (actor, commands, agent) = self.house.assemble_root(about, seed, setup);
+        self.house.animate_root(actor, commands, agent)
     }
 }
 
-/// Commands that may wait for the agent.
-const COMMANDS: usize = 16;
-
-/// Who is brought to life.
-struct About {
-    identity: Identity,
-    model: String,
-    mode: PermissionMode,
-    path: String,
-    living: Option<Living>,
-}
-
-/// What an agent begins with.
-#[derive(Default)]
-struct Seed {
-    history: History,
-    seen: Vec<SeenFile>,
-    unanswered: bool,
-    previous_reply: Option<String>,
-}
+/// The path of a main agent.
+const ROOT_PATH: &str = "/main";
 
 fn last_reply(transcript: &Transcript) -> Option<String> {
     let mut replies = transcript.entries.iter().rev().filter_map(|stored| stored.entry.reply.as_ref());

@@ -4,9 +4,13 @@
 //! Front ends send `Command`s to an [`AgentHandle`] and read `Event`s; there is no other way in or out.
 
 pub mod agent;
+pub mod govern;
 pub mod permission;
 pub mod port;
+pub mod spawn;
 mod supervise;
 pub mod tool;
 
 pub use agent::{Agent, AgentHandle, Asker, Character, Limits, Ports, Runtime, Setup, StartError};
+pub use govern::{Budget, Budgets};
+pub use spawn::{Background, Definition, Spawning};

@@ -7,6 +7,8 @@ mod path;
 mod pattern;
 mod rule;
 mod shell;
+mod standing;
 
 pub use decide::{Verdict, decide};
 pub use rule::{Policy, RuleError, RuleList, Source};
+pub use standing::{Outside, Standing};

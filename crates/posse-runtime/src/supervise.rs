@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use posse_protocol::AgentId;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -64,6 +64,14 @@ impl Supervisor {
         });
     }
 
+    /// Starts something that is done on the side. It must end when [`branch`](Self::branch)es are
+    /// cancelled, or soon by itself; once everything stops, nothing is started any more.
+    pub(crate) fn start_errand(&self, errand: impl Future<Output = ()> + Send + 'static) {
+        if !self.stop.is_cancelled() {
+            self.agents.spawn(errand);
+        }
+    }
+
     /// Tells every agent to stop, and waits until all have.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
@@ -100,6 +108,16 @@ impl<K: Copy, T: Send + 'static> Calls<K, T> {
     /// The next call that ends; `None` in place of a result if it panicked or was given up.
     pub(crate) async fn next(&mut self) -> Option<(K, Option<T>)> {
         let ended = self.running.join_next_with_id().await?;
+        self.known(ended)
+    }
+
+    /// A call that has ended already, if there is one.
+    pub(crate) fn try_next(&mut self) -> Option<(K, Option<T>)> {
+        let ended = self.running.try_join_next_with_id()?;
+        self.known(ended)
+    }
+
+    fn known(&mut self, ended: Result<(tokio::task::Id, T), JoinError>) -> Option<(K, Option<T>)> {
         let (id, result) = match ended {
             Ok((id, result)) => (id, Some(result)),
             Err(error) => (error.id(), None),

@@ -7,13 +7,16 @@ mod workspace;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_protocol::{RawJson, ToolContent, ToolSpec};
+use posse_protocol::{RawJson, RunStatus, ToolContent, ToolSpec};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::permission::Policy;
 use crate::port::BoxFuture;
 use crate::port::clock::Clock;
+use crate::port::store::{CallKey, Op, OpResult};
 pub use typed::{TypedTool, typed};
+pub(crate) use typed::{read, schema};
 pub use workspace::{Seen, Workspace};
 
 /// A tool, as the agent sees it.
@@ -31,11 +34,25 @@ pub trait Tool: Send + Sync {
     /// Does it. Must end soon after `context.cancel`; whoever waits does so for a second only.
     fn run(&self, input: RawJson, context: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
+    /// What the model is told of what came of the operations that a call had for a consequence.
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        operated_plainly(results)
+    }
+
     /// Ends what a call of a dead process has left running, if there is anything. `marker` is what
     /// [`ToolContext::marker`] was.
     fn abandon(&self, marker: String) -> BoxFuture<'static, ()> {
         drop(marker);
         Box::pin(std::future::ready(()))
+    }
+}
+
+/// What is told of operations by a tool that has no words of its own for them.
+fn operated_plainly(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+    let refused = results.iter().filter_map(|result| result.as_ref().err());
+    match refused.map(ToString::to_string).collect::<Vec<_>>() {
+        refused if refused.is_empty() => Ok(ToolOutput::text("done")),
+        refused => Err(ToolError::Tell(refused.join("; "))),
     }
 }
 
@@ -48,6 +65,8 @@ pub struct Intent {
     pub beside_others: bool,
     /// What rules are asked about.
     pub subject: Subject,
+    /// Whether it only waits for other agents and runs: who waits takes no place from those who work.
+    pub waits: bool,
     /// A line for people, `Read src/main.rs` for one.
     pub title: String,
 }
@@ -79,6 +98,10 @@ pub enum Subject {
 /// What a call is given.
 #[derive(Clone)]
 pub struct ToolContext {
+    /// The call.
+    pub key: CallKey,
+    /// The model's id of it.
+    pub call: String,
     /// Unique to this call, for ever: what it starts carries it, so that it can be found again.
     pub marker: String,
     /// What was judged: nothing else may be touched, whatever the input means by now.
@@ -96,17 +119,68 @@ pub struct ToolContext {
 }
 
 /// What a tool answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ToolOutput {
     /// What the model is told.
     pub content: Vec<ToolContent>,
+    /// What else is to be done, in the transaction that keeps the answer.
+    pub then: Then,
 }
 
 impl ToolOutput {
     /// An answer of one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![ToolContent::text(text)] }
+        Self { content: vec![ToolContent::text(text)], then: Then::Nothing }
     }
+}
+
+/// What a tool's answer has for a consequence.
+#[derive(Default)]
+pub enum Then {
+    /// None.
+    #[default]
+    Nothing,
+    /// Operations on mail, tasks and teams. What came of them is told by [`Tool::operated`] in place of
+    /// the content.
+    Operate(Vec<Op>),
+    /// The answer shows mail of the agent's inbox, by these numbers: it is not shown again.
+    Took(Vec<u64>),
+    /// Something goes on in the background.
+    Runs(Box<NewRun>),
+}
+
+impl std::fmt::Debug for Then {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("Nothing"),
+            Self::Operate(ops) => f.debug_tuple("Operate").field(ops).finish(),
+            Self::Took(numbers) => f.debug_tuple("Took").field(numbers).finish(),
+            Self::Runs(run) => f.debug_tuple("Runs").field(&run.id).finish(),
+        }
+    }
+}
+
+/// Something that a call has started and that goes on.
+pub struct NewRun {
+    /// Its id, by which it is stopped and told of.
+    pub id: Uuid,
+    /// What it does, for people.
+    pub description: String,
+    /// Where its output goes.
+    pub output: PathBuf,
+    /// Ends when it has, and nothing of it is left. The token tells it to end.
+    pub work: Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, RunReport> + Send>,
+}
+
+/// How something ended that went on in the background.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunReport {
+    /// How.
+    pub status: RunStatus,
+    /// The same in a line: `exit code 1` for one.
+    pub summary: String,
+    /// The end of what it printed.
+    pub result: String,
 }
 
 /// The two ways in which a tool fails.
@@ -138,6 +212,16 @@ impl Toolbox {
     /// Their names, in order.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|tool| tool.name()).collect()
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> &[Arc<dyn Tool>] {
+        &self.0
+    }
+
+    /// More of them, after the others.
+    pub fn extend(&mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
+        self.0.extend(tools);
     }
 
     /// Only those that `keep` wants.

@@ -53,8 +53,14 @@ impl TestClock {
 
     /// Ends once somebody sleeps who asked for exactly `asked`.
     pub async fn asleep_for(&self, asked: Duration) {
+        self.many_asleep_for(asked, 1).await;
+    }
+
+    /// Ends once `count` sleep who asked for exactly `asked`.
+    pub async fn many_asleep_for(&self, asked: Duration, count: usize) {
         let mut changed = self.0.changed.subscribe();
-        while !self.state().sleepers.values().any(|sleeper| sleeper.asked == asked) {
+        let asleep = || self.state().sleepers.values().filter(|sleeper| sleeper.asked == asked).count();
+        while asleep() < count {
             // The sender lives as long as the clock.
             let _ = changed.changed().await;
         }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, HostId, ListId, Name, RealmId};
-use posse_runtime::port::store::{Committed, Epoch, OpResult, Order, StateChange, Step, Wake};
+use posse_runtime::port::store::{Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake};
 use uuid::Uuid;
 
 pub use agent::{Agent, Entry};
@@ -56,6 +56,8 @@ pub enum Fate {
     Held,
     /// [`StoreError::NotFound`](posse_runtime::port::store::StoreError::NotFound).
     NotFound,
+    /// [`StoreError::NameTaken`](posse_runtime::port::store::StoreError::NameTaken).
+    NameTaken,
     /// [`StoreError::BadStep`](posse_runtime::port::store::StoreError::BadStep).
     BadStep,
 }
@@ -67,6 +69,7 @@ impl Fate {
             Self::Fenced => "fenced",
             Self::Held => "held",
             Self::NotFound => "not found",
+            Self::NameTaken => "name taken",
             Self::BadStep => "bad step",
         }
     }
@@ -83,6 +86,8 @@ pub enum Flaw {
     SameEpoch,
     /// Mail that was taken waits on.
     TwiceShown,
+    /// Who does not come to an end, because mail waits, tells others all the same that it did.
+    ToldAnyway,
 }
 
 /// A store. Agents, inboxes and tasks are shared by its copies until they change.
@@ -135,11 +140,21 @@ impl Model {
                 Agent::clone(agent)
             }
             (None, Some(_)) if !self.lives(host) => return Err(Fate::Fenced),
-            (None, Some(birth)) => Agent::born(host, step, birth, &self.agents).ok_or(Fate::BadStep)?,
+            (None, Some(birth)) => {
+                self.may_come_from(step, birth.origin.as_deref())?;
+                Agent::born(host, step, birth, &self.agents).ok_or(Fate::BadStep)?
+            }
             (None, None) => return Err(Fate::NotFound),
         };
-        agent.advance(step).ok_or(Fate::BadStep)?;
         let key = (step.realm, step.agent);
+        let waiting = self.mail_waiting(step.realm, step.agent) > step.mail.len() as u64;
+        let unless_mail = matches!(step.state, Some(StateChange::UnlessMail(_)));
+        let mail_waits = unless_mail && waiting && self.flaw != Some(Flaw::IdleWithMail);
+        if step.starter.is_some_and(|id| id != step.agent && !self.lives_in(step.realm, id)) {
+            return Err(Fate::BadStep);
+        }
+        let left_out = mail_waits && self.flaw != Some(Flaw::ToldAnyway);
+        agent.advance(step, left_out).ok_or(Fate::BadStep)?;
         if !step.mail.is_empty() {
             let mut inbox = self.inboxes.get(&key).cloned().ok_or(Fate::BadStep)?;
             Arc::make_mut(&mut inbox).show(step, self.flaw).ok_or(Fate::BadStep)?;
@@ -150,14 +165,11 @@ impl Model {
         if step.birth.is_some() {
             self.settle(host);
         }
-        let mut committed = Committed::default();
-        for operation in &step.operations {
+        let mut committed = Committed { mail_waits, ..Committed::default() };
+        for operation in step.operations.iter().filter(|_| !left_out) {
             let result = self.operation(Doer::Agent(step.agent), step.realm, &operation.op, step.at_ms);
             committed.results.push(result);
         }
-        let waiting = self.inboxes.get(&key).is_some_and(|inbox| inbox.waiting().next().is_some());
-        let idles = step.state == Some(StateChange::IdleUnlessMail);
-        committed.mail_waits = idles && waiting && self.flaw != Some(Flaw::IdleWithMail);
         if let Some(agent) = self.agent_mut(step.agent) {
             agent.settle(step, &committed);
         }
@@ -257,6 +269,27 @@ impl Model {
     /// All agents.
     pub fn agents(&self) -> impl Iterator<Item = (AgentId, &Agent)> {
         self.agents.iter().map(|(id, agent)| (*id, agent.as_ref()))
+    }
+
+    /// Whether an agent is in a realm.
+    fn lives_in(&self, realm: RealmId, agent: AgentId) -> bool {
+        self.agents.get(&agent).is_some_and(|agent| agent.realm == realm)
+    }
+
+    /// Refuses a sub-agent without a parent, and one whose name another has.
+    fn may_come_from(&self, step: &Step, origin: Option<&Origin>) -> Result<(), Fate> {
+        let Some(origin) = origin else { return Ok(()) };
+        if step.epoch.0 != 1 || !self.lives_in(step.realm, origin.parent) {
+            return Err(Fate::BadStep);
+        }
+        let taken = origin.name.as_ref().is_some_and(|name| self.named(step.realm, name).is_some());
+        if taken { Err(Fate::NameTaken) } else { Ok(()) }
+    }
+
+    /// The agent of a realm that is registered under a name.
+    pub fn named(&self, realm: RealmId, name: &Name) -> Option<AgentId> {
+        let found = self.agents().find(|(_, agent)| agent.realm == realm && agent.name() == Some(name));
+        found.map(|(id, _)| id)
     }
 
     /// Forgets the last step of an agent: it cannot be repeated.

@@ -1,7 +1,7 @@
 //! A whole runtime for a test: the scripted model over real HTTP, a real store, real tools, a directory.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
@@ -10,10 +10,14 @@ use posse_protocol::{
 };
 use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::port::clock::{Clock, SystemClock};
+use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::Thinking;
 use posse_runtime::port::store::Store;
+use posse_runtime::spawn::definition::built_in;
 use posse_runtime::tool::{Toolbox, Workspace};
-use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_runtime::{
+    Agent, Asker, Background, Budget, Budgets, Character, Limits, Ports, Runtime, Setup, Spawning,
+};
 use posse_scripted::Server;
 use posse_store::Sqlite;
 use tempfile::TempDir;
@@ -32,6 +36,7 @@ pub struct Rig {
     pub character: Character,
     clock: Arc<dyn Clock>,
     policy: RetryPolicy,
+    runtime: OnceLock<Runtime>,
     directory: TempDir,
 }
 
@@ -52,11 +57,17 @@ impl Rig {
         let workspace =
             Workspace { cwd: at("work")?, roots: vec![at("work")?], spill: at("home/spill")?, home: None };
         let setup = Setup {
-            tools: posse_tools::all(posse_tools::Reach::Public),
+            tools: posse_tools::all(posse_tools::Means {
+                reach: posse_tools::Reach::Public,
+                background: true,
+                guardian: None,
+            }),
             policy: Arc::new(Policy::default()),
             workspace: Arc::new(workspace),
-            limits: Limits { turns: None, budget: None, max_tokens: 4096 },
+            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096 },
             asker: Asker::Nobody,
+            spawning: spawning(),
+            joins: false,
         };
         let character = Character {
             model: "claude-opus-5".into(),
@@ -67,7 +78,7 @@ impl Rig {
         };
         let store: Arc<dyn Store> = Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?);
         let policy = RetryPolicy { random: || 1.0, ..RetryPolicy::default() };
-        Ok(Self { server, store, setup, character, clock, policy, directory })
+        Ok(Self { server, store, setup, character, clock, policy, runtime: OnceLock::new(), directory })
     }
 
     /// Where agents work.
@@ -85,6 +96,13 @@ impl Rig {
         let path = self.work().join(name);
         std::fs::write(&path, content)?;
         Ok(path)
+    }
+
+    /// With sub-agents of the built-in types, which know nothing but their own prompt.
+    pub fn agents(mut self) -> Self {
+        let spawning = &mut self.setup.spawning;
+        (spawning.types, spawning.background) = (built_in().into(), Background::Asked);
+        self
     }
 
     /// Only these tools.
@@ -105,8 +123,17 @@ impl Rig {
         Ok(self)
     }
 
-    /// A runtime on all this.
+    /// The runtime on all this: a store has one.
     pub fn runtime(&self) -> Result<Runtime, SetupError> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(runtime.clone());
+        }
+        let runtime = self.another()?;
+        Ok(self.runtime.get_or_init(|| runtime).clone())
+    }
+
+    /// Another runtime on the same store, which takes agents over as another process would.
+    pub fn another(&self) -> Result<Runtime, SetupError> {
         let url = self.server.url();
         let model = Arc::new(scripted::anthropic(&url, Arc::clone(&self.clock), self.policy)?);
         Ok(Runtime::new(Ports {
@@ -114,6 +141,7 @@ impl Rig {
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),
             prices: Arc::new(PriceList::built_in()?),
+            memory: Arc::new(SystemMemory),
         }))
     }
 
@@ -127,6 +155,20 @@ impl Rig {
     /// A stored agent, brought back.
     pub async fn resumed(&self, id: AgentId) -> Result<Agent, SetupError> {
         Ok(self.runtime()?.resume(id, None, self.setup.clone()).await?)
+    }
+}
+
+/// How agents may start others, unless a test says otherwise; there are no types yet.
+pub fn spawning() -> Spawning {
+    Spawning {
+        types: Arc::new([]),
+        context: Arc::new([]),
+        depth: 3,
+        running: 64,
+        background: Background::Off,
+        auto_background: None,
+        budgets: Budgets::default(),
+        least_memory: 64 << 20,
     }
 }
 

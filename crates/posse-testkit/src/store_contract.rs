@@ -7,6 +7,7 @@
 
 mod again;
 mod archive;
+mod children;
 mod claim;
 mod mail;
 mod task;
@@ -25,12 +26,13 @@ use posse_runtime::port::store::{
 
 pub use again::{a_step_is_committed_once, operations_commit_with_their_call, what_is_open_is_taken_along};
 pub use archive::{a_team_goes_out_and_comes_in, an_archive_that_contradicts_itself_is_refused};
+pub use children::{a_name_is_given_once, children_are_found_with_their_calls, the_unfinished_are_found};
 pub use claim::{
     a_claim_is_granted_to_one, a_task_of_a_host_that_left_is_free, the_lowest_claimable_number_is_next,
 };
 pub use mail::{
-    an_inbox_has_room_for_so_much, idle_is_refused_while_mail_waits, mail_is_taken_once,
-    mail_keeps_its_order, nobody_gets_mail_for_nobody,
+    an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order, no_end_while_mail_waits,
+    nobody_gets_mail_for_nobody,
 };
 pub use task::{
     circles_are_refused, deleted_tasks_count_as_done, metadata_are_not_too_deep,
@@ -40,8 +42,8 @@ pub use team::{
     agents_are_found, notes_have_versions, teams_are_deleted_when_nobody_is_there, teams_have_members,
 };
 pub use words::{
-    act, acts, agent, birth, call, claim, create, create_team, entry, fate, join, joining, list, name, order,
-    realm, receipts, send, step, update, verify,
+    act, acts, agent, birth, call, child, claim, create, create_team, entry, fate, join, joining, list, name,
+    order, origin, realm, receipts, send, step, update, verify,
 };
 
 /// Opens another host on the same data.
@@ -198,7 +200,7 @@ pub async fn segments_are_read_first(open: Open<'_>) {
     ];
     let mut fork = birth(3);
     let about = fork.birth.as_mut().unwrap();
-    (about.parent, about.segments) = (Some(agent(1)), segments.clone());
+    (about.origin, about.segments) = (Some(origin(1)), segments.clone());
     fork.entries = vec![entry(0, EntryKind::Prompt, "own")];
     store.commit(fork.clone()).await.unwrap();
     let mut more = step(1, 1);
@@ -215,7 +217,7 @@ pub async fn segments_are_read_first(open: Open<'_>) {
         [(agent(2), 2, b"f"), (agent(1), 1, b"b"), (agent(1), 2, b"c"), (agent(3), 0, b"own")];
     assert_eq!(whose, wanted);
     assert_eq!((read.inherited, read.segments), (3, segments));
-    assert_eq!((read.session.entries, read.session.parent), (4, Some(agent(1))));
+    assert_eq!((read.session.entries, read.session.origin), (4, Some(origin(1))));
     assert_eq!(read.session.first_prompt.as_deref(), Some(b"b".as_slice()));
 
     for wrong in [(1, 0, 5), (1, 2, 1), (9, 0, 0)] {
@@ -312,13 +314,13 @@ pub async fn sessions_are_found(open: Open<'_>) {
     for (number, cwd, parent, at_ms) in [
         (0x11, "/x", None, 50),
         (0x12, "/y", None, 40),
-        (0x13, "/x", Some(agent(0x11)), 60),
+        (0x13, "/x", Some(0x11), 60),
         (0x22, "/x", None, 30),
         (0x23, "/y", None, 30),
     ] {
         let mut first = birth(number);
         let about = first.birth.as_mut().unwrap();
-        (about.cwd, about.parent, first.at_ms) = (cwd.into(), parent, at_ms);
+        (about.cwd, about.origin, first.at_ms) = (cwd.into(), parent.map(origin), at_ms);
         store.commit(first).await.unwrap();
     }
     let list = async |cwd: Option<&str>, prefix: Option<&str>, limit| {

@@ -52,6 +52,7 @@ impl TypedTool for Edit {
         Ok(Intent {
             read_only: false,
             beside_others: false,
+            waits: false,
             title: format!("Edit {}", shown(&place.named, workspace)),
             subject: Subject::Edits(place.paths()),
         })

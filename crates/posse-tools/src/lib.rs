@@ -2,17 +2,21 @@
 //!
 //! Each tool is a file; what several of them stand on is a file named after it. File tools reach
 //! nothing but what lies beneath the workspace's roots (`beneath`), nothing that the shell starts
-//! outlives its call (`processes`), and the web is reached at public addresses only (`address`).
+//! outlives its call or run (`processes`) or posse itself (`guardian`), and the web is reached at public addresses only (`address`).
 
 mod address;
 mod answer;
 mod bash;
 mod beneath;
 mod capture;
+mod census;
+mod cgroup;
 mod edit;
 mod glob;
 mod grep;
+mod guardian;
 mod markdown;
+mod output_file;
 mod processes;
 mod read;
 mod replace;
@@ -24,23 +28,37 @@ mod write;
 use posse_runtime::tool::{Toolbox, typed};
 
 pub use address::Reach;
-pub use bash::{Bash, BashInput};
+pub use bash::{Bash, BashInput, ForegroundBash, ForegroundBashInput};
 pub use edit::{Edit, EditInput};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
+pub use guardian::{Guardian, stand_guard};
 pub use read::{Read, ReadInput};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use write::{Write, WriteInput};
 
-/// All tools, by name. Makes nothing that costs time: the HTTP client is built at the first fetch.
-pub fn all(reach: Reach) -> Toolbox {
+/// What the tools of a process are to be like.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// Where the web ends.
+    pub reach: Reach,
+    /// Whether commands may go on after their call.
+    pub background: bool,
+    /// Who ends what was started if this process is killed.
+    pub guardian: Option<Guardian>,
+}
+
+/// All tools, by name. Makes nothing that costs time: the HTTP client is built at the first fetch, the
+/// guardian started with the first command.
+pub fn all(means: Means) -> Toolbox {
+    let bash = Bash::new(means.guardian);
     Toolbox::from_iter([
-        typed(Bash),
+        if means.background { typed(bash) } else { typed(ForegroundBash(bash)) },
         typed(Edit),
         typed(Glob),
         typed(Grep),
         typed(Read),
-        typed(WebFetch::new(reach)),
+        typed(WebFetch::new(means.reach)),
         typed(Write),
     ])
 }

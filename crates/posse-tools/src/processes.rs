@@ -3,18 +3,16 @@
 //!
 //! Out of reach is only who left the group, emptied its environment and lost its parent, all three.
 
-use std::collections::HashSet;
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use posse_runtime::port::clock::Clock;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::Mutex;
 
-/// The variable that marks what a call starts.
-pub(crate) const MARK: &str = "POSSE_CALL";
+use crate::census::{Asked, CALL_MARK, Census, Process};
 
 /// How long a process that is asked to end may take.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -22,11 +20,14 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const KILL_WAIT: Duration = Duration::from_millis(100);
 const KILL_ROUNDS: usize = 5;
 
+/// Whose turn it is to look.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 /// All processes of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    /// The marker in the environment, as it stands there.
-    entry: Vec<u8>,
+    /// The mark in the environment, as it stands there.
+    mark: Vec<u8>,
     /// The group of the shell, while that is not reaped: then no stranger can have its number.
     group: Option<i32>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Family {
 impl Family {
     /// What carries this marker.
     pub(crate) fn marked(marker: &str) -> Self {
-        Self { entry: format!("{MARK}={marker}").into_bytes(), group: None }
+        Self { mark: format!("{CALL_MARK}={marker}").into_bytes(), group: None }
     }
 
     /// And what is in this group.
@@ -44,15 +45,24 @@ impl Family {
 
     /// Those that live.
     pub(crate) async fn living(&self) -> Vec<Member> {
-        let family = self.clone();
-        let found = tokio::task::spawn_blocking(move || family.scan()).await;
-        found.unwrap_or_default().into_iter().filter_map(Member::watch).collect()
+        let asked = Asked::now();
+        // Who waits for its turn takes no thread, and finds that another has looked for it.
+        let _turn = TURN.lock().await;
+        let made = match Census::made_since(asked) {
+            Some(census) => Ok(census),
+            None => tokio::task::spawn_blocking(move || Census::since(asked)).await,
+        };
+        let Ok(census) = made else { return Vec::new() };
+        self.among(&census).into_iter().filter_map(Member::watch).collect()
     }
 
     /// Ends them all, asking first; how many there were.
     pub(crate) async fn end(&self, clock: &dyn Clock) -> usize {
         let living = self.living().await;
         let count = living.len();
+        if count == 0 {
+            return 0;
+        }
         signal(&living, Signal::TERM);
         within(clock, PATIENCE, gone(living)).await;
         for _ in 0..KILL_ROUNDS {
@@ -68,33 +78,16 @@ impl Family {
 
     /// Kills them all at once, without waiting.
     pub(crate) fn kill(&self) {
-        for handle in self.scan() {
+        for handle in self.among(&Census::since(Asked::now())) {
             // Who is gone already needs no signal.
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
     }
 
-    fn scan(&self) -> Vec<OwnedFd> {
-        let own = std::process::id().cast_signed();
-        let all: Vec<Process> = pids().filter(|pid| *pid != own).filter_map(Process::read).collect();
-        let belongs =
-            |process: &&Process| Some(process.group) == self.group || self.carries_mark(process.pid);
-        let mut ours: HashSet<i32> = all.iter().filter(belongs).map(|process| process.pid).collect();
-        loop {
-            let before = ours.len();
-            let children = all.iter().filter(|process| ours.contains(&process.parent));
-            let children: Vec<i32> = children.map(|process| process.pid).collect();
-            ours.extend(children);
-            if ours.len() == before {
-                break;
-            }
-        }
-        all.iter().filter(|process| ours.contains(&process.pid)).filter_map(Process::handle).collect()
-    }
-
-    fn carries_mark(&self, pid: i32) -> bool {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == self.entry)
+    fn among(&self, census: &Census) -> Vec<OwnedFd> {
+        // A shell that has just been started leads no group yet and carries no mark.
+        let grouped = |process: &Process| [process.group, process.pid].map(Some).contains(&self.group);
+        census.family(|process| grouped(process) || process.carries(&self.mark))
     }
 }
 
@@ -138,59 +131,5 @@ fn signal(members: &[Member], signal: Signal) {
     for member in members {
         // Who is gone already needs no signal.
         let _ = pidfd_send_signal(member.0.get_ref(), signal);
-    }
-}
-
-fn pids() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// A line of `/proc/PID/stat`.
-#[derive(Debug, PartialEq)]
-struct Process {
-    pid: i32,
-    parent: i32,
-    group: i32,
-    ended: bool,
-    /// Tells it from a later one of the same number.
-    started: u64,
-}
-
-impl Process {
-    fn read(pid: i32) -> Option<Self> {
-        Self::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    fn parse(pid: i32, stat: &str) -> Option<Self> {
-        // The name, in parentheses, may itself have some.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-        Some(Self {
-            pid,
-            ended: matches!(*fields.first()?, "Z" | "X"),
-            parent: fields.get(1)?.parse().ok()?,
-            group: fields.get(2)?.parse().ok()?,
-            started: fields.get(19)?.parse().ok()?,
-        })
-    }
-
-    /// A handle of it, if it lives. Looked at again once the handle is held: then it is the same process.
-    fn handle(&self) -> Option<OwnedFd> {
-        let handle = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
-        let now = Self::read(self.pid)?;
-        (now.started == self.started && !now.ended).then_some(handle)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_with_parentheses_do_not_confuse() {
-        let stat = "7 (a) R 1 (b) S 3 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 12345 9";
-        let process = Process { pid: 7, parent: 3, group: 4, ended: false, started: 12345 };
-        assert_eq!(Process::parse(7, stat), Some(process));
-        assert_eq!(Process::parse(7, "7 (a"), None);
     }
 }

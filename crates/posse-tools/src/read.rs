@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use posse_protocol::ToolContent;
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -54,6 +54,7 @@ impl TypedTool for Read {
         Ok(Intent {
             read_only: true,
             beside_others: true,
+            waits: false,
             title: format!("Read {}", shown(&place.named, workspace)),
             subject: Subject::Reads(place.paths()),
         })
@@ -83,7 +84,10 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel, readable)?;
     let output = if let Some(media_type) = image(&content) {
         let data = base64::engine::general_purpose::STANDARD.encode(&content);
-        ToolOutput { content: vec![ToolContent::Image { media_type: media_type.into(), data }] }
+        ToolOutput {
+            content: vec![ToolContent::Image { media_type: media_type.into(), data }],
+            then: Then::Nothing,
+        }
     } else {
         ToolOutput::text(numbered(&content, input.offset.unwrap_or(1), input.limit.unwrap_or(MOST_LINES))?)
     };

@@ -7,19 +7,25 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use posse_runtime::tool::ToolContext;
+use posse_runtime::port::clock::Clock;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
-use crate::capture::Capture;
-use crate::processes::{Family, MARK, Member, gone, within};
+use crate::capture::Sink;
+use crate::census::{CALL_MARK, HOST_MARK};
+use crate::cgroup::DOOR;
+use crate::guardian::{Guardian, Post};
+use crate::processes::{Family, Member, gone, within};
 
 /// What is posse's own and no command's business.
-const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
-/// Becomes bash, or stays what it is where there is none.
-const BASH: &str = r#"command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
+pub(crate) const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+/// Goes where it is guarded, if there is such a place and it is let in, and becomes bash, or stays what it
+/// is where there is none.
+const BASH: &str = r#"[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
+command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
 const AFTERMATH: Duration = Duration::from_millis(100);
 /// How long a shell that was killed may take to be gone.
@@ -27,12 +33,30 @@ const REAP_WAIT: Duration = Duration::from_millis(100);
 /// How much is read after the end. A pipe holds less; more comes from who could not be ended.
 const MOST_LEFT: usize = 4 << 20;
 
-/// A running shell.
+/// A running shell. All that it has started is killed when it is dropped.
 pub(crate) struct Shell {
+    /// Dropped first: while the child is not reaped, no stranger can have its number.
+    leash: Leash,
     child: Child,
     exited: Member,
     output: pipe::Receiver,
-    family: Family,
+}
+
+/// What a shell is to run, and how.
+pub(crate) struct Job<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) cwd: &'a Path,
+    /// What its processes are found by.
+    pub(crate) marker: &'a str,
+    /// Who ends it if posse cannot.
+    pub(crate) guardian: Option<&'a Guardian>,
+}
+
+/// How long a shell may go on.
+pub(crate) struct Bounds<'a> {
+    pub(crate) limit: Option<Duration>,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) clock: &'a dyn Clock,
 }
 
 /// How a command ended.
@@ -53,103 +77,99 @@ pub(crate) enum How {
 }
 
 impl Shell {
-    /// Starts a command in the workspace's directory.
-    pub(crate) fn start(command: &str, context: &ToolContext) -> io::Result<Self> {
-        let cwd = &context.workspace.cwd;
-        if !cwd.is_dir() {
-            return Err(io::Error::other(format!("{} is no directory", cwd.display())));
+    /// Starts a command.
+    pub(crate) fn start(job: &Job<'_>) -> io::Result<Self> {
+        if !job.cwd.is_dir() {
+            return Err(io::Error::other(format!("{} is no directory", job.cwd.display())));
         }
+        let post = job.guardian.map(Guardian::post).transpose()?;
         let (output, printed) = io::pipe()?;
-        let start = |apart: Apart| {
-            let marker = &context.marker;
-            let (out, err) = (printed.try_clone()?, printed.try_clone()?);
-            self::command(apart, command, cwd, marker).stdout(out).stderr(err).spawn()
-        };
-        let child = match start(Apart::Session) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => start(Apart::Group)?,
-            started => started?,
-        };
+        let child = apart(|command| {
+            prepare(command, job, post.as_deref());
+            command.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+            Ok(())
+        })?;
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         let pid = pid.ok_or_else(|| io::Error::other("the shell has no number"))?;
+        let leash = Leash { family: Family::marked(job.marker).with_group(pid), on: true };
         let exited = Member::watch(pidfd_open(pid, PidfdFlags::empty())?);
         let exited = exited.ok_or_else(|| io::Error::other("the shell cannot be watched"))?;
         let output = pipe::Receiver::from_owned_fd(output.into())?;
-        let family = Family::marked(&context.marker).with_group(pid);
-        Ok(Self { child, exited, output, family })
+        Ok(Self { leash, child, exited, output })
     }
 
     /// Follows it to its end, and sees to it that nothing of it is left.
-    pub(crate) async fn follow(
-        mut self,
-        limit: Duration,
-        context: &ToolContext,
-        capture: &mut Capture,
-    ) -> io::Result<Ending> {
-        let clock = &*context.clock;
-        // Also when nobody waits for the end any more.
-        let leash = Leash(Some(self.family.clone()));
+    pub(crate) async fn follow(mut self, bounds: Bounds<'_>, sink: &mut impl Sink) -> io::Result<Ending> {
+        let Bounds { limit, cancel, clock } = bounds;
+        let family = self.leash.family.clone();
         let how = {
+            let time_is_up = async {
+                match limit {
+                    Some(limit) => clock.sleep(limit).await,
+                    None => std::future::pending().await,
+                }
+            };
             let stop = async {
                 tokio::select! {
                     biased;
-                    () = context.cancel.cancelled() => How::Interrupted,
-                    () = clock.sleep(limit) => How::TimedOut,
+                    () = cancel.cancelled() => How::Interrupted,
+                    () = time_is_up => How::TimedOut,
                     () = self.exited.gone() => How::Exited(None),
                 }
             };
-            reading(&mut self.output, capture, stop).await
+            reading(&mut self.output, sink, stop).await
         };
         if matches!(how, How::Exited(_)) {
             let aftermath = async {
-                let left = self.family.living().await;
+                let left = family.living().await;
                 within(clock, AFTERMATH, gone(left)).await
             };
-            reading(&mut self.output, capture, aftermath).await;
+            reading(&mut self.output, sink, aftermath).await;
         }
-        let ended = reading(&mut self.output, capture, self.family.end(clock)).await;
-        leash.off();
+        let ended = reading(&mut self.output, sink, family.end(clock)).await;
+        self.leash.on = false;
         let status = within(clock, REAP_WAIT, self.child.wait()).await.transpose()?;
-        drain(self.output, capture).await?;
+        drain(self.output, sink).await?;
         let how = if matches!(how, How::Exited(_)) { How::Exited(status) } else { how };
         Ok(Ending { how, ended })
     }
 }
 
-/// How a shell stands apart from posse. Its number is that of its group in both ways.
-#[derive(Clone, Copy)]
-enum Apart {
-    /// In a session of its own, by the program of util-linux and busybox: it has no terminal. Nothing can
-    /// be written past posse to the user's, and who asks there for a password fails at once.
-    Session,
-    /// In a group of its own, where there is no such program.
-    Group,
+/// Starts `sh` apart from posse; its number is that of its group. `prepare` says what it is to do.
+///
+/// It is in a session of its own, by the program of util-linux and busybox, which replaces itself because it
+/// leads no group yet: it has no terminal. Nothing can be written past posse to the user's, and who asks
+/// there for a password fails at once. Where there is no such program, it is in a group of its own.
+#[expect(clippy::disallowed_methods, reason = "this is where tools start processes")]
+pub(crate) fn apart(prepare: impl Fn(&mut Command) -> io::Result<()>) -> io::Result<Child> {
+    let mut session = Command::new("setsid");
+    session.arg("sh");
+    prepare(&mut session)?;
+    match session.spawn() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut group = Command::new("sh");
+            group.process_group(0);
+            prepare(&mut group)?;
+            group.spawn()
+        }
+        started => started,
+    }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is where tools start processes")]
-fn command(apart: Apart, script: &str, cwd: &Path, marker: &str) -> Command {
-    let mut command = match apart {
-        // Replaces itself by the program, because it leads no group yet.
-        Apart::Session => {
-            let mut command = Command::new("setsid");
-            command.arg("sh");
-            command
-        }
-        Apart::Group => {
-            let mut command = Command::new("sh");
-            command.process_group(0);
-            command
-        }
-    };
-    command.args(["-c", BASH, "sh", script]).current_dir(cwd).stdin(Stdio::null());
-    command.env(MARK, marker).env("GIT_TERMINAL_PROMPT", "0").kill_on_drop(true);
+fn prepare(command: &mut Command, job: &Job<'_>, post: Option<&Post>) {
+    command.args(["-c", BASH, "sh", job.command]).current_dir(job.cwd).stdin(Stdio::null());
+    command.env(CALL_MARK, job.marker).env("GIT_TERMINAL_PROMPT", "0").kill_on_drop(true);
+    if let Some(post) = post {
+        command.env(HOST_MARK, post.id.to_string());
+        command.args(post.cgroup.as_ref().map(|cgroup| cgroup.join(DOOR)));
+    }
     for secret in SECRETS {
         command.env_remove(secret);
     }
-    command
 }
 
 /// Reads on until `work` is done; a full pipe must not hold up who is asked to end.
-async fn reading<T>(output: &mut pipe::Receiver, capture: &mut Capture, work: impl Future<Output = T>) -> T {
+async fn reading<T>(output: &mut pipe::Receiver, sink: &mut impl Sink, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     let mut piece = vec![0; 64 << 10];
     let mut open = true;
@@ -159,14 +179,14 @@ async fn reading<T>(output: &mut pipe::Receiver, capture: &mut Capture, work: im
             done = &mut work => return done,
             read = output.read(&mut piece), if open => match read {
                 Ok(0) | Err(_) => open = false,
-                Ok(length) => capture.take(&piece[..length]).await,
+                Ok(length) => sink.take(&piece[..length]).await,
             },
         }
     }
 }
 
 /// Takes what is still in the pipe, without waiting for more.
-async fn drain(output: pipe::Receiver, capture: &mut Capture) -> io::Result<()> {
+async fn drain(output: pipe::Receiver, sink: &mut impl Sink) -> io::Result<()> {
     let mut output = File::from(output.into_nonblocking_fd()?);
     let mut piece = vec![0; 64 << 10];
     let mut total = 0;
@@ -174,7 +194,7 @@ async fn drain(output: pipe::Receiver, capture: &mut Capture) -> io::Result<()> 
         match output.read(&mut piece) {
             Ok(0) => break,
             Ok(length) => {
-                capture.take(&piece[..length]).await;
+                sink.take(&piece[..length]).await;
                 total += length;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -185,18 +205,15 @@ async fn drain(output: pipe::Receiver, capture: &mut Capture) -> io::Result<()> 
 }
 
 /// Kills a family when it is dropped.
-struct Leash(Option<Family>);
-
-impl Leash {
-    fn off(mut self) {
-        self.0 = None;
-    }
+struct Leash {
+    family: Family,
+    on: bool,
 }
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        if let Some(family) = &self.0 {
-            family.kill();
+        if self.on {
+            self.family.kill();
         }
     }
 }
@@ -206,8 +223,11 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "nothing is started")]
     fn secrets_do_not_go_along() {
-        let command = command(Apart::Session, "env", Path::new("/"), "mark");
+        let mut command = Command::new("sh");
+        let job = Job { command: "env", cwd: Path::new("/"), marker: "mark", guardian: None };
+        prepare(&mut command, &job, None);
         let changes: Vec<_> = command.as_std().get_envs().collect();
         for secret in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {
             assert!(changes.contains(&(secret.as_ref(), None)), "{secret}");

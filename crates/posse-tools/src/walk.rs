@@ -29,6 +29,7 @@ pub(crate) fn intent(what: &str, path: Option<&str>, workspace: &Workspace) -> R
     Ok(Intent {
         read_only: true,
         beside_others: true,
+        waits: false,
         title: format!("{what}{within}"),
         subject: Subject::Reads(place.paths()),
     })

@@ -123,6 +123,7 @@ impl TypedTool for WebFetch {
             read_only: true,
             beside_others: true,
             subject: Subject::Fetches { host },
+            waits: false,
             title: format!("Fetch {}", headline(url.as_str(), 80)),
         })
     }

@@ -39,6 +39,7 @@ impl TypedTool for Write {
         Ok(Intent {
             read_only: false,
             beside_others: false,
+            waits: false,
             title: format!("Write {}", shown(&place.named, workspace)),
             subject: Subject::Edits(place.paths()),
         })

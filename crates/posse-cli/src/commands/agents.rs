@@ -4,6 +4,8 @@ mod ps;
 
 use std::process::ExitCode;
 
+pub(crate) use ps::state;
+
 use crate::store::StoreArgs;
 
 /// Look at agents.

@@ -9,27 +9,32 @@ mod lines;
 mod made;
 mod open;
 mod partial;
+mod progress;
 mod question;
 mod result;
 mod rules;
+mod runs;
 mod shape;
 mod speaker;
 mod stdin;
 mod stop;
+mod tasks;
 mod text;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, ValueEnum};
 use posse_protocol::{ContentBlock, Cost, Outcome, PermissionMode};
-use posse_runtime::{Agent, Asker, Limits};
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::{Agent, Asker, Budget, Limits};
 use serde_json::json;
 
-use self::exchange::{Ending, Exchange};
+use self::exchange::{Ending, Exchange, Plan};
 use self::face::Face;
 use self::lines::Lines;
 use self::open::{Opened, Which, Wish};
@@ -37,7 +42,7 @@ use self::text::Text;
 use crate::hint::{self, Advised};
 use crate::output::{json_line, print};
 use crate::provider::ProviderArgs;
-use crate::session::Facts;
+use crate::session::{AgentFlags, Facts};
 use crate::store::StoreArgs;
 
 /// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
@@ -79,12 +84,34 @@ pub(crate) struct Run {
     /// Call the model so many times at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
-    /// Make no more calls once so many dollars are spent
+    /// Make no call that could bring the session over so many dollars from now on, sub-agents included
     #[arg(long, value_name = "X", value_parser = dollars)]
     max_budget_usd: Option<Cost>,
+    /// The same in tokens, in and out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_budget_tokens: Option<u64>,
+    /// Make no more calls after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
+    max_time: Option<u64>,
     /// The longest reply, in tokens [default: 32000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
+    /// Let so many agents work at once; more wait [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_agents: Option<u32>,
+    /// Let agents start agents so deep; 0: none [default: 3]
+    #[arg(long, value_name = "N")]
+    max_depth: Option<u32>,
+    /// Nothing goes on in the background: every sub-agent is waited for
+    #[arg(long, conflicts_with_all = ["auto_background", "background_wait"])]
+    no_background: bool,
+    /// A sub-agent that is waited for moves to the background after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
+    auto_background: Option<u64>,
+    /// Wait for what goes on in the background until none of it has ended for so many seconds, then stop it
+    /// [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(0))]
+    background_wait: Option<u64>,
     /// A system prompt in place of posse's own
     #[arg(long, value_name = "TEXT")]
     system_prompt: Option<String>,
@@ -198,12 +225,20 @@ impl Run {
                 advice: "tell it something: posse -p --resume ID \"and now the tests\"".into(),
             }),
         };
-        let (session, mode) = (facts.short.clone(), facts.mode);
-        let exchange = Exchange::new(self.face(facts), first, by_lines, mode);
+        let session = facts.short.clone();
+        let plan = Plan {
+            main: facts.session,
+            first,
+            listening: by_lines,
+            started_in: facts.mode,
+            patience: Duration::from_secs(self.background_wait.unwrap_or(600)),
+        };
+        let exchange = Exchange::new(self.face(facts), plan);
+        let (clock, lines) = (SystemClock::default(), by_lines.then(stdin::lines));
         let stopping = stop::when_told(store);
         tokio::pin!(stopping);
         let ending = tokio::select! {
-            ending = drive::drive(exchange, handle, &mut events, by_lines.then(stdin::lines)) => ending,
+            ending = drive::drive(exchange, handle, &mut events, lines, &clock) => ending,
             Err(error) = &mut stopping => Err(error),
         };
         if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
@@ -236,8 +271,19 @@ impl Run {
             add_dir: self.add_dir.clone(),
             limits: Limits {
                 turns: self.max_turns,
-                budget: self.max_budget_usd,
+                budget: Budget {
+                    cost: self.max_budget_usd,
+                    tokens: self.max_budget_tokens,
+                    turns: None,
+                    time: self.max_time.map(Duration::from_secs),
+                },
                 max_tokens: self.max_tokens.unwrap_or(32_000),
+            },
+            agents: AgentFlags {
+                depth: self.max_depth,
+                running: self.max_agents.map(|agents| agents as usize),
+                no_background: self.no_background,
+                auto_background: self.auto_background.map(Duration::from_secs),
             },
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
@@ -281,6 +327,7 @@ fn finish(ending: &Ending, session: &str) -> ExitCode {
     match code {
         _ if ending.interrupted => ExitCode::from(hint::INTERRUPTED),
         0 if ending.not_understood => ExitCode::from(hint::FAILED),
+        0 if ending.gave_up => ExitCode::from(hint::LIMITED),
         code => ExitCode::from(code),
     }
 }
@@ -302,10 +349,12 @@ fn directory(text: &str) -> Result<PathBuf, String> {
 
 fn dollars(text: &str) -> Result<Cost, String> {
     let dollars: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if !(dollars > 0.0 && dollars <= 1e6) {
-        return Err("a budget is more than nothing and at most a million".into());
-    }
-    Ok(Cost::from_pico_usd((dollars * 1e12).round() as u64))
+    crate::settings::agents::dollars(dollars).map_err(str::to_owned)
+}
+
+/// Some seconds, and at most a year.
+fn seconds(least: u64) -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(least..=365 * 24 * 60 * 60)
 }
 
 #[cfg(test)]

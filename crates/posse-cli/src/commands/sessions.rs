@@ -8,7 +8,7 @@ mod show;
 use std::process::ExitCode;
 
 use posse_protocol::{AgentId, Cost};
-use posse_runtime::port::store::{AgentState, Session};
+use posse_runtime::port::store::Session;
 
 use crate::store::StoreArgs;
 
@@ -54,10 +54,9 @@ pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
 fn state(session: &Session) -> &'static str {
     match (session.holder.is_some(), session.state) {
         (true, _) => "open",
-        (false, AgentState::Idle) => "idle",
         // Its process has died under it.
-        (false, AgentState::Running) => "broken",
-        (false, AgentState::Paused) => "paused",
+        (false, state) if state.is_open() => "broken",
+        (false, state) => state.as_str(),
     }
 }
 
@@ -67,30 +66,32 @@ fn cost(session: &Session) -> Option<Cost> {
 }
 
 #[cfg(test)]
-mod made {
-    //! Hand-made sessions for the tests beside this file.
+pub(crate) mod made {
+    //! Hand-made sessions for the tests of what lists them.
 
     use std::path::PathBuf;
 
     use bytes::Bytes;
     use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, Usage};
     use posse_runtime::port::model::Piece;
-    use posse_runtime::port::store::{Charge, NewEntry, StoredEntry, Transcript};
+    use posse_runtime::port::store::{AgentState, Charge, NewEntry, StoredEntry, Transcript};
 
     use super::*;
 
     pub(super) const ID: &str = "0197f0aa-0000-7000-8000-000000000001";
 
-    pub(super) fn session() -> Session {
+    pub(crate) fn session() -> Session {
         Session {
             realm: ID.parse().unwrap(),
             agent: ID.parse().unwrap(),
-            parent: None,
+            origin: None,
+            starter: None,
             path: "/main".into(),
             model: "m".into(),
             mode: PermissionMode::Default,
             cwd: PathBuf::from("/work"),
             state: AgentState::Idle,
+            ended: None,
             holder: None,
             created_ms: 1_000,
             used_ms: 61_000,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::SettingsError;
+use super::agents::{self, AgentsFile};
 use crate::usage::closest;
 
 /// What posse understands of a settings file.
@@ -17,9 +18,12 @@ pub(super) struct SettingsFile {
     pub(super) model: Option<String>,
     /// Where everything is kept: `sqlite:PATH`.
     pub(super) store: Option<String>,
-    /// Keys of `permissions` that posse does not know: a typo there may leave a door open.
+    /// How agents may start others.
     #[serde(skip)]
-    pub(super) unknown: Vec<String>,
+    pub(super) agents: AgentsFile,
+    /// Keys that posse does not know, by where they are: a typo there may leave a door open.
+    #[serde(skip)]
+    pub(super) unknown: Vec<(&'static str, Vec<String>)>,
 }
 
 /// The keys of `permissions`.
@@ -66,17 +70,30 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
         |error: serde_json::Error| SettingsError::Wrong { path: path.to_owned(), why: error.to_string() };
     let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
     let all: Value = serde_json::from_str(text).map_err(wrong)?;
-    let keys = all["permissions"].as_object().into_iter().flat_map(|permissions| permissions.keys());
-    file.unknown = keys.filter(|key| !KEYS.contains(&key.as_str())).map(|key| named(key)).collect();
+    let mut parts = vec![("permissions", &all["permissions"], &KEYS[..])];
+    // In the files of other programs it is a key of theirs.
+    if !path.parent().is_some_and(|directory| directory.ends_with(".claude")) {
+        let ours = &all["agents"];
+        file.agents = Option::deserialize(ours).map_err(wrong)?.unwrap_or_default();
+        parts.push(("agents", ours, &agents::KEYS));
+        for part in ["budget", "subtreeBudget"] {
+            parts.push((part, &ours[part], &agents::BUDGET_KEYS));
+        }
+    }
+    let unknown = parts.into_iter().map(|(part, value, known)| (part, not_known(value, known)));
+    file.unknown = unknown.filter(|(_, keys)| !keys.is_empty()).collect();
     Ok(Some(file))
 }
 
-/// A key that is not known, and what may be meant.
-fn named(key: &str) -> String {
-    match closest(key, &KEYS) {
+/// The keys of an object that are none of these, and what may be meant.
+fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
+    let keys = object.as_object().into_iter().flat_map(|object| object.keys());
+    let unknown = keys.filter(|key| !known.contains(&key.as_str()));
+    let named = unknown.map(|key| match closest(key, known) {
         Some(meant) => format!("`{key}` (did you mean `{meant}`?)"),
         None => format!("`{key}`"),
-    }
+    });
+    named.collect()
 }
 
 fn is_absence(error: &std::io::Error) -> bool {

@@ -1,9 +1,12 @@
 //! Layers on a disk.
 
 use std::fs;
+use std::time::Duration;
 
+use posse_protocol::Cost;
 use posse_runtime::permission::{Verdict, decide};
 use posse_runtime::tool::{Intent, Subject, Workspace};
+use posse_runtime::{Background, Budget};
 
 use super::*;
 
@@ -54,7 +57,8 @@ fn runs(settings: &Settings, command: &str) -> &'static str {
     let workspace =
         Workspace { cwd: "/w".into(), roots: vec!["/w".into()], spill: "/spill".into(), home: None };
     let subject = Subject::Runs(command.into());
-    let intent = Intent { read_only: false, beside_others: false, subject, title: String::new() };
+    let intent =
+        Intent { read_only: false, beside_others: false, subject, waits: false, title: String::new() };
     match decide(&settings.policy, PermissionMode::Default, &workspace, "Bash", &intent) {
         Verdict::Allow => "allow",
         Verdict::Ask(_) => "ask",
@@ -281,4 +285,107 @@ fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
     disk.write("managed.json", &store("postgres://host"));
     let said = chosen().unwrap_err();
     assert!(said.contains("managed.json") && said.contains("not there yet"), "{said}");
+}
+
+// proves LI-03 (open: that the limits hold)
+#[test]
+fn how_agents_start_others_has_defaults_and_can_be_said() {
+    let disk = Disk::new();
+    let agents = disk.load(FlagSettings::default()).unwrap().agents;
+    assert_eq!((agents.depth, agents.running, agents.background), (3, 64, Background::Asked));
+    assert_eq!((agents.auto_background, agents.budgets.subtree), (None, Budget::default()));
+    disk.write(
+        "posse/settings.json",
+        r#"{"agents": {"maxDepth": 5, "maxRunning": 8, "background": "always", "autoBackgroundSeconds": 120,
+            "budget": {"usd": 0.25, "tokens": 1000, "turns": 7, "seconds": 60}, "subtreeBudget": {"usd": 2}}}"#,
+    );
+    // Another program's key of the same name is its own.
+    disk.write("home/.claude/settings.json", r#"{"agents": ["theirs"]}"#);
+    disk.write("repo/.claude/settings.json", r#"{"agents": {"maxDepth": "deep"}}"#);
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let agents = settings.agents;
+    assert_eq!((agents.depth, agents.running, agents.background), (5, 8, Background::Always));
+    assert_eq!(agents.auto_background, Some(Duration::from_secs(120)));
+    let alone = Budget {
+        cost: Some(Cost::from_pico_usd(250_000_000_000)),
+        tokens: Some(1000),
+        turns: Some(7),
+        time: Some(Duration::from_secs(60)),
+    };
+    assert_eq!(agents.budgets.alone, alone);
+    assert_eq!(agents.budgets.subtree.cost, Some(Cost::from_pico_usd(2_000_000_000_000)));
+    assert_eq!(settings.warnings, Vec::<String>::new());
+    let flags = AgentFlags { depth: Some(1), running: Some(100), no_background: true, auto_background: None };
+    let agents = disk.load(FlagSettings { agents: flags, ..FlagSettings::default() }).unwrap().agents;
+    assert_eq!((agents.depth, agents.running, agents.background), (1, 100, Background::Off));
+}
+
+#[test]
+fn a_repository_lowers_the_limits_of_agents_and_no_more() {
+    let disk = Disk::new();
+    disk.write(
+        "repo/.posse/settings.json",
+        r#"{"agents": {"maxDepth": 1, "maxRunning": 1000, "background": "always", "autoBackgroundSeconds": 1,
+            "budget": {"usd": 1}, "subtreeBudget": {"tokens": 50, "turns": 5}}}"#,
+    );
+    disk.write(
+        "posse/settings.json",
+        r#"{"agents": {"budget": {"usd": 0.5}, "subtreeBudget": {"tokens": 9}}}"#,
+    );
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let agents = settings.agents;
+    assert_eq!((agents.depth, agents.running, agents.background), (1, 64, Background::Asked));
+    assert_eq!(agents.auto_background, None);
+    assert_eq!(agents.budgets.alone.cost, Some(Cost::from_pico_usd(500_000_000_000)));
+    assert_eq!((agents.budgets.subtree.tokens, agents.budgets.subtree.turns), (Some(9), Some(5)));
+    let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
+    assert!(warning.starts_with("ignored: 5 keys of agents in "), "{warning}");
+    let exact = "keys of agents maxRunning, background, autoBackgroundSeconds, budget, subtreeBudget in";
+    assert!(settings.details[0].contains(exact), "{:?}", settings.details);
+    disk.write("repo/.posse/settings.json", r#"{"agents": {"background": "off", "maxDepth": 0}}"#);
+    let flag = AgentFlags { depth: Some(2), ..AgentFlags::default() };
+    let settings = disk.load(FlagSettings { agents: flag, ..FlagSettings::default() }).unwrap();
+    assert_eq!(
+        (settings.agents.background, settings.agents.depth),
+        (Background::Off, 2),
+        "a flag is not overruled"
+    );
+    assert_eq!(settings.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn the_administrator_bounds_what_agents_may_do() {
+    let disk = Disk::new();
+    disk.write(
+        "managed.json",
+        r#"{"agents": {"maxDepth": 2, "background": "off", "budget": {"tokens": 100}}}"#,
+    );
+    disk.write("posse/settings.json", r#"{"agents": {"background": "always", "budget": {"tokens": 900}}}"#);
+    for (flag, holds) in [(None, 2), (Some(9), 2), (Some(1), 1)] {
+        let flags = AgentFlags { depth: flag, ..AgentFlags::default() };
+        let agents = disk.load(FlagSettings { agents: flags, ..FlagSettings::default() }).unwrap().agents;
+        assert_eq!((agents.depth, agents.background), (holds, Background::Off));
+        assert_eq!(agents.budgets.alone.tokens, Some(100));
+    }
+}
+
+#[test]
+fn what_is_wrong_about_agents_is_told() {
+    for (text, expected) in [
+        (r#"{"agents": {"background": "never"}}"#, "off, asked, default or always"),
+        (r#"{"agents": {"maxRunning": 0}}"#, "nonzero"),
+        (r#"{"agents": {"budget": {"usd": -1}}}"#, "more than nothing"),
+        (r#"{"agents": 7}"#, "invalid type"),
+    ] {
+        let disk = Disk::new();
+        disk.write("posse/settings.json", text);
+        let error = disk.load(FlagSettings::default()).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("settings.json"), "{error}");
+    }
+    let disk = Disk::new();
+    disk.write("posse/settings.json", r#"{"agents": {"maxDept": 1, "budget": {"eur": 1}}}"#);
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let said = settings.warnings.join("\n");
+    assert!(said.contains("not known: `maxDept` (did you mean `maxDepth`?) in the agents of "), "{said}");
+    assert!(said.contains("`eur` in the budget of "), "{said}");
 }

@@ -223,7 +223,7 @@ fn log(scene: &Scene) -> String {
 }
 
 /// A scripted model on a thread of its own, for as long as the test lasts.
-fn serve(script: &str) -> Arc<Server> {
+pub(crate) fn serve(script: &str) -> Arc<Server> {
     let options = ServerOptions::playing(Script::parse(script).unwrap());
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {

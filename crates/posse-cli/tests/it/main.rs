@@ -3,16 +3,21 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests run the binary")]
 
+mod agents;
 mod ask_model;
+mod background_crash;
 mod binary;
 mod consumer;
+mod cost;
 mod crash;
 mod doctor;
+mod guardian;
 mod mail;
 mod readme;
 mod run;
 mod scripted_model;
 mod sessions;
+mod stop;
 mod store_command;
 mod task;
 mod team;

@@ -15,13 +15,13 @@ const WRITES: &str = "[[rule]]\nwhen.tool = 're:.'\nreply = [{ text = 'done' }]\
 const SLOW: &str = "[[rule]]\nreply = [{ text = 'one two three four five six seven eight nine ten' }]\n\
                     tokens_per_s = 2\n";
 
-const LINES: [&str; 3] = ["-p", "--output-format", "stream-json"];
+pub(crate) const LINES: [&str; 3] = ["-p", "--output-format", "stream-json"];
 
-fn lines(output: &Output) -> Vec<Value> {
+pub(crate) fn lines(output: &Output) -> Vec<Value> {
     stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn result(output: &Output) -> Value {
+pub(crate) fn result(output: &Output) -> Value {
     lines(output).pop().unwrap_or_else(|| panic!("{}", stderr(output)))
 }
 
@@ -122,6 +122,17 @@ fn lines_tell_all_that_happens_in_order() {
     assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), "hello");
 }
 
+#[test]
+fn more_lines_at_once_than_are_written_at_once_hold_up_nothing() {
+    let calls = "{ tool = 'Read', input = { file_path = 'a' } }, ".repeat(500);
+    let script =
+        format!("[[rule]]\nwhen.turn = 1\nreply = [{calls}]\n[[rule]]\nreply = [{{ text = 'done' }}]\n");
+    let project = Project::new("run-many-lines", &script);
+    let output = project.run(&[&LINES[..], &["read"]].concat());
+    assert_eq!(result(&output)["result"], "done", "{}", stderr(&output));
+    assert!(lines(&output).len() > 500);
+}
+
 // proves TU-02 (open: that they come before the end, which the runtime's tests see)
 #[test]
 fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
@@ -185,14 +196,14 @@ fn attempts_that_fail_are_told_in_a_pipe_too() {
 }
 
 /// posse with lines going both ways.
-struct Talk {
+pub(crate) struct Talk {
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
 impl Talk {
-    fn start(project: &Project, arguments: &[&str]) -> Self {
+    pub(crate) fn start(project: &Project, arguments: &[&str]) -> Self {
         let arguments = [&LINES[..], &["--input-format", "stream-json"], arguments].concat();
         let mut child =
             project.posse(&arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -200,28 +211,28 @@ impl Talk {
         Self { child, to, from }
     }
 
-    fn tell(&mut self, line: &Value) {
+    pub(crate) fn tell(&mut self, line: &Value) {
         writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn prompt(&mut self, text: &str) {
+    pub(crate) fn prompt(&mut self, text: &str) {
         self.tell(&json!({"type": "user", "message": {"role": "user", "content": text}}));
     }
 
-    /// Reads up to the line of this type.
-    fn hear(&mut self, kind: &str) -> Value {
+    /// Reads up to the line of this type or subtype.
+    pub(crate) fn hear(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
             assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "it ended before a {kind} came");
             let told: Value = serde_json::from_str(&line).unwrap();
-            if told["type"] == kind {
+            if told["type"] == kind || told["subtype"] == kind {
                 return told;
             }
         }
     }
 
     /// Says that there is nothing more, and gives the exit code.
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         drop(self.to.take());
         self.child.wait().unwrap().code()
     }
@@ -308,7 +319,7 @@ fn ctrl_c_ends_it_with_a_result() {
 }
 
 /// Processes that a call of this session has started.
-fn processes_of(session: &str) -> usize {
+pub(crate) fn processes_of(session: &str) -> usize {
     let mark = format!("POSSE_CALL={session}");
     let has_mark = |path: std::path::PathBuf| {
         let environment = std::fs::read(path.join("environ")).unwrap_or_default();

@@ -1,29 +1,46 @@
 //! One agent that lives: it waits for the next input, asks [`Machine::step`] what to do, commits that,
 //! and then does the effects. It owns all of the agent's state; nobody else has any of it.
 
+mod call;
+mod carry;
+mod runs;
+
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use posse_protocol::{
-    AgentId, Answer, Command, ContentBlock, Entry, EntryKind, EventKind, Fault, FaultClass, Outcome, RawJson,
-    RealmId, RunEnd, Usage,
+    AgentId, Answer, Command, EventKind, Fault, FaultClass, Outcome, RawJson, RealmId, RunEnd,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
+use self::call::Called;
+pub(super) use self::call::Paid;
+pub(super) use self::runs::Sub;
+use super::Setup;
 use super::history::History;
-use super::outlet::{Arriving, Outlet};
-use super::step::{Commit, Decision, Effect, Ended, Input, Machine};
-use super::{Ports, Setup};
+use super::outlet::Outlet;
+use super::step::{Answered, Decision, Ended, Input, Machine};
+use crate::govern::{Account, Place};
 use crate::port::BoxFuture;
-use crate::port::model::{Attribution, Failure, Piece, Reply, Request};
-use crate::port::store::{Birth, CallKey, Charge, Epoch, StateChange, Step, StoreError};
+use crate::port::model::{Attribution, Piece};
+use crate::port::store::{Birth, CallKey, Epoch, MailFilter, StoreError};
+use crate::spawn::ending;
+use crate::spawn::house::{By, House, Stop};
+use crate::spawn::nudge::{About, Nudge, Nudged};
+use crate::spawn::tree::Tree;
 use crate::supervise::{Calls, Living};
-use crate::tool::{Intent, Seen, Subject, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
 
 /// How long tools have to end when they are told to; then they are given up.
 const GRACE: Duration = Duration::from_millis(900);
+/// The same for tools that wait for other agents, who have their own tools to end first.
+const LONG_GRACE: Duration = Duration::from_millis(1800);
+/// So much mail is looked at together.
+const MAIL: usize = 256;
 
 /// Who an agent is.
 #[derive(Clone, Copy)]
@@ -33,14 +50,14 @@ pub(super) struct Identity {
     pub(super) epoch: Epoch,
 }
 
-type Called = (Result<Reply, Failure>, Duration);
 type Ran = Result<ToolOutput, ToolError>;
 
 /// One agent.
 pub(super) struct Actor {
     /// The first to go: whoever sees the agent's events end may bring it to life again.
-    pub(super) _living: Option<Living>,
-    pub(super) ports: Ports,
+    pub(super) living: Option<Living>,
+    pub(super) house: Arc<House>,
+    pub(super) tree: Arc<Tree>,
     pub(super) setup: Setup,
     pub(super) identity: Identity,
     pub(super) attribution: Arc<Attribution>,
@@ -54,18 +71,60 @@ pub(super) struct Actor {
     pub(super) machine: Machine,
     pub(super) seen: Seen,
     pub(super) outlet: Outlet,
-    pub(super) stop: CancellationToken,
+    pub(super) stop: Stop,
+    pub(super) nudge: Arc<Nudge>,
+    pub(super) account: Account,
+    /// While it works.
+    pub(super) place: Option<Place>,
+    pub(super) paid: Paid,
+    /// Whether the store was told that it waits for a place.
+    pub(super) told_queued: bool,
+    /// Whether mail waited when its last run ended.
+    pub(super) mail_waits: bool,
+    /// The newest mail that it has looked at.
+    pub(super) last_mail: u64,
+    /// What makes it a sub-agent.
+    pub(super) sub: Option<Sub>,
 }
 
 /// What is under way.
 struct Work {
+    /// What is to be looked at before anything else.
+    inputs: VecDeque<Input>,
+    /// Waits for a place to call the model from.
+    admission: Option<BoxFuture<'static, Option<Place>>>,
     calling: Option<BoxFuture<'static, Called>>,
     cancel_model: CancellationToken,
     calls: Calls<CallKey, Ran>,
+    /// What calls have begun and nobody follows yet, with the model's ids of the calls.
+    begun: HashMap<Uuid, (NewRun, String)>,
+    shells: Calls<Uuid, RunReport>,
     /// Fires when tools that were told to end have not.
     grace: Option<BoxFuture<'static, ()>>,
     began: Duration,
     api: Duration,
+    /// Whether somebody may tell it more, and whether it was told to stop.
+    open: bool,
+    stopping: bool,
+}
+
+impl Work {
+    fn new(began: Duration) -> Self {
+        Self {
+            inputs: VecDeque::new(),
+            admission: None,
+            calling: None,
+            cancel_model: CancellationToken::new(),
+            calls: Calls::new(),
+            begun: HashMap::new(),
+            shells: Calls::new(),
+            grace: None,
+            began,
+            api: Duration::ZERO,
+            open: true,
+            stopping: false,
+        }
+    }
 }
 
 /// Ends when the future does; never if there is none.
@@ -80,105 +139,208 @@ async fn maybe<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
     }
 }
 
+/// What comes next.
+enum Next {
+    Command(Option<Command>),
+    Stop,
+    Nudged(Nudged),
+    Admitted(Option<Place>),
+    Called(Box<Called>),
+    CallDone(CallKey, Option<Ran>),
+    ShellDone(Uuid, Option<RunReport>),
+    GraceOver,
+}
+
 impl Actor {
-    /// Lives until it is told to end and has nothing left to do.
-    pub(super) async fn live(mut self, mut commands: mpsc::Receiver<Command>) {
-        let mut work = Work {
-            calling: None,
-            cancel_model: CancellationToken::new(),
-            calls: Calls::new(),
-            grace: None,
-            began: Duration::ZERO,
-            api: Duration::ZERO,
-        };
-        let (mut open, mut stopping) = (true, false);
-        while open || !self.machine.is_idle() {
-            let input = if let Some(input) = self.machine.next() {
-                input
-            } else {
-                tokio::select! {
-                    command = commands.recv(), if open => match command {
-                        Some(command) => self.heard(command),
-                        None => {
-                            open = false;
-                            Input::Unattended
-                        }
-                    },
-                    () = self.stop.cancelled(), if !stopping => {
-                        (open, stopping) = (false, true);
-                        self.machine.forget_waiting();
-                        Input::Interrupt
-                    }
-                    (result, took) = maybe(&mut work.calling) => {
-                        work.api += took;
-                        self.called(result)
-                    }
-                    Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => {
-                        if work.calls.is_empty() {
-                            work.grace = None;
-                        }
-                        Input::CallDone { key, result }
-                    }
-                    () = maybe(&mut work.grace) => {
-                        work.calls.give_up();
-                        continue;
-                    }
-                }
-            };
-            let decision = self.machine.step(input);
-            if let Err(error) = self.carry_out(decision, &mut work).await {
-                self.lost(&error, work).await;
+    /// Lives until it is told to end and has nothing left to do. Whether mail has come for it that it
+    /// did not look at.
+    pub(super) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
+        let mut work = Work::new(self.house.ports.clock.now());
+        let mut lost = None;
+        while work.open || !self.machine.is_idle() {
+            if let Err(error) = self.turn(&mut work, &mut commands).await {
+                lost = Some(error);
                 break;
             }
         }
-        // If it fails, others find out by themselves that this process has ended.
-        let _ = self.ports.store.release(self.identity.agent, self.identity.epoch).await;
+        let event = lost.map(|error| self.lost(&error, &mut work));
+        self.wind_up(&mut work, event.is_none()).await;
+        self.depart(event).await
     }
 
-    /// What is done in its place if it panics: a front end must not wait for an end that never comes.
-    pub(super) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (outlet, store, identity) = (self.outlet.clone(), Arc::clone(&self.ports.store), self.identity);
-        async move {
-            let message = "posse itself failed in the middle of the run".to_owned();
-            let fault = Fault { class: FaultClass::Internal, status: None, message };
-            outlet.emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))))).await;
-            // If it fails, others find out by themselves that this process has ended.
-            let _ = store.release(identity.agent, identity.epoch).await;
-        }
-    }
-
-    /// The store refused: nothing that it did not take has happened, and nothing more will.
-    async fn lost(&mut self, error: &StoreError, mut work: Work) {
-        let ended = Ended { outcome: Outcome::Failed(Fault::from(error)), run: self.machine.take_run() };
-        let event = self.ended(ended, &work);
-        drop(work.calling.take());
-        work.calls.cancel();
-        let mut grace = Some(self.ports.clock.sleep(GRACE));
-        while !work.calls.is_empty() {
-            tokio::select! {
-                _ = work.calls.next() => {}
-                () = maybe(&mut grace) => work.calls.give_up(),
+    /// Waits for the next input and does what is to be done about it.
+    async fn turn(
+        &mut self,
+        work: &mut Work,
+        commands: &mut mpsc::Receiver<Command>,
+    ) -> Result<(), StoreError> {
+        self.machine.set_live(self.house.live(self.identity.agent));
+        let input = match work.inputs.pop_front().or_else(|| self.machine.next()) {
+            Some(input) => input,
+            None => {
+                let next = self.next(work, commands).await;
+                match self.understood(next, work).await? {
+                    Some(input) => input,
+                    None => return Ok(()),
+                }
             }
-        }
-        self.outlet.emit(event).await;
+        };
+        self.machine.set_live(self.house.live(self.identity.agent));
+        let decision = self.decide(input, work);
+        self.carry_out(decision, work).await
     }
 
-    fn heard(&self, command: Command) -> Input {
+    /// What is to be done about an input. Calls that have ended together are kept together: one commit
+    /// each would make many that end at once wait for each other.
+    fn decide(&mut self, input: Input, work: &mut Work) -> Decision {
+        let ends = matches!(input, Input::CallDone { .. });
+        let mut decision = self.machine.step(input);
+        while ends && let Some((key, result)) = work.calls.try_next() {
+            let ended = self.call_done(key, result, work);
+            decision.add(self.machine.step(ended));
+        }
+        decision
+    }
+
+    async fn next(&self, work: &mut Work, commands: &mut mpsc::Receiver<Command>) -> Next {
+        tokio::select! {
+            command = commands.recv(), if work.open => Next::Command(command),
+            () = self.stop.token.cancelled(), if !work.stopping => Next::Stop,
+            nudged = self.nudge.raised() => Next::Nudged(nudged),
+            place = maybe(&mut work.admission) => Next::Admitted(place),
+            called = maybe(&mut work.calling) => Next::Called(Box::new(called)),
+            Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
+            Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
+            () = maybe(&mut work.grace) => Next::GraceOver,
+        }
+    }
+
+    /// What came, as an input; none if there is nothing to decide about it.
+    async fn understood(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
+        Ok(match next {
+            Next::Command(Some(command)) => self.heard(command),
+            Next::Command(None) => {
+                work.open = false;
+                if self.sub.is_none() {
+                    self.house.unattended(&self.tree);
+                }
+                Some(Input::Unattended)
+            }
+            Next::Stop => {
+                (work.open, work.stopping) = (false, true);
+                self.machine.forget_waiting();
+                self.stop_shells();
+                Some(Input::Interrupt)
+            }
+            Next::Nudged(nudged) => self.nudged(nudged, work).await?,
+            Next::Admitted(place) => {
+                self.place = place;
+                self.admitted(work).await?;
+                None
+            }
+            Next::Called(called) => Some(self.called(*called, work)),
+            Next::CallDone(key, result) => Some(self.call_done(key, result, work)),
+            Next::ShellDone(id, report) => {
+                self.shell_done(id, report).await?;
+                None
+            }
+            Next::GraceOver => {
+                work.calls.give_up();
+                None
+            }
+        })
+    }
+
+    fn call_done(&self, key: CallKey, result: Option<Ran>, work: &mut Work) -> Input {
+        if work.calls.is_empty() {
+            work.grace = None;
+        }
+        let call = self.machine.call_id(key).unwrap_or_default();
+        let result = result.map(|ran| ran.map(|output| answered(output, call, work)));
+        Input::CallDone { key, result }
+    }
+
+    fn heard(&mut self, command: Command) -> Option<Input> {
         match command {
-            Command::Prompt(blocks) => Input::Prompt(blocks),
-            Command::Continue => Input::Continue,
-            Command::Interrupt => Input::Interrupt,
-            Command::SetMode(mode) => Input::SetMode(mode),
-            Command::Answer { call, answer } => {
+            Command::Prompt(blocks) => Some(Input::Prompt(blocks)),
+            Command::Continue => Some(Input::Continue),
+            Command::Interrupt => Some(Input::Interrupt),
+            Command::SetMode(mode) => Some(Input::SetMode(mode)),
+            Command::Answer { agent, call, answer } if agent == self.identity.agent => {
                 let intent = match &answer {
                     Answer::Allow { input: Some(input) } => {
                         self.machine.asked_tool(&call).map(|tool| self.intent(tool, input))
                     }
                     _ => None,
                 };
-                Input::Answer { call, answer, intent }
+                Some(Input::Answer { call, answer, intent })
+            }
+            Command::Answer { agent, call, answer } => {
+                let passed = self.house.pass_on(agent, Command::Answer { agent, call: call.clone(), answer });
+                // Who is not here cannot have asked: here nobody has either, and it is reported so.
+                let unheard = |_| Input::Answer { call, answer: Answer::Allow { input: None }, intent: None };
+                passed.err().map(unheard)
+            }
+            Command::StopRun(task) => {
+                let (house, outlet) = (Arc::clone(&self.house), self.outlet.clone());
+                self.house.supervisor.start_errand(async move {
+                    if house.stop(task, By::Person).await.is_none() {
+                        let what = format!("{task} cannot be stopped: nothing runs under that id");
+                        outlet.emit(EventKind::Unheard(what)).await;
+                    }
+                });
+                None
+            }
+            Command::StopRuns => {
+                // Who stops everything wants nothing to begin by it.
+                self.machine.fall_asleep();
+                let (house, root) = (Arc::clone(&self.house), self.tree.root);
+                self.house.supervisor.start_errand(async move { house.stop_all(root, By::Person).await });
+                None
+            }
+            Command::Detach => {
+                self.house.detach_all(self.tree.root);
+                None
             }
         }
+    }
+
+    async fn nudged(&mut self, nudged: Nudged, work: &mut Work) -> Result<Option<Input>, StoreError> {
+        if nudged.about(About::Unattended) {
+            work.inputs.push_back(Input::Unattended);
+        }
+        if nudged.about(About::Mail) {
+            let mail = self.fetch_mail().await?;
+            work.inputs.push_back(mail);
+        }
+        if nudged.about(About::Settle) {
+            work.inputs.push_back(Input::Settle);
+        }
+        Ok(work.inputs.pop_front())
+    }
+
+    /// What waits in the inbox and was not looked at yet.
+    async fn fetch_mail(&mut self) -> Result<Input, StoreError> {
+        let Identity { realm, agent, .. } = self.identity;
+        let filter = MailFilter { waiting: true, after: self.last_mail };
+        let mail = self.house.ports.store.mail(realm, agent, filter, MAIL).await?;
+        self.last_mail = mail.last().map_or(self.last_mail, |mail| mail.number);
+        if mail.len() == MAIL {
+            // There may be more.
+            self.nudge.raise(About::Mail);
+        }
+        Ok(Input::Mail(mail))
+    }
+
+    pub(super) fn agent(&self) -> AgentId {
+        self.identity.agent
+    }
+
+    /// Looks into the inbox before it lives. Nothing begins by it yet.
+    pub(super) async fn look_for_mail(&mut self) -> Result<(), StoreError> {
+        let mail = self.fetch_mail().await?;
+        self.machine.step(mail);
+        Ok(())
     }
 
     fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
@@ -196,149 +358,82 @@ impl Actor {
         }
     }
 
-    fn called(&mut self, result: Result<Reply, Failure>) -> Input {
-        let prices = Arc::clone(&self.ports.prices);
-        // A gateway may call the model by a name of its own.
-        let asked = self.model.clone();
-        let price =
-            |model: &str, usage: &Usage| prices.cost(model, usage).or_else(|| prices.cost(&asked, usage));
-        let charge =
-            |model: &str, usage| Charge { model: model.to_owned(), usage, cost: price(model, &usage) };
-        match result {
-            Ok(reply) => {
-                let model = if reply.model.is_empty() { &self.model } else { &reply.model };
-                let spent = reply.wasted.iter().chain([&reply.usage]);
-                let charges = spent.map(|usage| charge(model, *usage)).collect();
-                let intents = reply.content.iter().filter_map(|block| match block {
-                    ContentBlock::ToolUse { name, input, .. } => Some(self.intent(name, input)),
-                    _ => None,
-                });
-                let intents = intents.collect();
-                self.previous_reply = Some(reply.id.clone());
-                Input::Reply { reply: Box::new(reply), charges, intents }
+    /// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
+    pub(super) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (outlet, house, identity) = (self.outlet.clone(), Arc::clone(&self.house), self.identity);
+        let run = self.sub.as_ref().map(|sub| Arc::clone(&sub.run));
+        async move {
+            let message = "posse itself failed in the middle of the run".to_owned();
+            let end = run.as_ref().map(|run| ending::broken(&run.facts, run.id, message.clone()));
+            if let (Some(run), Some(end)) = (&run, &end)
+                && run.is_durable()
+            {
+                runs::last_resort(&house, identity, run, end).await;
             }
-            Err(failure) => {
-                let charges = failure.spent.iter().map(|usage| charge(&self.model, *usage)).collect();
-                Input::Failed { failure: Box::new(failure), charges }
+            house.leave(identity.agent);
+            match run.zip(end) {
+                Some((run, end)) => run.over(end),
+                None => {
+                    let fault = Fault { class: FaultClass::Internal, status: None, message };
+                    outlet.emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))))).await;
+                }
             }
+            // If it fails, others find out by themselves that this process has ended.
+            let _ = house.ports.store.release(identity.agent, identity.epoch).await;
         }
     }
 
-    /// First the commit, then the effects.
-    async fn carry_out(&mut self, decision: Decision, work: &mut Work) -> Result<(), StoreError> {
-        let Decision { commit, after } = decision;
-        self.commit(commit).await?;
-        for effect in after {
-            match effect {
-                Effect::Emit(kind) => self.outlet.emit(kind).await,
-                Effect::Begin => {
-                    (work.began, work.api) = (self.ports.clock.now(), Duration::ZERO);
-                    self.outlet.emit(EventKind::Started).await;
-                }
-                Effect::CallModel => self.call_model(work),
-                Effect::AbortModel => work.cancel_model.cancel(),
-                Effect::Run { key, tool, input, subject } => self.run_tool(work, key, &tool, input, subject),
-                Effect::AbortCalls => {
-                    work.calls.cancel();
-                    work.grace = Some(self.ports.clock.sleep(GRACE));
-                }
-                Effect::End(ended) => self.outlet.emit(self.ended(*ended, work)).await,
-            }
-        }
-        Ok(())
+    /// The store refused: nothing that it did not take has happened, and nothing more will.
+    fn lost(&mut self, error: &StoreError, work: &mut Work) -> EventKind {
+        let fault = Fault::from(error);
+        let ended = Ended { outcome: Outcome::Failed(fault), run: self.machine.take_run() };
+        drop(work.calling.take());
+        work.calls.cancel();
+        self.ended(ended, work)
     }
 
     fn ended(&self, ended: Ended, work: &Work) -> EventKind {
         let Ended { outcome, run } = ended;
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let is_root = self.sub.is_none();
         EventKind::Ended(Box::new(RunEnd {
             outcome,
             text: run.text,
             stop: run.stop,
             turns: run.turns,
             spent: run.spent,
-            duration_ms: millis(self.ports.clock.now().saturating_sub(work.began)),
+            below: if is_root { self.account.take_below() } else { Vec::new() },
+            // Mail that came with its last breath begins another run.
+            live: self.house.live(self.identity.agent) + usize::from(self.mail_waits),
+            duration_ms: millis(self.house.ports.clock.now().saturating_sub(work.began)),
             api_ms: millis(work.api),
             denials: run.denials,
         }))
     }
 
-    /// Spells a commit, makes it durable, and tells of its entries.
-    pub(super) async fn commit(&mut self, commit: Commit) -> Result<(), StoreError> {
-        if let (Some(birth), Some(mode), true) = (&mut self.birth, commit.mode, commit.entries.is_empty()) {
-            // Who has not been told anything yet is not in the store either.
-            birth.mode = mode;
-            return Ok(());
-        }
-        if commit.is_empty() {
-            return Ok(());
-        }
-        let mut messages = Vec::with_capacity(commit.entries.len());
-        let mut parts = Vec::with_capacity(commit.entries.len());
-        for draft in commit.entries {
-            parts.push((draft.kind, self.ports.model.entry(&draft.message), draft.reply));
-            messages.push(draft.message);
-        }
-        let entries = self.history.draft(parts);
-        // What a tool has read is known once the model has been told.
-        let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
-        let seen = if told { self.seen.take_fresh() } else { Vec::new() };
-        let Identity { realm, agent, epoch } = self.identity;
-        let step = Step {
-            birth: self.birth.take(),
-            entries: entries.clone(),
-            calls: commit.calls,
-            charges: commit.charges,
-            seen,
-            state: commit.state.map(StateChange::To),
-            mode: commit.mode,
-            ..Step::new(realm, agent, epoch, self.wall_ms())
-        };
-        self.ports.store.commit(step).await?;
-        for (entry, message) in entries.into_iter().zip(messages) {
-            let (seq, kind) = (entry.seq, entry.kind);
-            self.history.push(kind, entry.piece, entry.checksum);
-            let told = Entry { seq, kind, message, reply: entry.reply };
-            self.outlet.emit(EventKind::Entry(Box::new(told))).await;
-        }
-        Ok(())
-    }
-
     fn wall_ms(&self) -> i64 {
-        let since = self.ports.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = self.house.ports.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
+}
 
-    fn call_model(&self, work: &mut Work) {
-        work.cancel_model = CancellationToken::new();
-        let body = self.ports.model.body(&Request {
-            preamble: &self.preamble,
-            entries: self.history.pieces(),
-            marks: &self.history.marks(),
-            max_tokens: self.setup.limits.max_tokens,
-            previous: self.previous_reply.as_deref(),
-        });
-        let Ports { model, clock, .. } = self.ports.clone();
-        let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
-        let arriving = Arriving::new(self.outlet.clone());
-        work.calling = Some(Box::pin(async move {
-            let start = clock.now();
-            let result = arriving.follow(&*model, body, &attribution, &cancel).await;
-            (result, clock.now().saturating_sub(start))
-        }));
-    }
+/// Keeps what a call has begun, and passes the rest on.
+fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
+    use super::step::Consequence;
+    let then = match output.then {
+        Then::Nothing => Consequence::Nothing,
+        Then::Operate(ops) => Consequence::Operate(ops),
+        Then::Took(numbers) => Consequence::Took(numbers),
+        Then::Runs(run) => {
+            let (id, description, output) = (run.id, run.description.clone(), run.output.clone());
+            work.begun.insert(id, (*run, call.to_owned()));
+            Consequence::Began { id, description, output }
+        }
+    };
+    Answered { content: output.content, then }
+}
 
-    fn run_tool(&self, work: &mut Work, key: CallKey, tool: &str, input: RawJson, subject: Subject) {
-        let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
-        let marker = marker(self.identity.agent, key);
-        let (workspace, policy) = (Arc::clone(&self.setup.workspace), Arc::clone(&self.setup.policy));
-        let (seen, clock) = (self.seen.clone(), Arc::clone(&self.ports.clock));
-        work.calls.start(key, move |cancel| async move {
-            let Some(tool) = tool else { return Err(ToolError::Tell(format!("there is no tool {name}"))) };
-            let context = ToolContext { marker, subject, workspace, seen, policy, clock, cancel };
-            tool.run(input, context).await
-        });
-    }
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Unique to a call, for ever.

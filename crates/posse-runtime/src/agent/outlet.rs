@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::CancellationToken;
 
+use crate::govern::Reservation;
 use crate::port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
 
 /// Events that may wait for the front end.
@@ -22,11 +23,16 @@ pub(super) struct Outlet {
     pub(super) events: mpsc::Sender<Event>,
     /// Fires when everything must stop: then nobody is waited for.
     pub(super) stop: CancellationToken,
+    /// Whether it is a sub-agent: of those only what concerns others is told.
+    pub(super) below: bool,
 }
 
 impl Outlet {
     /// Tells of something, once there is room. With nobody listening it is told to nobody.
     pub(super) async fn emit(&self, kind: EventKind) {
+        if self.below && !concerns_others(&kind) {
+            return;
+        }
         let event = Event { agent: self.agent, kind };
         tokio::select! {
             biased;
@@ -40,21 +46,35 @@ impl Outlet {
     }
 }
 
+fn concerns_others(kind: &EventKind) -> bool {
+    use EventKind::{Asked, Denied, Run, Unheard, Withdrawn};
+    matches!(kind, Run(_) | Asked(_) | Withdrawn { .. } | Denied(_) | Unheard(_))
+}
+
 /// A reply that is arriving.
 pub(super) struct Arriving {
     outlet: Outlet,
+    /// What is set aside for it, and whether there is too little for another attempt.
+    reservation: Reservation,
+    broke: bool,
+    cancel: CancellationToken,
     /// What there was no room for yet.
     waiting: VecDeque<EventKind>,
 }
 
 impl Arriving {
-    pub(super) fn new(outlet: Outlet) -> Self {
-        Self { outlet, waiting: VecDeque::new() }
+    pub(super) fn new(outlet: Outlet, reservation: Reservation, cancel: CancellationToken) -> Self {
+        Self { outlet, reservation, broke: false, cancel, waiting: VecDeque::new() }
+    }
+
+    /// What is set aside, and whether that was too little.
+    pub(super) fn paid(self) -> (Reservation, bool) {
+        (self.reservation, self.broke)
     }
 
     /// Makes a call and tells of what arrives: what comes together is told together.
     pub(super) async fn follow(
-        self,
+        &mut self,
         model: &dyn Model,
         body: Body,
         attribution: &Attribution,
@@ -77,7 +97,15 @@ impl Arriving {
 
     /// Takes what the model port tells.
     fn on(&mut self, event: ModelEvent<'_>) {
+        if self.outlet.below && !matches!(event, ModelEvent::Retry { .. }) {
+            return;
+        }
         if let ModelEvent::Retry { .. } = event {
+            // What was used may have to be paid for, and so will another attempt.
+            if !self.reservation.again() {
+                self.broke = true;
+                self.cancel.cancel();
+            }
             // What the failed attempt said is void; whoever has not heard of it need not.
             self.waiting.retain(|kind| matches!(kind, EventKind::Retry(_)));
         }
@@ -95,6 +123,7 @@ impl Arriving {
     fn tell(&mut self) {
         while let Some(kind) = self.waiting.pop_front() {
             match self.outlet.events.try_reserve() {
+                Ok(_) if self.outlet.below => {}
                 Ok(room) => room.send(Event { agent: self.outlet.agent, kind }),
                 Err(TrySendError::Full(())) => return self.waiting.push_front(kind),
                 // Nobody listens any more.
@@ -104,8 +133,8 @@ impl Arriving {
     }
 
     /// Tells the rest.
-    async fn finish(self) {
-        for kind in self.waiting {
+    async fn finish(&mut self) {
+        for kind in std::mem::take(&mut self.waiting) {
             self.outlet.emit(kind).await;
         }
     }

@@ -2,48 +2,84 @@
 //! reads a clock, or touches the outside; the actor does that, after the decision's commit is durable.
 
 mod acting;
+mod queue;
 mod run;
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{
-    Answer, ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Message, Outcome, PermissionMode,
-    RawJson, ReplyFacts, Role, StopReason,
+    Answer, ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Outcome,
+    PermissionMode, RawJson, ReplyFacts, Role, StopReason, ToolContent,
 };
+use uuid::Uuid;
 
 use self::acting::Acting;
+pub(super) use self::acting::failure;
+use self::queue::{PROMPTS, Queue};
 use self::run::Run;
 use super::{Asker, Limits};
-use crate::permission::Policy;
+use crate::permission::Standing;
 use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
-use crate::port::store::{AgentState, CallChange, CallKey, Charge, OpenCall};
-use crate::tool::{Intent, Subject, ToolError, ToolOutput, Workspace};
-
-/// So many prompts may wait for the run before them.
-const QUEUE: usize = 64;
+use crate::port::store::{
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, OpenCall, Operation, RunChange,
+    TakenMail,
+};
+use crate::spawn::words;
+use crate::tool::{Intent, Subject, ToolError};
 
 /// Something that an agent must react to.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A person's words.
     Prompt(Vec<ContentBlock>),
+    /// Mail that waits.
+    Mail(Vec<Mail>),
     /// Go on without new words.
     Continue,
-    /// The model answered. `intents` are what its tool calls mean to do, in their order.
-    Reply { reply: Box<Reply>, charges: Vec<Charge>, intents: Vec<Result<Intent, ToolError>> },
+    /// The model answered. `intents` are what its tool calls mean to do, in their order. `capped`: it
+    /// could say less than usual, because a budget holds no more.
+    Reply { reply: Box<Reply>, charges: Vec<Charge>, intents: Vec<Result<Intent, ToolError>>, capped: bool },
+    /// A budget forbids the call that was to be made, or another attempt at it; why, for people.
+    Refused { why: String, charges: Vec<Charge> },
     /// The model did not answer.
     Failed { failure: Box<Failure>, charges: Vec<Charge> },
     /// A person answered. `intent` is that of the input they put in place of the model's.
     Answer { call: String, answer: Answer, intent: Option<Result<Intent, ToolError>> },
     /// A tool has ended; none if it panicked or had to be given up.
-    CallDone { key: CallKey, result: Option<Result<ToolOutput, ToolError>> },
+    CallDone { key: CallKey, result: Option<Result<Answered, ToolError>> },
+    /// The step that was to end the run unless mail waits is committed.
+    Settled { mail_waits: bool },
+    /// What it has started may all be over.
+    Settle,
     /// Stop the run.
     Interrupt,
     /// Another mode.
     SetMode(PermissionMode),
     /// Nobody can tell or answer anything any more.
     Unattended,
+}
+
+/// What a tool answered, as far as decisions need it.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    pub(crate) content: Vec<ToolContent>,
+    pub(crate) then: Consequence,
+}
+
+/// What an answer has for a consequence; see [`Then`](crate::tool::Then).
+#[derive(Debug, Default)]
+pub(crate) enum Consequence {
+    #[default]
+    Nothing,
+    Operate(Vec<Op>),
+    Took(Vec<u64>),
+    Began {
+        id: Uuid,
+        description: String,
+        output: PathBuf,
+    },
 }
 
 /// What is to be done about an input: first the commit, then the effects.
@@ -53,14 +89,48 @@ pub(crate) struct Decision {
     pub(crate) after: Vec<Effect>,
 }
 
+impl Decision {
+    /// Adds what was decided right after it, so that both are one step.
+    pub(crate) fn add(&mut self, more: Self) {
+        let Commit { entries, calls, charges, mail, operations, runs, state, closing, mode } = more.commit;
+        if entries.iter().any(|entry| entry.kind == EntryKind::Results) {
+            // They tell what the calls came to, which need not be kept twice.
+            self.commit.calls.retain(|call| !matches!(call.change, CallChangeKind::Done(_)));
+        }
+        self.commit.entries.extend(entries);
+        self.commit.calls.extend(calls);
+        self.commit.charges.extend(charges);
+        self.commit.mail.extend(mail);
+        self.commit.operations.extend(operations);
+        self.commit.runs.extend(runs);
+        self.commit.state = state.or(self.commit.state);
+        self.commit.closing = closing.or(self.commit.closing.take());
+        self.commit.mode = mode.or(self.commit.mode);
+        self.after.extend(more.after);
+    }
+}
+
 /// A step in words; the actor spells it.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Commit {
     pub(crate) entries: Vec<Draft>,
     pub(crate) calls: Vec<CallChange>,
     pub(crate) charges: Vec<Charge>,
+    pub(crate) mail: Vec<TakenMail>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) runs: Vec<RunChange>,
     pub(crate) state: Option<AgentState>,
+    /// That the run ends by it.
+    pub(crate) closing: Option<Closing>,
     pub(crate) mode: Option<PermissionMode>,
+}
+
+/// How a run is to end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Closing {
+    pub(crate) outcome: Outcome,
+    /// Only if no mail waits; then [`Input::Settled`] says what came of it.
+    pub(crate) unless_mail: bool,
 }
 
 impl Commit {
@@ -85,7 +155,9 @@ pub(crate) enum Effect {
     /// End the call.
     AbortModel,
     /// Run a tool.
-    Run { key: CallKey, tool: String, input: RawJson, subject: Subject },
+    Run { key: CallKey, call: String, tool: String, input: RawJson, subject: Subject },
+    /// Let go on in the background what a call has begun.
+    StartRun(Uuid),
     /// End all tools that run.
     AbortCalls,
     /// Tell the front ends.
@@ -106,25 +178,49 @@ pub(crate) struct Ended {
 /// What an agent is allowed, and by whom.
 #[derive(Clone)]
 pub(crate) struct Rights {
-    pub(crate) mode: PermissionMode,
-    pub(crate) policy: Arc<Policy>,
-    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) standing: Standing,
     pub(crate) asker: Asker,
+    /// What a person calls the agent that asks; none for the main one.
+    pub(crate) name: Option<String>,
     pub(crate) limits: Limits,
+}
+
+/// Which kind of life it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// A root: told things by a person, run by run. If it `joins`, words that come while it works are
+    /// shown at the next tool boundary.
+    Root { joins: bool },
+    /// A sub-agent: it has one run, and ends with it.
+    Sub,
 }
 
 enum State {
     Idle,
-    Calling { cancelled: bool },
+    Calling {
+        cancelled: bool,
+    },
     Acting(Acting),
+    /// The run has ended, if no mail waits.
+    Ending(Outcome),
+    /// The model has ended its turn; what the agent has started goes on.
+    Waiting,
 }
 
 /// One agent's state, as far as decisions need it.
 pub(crate) struct Machine {
     state: State,
     rights: Rights,
-    queue: VecDeque<Vec<ContentBlock>>,
+    life: Life,
+    queue: Queue,
     run: Run,
+    /// Mail that answers of the present calls show.
+    took: Vec<u64>,
+    /// How many runs it has started that are not over.
+    live: usize,
+    /// Whether mail alone may begin a run.
+    awake: bool,
+    left_mail: bool,
     /// The number of the agent's next own entry.
     next_seq: u64,
     /// Whether the last entry waits for a reply.
@@ -132,24 +228,81 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(rights: Rights, next_seq: u64, unanswered: bool) -> Self {
-        let (state, queue, run) = (State::Idle, VecDeque::new(), Run::default());
-        Self { state, rights, queue, run, next_seq, unanswered }
+    pub(crate) fn new(rights: Rights, life: Life, next_seq: u64, unanswered: bool) -> Self {
+        Self {
+            state: State::Idle,
+            rights,
+            life,
+            queue: Queue::default(),
+            run: Run::default(),
+            took: Vec::new(),
+            live: 0,
+            awake: true,
+            left_mail: false,
+            next_seq,
+            unanswered,
+        }
     }
 
-    /// Whether nothing is under way and nothing waits.
+    /// Whether mail begins a run.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.awake
+    }
+
+    /// Whether mail that it has looked at waits on, because its run ended first.
+    pub(crate) fn left_mail(&self) -> bool {
+        self.left_mail
+    }
+
+    /// Mail begins no run before a person has said something.
+    pub(crate) fn fall_asleep(&mut self) {
+        self.awake = false;
+    }
+
+    /// Whether nothing is under way and no words wait.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle) && self.queue.is_empty()
+        matches!(self.state, State::Idle) && !self.queue.has_prompts() && !self.begins_by_mail()
     }
 
-    /// The words that waited for the run before them, if their turn has come.
+    /// Whether the run, or the end of it, waits for what the agent has started or for a person.
+    pub(crate) fn waits(&self) -> bool {
+        match &self.state {
+            State::Waiting => true,
+            State::Acting(acting) => acting.waits(),
+            State::Idle | State::Calling { .. } | State::Ending(_) => false,
+        }
+    }
+
+    /// How many runs it has started that are not over.
+    pub(crate) fn set_live(&mut self, live: usize) {
+        // Whoever starts something wants to hear of its end.
+        self.awake |= live > self.live;
+        self.live = live;
+    }
+
+    /// What waited for the run before it, if its turn has come.
     pub(crate) fn next(&mut self) -> Option<Input> {
-        matches!(self.state, State::Idle).then(|| self.queue.pop_front()).flatten().map(Input::Prompt)
+        if !matches!(self.state, State::Idle) {
+            return None;
+        }
+        let prompt = self.queue.next_prompt().map(Input::Prompt);
+        prompt.or_else(|| self.begins_by_mail().then(|| Input::Mail(Vec::new())))
+    }
+
+    /// Whether mail that waits is reason enough for a run.
+    fn begins_by_mail(&self) -> bool {
+        self.awake && self.queue.has_mail()
     }
 
     /// Nothing new will be begun.
     pub(crate) fn forget_waiting(&mut self) {
         self.queue.clear();
+        self.awake = false;
+    }
+
+    /// What the run has come to so far.
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
     }
 
     /// What the run that goes on has come to, when it cannot go on.
@@ -159,7 +312,28 @@ impl Machine {
 
     /// Whether there is something to go on with.
     pub(crate) fn unfinished(&self) -> bool {
-        self.unanswered
+        self.unanswered || self.queue.has_mail() || self.live > 0
+    }
+
+    /// The tool of a call that is open.
+    pub(crate) fn tool(&self, key: CallKey) -> Option<&str> {
+        match &self.state {
+            State::Acting(acting) => acting.tool(key),
+            _ => None,
+        }
+    }
+
+    /// The model's id of a call that is open.
+    pub(crate) fn call_id(&self, key: CallKey) -> Option<&str> {
+        match &self.state {
+            State::Acting(acting) => acting.call_id(key),
+            _ => None,
+        }
+    }
+
+    /// Whether tools run that wait for other agents.
+    pub(crate) fn awaits_others(&self) -> bool {
+        matches!(&self.state, State::Acting(acting) if acting.awaits_others())
     }
 
     /// The tool of a call that a person is being asked about.
@@ -170,14 +344,28 @@ impl Machine {
         }
     }
 
-    /// Settles the calls that a dead process left open. Those that may have begun are never run again.
-    pub(crate) fn recover(&mut self, open: Vec<OpenCall>) -> Decision {
+    /// Settles the calls that a dead process left open. Those that may have begun are never run again;
+    /// of some it is `known` what came of them. A sub-agent that had ended its turn waits on.
+    pub(crate) fn recover(
+        &mut self,
+        open: Vec<OpenCall>,
+        mut known: HashMap<CallKey, CallOutcome>,
+        state: AgentState,
+    ) -> Decision {
         let mut decision = Decision::default();
         if !open.is_empty() {
-            let results = open.into_iter().map(acting::recovered).collect();
+            let result = |call: OpenCall| {
+                let outcome = known.remove(&call.key);
+                acting::recovered(call, outcome)
+            };
+            let results = open.into_iter().map(result).collect();
             self.add(&mut decision, EntryKind::Results, Message { role: Role::User, content: results }, None);
         }
-        decision.commit.state = Some(AgentState::Idle);
+        match self.life {
+            Life::Root { .. } => decision.commit.state = Some(AgentState::Idle),
+            Life::Sub if state == AgentState::Waiting && !self.unanswered => self.state = State::Waiting,
+            Life::Sub => {}
+        }
         decision
     }
 
@@ -185,33 +373,43 @@ impl Machine {
     pub(crate) fn step(&mut self, input: Input) -> Decision {
         let mut decision = Decision::default();
         match input {
-            Input::Prompt(blocks) if matches!(self.state, State::Idle) => {
-                self.begin(&mut decision, Some(blocks))
+            Input::Prompt(blocks) if matches!(self.state, State::Idle) => self.begin(&mut decision, blocks),
+            Input::Prompt(blocks) => {
+                if !self.queue.prompt(blocks) {
+                    let message = format!("{PROMPTS} prompts wait already; this one was not taken");
+                    let fault = Fault { class: FaultClass::Busy, status: None, message };
+                    let (outcome, run) = (Outcome::Failed(fault), Run::default());
+                    decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+                }
             }
-            Input::Prompt(blocks) if self.queue.len() < QUEUE => self.queue.push_back(blocks),
-            Input::Prompt(_) => {
-                let message = format!("{QUEUE} prompts wait already; this one was not taken");
-                let fault = Fault { class: FaultClass::Busy, status: None, message };
-                let (outcome, run) = (Outcome::Failed(fault), Run::default());
-                decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
-            }
+            Input::Mail(mail) => self.mail(&mut decision, mail),
             Input::Continue if matches!(self.state, State::Idle) => {
-                if self.unanswered {
-                    self.begin(&mut decision, None);
+                self.awake = true;
+                if self.unanswered || self.queue.has_mail() {
+                    self.begin(&mut decision, Vec::new());
                 } else {
                     let (outcome, run) = (Outcome::Completed, Run::default());
                     decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
                 }
             }
             Input::Continue => {}
-            Input::Reply { reply, charges, intents } => self.reply(&mut decision, *reply, charges, intents),
+            Input::Reply { reply, charges, intents, capped } => {
+                self.reply(&mut decision, *reply, charges, intents, capped);
+            }
+            Input::Refused { why, charges } => self.refused(&mut decision, why, charges),
+            Input::Settled { mail_waits } => self.settled(&mut decision, mail_waits),
+            Input::Settle => {
+                if matches!(self.state, State::Waiting) {
+                    self.finish(&mut decision);
+                }
+            }
             Input::Failed { failure, charges } => self.failed(&mut decision, *failure, charges),
             Input::Answer { call, answer, intent } => self.answer(&mut decision, &call, answer, intent),
             Input::CallDone { key, result } => self.call_done(&mut decision, key, result),
             Input::Interrupt => self.interrupt(&mut decision),
             Input::Unattended => self.unattended(&mut decision),
             Input::SetMode(mode) => {
-                self.rights.mode = mode;
+                self.rights.standing.set_mode(mode);
                 decision.commit.mode = Some(mode);
                 decision.after.push(Effect::Emit(EventKind::Mode(mode)));
             }
@@ -219,30 +417,70 @@ impl Machine {
         decision
     }
 
-    /// Begins a run, with new words or without.
-    fn begin(&mut self, decision: &mut Decision, words: Option<Vec<ContentBlock>>) {
+    /// Begins a run, with new words, with mail, or without either.
+    fn begin(&mut self, decision: &mut Decision, words: Vec<ContentBlock>) {
+        self.awake = true;
         self.run = Run::default();
         decision.after.push(Effect::Begin);
-        if let Some(content) = words {
+        self.go_on(decision, words);
+    }
+
+    /// The next turn, with new words and whatever mail waits.
+    fn go_on(&mut self, decision: &mut Decision, mut content: Vec<ContentBlock>) {
+        content.extend(self.show_mail(decision));
+        if !content.is_empty() {
             self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, None);
         }
         self.call_model(decision);
     }
 
-    /// The next model call, unless a limit forbids it. The one place where calls are admitted.
-    fn call_model(&mut self, decision: &mut Decision) {
-        let Limits { turns, budget, .. } = self.rights.limits;
-        if turns.is_some_and(|most| self.run.turns >= most) {
-            return self.end(decision, Outcome::Partial(Limit::Turns));
+    /// The mail that the next entry shows; it is taken by the step that brings that entry.
+    fn show_mail(&mut self, decision: &mut Decision) -> Vec<ContentBlock> {
+        let mail = self.queue.next_mail();
+        let entry = self.next_seq;
+        decision.commit.mail.extend(mail.iter().map(|mail| TakenMail { number: mail.number, entry }));
+        words::arrivals(&mail)
+    }
+
+    fn mail(&mut self, decision: &mut Decision, mut mail: Vec<Mail>) {
+        // What the answer of a call shows waits in the store until all calls are answered.
+        mail.retain(|mail| !self.took.contains(&mail.number));
+        self.queue.post(mail);
+        if !self.queue.has_mail() {
+            return;
         }
-        // What has no price may cost anything.
-        if budget.is_some_and(|most| self.run.cost().is_none_or(|spent| spent >= most)) {
-            return self.end(decision, Outcome::Partial(Limit::Budget));
+        match self.state {
+            State::Idle if self.begins_by_mail() => self.begin(decision, Vec::new()),
+            State::Waiting => self.go_on(decision, Vec::new()),
+            _ => {}
+        }
+    }
+
+    /// The next model call, unless a limit forbids it. The one place where calls are made from.
+    fn call_model(&mut self, decision: &mut Decision) {
+        if self.rights.limits.turns.is_some_and(|most| self.run.turns >= most) {
+            return self.end(decision, Outcome::Partial(Limit::Turns));
         }
         self.run.turns += 1;
         self.state = State::Calling { cancelled: false };
         decision.commit.state = Some(AgentState::Running);
         decision.after.push(Effect::CallModel);
+    }
+
+    /// A budget forbids the call: a root's run has come to its limit, a sub-agent waits for more.
+    fn refused(&mut self, decision: &mut Decision, message: String, charges: Vec<Charge>) {
+        let State::Calling { cancelled } = self.state else { return };
+        if charges.is_empty() {
+            self.run.turns -= 1;
+        }
+        self.run.charge(&charges);
+        decision.commit.charges = charges;
+        let outcome = match self.life {
+            _ if cancelled => Outcome::Interrupted,
+            Life::Root { .. } => Outcome::Partial(Limit::Budget),
+            Life::Sub => Outcome::Paused(Fault { class: FaultClass::Budget, status: None, message }),
+        };
+        self.end(decision, outcome);
     }
 
     fn reply(
@@ -251,6 +489,7 @@ impl Machine {
         reply: Reply,
         charges: Vec<Charge>,
         intents: Vec<Result<Intent, ToolError>>,
+        capped: bool,
     ) {
         let State::Calling { cancelled } = self.state else { return };
         self.run.charge(&charges);
@@ -269,17 +508,17 @@ impl Machine {
             return match reply.stop {
                 _ if cancelled => self.end(decision, Outcome::Interrupted),
                 StopReason::PauseTurn => self.call_model(decision),
+                StopReason::MaxTokens if capped => self.end(decision, Outcome::Partial(Limit::Budget)),
                 StopReason::MaxTokens => self.end(decision, Outcome::Partial(Limit::Output)),
                 StopReason::ContextFull => self.end(decision, Outcome::Partial(Limit::Context)),
                 StopReason::Refusal => self.end(decision, Outcome::Refused),
                 StopReason::EndTurn
                 | StopReason::StopSequence
                 | StopReason::ToolUse
-                | StopReason::Other(_) => {
-                    self.end(decision, Outcome::Completed);
-                }
+                | StopReason::Other(_) => self.finish(decision),
             };
         }
+        self.run.tool_uses += acting.len();
         decision.commit.calls.extend(acting.asked());
         self.state = State::Acting(acting);
         if cancelled {
@@ -327,7 +566,8 @@ impl Machine {
 
     fn interrupt(&mut self, decision: &mut Decision) {
         match &mut self.state {
-            State::Idle => {}
+            State::Idle | State::Ending(_) => {}
+            State::Waiting => self.end(decision, Outcome::Interrupted),
             State::Calling { cancelled } => {
                 *cancelled = true;
                 decision.after.push(Effect::AbortModel);
@@ -336,13 +576,53 @@ impl Machine {
         }
     }
 
+    /// The model has ended its turn by itself. Mail that has come meanwhile is answered first, unless a
+    /// person's words wait: those come before it, in a run that shows both. And a sub-agent is not done
+    /// while what it has started goes on.
+    fn finish(&mut self, decision: &mut Decision) {
+        if self.begins_by_mail() && !self.queue.has_prompts() {
+            return self.go_on(decision, Vec::new());
+        }
+        match self.life {
+            Life::Root { .. } => self.end(decision, Outcome::Completed),
+            Life::Sub if self.live > 0 => {
+                self.state = State::Waiting;
+                decision.commit.state = Some(AgentState::Waiting);
+            }
+            Life::Sub => {
+                self.state = State::Ending(Outcome::Completed);
+                decision.commit.closing = Some(Closing { outcome: Outcome::Completed, unless_mail: true });
+            }
+        }
+    }
+
+    fn settled(&mut self, decision: &mut Decision, mail_waits: bool) {
+        let State::Ending(outcome) = &self.state else { return };
+        let outcome = outcome.clone();
+        if mail_waits {
+            self.state = State::Waiting;
+            return self.mail(decision, Vec::new());
+        }
+        self.state = State::Idle;
+        let run = std::mem::take(&mut self.run);
+        decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+    }
+
     /// Ends the run.
     fn end(&mut self, decision: &mut Decision, outcome: Outcome) {
         self.state = State::Idle;
-        decision.commit.state = Some(match &outcome {
-            Outcome::Paused(_) => AgentState::Paused,
-            _ => AgentState::Idle,
-        });
+        match self.life {
+            Life::Root { .. } => {
+                let paused = matches!(outcome, Outcome::Paused(_));
+                decision.commit.state = Some(if paused { AgentState::Paused } else { AgentState::Idle });
+            }
+            Life::Sub => {
+                decision.commit.closing = Some(Closing { outcome: outcome.clone(), unless_mail: false });
+                // Whatever comes of the mail comes of another run.
+                self.left_mail = self.queue.has_mail();
+                self.queue.clear();
+            }
+        }
         let run = std::mem::take(&mut self.run);
         decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
     }

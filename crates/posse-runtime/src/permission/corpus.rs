@@ -107,7 +107,7 @@ fn verdict(entry: &Entry, subject: Subject) -> (&'static str, String) {
         home: Some("/h".into()),
     };
     let read_only = matches!(subject, Subject::Reads(_) | Subject::Fetches { .. });
-    let intent = Intent { read_only, beside_others: false, subject, title: String::new() };
+    let intent = Intent { read_only, beside_others: false, subject, waits: false, title: String::new() };
     match decide(&policy(), PermissionMode::Default, &workspace, &entry.tool, &intent) {
         Verdict::Allow => ("allow", String::new()),
         Verdict::Ask(why) => ("ask", why),

@@ -135,6 +135,12 @@ impl Policy {
         self.deny.iter().any(|rule| rule.names_tool(tool))
     }
 
+    /// Whether agents of this type are denied: then the model is not told of it.
+    pub fn forbids_agent(&self, name: &str) -> bool {
+        let denies = |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(name));
+        self.forbids_tool("Agent") || self.deny.iter().any(denies)
+    }
+
     /// Whether a deny rule keeps this (absolute, resolved) path from being read. For tools that find
     /// what they read only while they run.
     pub fn denies_reading(&self, path: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! The traits the runtime needs from outside.
 
 pub mod clock;
+pub mod memory;
 pub mod model;
 pub mod price;
 pub mod store;

@@ -82,6 +82,9 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// Every one, least first.
+    pub const ALL: [Self; 5] = [Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
+
     /// The word on the wire, the same for every provider.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -33,8 +33,8 @@ pub use operation::{
 };
 pub use step::{
     AgentState, AskChange, AskChangeKind, AskKind, Birth, CallChange, CallChangeKind, CallKey, CallOutcome,
-    Charge, Committed, Epoch, NewEntry, RunChange, RunChangeKind, RunState, SeenFile, Segment, StateChange,
-    Step, StepId, TakenMail, checksum,
+    Charge, Committed, EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment,
+    StateChange, Step, StepId, TakenMail, checksum,
 };
 pub use view::{
     AgentFilter, Archive, Ask, BackgroundRun, MailFilter, OpenCall, Session, SessionFilter, StoredEntry,
@@ -50,7 +50,8 @@ pub trait Store: Send + Sync {
     /// Steps of one agent are committed in the order of the calls (whoever does not wait for each, and
     /// has thousands waiting, must keep the order of polling too). A step of an epoch that is not the
     /// agent's current one is refused with [`StoreError::Fenced`], alone: other steps of the same
-    /// batch are not touched. So is a birth by a host that was taken for dead.
+    /// batch are not touched. So is a birth by a host that was taken for dead. A birth under a name that
+    /// another agent of the realm has is refused with [`StoreError::NameTaken`].
     ///
     /// A step whose id is that of the agent's last one was committed already: it changes nothing, and
     /// the answer is the same as the first time.
@@ -186,6 +187,14 @@ pub enum StoreError {
         found: u32,
         /// The newest one known here.
         known: u32,
+    },
+    /// Another agent of the realm is registered under the name; nothing of the step is there.
+    #[error("the name {name} is taken by agent {by}; each name is given once")]
+    NameTaken {
+        /// The name.
+        name: Name,
+        /// Who has it.
+        by: AgentId,
     },
     /// The caller broke a rule of this port.
     #[error("a step that cannot be committed: {0}")]

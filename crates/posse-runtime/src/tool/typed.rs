@@ -5,12 +5,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use posse_protocol::{RawJson, ToolSpec};
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 
-use super::{Intent, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use super::{Intent, Tool, ToolContext, ToolError, ToolOutput, Workspace, operated_plainly};
 use crate::port::BoxFuture;
+use crate::port::store::OpResult;
 
 /// A tool whose input has a type.
 pub trait TypedTool: Send + Sync + 'static {
@@ -33,6 +34,11 @@ pub trait TypedTool: Send + Sync + 'static {
         context: ToolContext,
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 
+    /// See [`Tool::operated`].
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        operated_plainly(results)
+    }
+
     /// See [`Tool::abandon`].
     fn abandon(&self, marker: String) -> impl Future<Output = ()> + Send {
         drop(marker);
@@ -53,17 +59,10 @@ impl<T: TypedTool> Tool for Typed<T> {
     }
 
     fn spec(&self) -> ToolSpec {
-        let settings = SchemaSettings::draft2020_12().with(|settings| {
-            settings.meta_schema = None;
-            settings.inline_subschemas = true;
-        });
-        let mut schema = settings.into_generator().into_root_schema_for::<T::Input>();
-        // Names of Rust types are nothing to the model.
-        schema.remove("title");
         ToolSpec {
             name: T::NAME.to_owned(),
             description: self.0.description().into_owned(),
-            input_schema: RawJson::from(schema.as_value()),
+            input_schema: RawJson::from(schema::<T::Input>().as_value()),
         }
     }
 
@@ -76,17 +75,38 @@ impl<T: TypedTool> Tool for Typed<T> {
         Box::pin(async move { tool.run(parse::<T>(&input)?, context).await })
     }
 
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        self.0.operated(results)
+    }
+
     fn abandon(&self, marker: String) -> BoxFuture<'static, ()> {
         let tool = Arc::clone(&self.0);
         Box::pin(async move { tool.abandon(marker).await })
     }
 }
 
+/// How a model is told of an input.
+pub(crate) fn schema<I: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<I>();
+    // Names of Rust types are nothing to the model.
+    schema.remove("title");
+    schema
+}
+
 fn parse<T: TypedTool>(input: &RawJson) -> Result<T::Input, ToolError> {
+    read(T::NAME, input)
+}
+
+/// The input of the tool called `name`, or what the model is told is wrong with it.
+pub(crate) fn read<I: DeserializeOwned>(name: &str, input: &RawJson) -> Result<I, ToolError> {
     serde_json::from_str(input.get()).map_err(|error| {
         // Where in the text is of no use to a model; what is wrong is.
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or(&what);
-        ToolError::Tell(format!("the input does not fit {}: {what}", T::NAME))
+        ToolError::Tell(format!("the input does not fit {name}: {what}"))
     })
 }

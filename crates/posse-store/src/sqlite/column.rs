@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use posse_protocol::{Cost, EntryKind, MailKind, Name, TaskStatus, Usage};
-use posse_runtime::port::store::{AgentState, AskKind, RunState};
+use posse_protocol::{Cost, EntryKind, MailKind, Name, RunKind, RunStatus, TaskStatus, Usage};
+use posse_runtime::port::store::{AgentState, AskKind};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type};
 use serde::Serialize;
@@ -31,11 +31,17 @@ pub(super) fn state(state: AgentState) -> i64 {
         AgentState::Idle => 0,
         AgentState::Running => 1,
         AgentState::Paused => 2,
+        AgentState::Created => 3,
+        AgentState::Waiting => 4,
+        AgentState::Completed => 5,
+        AgentState::Partial => 6,
+        AgentState::Failed => 7,
+        AgentState::Killed => 8,
     }
 }
 
 pub(super) fn state_from(number: i64) -> Option<AgentState> {
-    [AgentState::Idle, AgentState::Running, AgentState::Paused].into_iter().find(|it| state(*it) == number)
+    AgentState::ALL.into_iter().find(|it| state(*it) == number)
 }
 
 pub(super) fn status(status: TaskStatus) -> i64 {
@@ -68,28 +74,32 @@ pub(super) fn ask_from(row: &Row<'_>, at: usize) -> rusqlite::Result<AskKind> {
     kinds.into_iter().find(|it| ask(*it) == number).ok_or_else(|| senseless(at))
 }
 
-pub(super) fn run(state: RunState) -> i64 {
-    match state {
-        RunState::Running => 0,
-        RunState::Completed => 1,
-        RunState::Partial => 2,
-        RunState::Failed => 3,
-        RunState::Killed => 4,
+pub(super) fn run(status: RunStatus) -> i64 {
+    match status {
+        RunStatus::Running => 0,
+        RunStatus::Completed => 1,
+        RunStatus::Partial => 2,
+        RunStatus::Failed => 3,
+        RunStatus::Killed => 4,
+        RunStatus::Paused => 5,
     }
 }
 
-/// A run's state in column `at`.
-pub(super) fn run_from(row: &Row<'_>, at: usize) -> rusqlite::Result<RunState> {
-    let number: i64 = row.get(at)?;
-    let states =
-        [RunState::Running, RunState::Completed, RunState::Partial, RunState::Failed, RunState::Killed];
-    states.into_iter().find(|it| run(*it) == number).ok_or_else(|| senseless(at))
+/// What runs, in column `at`.
+pub(super) fn run_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RunKind> {
+    let word = row.get_ref(at)?.as_str()?;
+    [RunKind::Agent, RunKind::Shell].into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
 }
 
 /// A message's kind in column `at`.
 pub(super) fn mail_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<MailKind> {
     let word = row.get_ref(at)?.as_str()?;
     MailKind::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
+}
+
+/// A name in column `at`, if there is one.
+pub(super) fn maybe_name(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Name>> {
+    row.get_ref(at)?.as_str_or_null()?.map(str::parse).transpose().map_err(|_| senseless(at))
 }
 
 /// A name in column `at`.

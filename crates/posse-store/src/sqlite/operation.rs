@@ -139,6 +139,15 @@ impl Acting<'_> {
         Ok(statement.query_row(key, |row| row.get(0)).optional()?)
     }
 
+    /// What an agent is called outside teams, if it is in the store: what it is registered under, else its
+    /// path.
+    fn registered(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+        let sql = "SELECT coalesce(name, path) FROM agent WHERE realm = ?1 AND id = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), agent.uuid().into_bytes()];
+        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+    }
+
     /// An agent's path, if it is in the store.
     fn path(&self, agent: AgentId) -> Result<Option<String>, Failure> {
         let sql = "SELECT path FROM agent WHERE realm = ?1 AND id = ?2";

@@ -1,12 +1,15 @@
 //! That what is asked often is answered by an index, however much there is.
 
+use posse_runtime::port::store::AgentFilter;
 use rusqlite::Connection;
+use uuid::Uuid;
 
 use super::free::TASKS;
 use super::operation::{DOES, NEXT};
 use super::place::Place;
-use super::read::{HELD, WAITING};
+use super::read::{RUNS, WAITING, chosen};
 use super::schema;
+use super::step::NAMED;
 
 /// What SQLite would do for a query.
 fn plan(connection: &Connection, sql: &str) -> String {
@@ -22,7 +25,12 @@ fn what_is_asked_often_is_answered_by_an_index() {
     let connection = place.connect().unwrap();
     schema::bring_up_to_date(&place, &connection).unwrap();
     let waiting = format!("SELECT body FROM mail {WAITING}");
-    let held = format!("SELECT id FROM agent {HELD} WHERE host IS NOT NULL");
+    let (realm, name) = (Some(Uuid::nil().into()), Some("a".parse().unwrap()));
+    let agents = |filter: AgentFilter| format!("SELECT model FROM agent {}", chosen(&filter));
+    let held = agents(AgentFilter { held: true, ..AgentFilter::default() });
+    let named = agents(AgentFilter { realm, name, ..AgentFilter::default() });
+    let children = agents(AgentFilter { realm, parent: Some(Uuid::nil().into()), ..AgentFilter::default() });
+    let unfinished = agents(AgentFilter { realm, unfinished: true, ..AgentFilter::default() });
     for (sql, wanted) in [
         (NEXT, "SEARCH task USING INDEX task_ready (realm=? AND team=?)"),
         (
@@ -40,7 +48,17 @@ fn what_is_asked_often_is_answered_by_an_index() {
             "SEARCH list USING INDEX list_changed (changed>?)",
         ),
         (TASKS, "SEARCH task USING INDEX task_owner (realm=? AND owner_agent=?)"),
-        (&held, "SEARCH agent USING INDEX agent_host (host>?)"),
+        (&held, "SEARCH agent USING INDEX agent_host (host>?); USE TEMP B-TREE FOR ORDER BY"),
+        (NAMED, "SEARCH agent USING INDEX agent_name (realm=? AND name=?)"),
+        (&named, "SEARCH agent USING INDEX agent_name (realm=? AND name=?)"),
+        (&children, "SEARCH agent USING INDEX agent_parent (realm=? AND parent=?)"),
+        (
+            &unfinished,
+            "SEARCH agent USING PRIMARY KEY (realm=? AND id=?); LIST SUBQUERY 2; MERGE (UNION); \
+             LEFT; SEARCH agent USING INDEX agent_open (realm=?); \
+             RIGHT; SEARCH inbox USING INDEX inbox_waiting (realm=?); USE TEMP B-TREE FOR ORDER BY",
+        ),
+        (RUNS, "SEARCH run USING INDEX run_open (realm=? AND agent=?); USE TEMP B-TREE FOR ORDER BY"),
     ] {
         assert_eq!(plan(&connection, sql), wanted, "{sql}");
     }

@@ -20,9 +20,9 @@ use super::error::Failure;
 use super::place::Place;
 
 #[cfg(test)]
-pub(super) use mail::WAITING;
+pub(super) use mail::{RUNS, WAITING};
 #[cfg(test)]
-pub(super) use sessions::HELD;
+pub(super) use sessions::chosen;
 
 /// A snapshot, until it is dropped.
 pub(super) struct Reader<'a> {

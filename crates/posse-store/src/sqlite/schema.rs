@@ -9,7 +9,8 @@ use super::error::Cause;
 use super::place::Place;
 
 /// What brings a file from each version to the next; the first from an empty file.
-const VERSIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const VERSIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The newest version.
 pub(super) const KNOWN: usize = VERSIONS.len();
@@ -98,8 +99,14 @@ fn migrate(connection: &Connection) -> Result<(), Cause> {
 mod tests {
     use std::path::Path;
 
+    use posse_protocol::RunKind;
+    use posse_runtime::port::store::{AgentFilter, AgentState, Store as _};
+    use tokio::runtime::Builder;
+    use uuid::Uuid;
+
     use super::super::error::{Trouble, trouble};
     use super::super::timing::Timing;
+    use super::super::{Sqlite, maintain};
     use super::*;
 
     fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -136,6 +143,51 @@ mod tests {
             makings.len(),
             "nothing beside them"
         );
+    }
+
+    /// A root with four runs, and a sub-agent that runs and has mail, as the second version kept them; `ID n`
+    /// is an id.
+    const SECOND: &str = "
+        INSERT INTO preamble VALUES (ID 0, ID 0, NULL, x'7b7d');
+        INSERT INTO agent VALUES
+            (ID 0, ID 1, 3, 0, 2, 9, 'plan', 0, NULL, NULL, NULL, NULL, '/main', 'm', 'd', x'2f', ID 0, 8, NULL, NULL),
+            (ID 0, ID 2, 3, 0, 1, 9, 'plan', 0, NULL, NULL, NULL, ID 1, '/a', 'm', 'd', x'2f', ID 0, 8, NULL, NULL);
+        INSERT INTO inbox VALUES (ID 0, ID 2, 1, 1, 2, NULL);
+        INSERT INTO mail VALUES (ID 0, ID 2, 1, ID 5, NULL, 'user', 'text', 7, NULL, '', 'hi');
+        INSERT INTO run VALUES (ID 0, ID 1, ID 6, 'bash', 1, 4, 0, 'told', x'2f'),
+            (ID 0, ID 1, ID 7, 'bash', 3, 4, NULL, 'not told', x'2f'),
+            (ID 0, ID 1, ID 8, 'bash', 0, 4, NULL, 'runs', x'2f'),
+            (ID 0, ID 1, ID 9, 'agent', 0, 5, NULL, 'runs too', x'2f');";
+
+    #[test]
+    fn what_the_second_version_kept_is_kept() {
+        let id = |number: u128| Uuid::from_u128(number);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(&VERSIONS[..2].concat()).unwrap();
+        connection.pragma_update(None, "user_version", 2).unwrap();
+        let second = (0..10).fold(SECOND.to_owned(), |sql, number| {
+            sql.replace(&format!("ID {number}"), &format!("x'{}'", id(number).simple()))
+        });
+        connection.execute_batch(&second).unwrap();
+        connection.close().unwrap();
+
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let store = Sqlite::open(&path).unwrap();
+        assert_eq!(maintain::check(&path, &mut |_| {}).unwrap().faults, Vec::<String>::new());
+        let root = runtime.block_on(store.take(id(1).into())).unwrap();
+        let session = root.transcript.session;
+        assert_eq!((session.origin, session.starter, session.ended), (None, None, None));
+        assert_eq!((session.state, session.path.as_str()), (AgentState::Paused, "/main"));
+        let runs: Vec<_> = root.runs.iter().map(|run| (run.id, run.kind, run.description.as_str())).collect();
+        assert_eq!(runs, [(id(8), RunKind::Shell, "runs"), (id(9), RunKind::Agent, "runs too")]);
+        let unfinished = AgentFilter { unfinished: true, ..AgentFilter::default() };
+        let [child] = &runtime.block_on(store.agents(unfinished, 9)).unwrap()[..] else { panic!("one") };
+        let origin = child.origin.as_ref().unwrap();
+        assert_eq!((child.agent.uuid(), origin.parent.uuid(), &origin.name), (id(2), id(1), &None));
+        assert_eq!((child.state, origin.call_id.as_str()), (AgentState::Running, ""));
+        assert_eq!(runtime.block_on(store.take(child.agent)).unwrap().mail, 1);
     }
 
     #[test]

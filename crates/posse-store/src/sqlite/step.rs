@@ -12,10 +12,9 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use posse_protocol::EntryKind;
+use posse_protocol::{AgentId, EntryKind};
 use posse_runtime::port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, Committed, NewEntry, OpResult, StateChange, Step,
-    StoreError,
+    CallChange, CallChangeKind, CallKey, Committed, NewEntry, OpResult, StateChange, Step, StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -25,6 +24,9 @@ use super::error::Failure;
 use super::news::News;
 use super::operation::Acting;
 use super::place::Place;
+
+#[cfg(test)]
+pub(super) use birth::NAMED;
 
 /// Whose rows are written, and when.
 #[derive(Clone, Copy)]
@@ -52,12 +54,13 @@ pub(super) fn write(
         writing.birth(birth, step, host, news)?;
     }
     let mut committed = Committed::default();
-    if step.operations.is_empty() && step.state == Some(StateChange::IdleUnlessMail) {
+    if let Some(StateChange::UnlessMail(_)) = step.state {
         committed.mail_waits = writing.mail_waiting()? > step.mail.len() as u64;
     }
     if let Some(before) = writing.advance(step, &committed)? {
         return Ok(before);
     }
+    writing.must_make_sense(step)?;
     for (entry, seq) in step.entries.iter().zip(step.entries.first().map_or(0, |first| first.seq)..) {
         writing.entry(entry, seq)?;
     }
@@ -77,7 +80,7 @@ pub(super) fn write(
     if !step.mail.is_empty() {
         writing.take_mail(step)?;
     }
-    if !step.operations.is_empty() {
+    if !step.operations.is_empty() && !committed.mail_waits {
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
         committed = writing.operate(step, Acting { place, connection, realm, actor, at_ms, news })?;
     }
@@ -85,7 +88,7 @@ pub(super) fn write(
         writing.ask(change)?;
     }
     for change in &step.runs {
-        writing.run(change, step)?;
+        writing.run(change)?;
     }
     Ok(committed)
 }
@@ -97,19 +100,19 @@ impl Writing<'_> {
         let sql = "UPDATE agent SET used_ms = ?3, own = own + ?4, state = coalesce(?5, state),
                        mode = coalesce(?6, mode), prompt_seq = coalesce(prompt_seq, ?7),
                        prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent),
-                       step = ?10, result = ?11
+                       step = ?10, result = ?11, starter = coalesce(?12, starter),
+                       ended = iif(?5 IS NULL, ended, ?13)
                    WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)
                        AND step IS NOT ?10";
         let first = step.entries.first().map(|entry| column::bits(entry.seq));
         let prompt = step.entries.iter().find(|entry| entry.kind == EntryKind::Prompt);
         let state = match step.state {
             Some(StateChange::To(state)) => Some(state),
-            // With operations it is decided after them.
-            Some(StateChange::IdleUnlessMail) if step.operations.is_empty() && !committed.mail_waits => {
-                Some(AgentState::Idle)
-            }
+            Some(StateChange::UnlessMail(state)) if !committed.mail_waits => Some(state),
             _ => None,
         };
+        let starter = step.starter.map(|starter| starter.uuid().into_bytes());
+        let ended = step.ended.as_ref().map(column::json).transpose()?;
         let moved = self.connection.prepare_cached(sql)?.execute(params![
             self.realm,
             self.agent,
@@ -122,8 +125,33 @@ impl Writing<'_> {
             first,
             step.id.0.as_bytes(),
             result(committed)?,
+            starter,
+            ended,
         ])?;
         if moved == 1 { Ok(None) } else { self.repeated(step).map(Some) }
+    }
+
+    /// Refuses a run that came to something without having ended, and a starter of another realm.
+    fn must_make_sense(&self, step: &Step) -> Result<(), Failure> {
+        let ends = match step.state {
+            Some(StateChange::To(state) | StateChange::UnlessMail(state)) => !state.is_open(),
+            None => false,
+        };
+        if step.ended.is_some() && !ends {
+            return Err(Failure::bad_step("a run came to something without having ended"));
+        }
+        match step.starter {
+            Some(starter) if !self.is_here(starter)? => {
+                Err(Failure::bad_step(format!("there is no agent {starter} to be told of its end")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an agent is in this realm.
+    fn is_here(&self, agent: AgentId) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2";
+        Ok(self.connection.prepare_cached(sql)?.exists(params![self.realm, agent.uuid().as_bytes()])?)
     }
 
     /// What came of a step that was committed already; or why the agent's row is not what the step goes
@@ -162,12 +190,9 @@ impl Writing<'_> {
         for (key, results) in calls {
             self.operated(key, &results)?;
         }
-        let conditional = step.state == Some(StateChange::IdleUnlessMail);
-        committed.mail_waits = conditional && self.mail_waiting()? > 0;
-        let idle = (conditional && !committed.mail_waits).then_some(column::state(AgentState::Idle));
-        let sql = "UPDATE agent SET result = ?3, state = coalesce(?4, state) WHERE realm = ?1 AND id = ?2";
+        let sql = "UPDATE agent SET result = ?3 WHERE realm = ?1 AND id = ?2";
         let result = result(&committed)?;
-        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, result, idle])?;
+        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, result])?;
         Ok(committed)
     }
 

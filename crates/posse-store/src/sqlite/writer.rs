@@ -254,7 +254,7 @@ mod tests {
         let (answer, answered) = oneshot::channel();
         let piece = |length| Piece { bytes: vec![b'x'; length].into(), mark_at: None };
         let birth = Birth {
-            parent: None,
+            origin: None,
             path: "/main".into(),
             model: "m".into(),
             dialect: "test".into(),

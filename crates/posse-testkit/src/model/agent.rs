@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, Cost, EntryKind, PermissionMode, RealmId, Usage};
+use posse_protocol::{AgentId, Cost, EntryKind, Name, PermissionMode, RealmId, RunStatus, Usage};
 use posse_runtime::port::store::{
     AgentState, Ask, AskChange, AskChangeKind, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey,
-    Charge, Committed, OpenCall, RunChange, RunChangeKind, RunState, SeenFile, Segment, Session, StateChange,
-    Step, StepId, StoredEntry,
+    Charge, Committed, EndedRun, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session,
+    StateChange, Step, StepId, StoredEntry,
 };
 use uuid::Uuid;
 
@@ -36,7 +36,11 @@ pub struct Agent {
     pub inherited: Vec<Entry>,
     /// Its own entries.
     pub own: Vec<Entry>,
-    parent: Option<AgentId>,
+    /// Who made it, and what for.
+    pub origin: Said<Option<Box<Origin>>>,
+    /// Who is told when its run ends.
+    starter: Option<AgentId>,
+    ended: Said<Option<Box<EndedRun>>>,
     model: String,
     cwd: PathBuf,
     created_ms: i64,
@@ -46,7 +50,8 @@ pub struct Agent {
     seen: BTreeMap<PathBuf, u64>,
     asks: Vec<Said<Ask>>,
     runs: Vec<Said<BackgroundRun>>,
-    told: BTreeSet<Uuid>,
+    /// Runs that have ended.
+    over: BTreeSet<Uuid>,
     last: Option<(StepId, Said<Committed>)>,
 }
 
@@ -99,7 +104,9 @@ impl Agent {
             segments: Said(birth.segments.clone()),
             inherited,
             own: Vec::new(),
-            parent: birth.parent,
+            origin: Said(birth.origin.clone()),
+            starter: None,
+            ended: Said(None),
             model: birth.model.clone(),
             cwd: birth.cwd.clone(),
             created_ms: step.at_ms,
@@ -109,7 +116,7 @@ impl Agent {
             seen: BTreeMap::new(),
             asks: Vec::new(),
             runs: Vec::new(),
-            told: BTreeSet::new(),
+            over: BTreeSet::new(),
             last: None,
         })
     }
@@ -125,8 +132,8 @@ impl Agent {
         (*last == step.id).then(|| answer.0.clone())
     }
 
-    /// Does what a step does to its agent alone, if it is in order.
-    pub(super) fn advance(&mut self, step: &Step) -> Option<()> {
+    /// Does what a step does to its agent alone, if it is in order; its operations may be left out.
+    pub(super) fn advance(&mut self, step: &Step, left_out: bool) -> Option<()> {
         for entry in &step.entries {
             if entry.seq != self.own.len() as u64 {
                 return None;
@@ -143,13 +150,21 @@ impl Agent {
             let call = self.calls.get(&key).map(|call| &call.0);
             call.is_some_and(|call| call.outcome.is_none() && call.operated.is_none())
         };
-        if !step.operations.iter().filter_map(|operation| operation.call).all(called) {
+        if !left_out && !step.operations.iter().filter_map(|operation| operation.call).all(called) {
+            return None;
+        }
+        let ends = match step.state {
+            Some(StateChange::To(state) | StateChange::UnlessMail(state)) => !state.is_open(),
+            None => false,
+        };
+        if step.ended.is_some() && !ends {
             return None;
         }
         step.asks.iter().try_for_each(|change| self.ask(change, step.at_ms))?;
-        step.runs.iter().try_for_each(|change| self.run(change, step))?;
+        step.runs.iter().try_for_each(|change| self.run(change, step.at_ms))?;
         self.used_ms = step.at_ms;
         self.mode = step.mode.unwrap_or(self.mode);
+        self.starter = step.starter.or(self.starter);
         Some(())
     }
 
@@ -160,10 +175,10 @@ impl Agent {
                 call.0.operated.get_or_insert_default().push(result.clone());
             }
         }
-        match step.state {
-            Some(StateChange::To(state)) => self.state = Said(state),
-            Some(StateChange::IdleUnlessMail) if !committed.mail_waits => self.state = Said(AgentState::Idle),
-            _ => {}
+        if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state
+            && !committed.mail_waits
+        {
+            (self.state, self.ended) = (Said(state), Said(step.ended.clone()));
         }
         self.last = Some((step.id, Said(committed.clone())));
     }
@@ -216,30 +231,29 @@ impl Agent {
         Some(())
     }
 
-    /// Begins, ends and tells in this order, each once; a run that was told is not heard of again.
-    fn run(&mut self, RunChange { id, change }: &RunChange, step: &Step) -> Option<()> {
-        let known = self.runs.iter().position(|run| run.0.id == *id);
-        match (change, known) {
-            (RunChangeKind::Began { kind, description, output }, None) if !self.told.contains(id) => {
-                let (kind, description, output) = (kind.clone(), description.clone(), output.clone());
-                let (state, began_ms) = (RunState::Running, step.at_ms);
-                self.runs.push(Said(BackgroundRun { id: *id, kind, description, output, state, began_ms }));
+    /// Begins and ends in this order, each once.
+    fn run(&mut self, RunChange { id, change }: &RunChange, at_ms: i64) -> Option<()> {
+        let open = self.runs.iter().position(|run| run.0.id == *id);
+        match (change, open) {
+            (RunChangeKind::Began { call, kind, description, output }, None) if !self.over.contains(id) => {
+                let (description, output) = (description.clone(), output.clone());
+                let (id, call, kind, began_ms) = (*id, *call, *kind, at_ms);
+                self.runs.push(Said(BackgroundRun { id, call, kind, description, output, began_ms }));
             }
-            (RunChangeKind::Ended(state), Some(run))
-                if self.runs[run].0.state == RunState::Running && *state != RunState::Running =>
-            {
-                self.runs[run].0.state = *state;
-            }
-            (RunChangeKind::Told { entry }, Some(run))
-                if self.runs[run].0.state != RunState::Running
-                    && step.entries.iter().any(|new| new.seq == *entry) =>
+            (RunChangeKind::Ended(status), Some(run))
+                if !matches!(status, RunStatus::Running | RunStatus::Paused) =>
             {
                 self.runs.remove(run);
-                self.told.insert(*id);
+                self.over.insert(*id);
             }
             _ => return None,
         }
         Some(())
+    }
+
+    /// What it is registered under.
+    pub fn name(&self) -> Option<&Name> {
+        self.origin.0.as_ref()?.name.as_ref()
     }
 
     /// Calls of the last own reply, if their results are not there yet.
@@ -265,7 +279,7 @@ impl Agent {
         self.asks.iter().map(|ask| ask.0.clone()).collect()
     }
 
-    /// Runs whose end was not told, oldest first.
+    /// Commands that have not ended, oldest first.
     pub fn runs(&self) -> Vec<BackgroundRun> {
         self.runs.iter().map(|run| run.0.clone()).collect()
     }
@@ -282,12 +296,14 @@ impl Agent {
         Session {
             realm: self.realm,
             agent: id,
-            parent: self.parent,
+            origin: self.origin.0.clone(),
+            starter: self.starter,
             path: self.path.clone(),
             model: self.model.clone(),
             mode: self.mode,
             cwd: self.cwd.clone(),
             state: self.state.0,
+            ended: self.ended.0.clone(),
             holder: self.holder.map(|host| host.0.to_string()),
             created_ms: self.created_ms,
             used_ms: self.used_ms,

@@ -43,10 +43,12 @@ impl Inbox {
         Some(())
     }
 
-    fn has_room_for(&self, more: usize, bytes: usize) -> bool {
+    /// Whether so many of a kind and a length still fit. News of runs always do.
+    fn has_room_for(&self, kind: MailKind, more: usize, bytes: usize) -> bool {
         let waiting: usize = self.waiting().map(|mail| mail.summary.len() + mail.body.len()).sum();
-        (self.waiting().count() + more) as u64 <= INBOX_MAILS
-            && (waiting + more * bytes) as u64 <= INBOX_BYTES
+        kind == MailKind::Notification
+            || (self.waiting().count() + more) as u64 <= INBOX_MAILS
+                && (waiting + more * bytes) as u64 <= INBOX_BYTES
     }
 }
 
@@ -84,7 +86,7 @@ impl Model {
             // One with two names gets it twice.
             let before = recipients[..at].iter().filter(|(other, _)| other == agent).count();
             let inbox = self.inboxes.entry((realm, *agent)).or_default();
-            if !inbox.has_room_for(before + 1, bytes) {
+            if !inbox.has_room_for(letter.kind, before + 1, bytes) {
                 let waiting = inbox.waiting().count() as u64;
                 return Err(Refusal::InboxFull { name: name.clone(), waiting });
             }
@@ -148,12 +150,15 @@ impl Model {
         Ok(found)
     }
 
-    /// What a sender is called: in a team, else in the first team that it belongs to, else by its path.
+    /// What a sender is called: in a team, else in the first team that it belongs to, else by the name it is
+    /// registered under, else by its path.
     fn name_of(&self, realm: RealmId, agent: AgentId, team: Option<&Name>) -> String {
         let mut teams = self.teams.keys().filter(|(of, _)| *of == realm);
         let first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
+        let here = self.agents.get(&agent).filter(|known| known.realm == realm);
+        let registered = || here.and_then(|known| known.name()).map(Name::to_string);
         let within = team.and_then(|team| self.name_in(realm, agent, team));
-        within.or_else(first).unwrap_or_else(|| self.path_of(realm, agent))
+        within.or_else(first).or_else(registered).unwrap_or_else(|| self.path_of(realm, agent))
     }
 
     /// What a member is called in its team.

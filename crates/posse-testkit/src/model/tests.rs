@@ -2,7 +2,7 @@
 
 use posse_protocol::{EntryKind, ListId, MailId, MailKind, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    Address, Epoch, NewTask, Op, Operation, Order, Refusal, StateChange, Step, TakenMail, Wake,
+    Address, AgentState, Epoch, NewTask, Op, Operation, Order, Refusal, StateChange, Step, TakenMail, Wake,
 };
 use uuid::Uuid;
 
@@ -80,7 +80,7 @@ fn mail_waits_until_an_entry_shows_it() {
     model.woken(second);
     model.commit(first, &doing(1, 1, letter(2))).unwrap();
     assert_eq!(model.woken(second).into_iter().collect::<Vec<_>>(), [Wake::Mail(agent(2))]);
-    let idle = Step { state: Some(StateChange::IdleUnlessMail), ..step(2, 1) };
+    let idle = Step { state: Some(StateChange::UnlessMail(AgentState::Idle)), ..step(2, 1) };
     assert!(model.commit(second, &idle).unwrap().mail_waits);
     let taking = |entry| vec![TakenMail { number: 1, entry }];
     let elsewhere = Step { mail: taking(7), ..step(2, 1) };

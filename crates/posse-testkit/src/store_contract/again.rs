@@ -1,9 +1,9 @@
 //! Promises about a step that is tried again, and about what is found open by whoever takes an agent.
 
-use posse_protocol::EntryKind;
+use posse_protocol::{EntryKind, RunKind, RunStatus};
 use posse_runtime::port::store::{
     Address, Ask, AskChange, AskChangeKind, AskKind, BackgroundRun, CallChangeKind, CallKey, CallOutcome,
-    Done, MailFilter, Operation, RunChange, RunChangeKind, RunState, Step,
+    Done, MailFilter, Operation, RunChange, RunChangeKind, Step,
 };
 use uuid::Uuid;
 
@@ -87,75 +87,65 @@ pub async fn operations_commit_with_their_call(open: Open<'_>) {
     assert_eq!(store.tasks(super::words::list(""), Default::default(), 9).await.unwrap().len(), 4);
 }
 
-/// Questions and background runs are found by whoever takes the agent, until they are settled or told.
+/// Questions and background commands are found by whoever takes the agent, until they are settled or have
+/// ended.
 pub async fn what_is_open_is_taken_along(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
     let ids: Vec<Uuid> = (1..=3).map(|number| Uuid::from_u128(9 - number)).collect();
     let ask = |at: usize, change| AskChange { id: ids[at], change };
     let run = |at: usize, change| RunChange { id: ids[at], change };
+    let ended = |at, status| run(at, RunChangeKind::Ended(status));
+    let run_of = |at: usize| BackgroundRun {
+        id: ids[at],
+        call: CallKey { seq: u64::MAX, ordinal: at as u32 },
+        kind: [RunKind::Shell, RunKind::Agent][at % 2],
+        description: format!("run {at}"),
+        output: "/out".into(),
+        began_ms: at as i64,
+    };
     let asks = [AskKind::Permission, AskKind::Plan, AskKind::Shutdown];
     for (at, kind) in asks.into_iter().enumerate() {
         let mut asking = step(1, 1);
         asking.at_ms = at as i64;
         asking.asks = vec![ask(at, AskChangeKind::Asked { kind, about: format!("[{at}]") })];
-        let (kind, description, output) = ("bash".into(), format!("run {at}"), "/out".into());
-        asking.runs = vec![run(at, RunChangeKind::Began { kind, description, output })];
+        let BackgroundRun { call, kind, description, output, .. } = run_of(at);
+        asking.runs = vec![run(at, RunChangeKind::Began { call, kind, description, output })];
         store.commit(asking.clone()).await.unwrap();
         asking.id = step(1, 1).id;
         assert_eq!(fate(&store.commit(asking).await), "bad step", "asked and begun twice");
     }
     let mut later = step(1, 1);
-    later.entries = vec![entry(0, EntryKind::Prompt, "told")];
     later.asks = vec![ask(1, AskChangeKind::Settled)];
-    later.runs = vec![
-        run(0, RunChangeKind::Ended(RunState::Failed)),
-        run(1, RunChangeKind::Ended(RunState::Killed)),
-        run(0, RunChangeKind::Told { entry: 0 }),
-    ];
-    for (wrong, why) in [
-        (RunChangeKind::Ended(RunState::Running), "it cannot end running"),
-        (RunChangeKind::Told { entry: 0 }, "it has not ended"),
-    ] {
-        let runs = vec![run(2, wrong)];
-        assert_eq!(fate(&store.commit(Step { runs, ..renamed(&later) }).await), "bad step", "{why}");
+    later.runs = vec![ended(1, RunStatus::Killed)];
+    for wrong in [RunStatus::Running, RunStatus::Paused] {
+        let runs = vec![ended(2, wrong)];
+        assert_eq!(fate(&store.commit(Step { runs, ..renamed(&later) }).await), "bad step", "{wrong:?}");
     }
-    let runs =
-        vec![run(0, RunChangeKind::Ended(RunState::Partial)), run(0, RunChangeKind::Told { entry: 1 })];
-    assert_eq!(
-        fate(&store.commit(Step { runs, ..renamed(&later) }).await),
-        "bad step",
-        "no entry of the step"
-    );
     store.commit(later.clone()).await.unwrap();
     let taken = store.take(agent(1)).await.unwrap();
     let asked_of =
         |at: usize| Ask { id: ids[at], kind: asks[at], about: format!("[{at}]"), asked_ms: at as i64 };
     assert_eq!(taken.asks, [asked_of(0), asked_of(2)]);
-    let run_of = |at: usize, state| BackgroundRun {
-        id: ids[at],
-        kind: "bash".into(),
-        description: format!("run {at}"),
-        output: "/out".into(),
-        state,
-        began_ms: at as i64,
-    };
-    assert_eq!(taken.runs, [run_of(1, RunState::Killed), run_of(2, RunState::Running)]);
+    assert_eq!(taken.runs, [run_of(0), run_of(2)]);
 
+    let BackgroundRun { call, kind, description, output, .. } = run_of(1);
     for (asks, runs, why) in [
         (vec![ask(1, AskChangeKind::Settled)], vec![], "settled before"),
-        (vec![], vec![run(1, RunChangeKind::Ended(RunState::Completed))], "ended before"),
-        (vec![], vec![run(0, RunChangeKind::Told { entry: 1 })], "told before"),
+        (vec![], vec![ended(1, RunStatus::Completed)], "ended before"),
+        (vec![], vec![run(1, RunChangeKind::Began { call, kind, description, output })], "begun before"),
         (
             vec![],
-            vec![RunChange { id: Uuid::nil(), change: RunChangeKind::Ended(RunState::Failed) }],
+            vec![RunChange { id: Uuid::nil(), change: RunChangeKind::Ended(RunStatus::Failed) }],
             "unknown",
         ),
     ] {
-        let entries = vec![entry(1, EntryKind::Prompt, "more")];
-        let wrong = Step { asks, runs, entries, ..step(1, taken.epoch.0) };
+        let wrong = Step { asks, runs, ..step(1, taken.epoch.0) };
         assert_eq!(fate(&store.commit(wrong).await), "bad step", "{why}");
     }
+    let runs = vec![ended(0, RunStatus::Failed), ended(2, RunStatus::Partial)];
+    store.commit(Step { runs, ..step(1, taken.epoch.0) }).await.unwrap();
+    assert_eq!(store.take(agent(1)).await.unwrap().runs, []);
 }
 
 /// The same step under another name.

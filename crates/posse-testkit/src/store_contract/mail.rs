@@ -1,15 +1,15 @@
 //! Promises about mail.
 
-use posse_protocol::{EntryKind, MailId, MailKind, Sender};
+use posse_protocol::{AgentId, EntryKind, MailId, MailKind, PermissionMode, RunUsage, Sender};
 use posse_runtime::port::store::{
-    Address, AgentState, Committed, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, Receipt,
-    Refusal, StateChange, Step, Store, TakenMail,
+    Address, AgentState, CallKey, Committed, EndedRun, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, MailFilter, Op,
+    Receipt, Refusal, StateChange, Step, Store, TakenMail,
 };
 use uuid::Uuid;
 
 use super::Open;
 use super::words::{
-    act, acts, agent, birth, create_team, entry, fate, join, name, order, realm, receipts, send, step,
+    act, acts, agent, birth, child, create_team, entry, fate, join, name, order, realm, receipts, send, step,
 };
 
 fn to(number: u64) -> Address {
@@ -136,6 +136,22 @@ pub async fn an_inbox_has_room_for_so_much(open: Open<'_>) {
         order(store, vec![send(to(2), &format!("{long}z"))]).await,
         [Err(Refusal::TooLong { bytes, most })]
     );
+
+    // That a run has ended is told however full it is, by letters or by bytes.
+    let told = |number, body: &str| {
+        let (id, summary) = (Uuid::now_v7().into(), String::new());
+        Op::Send { id, to: to(number), kind: MailKind::Notification, summary, body: body.into() }
+    };
+    for number in [1, 3] {
+        let waiting = bodies(store, number, WAITING).await.len() as u64;
+        let results = order(store, vec![told(number, &long), send(to(number), "z")]).await;
+        assert!(results[0].is_ok(), "{results:?}");
+        let full = |waiting| matches!(&results[1], Err(Refusal::InboxFull { waiting: told, .. }) if *told == waiting);
+        assert!(full(waiting + 1), "{results:?}");
+    }
+    let refused = order(store, vec![told(3, &format!("{long}z")), told(9, "x")]).await;
+    let nobody = Refusal::NoSuchRecipient { to: agent(9).to_string() };
+    assert_eq!(refused, [Err(Refusal::TooLong { bytes, most }), Err(nobody)]);
 }
 
 /// Mail is taken by an entry of the step that shows it, and never again.
@@ -169,40 +185,79 @@ pub async fn mail_is_taken_once(open: Open<'_>) {
     assert_eq!(mail.iter().map(|mail| mail.shown_in).collect::<Vec<_>>(), [Some(0), None, Some(0)]);
 }
 
-/// Who becomes idle unless mail waits does not while mail waits, its own included.
-pub async fn idle_is_refused_while_mail_waits(open: Open<'_>) {
+/// Who comes to an end unless mail waits does not while mail waits: state, what the run came to and
+/// operations are left out, and all the rest is committed.
+pub async fn no_end_while_mail_waits(open: Open<'_>) {
     let store = open();
-    let state = async || store.read(agent(1)).await.unwrap().session.state;
     let running = Some(StateChange::To(AgentState::Running));
-    let idle = |step: Step| Step { state: Some(StateChange::IdleUnlessMail), ..step };
-    let waits = |mail_waits, results: usize| {
-        move |committed: Committed| (committed.mail_waits, committed.results.len()) == (mail_waits, results)
+    let ended = Box::new(EndedRun {
+        text: None,
+        mail: 0,
+        run: Uuid::from_u128(7),
+        error: Some("no money".into()),
+        by_person: false,
+        usage: RunUsage { total_tokens: u64::MAX, tool_uses: 2, duration_ms: 3 },
+    });
+    // Its last words, to its starter and to itself.
+    let ends = |step: Step| {
+        let ops = vec![send(to(1), "done"), send(to(2), "to myself")];
+        let (state, operations) =
+            (StateChange::UnlessMail(AgentState::Completed), acts(2, 1, ops).operations);
+        Step { state: Some(state), ended: Some(ended.clone()), operations, ..step }
     };
-    store.commit(Step { state: running, ..birth(1) }).await.unwrap();
-    assert_eq!(store.commit(idle(step(1, 1))).await.unwrap(), Committed::default());
-    assert_eq!(state().await, AgentState::Idle);
-    store.commit(Step { state: running, ..step(1, 1) }).await.unwrap();
-    order(store.as_ref(), vec![send(to(1), "a")]).await;
-    let once = idle(step(1, 1));
+    let is = async || {
+        let session = store.read(agent(2)).await.unwrap().session;
+        (session.state, session.ended, session.mode, session.starter)
+    };
+    store.commit(birth(1)).await.unwrap();
+    store.commit(Step { state: running, ..child(2, 1, "") }).await.unwrap();
+    order(store.as_ref(), vec![send(to(2), "a"), send(to(2), "b")]).await;
+    let mut once = ends(step(2, 1));
+    once.entries = vec![entry(0, EntryKind::Prompt, "a"), entry(1, EntryKind::Reply, "done")];
+    once.mail = vec![TakenMail { number: 1, entry: 0 }];
+    (once.mode, once.starter) = (Some(PermissionMode::Plan), Some(agent(1)));
+    let call = CallKey { seq: 9, ordinal: 9 };
+    once.operations[0].call = Some(call);
     for _ in 0..2 {
-        assert!(waits(true, 0)(store.commit(once.clone()).await.unwrap()));
-        assert_eq!(state().await, AgentState::Running);
+        let committed = store.commit(once.clone()).await.unwrap();
+        assert_eq!(committed, Committed { results: Vec::new(), mail_waits: true });
+        assert_eq!(is().await, (AgentState::Running, None, PermissionMode::Plan, Some(agent(1))));
     }
-    let mut shows = idle(step(1, 1));
-    shows.entries = vec![entry(0, EntryKind::Prompt, "mail")];
-    shows.mail = vec![TakenMail { number: 1, entry: 0 }];
-    let mut writes = shows.clone();
-    writes.operations = acts(1, 1, vec![send(to(1), "to myself")]).operations;
-    assert!(waits(true, 1)(store.commit(writes).await.unwrap()));
-    assert_eq!(state().await, AgentState::Running);
-    shows.entries = vec![entry(1, EntryKind::Prompt, "mail")];
-    (shows.mail, shows.id) = (vec![TakenMail { number: 2, entry: 1 }], step(1, 1).id);
-    assert!(waits(false, 0)(store.commit(shows).await.unwrap()));
-    assert_eq!(state().await, AgentState::Idle);
-    let nobody = idle(acts(1, 1, vec![send(to(9), "nobody")]));
-    store.commit(Step { state: running, ..step(1, 1) }).await.unwrap();
-    assert!(waits(false, 1)(store.commit(nobody).await.unwrap()));
-    assert_eq!(state().await, AgentState::Idle);
-    let done = act(store.as_ref(), 1, send(to(1), "again")).await;
-    assert!(matches!(done, Ok(Done::Sent(_))));
+    assert_eq!(store.read(agent(2)).await.unwrap().entries.len(), 2);
+    assert_eq!(bodies(store.as_ref(), 1, ALL).await, [""; 0]);
+    assert_eq!(bodies(store.as_ref(), 2, WAITING).await, ["b"]);
+
+    let mut last = ends(step(2, 1));
+    last.entries = vec![entry(2, EntryKind::Prompt, "b")];
+    last.mail = vec![TakenMail { number: 2, entry: 2 }];
+    for _ in 0..2 {
+        let committed = store.commit(last.clone()).await.unwrap();
+        assert_eq!((committed.mail_waits, committed.results.len()), (false, 2));
+    }
+    let (plan, starter) = (PermissionMode::Plan, Some(agent(1)));
+    assert_eq!(is().await, (AgentState::Completed, Some(ended.clone()), plan, starter));
+    assert_eq!(bodies(store.as_ref(), 1, ALL).await, ["done"]);
+    assert_eq!(bodies(store.as_ref(), 2, WAITING).await, ["to myself"], "what it sends is no reason to stay");
+    let taken = store.take(agent(2)).await.unwrap();
+    let session = taken.transcript.session;
+    assert_eq!((session.ended, session.starter), (Some(ended.clone()), starter));
+
+    store.commit(Step { mode: Some(plan), ..step(2, taken.epoch.0) }).await.unwrap();
+    assert_eq!(is().await.1, Some(ended.clone()), "it goes with the state");
+    store.commit(Step { state: running, ..step(2, taken.epoch.0) }).await.unwrap();
+    assert_eq!(is().await, (AgentState::Running, None, plan, starter));
+    for state in [None, running, Some(StateChange::UnlessMail(AgentState::Waiting))] {
+        let wrong = Step { state, ended: Some(ended.clone()), ..step(2, taken.epoch.0) };
+        assert_eq!(fate(&store.commit(wrong).await), "bad step", "{state:?}");
+    }
+    for stranger in [agent(9), elsewhere(store.as_ref()).await] {
+        let wrong = Step { starter: Some(stranger), ..step(2, taken.epoch.0) };
+        assert_eq!(fate(&store.commit(wrong).await), "bad step", "{stranger}");
+    }
+}
+
+/// An agent of another realm.
+async fn elsewhere(store: &dyn Store) -> AgentId {
+    store.commit(Step { realm: Uuid::now_v7().into(), ..birth(3) }).await.unwrap();
+    agent(3)
 }

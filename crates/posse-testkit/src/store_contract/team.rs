@@ -188,7 +188,8 @@ pub async fn agents_are_found(open: Open<'_>) {
         store.commit(born).await.unwrap();
     }
     let found = async |realm, held, limit| {
-        let agents = first.agents(AgentFilter { realm, held }, limit).await.unwrap();
+        let agents =
+            first.agents(AgentFilter { realm, held, ..AgentFilter::default() }, limit).await.unwrap();
         agents.iter().map(|session| session.agent.uuid().as_bytes()[0]).collect::<Vec<_>>()
     };
     assert_eq!(found(None, false, 9).await, [4, 3, 2, 1]);

@@ -4,7 +4,7 @@ use posse_protocol::{AgentId, EntryKind, ListId, MailKind, Name, PermissionMode,
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
     Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask, Op,
-    OpResult, Operation, Order, Receipt, Step, Store, StoreError, TaskChange, Transcript, checksum,
+    OpResult, Operation, Order, Origin, Receipt, Step, Store, StoreError, TaskChange, Transcript, checksum,
 };
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ pub fn step(number: u64, epoch: u64) -> Step {
 /// The first step of a root agent.
 pub fn birth(number: u64) -> Step {
     let birth = Birth {
-        parent: None,
+        origin: None,
         path: "/main".into(),
         model: "a-model".into(),
         dialect: "test".into(),
@@ -36,6 +36,28 @@ pub fn birth(number: u64) -> Step {
         segments: Vec::new(),
     };
     Step { birth: Some(Box::new(birth)), ..step(number, 1) }
+}
+
+/// Where a sub-agent of `parent` comes from: its first call, without a name.
+pub fn origin(parent: u64) -> Box<Origin> {
+    Box::new(Origin {
+        parent: agent(parent),
+        call: CallKey { seq: 1, ordinal: 0 },
+        call_id: "toolu_1".into(),
+        agent_type: "worker".into(),
+        name: None,
+        description: "look around".into(),
+    })
+}
+
+/// The first step of a sub-agent, under a name if that is not empty.
+pub fn child(number: u64, parent: u64, called: &str) -> Step {
+    let mut born = birth(number);
+    if let Some(birth) = &mut born.birth {
+        birth.path = format!("/main/{number}");
+        birth.origin = Some(Box::new(Origin { name: called.parse().ok(), ..*origin(parent) }));
+    }
+    born
 }
 
 /// An entry, with the checksum of one that follows nothing.
@@ -154,6 +176,7 @@ pub fn fate<T>(result: &Result<T, StoreError>) -> &'static str {
         Err(StoreError::Full { .. }) => "full",
         Err(StoreError::Engine { .. }) => "engine",
         Err(StoreError::TooNew { .. }) => "too new",
+        Err(StoreError::NameTaken { .. }) => "name taken",
         Err(StoreError::BadStep(_)) => "bad step",
     }
 }

@@ -177,6 +177,7 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
 }
 
 // proves TU-06 (open: the run that is paused or failed when retries end)
+// proves LI-03 (open: depth and running agents, in other tests)
 #[tokio::test]
 async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
     for (fault, begun) in [("kind = 'stall'", false), ("kind = 'stall', at = 1000", true)] {

@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 #![expect(clippy::expect_used, reason = "a test that cannot set itself up fails")]
 
+mod agents;
 mod cache;
 mod calls;
 mod cancels;
 mod cuts;
 mod faults;
+mod limits;
+mod messages;
 mod openai;
 mod recovery;
 mod requests;

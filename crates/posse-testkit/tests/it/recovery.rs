@@ -96,7 +96,7 @@ async fn an_agent_that_was_taken_over_stops_and_changes_nothing() {
     let mut first = rig.prompted("one").await.unwrap();
     until_end(&mut first).await;
     // The same process takes it again, as another host would after a lease ran out.
-    let mut second = rig.resumed(first.id).await.unwrap();
+    let mut second = rig.another().unwrap().resume(first.id, None, rig.setup.clone()).await.unwrap();
     first.handle.send(prompt("stale")).await.unwrap();
     let (_, end) = until_end(&mut first).await;
     assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.class == FaultClass::Fenced));

@@ -152,8 +152,8 @@ async fn mail_is_taken_once() {
 }
 
 #[tokio::test]
-async fn idle_is_refused_while_mail_waits() {
-    everywhere(contract::idle_is_refused_while_mail_waits).await;
+async fn no_end_while_mail_waits() {
+    everywhere(contract::no_end_while_mail_waits).await;
 }
 
 // proves TK-01 (open: the tools)
@@ -229,6 +229,23 @@ async fn teams_are_deleted_when_nobody_is_there() {
 #[tokio::test]
 async fn agents_are_found() {
     everywhere(contract::agents_are_found).await;
+}
+
+// proves SM-04 (open: the tool that sends)
+// proves SM-12 (open: reviving)
+#[tokio::test]
+async fn a_name_is_given_once() {
+    everywhere(contract::a_name_is_given_once).await;
+}
+
+#[tokio::test]
+async fn the_unfinished_are_found() {
+    everywhere(contract::the_unfinished_are_found).await;
+}
+
+#[tokio::test]
+async fn children_are_found_with_their_calls() {
+    everywhere(contract::children_are_found_with_their_calls).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use posse_protocol::{
 };
 use posse_runtime::port::BoxFuture;
 use posse_runtime::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace};
-use posse_runtime::{Asker, Limits};
+use posse_runtime::{Asker, Budget, Limits};
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};
 use serde_json::Value;
@@ -135,7 +135,7 @@ impl Tool for Probe {
 
     fn intent(&self, _: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let (beside_others, subject) = (self.beside_others, Subject::Nothing);
-        Ok(Intent { read_only: true, beside_others, subject, title: "probe".into() })
+        Ok(Intent { read_only: true, beside_others, subject, waits: false, title: "probe".into() })
     }
 
     fn run(&self, input: RawJson, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
@@ -226,15 +226,31 @@ async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
     agent.handle.send(Command::Continue).await.unwrap();
     assert_eq!(until_end(&mut agent).await.1.outcome, Outcome::Completed);
 
-    let mut rig = Rig::playing(FIX).unwrap();
-    rig.file("sum.py", "return a - b\n").unwrap();
-    rig.setup.limits = Limits { budget: Some(Cost::from_pico_usd(1)), ..rig.setup.limits };
-    let mut agent = rig.prompted("fix it").await.unwrap();
-    let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.turns), (Outcome::Partial(Limit::Budget), 1));
-    assert_eq!(rig.server.requests().len(), 1, "the next call is not made");
-    let stored = rig.store.read(agent.id).await.unwrap();
-    assert_eq!(stored.session.charges[0].cost, end.spent[0].cost, "what it cost is kept");
+    // A call is made only if the worst that it could cost is there: 4096 tokens of output and all bytes of
+    // the request at the highest price.
+    let limited = async |cost: f64| {
+        let mut rig = Rig::playing(FIX).unwrap();
+        rig.file("sum.py", "return a - b\n").unwrap();
+        let cost = Some(Cost::from_pico_usd((cost * 1e12) as u64));
+        rig.setup.limits = Limits { budget: Budget { cost, ..Budget::default() }, ..rig.setup.limits };
+        let mut agent = rig.prompted("fix it").await.unwrap();
+        let (_, end) = until_end(&mut agent).await;
+        let stored = rig.store.read(agent.id).await;
+        let kept = stored.map(|stored| stored.session.charges.iter().filter_map(|charge| charge.cost).sum());
+        (end, rig.server.requests().len(), kept.unwrap_or_default())
+    };
+    let (end, requests, _) = limited(1e-12).await;
+    assert_eq!((end.outcome, end.turns, requests), (Outcome::Partial(Limit::Budget), 0, 0));
+    let mut outcomes = Vec::new();
+    for cents in (4..40).step_by(4) {
+        let (end, requests, kept) = limited(f64::from(cents) / 100.0).await;
+        let spent: Cost = end.spent.iter().filter_map(|spent| spent.cost).sum();
+        assert_eq!(spent, kept, "what it cost is kept");
+        assert!(kept <= Cost::from_pico_usd(u64::try_from(cents).unwrap() * 10_000_000_000), "{kept:?}");
+        outcomes.push((requests, end.outcome));
+    }
+    assert_eq!(outcomes[0], (0, Outcome::Partial(Limit::Budget)), "the first call could cost more");
+    assert_eq!(outcomes.last().unwrap(), &(3, Outcome::Completed));
 }
 
 #[tokio::test]
@@ -283,7 +299,7 @@ reply = [{ tool = "Bash", input = { command = "echo hello" } }]
                 break question.call;
             }
         };
-        agent.handle.send(Command::Answer { call, answer }).await.unwrap();
+        agent.handle.send(Command::Answer { agent: agent.id, call, answer }).await.unwrap();
         let (_, end) = until_end(&mut agent).await;
         assert!(end.text.contains(expected), "{} has no {expected}", end.text);
     }

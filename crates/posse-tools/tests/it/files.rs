@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use posse_protocol::ToolContent;
 use posse_runtime::tool::Subject;
+use posse_tools::{Means, Reach};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;
 
@@ -223,7 +224,7 @@ fn inputs_are_closed_and_descriptions_short() {
     let world = World::new();
     let told = told(world.intent("Read", &json!({"file_path": "f", "lines": 3})));
     assert!(told.contains("unknown field `lines`"), "{told}");
-    let tools = posse_tools::all(posse_tools::Reach::Public);
+    let tools = posse_tools::all(Means { reach: Reach::Public, background: true, guardian: None });
     assert_eq!(tools.names(), ["Bash", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]);
     for spec in tools.specs() {
         assert!(spec.description.split_whitespace().count() <= 120, "{}", spec.name);

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
+mod background;
 mod files;
+mod guardian;
 mod race;
 mod search;
 mod shell;

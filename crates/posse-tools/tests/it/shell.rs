@@ -14,19 +14,27 @@ use serde_json::json;
 use crate::world::{HandClock, World, told, tool};
 
 /// A pipe that a command writes to when it is where the test wants it.
-fn pipe(world: &World) {
-    let path = world.path("w/ready");
+pub(crate) fn pipe(world: &World) {
+    named_pipe(world, "w/ready");
+}
+
+pub(crate) fn named_pipe(world: &World, path: &str) {
+    let path = world.path(path);
     rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
 }
 
-async fn ready(world: &World) {
+pub(crate) async fn ready(world: &World) {
     let path = world.path("w/ready");
     tokio::task::spawn_blocking(move || fs::read(path).unwrap()).await.unwrap();
 }
 
 /// How many living processes carry the world's marker.
-fn marked(world: &World) -> usize {
-    let entry = format!("POSSE_CALL={}", world.context.marker);
+pub(crate) fn marked(world: &World) -> usize {
+    carrying(&format!("POSSE_CALL={}", world.context.marker))
+}
+
+/// How many have this in their environment.
+pub(crate) fn carrying(entry: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let environments = processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
     environments.filter(|all| all.split(|byte| *byte == 0).any(|one| one == entry.as_bytes())).count()

@@ -10,8 +10,9 @@ use posse_protocol::{RawJson, ToolContent};
 use posse_runtime::permission::Policy;
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::clock::{Clock, SystemClock};
+use posse_runtime::port::store::CallKey;
 use posse_runtime::tool::{Intent, Seen, Tool, ToolContext, ToolError, ToolOutput, Workspace};
-use posse_tools::Reach;
+use posse_tools::{Means, Reach};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,8 @@ impl World {
             home: Some(base.join("home")),
         };
         let context = ToolContext {
+            key: CallKey { seq: 1, ordinal: 0 },
+            call: "toolu_1".into(),
             marker: unique,
             subject: posse_runtime::tool::Subject::Nothing,
             workspace: Arc::new(workspace),
@@ -105,7 +108,8 @@ impl Drop for World {
 }
 
 pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
-    Arc::clone(posse_tools::all(reach).get(name).unwrap())
+    let means = Means { reach, background: true, guardian: None };
+    Arc::clone(posse_tools::all(means).get(name).unwrap())
 }
 
 pub(crate) fn text(output: ToolOutput) -> String {
@@ -139,6 +143,11 @@ impl HandClock {
         while !self.woke(asked) {
             changed.changed().await.unwrap();
         }
+    }
+
+    /// How many are asleep.
+    pub(crate) fn sleepers(&self) -> usize {
+        self.0.asleep.lock().unwrap().iter().filter(|(_, wake)| !wake.is_closed()).count()
     }
 
     fn woke(&self, asked: Duration) -> bool {

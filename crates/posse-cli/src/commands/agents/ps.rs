@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use posse_protocol::{AgentId, RealmId};
+use posse_protocol::{AgentId, Name, RealmId};
 use posse_runtime::port::store::{AgentFilter, AgentState, Session, Store};
 use serde_json::{Value, json};
 
@@ -23,6 +23,9 @@ const COLUMNS: [Column; 8] = [
     spare("MODE", 6),
     spare("DIRECTORY", 5),
 ];
+
+/// What is shown of sub-agents, after the path.
+const OF_SUB_AGENTS: [Column; 2] = [spare("TYPE", 4), spare("NAME", 3)];
 
 /// List the agents that live processes hold now.
 #[derive(clap::Args)]
@@ -44,7 +47,9 @@ impl Ps {
             (None, false) => None,
             (session, _) => Some(find::meant(store, session.as_deref()).await?.realm),
         };
-        let agents = store.agents(AgentFilter { realm, held: !self.all }, usize::MAX).await?;
+        let agents = store
+            .agents(AgentFilter { realm, held: !self.all, ..AgentFilter::default() }, usize::MAX)
+            .await?;
         if self.json {
             let roots = Roots::of(store, &agents).await?;
             for agent in &agents {
@@ -60,13 +65,12 @@ impl Ps {
 }
 
 /// What an agent is doing, in a word.
-fn state(agent: &Session) -> &'static str {
+pub(crate) fn state(agent: &Session) -> &'static str {
     match (agent.holder.is_some(), agent.state) {
         (true, AgentState::Running) => "working",
-        (_, AgentState::Idle) => "idle",
-        (_, AgentState::Paused) => "paused",
         // Its process has died under it.
-        (false, AgentState::Running) => "broken",
+        (false, state) if state.is_open() => "broken",
+        (_, state) => state.as_str(),
     }
 }
 
@@ -76,19 +80,21 @@ struct Roots(HashMap<AgentId, Option<AgentId>>);
 impl Roots {
     /// Parents need not be among those that are shown.
     async fn of(store: &dyn Store, agents: &[Session]) -> anyhow::Result<Self> {
-        let children = agents.iter().filter(|agent| agent.parent.is_some());
+        let children = agents.iter().filter(|agent| agent.origin.is_some());
         let realms: BTreeSet<RealmId> = children.map(|agent| agent.realm).collect();
         let mut parents = HashMap::new();
         for realm in realms {
-            let all = store.agents(AgentFilter { realm: Some(realm), held: false }, usize::MAX).await?;
-            parents.extend(all.into_iter().map(|agent| (agent.agent, agent.parent)));
+            let all = store
+                .agents(AgentFilter { realm: Some(realm), ..AgentFilter::default() }, usize::MAX)
+                .await?;
+            parents.extend(all.into_iter().map(|agent| (agent.agent, parent(&agent))));
         }
         Ok(Self(parents))
     }
 
     /// The session that an agent belongs to.
     fn of_agent(&self, agent: &Session) -> AgentId {
-        let (mut id, mut parent) = (agent.agent, agent.parent);
+        let (mut id, mut parent) = (agent.agent, parent(agent));
         // A chain is no longer than there are agents.
         for _ in 0..=self.0.len() {
             let Some(next) = parent else { break };
@@ -98,10 +104,18 @@ impl Roots {
     }
 }
 
+fn parent(agent: &Session) -> Option<AgentId> {
+    agent.origin.as_ref().map(|origin| origin.parent)
+}
+
 fn object(agent: &Session, session: AgentId) -> Value {
+    let origin = agent.origin.as_deref();
     json!({
         "agent_id": agent.agent, "session_id": session, "pid": agent.holder.as_deref().and_then(pid),
-        "path": agent.path, "parent": agent.parent, "state": state(agent),
+        "path": agent.path, "parent": parent(agent), "state": state(agent),
+        "agent_type": origin.map(|origin| &origin.agent_type),
+        "name": origin.and_then(|origin| origin.name.as_ref()),
+        "description": origin.map(|origin| &origin.description),
         "permission_mode": agent.mode, "model": agent.model,
         "cwd": agent.cwd.to_string_lossy(), "created_at": moment(agent.created_ms),
         "used_at": moment(agent.used_ms),
@@ -110,17 +124,83 @@ fn object(agent: &Session, session: AgentId) -> Value {
 
 fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
     let ids = shown_ids(agents.iter().map(|agent| agent.agent));
+    let nested = agents.iter().any(|agent| agent.origin.is_some());
+    let nothing = || "–".to_owned();
     let row = |(agent, id): (&Session, String)| {
-        vec![
+        let mut row = vec![
             id,
             tame(&agent.path),
             state(agent).to_owned(),
-            agent.holder.clone().unwrap_or_else(|| "–".into()),
+            agent.holder.clone().unwrap_or_else(nothing),
             age(now.saturating_sub(agent.used_ms)),
             tame(&agent.model),
             agent.mode.to_string(),
             tame(&agent.cwd.to_string_lossy()),
-        ]
+        ];
+        if nested {
+            let origin = agent.origin.as_ref();
+            let kind = origin.map_or_else(nothing, |origin| tame(&origin.agent_type));
+            let name = origin.and_then(|origin| origin.name.as_ref()).map_or_else(nothing, Name::to_string);
+            row.splice(2..2, [kind, name]);
+        }
+        row
     };
-    table(&COLUMNS, &agents.iter().zip(ids).map(row).collect::<Vec<_>>(), columns)
+    let mut shown = COLUMNS.to_vec();
+    if nested {
+        shown.splice(2..2, OF_SUB_AGENTS);
+    }
+    table(&shown, &agents.iter().zip(ids).map(row).collect::<Vec<_>>(), columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_runtime::port::store::{CallKey, Origin};
+
+    use super::*;
+    use crate::commands::sessions::made::session;
+
+    fn child() -> Session {
+        let origin = Origin {
+            parent: session().agent,
+            call: CallKey { seq: 1, ordinal: 0 },
+            call_id: "toolu_1".into(),
+            agent_type: "explore".into(),
+            name: Some("ann".parse().unwrap()),
+            description: "find the parser".into(),
+        };
+        let agent = "0197f0aa-0000-7100-8000-000000000002".parse().unwrap();
+        let (origin, path) = (Some(Box::new(origin)), "/main/ann".into());
+        Session { agent, origin, path, state: AgentState::Waiting, holder: Some("pid 7".into()), ..session() }
+    }
+
+    #[test]
+    fn of_sub_agents_type_and_name_are_shown() {
+        let roots = readable(&[session()], 61_000, None);
+        assert!(!roots.contains("TYPE"), "{roots}");
+        let all = readable(&[session(), child()], 61_000, None);
+        let rows: Vec<Vec<&str>> = all.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0][..5], ["ID", "PATH", "TYPE", "NAME", "STATE"]);
+        assert_eq!(rows[1][1..5], ["/main", "–", "–", "idle"]);
+        assert_eq!(rows[2][1..7], ["/main/ann", "explore", "ann", "waiting", "pid", "7"]);
+        for width in [40, 60, 80] {
+            let narrow = readable(&[session(), child()], 61_000, Some(width));
+            assert!(narrow.lines().all(|line| line.chars().count() <= width), "{narrow}");
+        }
+        let told = object(&child(), session().agent);
+        assert_eq!((&told["agent_type"], &told["name"]), (&"explore".into(), &"ann".into()));
+        assert_eq!((&told["parent"], &told["state"]), (&json!(session().agent), &"waiting".into()));
+        assert_eq!(object(&session(), session().agent)["name"], Value::Null);
+    }
+
+    #[test]
+    fn what_was_open_when_its_process_died_is_broken() {
+        let words = |holder: Option<&str>| {
+            let holder = holder.map(str::to_owned);
+            AgentState::ALL.map(|it| state(&Session { state: it, holder: holder.clone(), ..session() }))
+        };
+        let ended = ["completed", "partial", "failed", "killed"];
+        assert_eq!(words(Some("pid 7"))[..5], ["idle", "working", "paused", "created", "waiting"]);
+        assert_eq!(words(None)[..5], ["idle", "broken", "paused", "broken", "broken"]);
+        assert_eq!((&words(Some("pid 7"))[5..], &words(None)[5..]), (&ended[..], &ended[..]));
+    }
 }

@@ -33,8 +33,10 @@ pub(super) fn address(to: &str) -> Result<(String, Option<Name>), Advised> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recipient {
     pub(super) agent: AgentId,
-    /// What it is called: its name in the team, else its path.
+    /// What it is called: its name in the team or session, else its path.
     pub(super) name: String,
+    /// Its path, by which it is known too; none of members.
+    pub(super) path: Option<String>,
 }
 
 /// All who can be meant, and where they are.
@@ -55,8 +57,11 @@ impl Circle {
             (None, None) => None,
         };
         if let Some(found) = named {
-            let member =
-                |it: &posse_protocol::Member| Recipient { agent: it.agent, name: it.name.to_string() };
+            let member = |it: &posse_protocol::Member| Recipient {
+                agent: it.agent,
+                name: it.name.to_string(),
+                path: None,
+            };
             let all = found.members.iter().map(member).collect();
             return Ok(Self { realm: found.realm, team: Some(found.name), all });
         }
@@ -70,8 +75,13 @@ impl Circle {
                 }),
             })?
             .realm;
-        let agents = store.agents(AgentFilter { realm: Some(realm), held: false }, usize::MAX).await?;
-        let all = agents.into_iter().map(|it| Recipient { agent: it.agent, name: it.path }).collect();
+        let agents =
+            store.agents(AgentFilter { realm: Some(realm), ..AgentFilter::default() }, usize::MAX).await?;
+        let all = agents.into_iter().map(|it| {
+            let name = it.origin.and_then(|origin| origin.name).map(|name| name.to_string());
+            Recipient { agent: it.agent, name: name.unwrap_or_else(|| it.path.clone()), path: Some(it.path) }
+        });
+        let all = all.collect();
         Ok(Self { realm, team: None, all })
     }
 
@@ -91,7 +101,8 @@ impl Circle {
     pub(super) fn called(&self, name: &str) -> Result<&Recipient, Advised> {
         let lower = name.to_ascii_lowercase();
         let by_id = |it: &&Recipient| lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower);
-        let named: Vec<&Recipient> = self.all.iter().filter(|it| it.name == name).collect();
+        let is_called = |it: &&Recipient| it.name == name || it.path.as_deref() == Some(name);
+        let named: Vec<&Recipient> = self.all.iter().filter(is_called).collect();
         let found = if named.is_empty() { self.all.iter().filter(by_id).collect() } else { named };
         if let [one] = found[..] {
             return Ok(one);

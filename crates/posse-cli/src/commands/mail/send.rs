@@ -18,10 +18,10 @@ const SUMMARY: usize = 80;
 
 /// Send agents something, from you.
 ///
-/// It is kept in their inboxes and waits there: this posse does not show agents their mail yet.
+/// Who works reads it between two tool calls; for others it waits until their session goes on.
 #[derive(clap::Args)]
 pub(super) struct Send {
-    /// Who gets it: a member's name, name@team, the beginning of an agent's id, a path like /main, or '*' for
+    /// Who gets it: the name of a member or a sub-agent, name@team, the beginning of an agent's id, a path like /main, or '*' for
     /// all of a team
     to: String,
     /// What to say; `-` reads it from standard input

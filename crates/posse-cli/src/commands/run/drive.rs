@@ -2,11 +2,12 @@
 //! done. What is to be done about each of them [`Exchange`] decides.
 
 use std::future::Future;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::pin::Pin;
 
 use posse_protocol::Event;
 use posse_runtime::AgentHandle;
+use posse_runtime::port::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -17,6 +18,9 @@ use super::stdin::Line;
 /// A command on its way. The agent may wait until we have read its events, so we never wait for it alone.
 type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A wait for background runs, by its number.
+type Wait = (u64, Pin<Box<dyn Future<Output = ()> + Send>>);
+
 /// Goes on until the agent has done what it was told, or a signal says that it is enough. An error
 /// means that nobody reads our output any more.
 pub(super) async fn drive(
@@ -24,11 +28,13 @@ pub(super) async fn drive(
     handle: AgentHandle,
     events: &mut mpsc::Receiver<Event>,
     mut lines: Option<mpsc::Receiver<Line>>,
+    clock: &dyn Clock,
 ) -> io::Result<Ending> {
     let mut signals = Signals::new()?;
     let mut speaker = Speaker::start()?;
     let mut handle = Some(handle);
     let mut sending: Option<Sending> = None;
+    let mut wait: Option<Wait> = None;
     speaker.say(exchange.greet());
     while !exchange.must_leave() {
         if sending.is_none()
@@ -45,17 +51,23 @@ pub(super) async fn drive(
             // When nobody can tell it anything any more the agent ends, and its events with it.
             handle = None;
         }
+        wait = exchange.waits().map(|(number, patience)| match wait.take() {
+            Some(wait) if wait.0 == number => wait,
+            _ => (number, clock.sleep(patience)),
+        });
         // A reader that does not read holds the agent up, until somebody wants it to stop.
         let hears = speaker.is_ready() || exchange.is_interrupted();
         tokio::select! {
-            error = speaker.work() => return Err(error),
-            () = signals.next() => {
-                let said = exchange.signal();
-                speaker.say(if io::stderr().is_terminal() { said } else { Vec::new() });
+            // What waited is handed on: events are heard again.
+            handed_on = speaker.work() => handed_on?,
+            () = signals.next() => speaker.say(exchange.signal()),
+            () = over(&mut wait), if wait.is_some() => {
+                wait = None;
+                speaker.say(exchange.waited());
             }
             () = sent(&mut sending), if sending.is_some() => sending = None,
             event = events.recv(), if hears => match event {
-                Some(event) => speaker.say(exchange.event(event.kind)),
+                Some(event) => speaker.say(exchange.event(event)),
                 None => {
                     speaker.say(exchange.gone());
                     break;
@@ -134,6 +146,12 @@ fn ignores_hangup(status: &str) -> bool {
 async fn sent(sending: &mut Option<Sending>) {
     if let Some(sending) = sending {
         sending.await;
+    }
+}
+
+async fn over(wait: &mut Option<Wait>) {
+    if let Some((_, wait)) = wait {
+        wait.await;
     }
 }
 

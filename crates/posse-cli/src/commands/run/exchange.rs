@@ -1,39 +1,83 @@
-//! What passes between an agent and the outside, decided without waiting for anything: an event or a
-//! line in, things to be written and commands to be sent out.
+//! What passes between an agent and the outside, decided without waiting for anything: an event, a line or
+//! the end of a wait in, things to be written and commands to be sent out.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use posse_protocol::{Command, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunEnd};
+use posse_protocol::{
+    AgentId, Command, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunChange, RunEnd,
+    RunFacts,
+};
 use serde_json::{Value, json};
 
 use super::face::{Face, Said, line};
 use super::input::{self, NotUnderstood, Request, Told};
 use super::question::{NeverAsked, Questions, unanswered};
+use super::result;
+use super::runs::Runs;
 use super::stdin::Line;
 
 /// How many commands wait for the agent before no more lines are read.
 const WAITING: usize = 16;
 
+/// What is known at the start.
+pub(super) struct Plan {
+    /// The main agent.
+    pub(super) main: AgentId,
+    /// What it is told before any line.
+    pub(super) first: Option<Command>,
+    /// Whether lines can come; then somebody is there to answer.
+    pub(super) listening: bool,
+    /// The mode the person started the session in.
+    pub(super) started_in: PermissionMode,
+    /// How long background runs are waited for while none of them ends.
+    pub(super) patience: Duration,
+}
+
 /// Where things stand.
 pub(super) struct Exchange {
     face: Face,
-    /// Whether lines can still come; then somebody is there to answer.
+    main: AgentId,
     listening: bool,
-    /// The mode the person started the session in.
     started_in: PermissionMode,
+    patience: Duration,
     /// What the agent has still to be told.
     pending: VecDeque<Command>,
-    /// Runs that have been asked for and have not ended.
-    runs: u32,
+    /// Runs that have been asked for and have not begun.
+    asked: u32,
+    /// Whether a run goes on.
+    running: bool,
+    /// How many background runs have gone on since the last run ended. The end of each begins another run,
+    /// unless all of them are stopped together.
+    live: usize,
+    all_stopped: bool,
+    runs: Runs,
+    /// Which wait it is, if it is one: another end makes it another.
+    wait: u64,
+    stopping: Option<Stopping>,
     questions: Questions,
+    /// Whether the last word has been said.
+    finished: bool,
     ending: Ending,
+}
+
+/// Background runs are being stopped, and then it is over.
+struct Stopping {
+    /// How many ends are still to come.
+    ends: usize,
+    /// Whether the run that goes on was begun since: it is no result of anything that was asked for.
+    stray: bool,
 }
 
 /// How it ended.
 #[derive(Default)]
 pub(super) struct Ending {
-    /// The last run's end; none if there was none.
+    /// The last run's end, with what all runs took; none if there was none.
     pub(super) last: Option<RunEnd>,
+    /// Background runs that were stopped because nobody waits any longer.
+    pub(super) left: Vec<RunFacts>,
+    /// Whether they were waited for in vain.
+    pub(super) gave_up: bool,
     /// Whether a signal ended it.
     pub(super) interrupted: bool,
     /// Whether a second one did: then nothing is waited for.
@@ -43,20 +87,25 @@ pub(super) struct Ending {
 }
 
 impl Exchange {
-    /// `first` is what the agent is told before any line.
-    pub(super) fn new(
-        face: Face,
-        first: Option<Command>,
-        listening: bool,
-        started_in: PermissionMode,
-    ) -> Self {
+    pub(super) fn new(mut face: Face, plan: Plan) -> Self {
+        let Plan { main, first, listening, started_in, patience } = plan;
+        first.iter().for_each(|first| face.told(first));
         Self {
             face,
+            main,
             listening,
             started_in,
-            runs: u32::from(first.is_some()),
+            patience,
+            asked: u32::from(first.is_some()),
             pending: first.into_iter().collect(),
+            running: false,
+            live: 0,
+            all_stopped: false,
+            runs: Runs::default(),
+            wait: 0,
+            stopping: None,
             questions: Questions::default(),
+            finished: false,
             ending: Ending::default(),
         }
     }
@@ -78,12 +127,25 @@ impl Exchange {
 
     /// Whether the agent has done all that it was told, and will be told nothing more.
     pub(super) fn is_done(&self) -> bool {
-        !self.listening && self.runs == 0 && self.pending.is_empty()
+        self.is_over() && self.pending.is_empty()
     }
 
-    /// Whether it is time to leave because a signal said so.
+    /// Whether it is time to leave: a signal said so, or what was waited for in vain is stopped.
     pub(super) fn must_leave(&self) -> bool {
-        self.ending.at_once || (self.ending.interrupted && self.runs == 0)
+        let stopped = self
+            .stopping
+            .as_ref()
+            .is_none_or(|stopping| stopping.ends == 0 && self.runs.background().next().is_none());
+        self.ending.at_once
+            || (self.ending.interrupted && !self.is_busy() && stopped)
+            || (self.ending.gave_up && stopped)
+    }
+
+    /// How long to wait before [`Exchange::waited`], and by which number this wait goes: another number is
+    /// a wait that begins anew. None if nothing is waited for but what an agent does.
+    pub(super) fn waits(&self) -> Option<(u64, Duration)> {
+        let waits = !self.listening && !self.is_busy() && self.live > 0 && self.stopping.is_none();
+        waits.then_some((self.wait, self.patience))
     }
 
     /// How it ended.
@@ -93,12 +155,17 @@ impl Exchange {
 
     /// The agent is gone. If it owed an end, that is a failure.
     pub(super) fn gone(&mut self) -> Vec<Said> {
-        if self.runs == 0 || self.ending.interrupted {
-            return Vec::new();
+        self.live = 0;
+        if self.is_busy() && !self.ending.interrupted {
+            let message = "the agent ended without a word".to_owned();
+            let fault = Fault { class: FaultClass::Internal, status: None, message };
+            let kind = EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))));
+            (self.asked, self.running) = (0, true);
+            return self.event(Event { agent: self.main, kind });
         }
-        let message = "the agent ended without a word".to_owned();
-        let fault = Fault { class: FaultClass::Internal, status: None, message };
-        self.event(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault)))))
+        let mut said = Vec::new();
+        self.finish(&mut said);
+        said
     }
 
     /// Whether a signal has come.
@@ -106,30 +173,64 @@ impl Exchange {
         self.ending.interrupted
     }
 
-    /// A signal: the first stops the run, the second everything. What it gives is for a person only.
+    /// A signal: the first stops what goes on, the second everything.
     pub(super) fn signal(&mut self) -> Vec<Said> {
         self.ending.at_once = std::mem::replace(&mut self.ending.interrupted, true);
-        if self.runs > 0 && !self.ending.at_once {
+        if self.ending.at_once {
+            return Vec::new();
+        }
+        if self.is_busy() {
             self.pending.push_back(Command::Interrupt);
         }
-        let again = (!self.ending.at_once).then(|| Said::Note("stopping; once more to leave at once".into()));
-        again.into_iter().collect()
+        self.stop_runs();
+        let mut said = vec![Said::Aside("stopping; once more to leave at once".into())];
+        self.settle(&mut said);
+        said
     }
 
-    /// Something happened to the agent.
-    pub(super) fn event(&mut self, event: EventKind) -> Vec<Said> {
-        let mut said = self.face.event(&event);
-        match event {
-            EventKind::Asked(question) if self.listening => said.push(line(&self.questions.ask(&question))),
-            EventKind::Asked(question) => self.pending.push_back(unanswered(question.call)),
-            EventKind::Withdrawn { call } => said.extend(self.questions.withdraw(&call).iter().map(line)),
-            EventKind::Ended(end) => {
-                // After a signal nothing that still waits is begun.
-                self.runs = if self.ending.interrupted { 0 } else { self.runs.saturating_sub(1) };
-                self.ending.last = Some(*end);
+    /// Background runs were waited for long enough.
+    pub(super) fn waited(&mut self) -> Vec<Said> {
+        self.ending.gave_up = true;
+        self.stop_runs();
+        let (left, seconds) = (&self.ending.left, self.patience.as_secs());
+        let mut said = self.face.left_running(self.live, left, seconds);
+        self.settle(&mut said);
+        said
+    }
+
+    /// Something happened to an agent.
+    pub(super) fn event(&mut self, event: Event) -> Vec<Said> {
+        let Event { agent, kind } = event;
+        if let EventKind::Run(news) = &kind {
+            self.runs.news(news);
+            if let (RunChange::Ended(_), true) = (&news.what, news.run.starter == self.main) {
+                self.wait += 1;
+                if self.all_stopped && !self.running {
+                    self.live = self.live.saturating_sub(1);
+                }
+                if let Some(stopping) = &mut self.stopping {
+                    stopping.ends = stopping.ends.saturating_sub(1);
+                }
             }
+        }
+        let mut said = if agent == self.main {
+            self.face.event(&kind, &self.runs)
+        } else {
+            self.face.event_below(agent, &kind, &self.runs)
+        };
+        match kind {
+            EventKind::Asked(question) if self.listening => {
+                said.push(line(&self.questions.ask(agent, &question)));
+            }
+            EventKind::Asked(question) => self.pending.push_back(unanswered(agent, question.call)),
+            EventKind::Withdrawn { call } => {
+                said.extend(self.questions.withdraw(agent, &call).iter().map(line));
+            }
+            EventKind::Started if agent == self.main => self.begun(),
+            EventKind::Ended(end) if agent == self.main => self.ended(*end, &mut said),
             _ => {}
         }
+        self.settle(&mut said);
         said
     }
 
@@ -139,15 +240,19 @@ impl Exchange {
             None => {
                 self.listening = false;
                 self.pending.extend(self.questions.give_up());
-                return Vec::new();
+                let mut said = self.say_what_is_waited_for();
+                self.settle(&mut said);
+                return said;
             }
             Some(Line::Unreadable(what)) => Err(NotUnderstood { id: None, what: what.to_owned() }),
             Some(Line::Text(text)) => input::read(&text),
         };
         match told {
             Ok(Told::Prompt(content)) => {
-                self.runs += 1;
-                self.pending.push_back(Command::Prompt(content));
+                let prompt = Command::Prompt(content);
+                self.asked += 1;
+                self.face.told(&prompt);
+                self.pending.push_back(prompt);
                 Vec::new()
             }
             Ok(Told::Request { id, request }) => {
@@ -167,6 +272,94 @@ impl Exchange {
         }
     }
 
+    /// Whether a run goes on or is to come.
+    fn is_busy(&self) -> bool {
+        self.running || self.asked > 0
+    }
+
+    /// Whether nothing more will happen.
+    fn is_over(&self) -> bool {
+        !self.listening && !self.is_busy() && self.live == 0
+    }
+
+    /// A run has begun: one that was asked for, or one that the end of a background run begins.
+    fn begun(&mut self) {
+        self.asked = self.asked.saturating_sub(1);
+        (self.running, self.all_stopped) = (true, false);
+        if let Some(stopping) = &mut self.stopping {
+            // Nobody will read what it says.
+            stopping.stray = true;
+            self.pending.push_back(Command::Interrupt);
+        }
+    }
+
+    fn ended(&mut self, end: RunEnd, said: &mut Vec<Said>) {
+        if !std::mem::take(&mut self.running) {
+            self.asked = self.asked.saturating_sub(1);
+        }
+        if self.ending.interrupted {
+            // After a signal nothing that still waits is begun.
+            self.asked = 0;
+        }
+        self.live = end.live;
+        self.wait += 1;
+        let is_stray = self.stopping.as_mut().is_some_and(|stopping| std::mem::take(&mut stopping.stray));
+        self.ending.last = Some(match self.ending.last.take() {
+            // It counts for what it took only.
+            Some(before) if is_stray => {
+                let (outcome, text, stop) =
+                    (before.outcome.clone(), before.text.clone(), before.stop.clone());
+                RunEnd { outcome, text, stop, ..result::added(Some(before), end) }
+            }
+            before => result::added(before, end),
+        });
+        match &mut self.stopping {
+            // Who had no room to say that it has ended is gone all the same.
+            Some(stopping) if self.live == 0 => {
+                stopping.ends = 0;
+                self.runs = Runs::default();
+            }
+            Some(stopping) => stopping.ends = stopping.ends.min(self.live),
+            // What was started while the run was being stopped has to go too.
+            None if self.ending.interrupted => self.stop_runs(),
+            None => said.extend(self.say_what_is_waited_for()),
+        }
+    }
+
+    /// Has all that goes on in the background stopped, if there is anything.
+    fn stop_runs(&mut self) {
+        let known: Vec<RunFacts> = self.runs.background().cloned().collect();
+        if self.stopping.is_some() || (known.is_empty() && self.live == 0) {
+            return;
+        }
+        let of_main = known.iter().filter(|facts| facts.starter == self.main).count();
+        self.stopping = Some(Stopping { ends: self.live.max(of_main), stray: false });
+        self.ending.left = known;
+        self.pending.push_back(Command::StopRuns);
+        self.all_stopped = true;
+    }
+
+    fn say_what_is_waited_for(&mut self) -> Vec<Said> {
+        match self.waits() {
+            Some((_, patience)) if !patience.is_zero() => self.face.waiting(self.live, &self.runs),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Says the last word once nothing more will happen.
+    fn settle(&mut self, said: &mut Vec<Said>) {
+        if self.is_over() || self.must_leave() {
+            self.finish(said);
+        }
+    }
+
+    fn finish(&mut self, said: &mut Vec<Said>) {
+        if let (Some(last), false) = (&self.ending.last, self.finished) {
+            self.finished = true;
+            said.extend(self.face.finish(last, &self.ending.left));
+        }
+    }
+
     fn not_understood(&mut self, what: &str) -> Vec<Said> {
         self.ending.not_understood = true;
         self.face.not_understood(what)
@@ -174,160 +367,36 @@ impl Exchange {
 
     fn request(&mut self, request: Request) -> Result<Value, String> {
         match request {
-            Request::Initialize => Ok(json!({
-                "commands": [], "output_style": "default", "available_output_styles": ["default"],
-                "models": [], "capabilities": ["interrupt", "set_permission_mode", "can_use_tool"],
-            })),
-            Request::Interrupt => {
-                if self.runs > 0 {
-                    self.pending.push_back(Command::Interrupt);
-                }
-                Ok(json!({}))
+            Request::Initialize => {
+                return Ok(json!({
+                    "commands": [], "output_style": "default", "available_output_styles": ["default"],
+                    "models": [], "capabilities": [
+                        "interrupt", "set_permission_mode", "can_use_tool", "stop_task", "stop_all_tasks",
+                        "background_tasks",
+                    ],
+                }));
             }
+            Request::Interrupt if self.is_busy() => self.pending.push_back(Command::Interrupt),
+            Request::Interrupt => {}
             Request::SetMode(PermissionMode::BypassPermissions)
                 if self.started_in != PermissionMode::BypassPermissions =>
             {
-                Err("bypassPermissions must be asked for when posse is started".into())
+                return Err("bypassPermissions must be asked for when posse is started".into());
             }
             Request::SetMode(mode) => {
                 self.pending.push_back(Command::SetMode(mode));
-                Ok(json!({"mode": mode}))
+                return Ok(json!({"mode": mode}));
             }
+            Request::StopTask(task) => self.pending.push_back(Command::StopRun(task)),
+            Request::StopAllTasks => {
+                self.pending.push_back(Command::StopRuns);
+                self.all_stopped = true;
+            }
+            Request::BackgroundTasks => self.pending.push_back(Command::Detach),
         }
+        Ok(json!({}))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use posse_protocol::{Answer, ContentBlock, Outcome, Question, RawJson};
-
-    use super::super::lines::Lines;
-    use super::super::made::{end, facts};
-    use super::*;
-
-    fn exchange() -> Exchange {
-        Exchange::new(Face::Lines(Lines::new(facts(), false)), None, true, PermissionMode::Default)
-    }
-
-    fn tell(exchange: &mut Exchange, line: Value) -> Vec<Value> {
-        values(exchange.line(Some(Line::Text(line.to_string()))))
-    }
-
-    fn values(said: Vec<Said>) -> Vec<Value> {
-        let out = said.into_iter().filter_map(|said| match said {
-            Said::Out(text) => Some(serde_json::from_str(&text).unwrap()),
-            Said::Note(_) => None,
-        });
-        out.collect()
-    }
-
-    fn request(subtype: &str, mode: &str) -> Value {
-        json!({"type": "control_request", "request_id": "r", "request": {"subtype": subtype, "mode": mode}})
-    }
-
-    fn prompt(text: &str) -> Value {
-        json!({"type": "user", "message": {"role": "user", "content": text}})
-    }
-
-    fn asked() -> EventKind {
-        EventKind::Asked(Question {
-            call: "t1".into(),
-            tool: "Bash".into(),
-            input: RawJson::empty_object(),
-            why: "no rule allows it".into(),
-        })
-    }
-
-    fn ended() -> EventKind {
-        EventKind::Ended(Box::new(end(Outcome::Completed)))
-    }
-
-    #[test]
-    fn what_was_told_is_finished_before_it_ends() {
-        let mut exchange = exchange();
-        tell(&mut exchange, prompt("one"));
-        tell(&mut exchange, prompt("two"));
-        assert_eq!(exchange.next_command(), Some(Command::Prompt(vec![ContentBlock::text("one")])));
-        assert_eq!(exchange.next_command(), Some(Command::Prompt(vec![ContentBlock::text("two")])));
-        exchange.line(None);
-        exchange.event(ended());
-        assert!(!exchange.is_done(), "the second run is still to come");
-        exchange.event(ended());
-        assert!(exchange.is_done());
-    }
-
-    #[test]
-    fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
-        let mut exchange = exchange();
-        let line = values(exchange.event(asked())).remove(0);
-        let response = json!({"subtype": "success", "request_id": line["request_id"], "response": {"behavior": "allow"}});
-        tell(&mut exchange, json!({"type": "control_response", "response": response}));
-        let allow = Answer::Allow { input: None };
-        assert_eq!(exchange.next_command(), Some(Command::Answer { call: "t1".into(), answer: allow }));
-        exchange.event(asked());
-        exchange.line(None);
-        assert_eq!(exchange.next_command(), Some(unanswered("t1".into())));
-        assert!(values(exchange.event(asked())).is_empty(), "nobody is there to be asked");
-        assert_eq!(exchange.next_command(), Some(unanswered("t1".into())));
-    }
-
-    // proves PE-04 (open: children)
-    #[test]
-    fn rights_that_were_not_given_at_the_start_are_not_given_later() {
-        let mut exchange = exchange();
-        let told = tell(&mut exchange, request("set_permission_mode", "bypassPermissions"));
-        assert_eq!(told[0]["response"]["subtype"], "error");
-        assert_eq!(exchange.next_command(), None);
-        let told = tell(&mut exchange, request("set_permission_mode", "plan"));
-        assert_eq!(
-            (&told[0]["response"]["subtype"], &told[0]["response"]["request_id"]),
-            (&"success".into(), &"r".into())
-        );
-        assert_eq!(exchange.next_command(), Some(Command::SetMode(PermissionMode::Plan)));
-    }
-
-    #[test]
-    fn rubbish_is_reported_and_it_goes_on() {
-        let mut exchange = exchange();
-        let told = values(exchange.line(Some(Line::Text("{".into()))));
-        assert_eq!((&told[0]["type"], &told[0]["subtype"]), (&"system".into(), &"input_error".into()));
-        let response = json!({"subtype": "success", "request_id": "q9", "response": {"behavior": "allow"}});
-        let told = tell(&mut exchange, json!({"type": "control_response", "response": response}));
-        assert_eq!(told[0]["subtype"], "input_error");
-        assert!(told[0]["error"].as_str().unwrap().contains("q9"));
-        assert_eq!(tell(&mut exchange, request("dance", ""))[0]["response"]["subtype"], "error");
-        tell(&mut exchange, prompt("one"));
-        assert!(exchange.next_command().is_some());
-        assert!(exchange.end().not_understood);
-    }
-
-    #[test]
-    fn the_first_signal_stops_the_run_and_the_second_everything() {
-        let mut exchange = exchange();
-        tell(&mut exchange, prompt("one"));
-        tell(&mut exchange, prompt("two"));
-        exchange.signal();
-        assert!(!exchange.must_leave());
-        exchange.event(ended());
-        assert!(exchange.must_leave(), "what waits is not begun");
-        let mut idle = self::exchange();
-        idle.signal();
-        assert!(idle.must_leave() && !idle.end().at_once);
-        let mut stuck = self::exchange();
-        tell(&mut stuck, prompt("one"));
-        stuck.signal();
-        stuck.signal();
-        assert!(stuck.must_leave() && stuck.end().at_once);
-    }
-
-    #[test]
-    fn an_interrupt_is_for_a_run() {
-        let mut exchange = exchange();
-        assert_eq!(tell(&mut exchange, request("interrupt", ""))[0]["response"]["subtype"], "success");
-        assert_eq!(exchange.next_command(), None);
-        tell(&mut exchange, prompt("one"));
-        tell(&mut exchange, request("interrupt", ""));
-        exchange.next_command();
-        assert_eq!(exchange.next_command(), Some(Command::Interrupt));
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use posse_protocol::{ContentBlock, PermissionMode};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,12 @@ pub(super) enum Request {
     Initialize,
     Interrupt,
     SetMode(PermissionMode),
+    /// Stop a sub-agent or a background command.
+    StopTask(Uuid),
+    /// Stop all that goes on in the background.
+    StopAllTasks,
+    /// Wait no longer for the sub-agents that are waited for.
+    BackgroundTasks,
 }
 
 /// A line that cannot be done. With an id it is answered under that id.
@@ -113,6 +120,12 @@ fn read_request(request: &Value) -> Result<Request, String> {
             let mode = request["mode"].as_str().ok_or("`mode` is missing")?;
             mode.parse().map(Request::SetMode).map_err(|error| format!("{error}"))
         }
+        Some("stop_task") => {
+            let task = request["task_id"].as_str().ok_or("`task_id` is missing")?;
+            Uuid::parse_str(task).map(Request::StopTask).map_err(|_| format!("`{task}` is no id of a task"))
+        }
+        Some("stop_all_tasks") => Ok(Request::StopAllTasks),
+        Some("background_tasks") => Ok(Request::BackgroundTasks),
         Some("set_model") => Err("not supported: a session keeps the model it began with".into()),
         Some(other) => Err(format!("not supported: {other}")),
         None => Err("`subtype` is missing".into()),
@@ -179,7 +192,14 @@ mod tests {
         assert_eq!(request(json!({"subtype": "interrupt"})), understood(Request::Interrupt));
         let mode = json!({"subtype": "set_permission_mode", "mode": "acceptEdits"});
         assert_eq!(request(mode), understood(Request::SetMode(PermissionMode::AcceptEdits)));
+        let task = Uuid::from_u128(5);
+        let stop = json!({"subtype": "stop_task", "task_id": task});
+        assert_eq!(request(stop), understood(Request::StopTask(task)));
+        assert_eq!(request(json!({"subtype": "stop_all_tasks"})), understood(Request::StopAllTasks));
+        assert_eq!(request(json!({"subtype": "background_tasks"})), understood(Request::BackgroundTasks));
         for (wrong, what) in [
+            (json!({"subtype": "stop_task", "task_id": "7"}), "no id of a task"),
+            (json!({"subtype": "stop_task"}), "`task_id` is missing"),
             (json!({"subtype": "set_model", "model": "x"}), "not supported"),
             (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "no permission mode"),
             (json!({"subtype": "dance"}), "not supported: dance"),

@@ -1,11 +1,13 @@
 //! What happens, as one JSON object per line: `--output-format stream-json`.
 
-use posse_protocol::{Denial, Entry, EntryKind, EventKind, Retry};
+use std::collections::VecDeque;
+
+use posse_protocol::{AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, Retry, RunFacts};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::partial::Partial;
-use super::{result, shape};
+use super::{result, shape, tasks};
 use crate::session::Facts;
 
 /// Turns events into lines.
@@ -13,11 +15,18 @@ pub(super) struct Lines {
     facts: Facts,
     /// Follows replies while they arrive, if that is wanted.
     partial: Option<Partial>,
+    /// The prompts that are on their way to the transcript.
+    prompts: VecDeque<Vec<ContentBlock>>,
 }
 
 impl Lines {
     pub(super) fn new(facts: Facts, include_partial: bool) -> Self {
-        Self { facts, partial: include_partial.then(Partial::default) }
+        Self { facts, partial: include_partial.then(Partial::default), prompts: VecDeque::new() }
+    }
+
+    /// Takes note of a prompt that the agent will be told.
+    pub(super) fn told(&mut self, prompt: Vec<ContentBlock>) {
+        self.prompts.push_back(prompt);
     }
 
     /// The first line: what the session is.
@@ -26,7 +35,7 @@ impl Lines {
         self.stamped(json!({
             "type": "system", "subtype": "init",
             "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": [], "model": facts.model,
-            "permissionMode": facts.mode, "slash_commands": [], "agents": [], "skills": [], "plugins": [],
+            "permissionMode": facts.mode, "slash_commands": [], "agents": facts.agents, "skills": [], "plugins": [],
             "output_style": "default", "apiKeySource": facts.key_source.unwrap_or("none"),
             "claude_code_version": env!("CARGO_PKG_VERSION"), "capabilities": [],
         }))
@@ -51,7 +60,9 @@ impl Lines {
                 vec![json!({"type": "system", "subtype": "status", "permissionMode": mode})]
             }
             EventKind::Ended(end) => vec![result::result(self.facts.session, end)],
+            EventKind::Run(news) => tasks::lines(news, self.facts.session),
             EventKind::Started
+            | EventKind::Unheard(_)
             | EventKind::Asked(_)
             | EventKind::Withdrawn { .. }
             | EventKind::CallStarted { .. }
@@ -65,12 +76,31 @@ impl Lines {
         self.stamped(json!({"type": "system", "subtype": "input_error", "error": what}))
     }
 
+    /// Something that was told and reached nobody.
+    pub(super) fn unheard(&self, what: &str) -> Value {
+        self.stamped(json!({"type": "system", "subtype": "unheard", "message": what}))
+    }
+
+    /// A call of a sub-agent was denied.
+    pub(super) fn denied_below(&self, agent: AgentId, name: &str, denial: &Denial) -> Value {
+        let mut line = denied_line(denial);
+        line["agent_id"] = json!(agent);
+        line["agent_name"] = json!(name);
+        self.stamped(line)
+    }
+
+    /// What nobody waits for any longer.
+    pub(super) fn left_running(&self, left: &[RunFacts], seconds: u64) -> Value {
+        self.stamped(json!({
+            "type": "system", "subtype": "left_running", "tasks": tasks::list(left), "waited_seconds": seconds,
+        }))
+    }
+
     fn entry(&mut self, entry: &Entry) -> Vec<Value> {
         let (EntryKind::Reply, Some(facts)) = (entry.kind, &entry.reply) else {
             let mut line = json!({"type": "user", "message": shape::message(&entry.message), "parent_tool_use_id": null});
             if entry.kind == EntryKind::Prompt {
-                // Who sent it knows it already; that it comes back says that it will not be lost.
-                line["isReplay"] = true.into();
+                line[self.origin(&entry.message.content)] = true.into();
             }
             return vec![line];
         };
@@ -91,6 +121,16 @@ impl Lines {
             line
         }));
         lines
+    }
+
+    /// Whose words a prompt is. Who sent it knows it already; that it comes back says that it will not be
+    /// lost. What posse itself or another agent says was sent by nobody out there.
+    fn origin(&mut self, content: &[ContentBlock]) -> &'static str {
+        let is_next = |sent: &Vec<ContentBlock>| sent.iter().all(|block| content.contains(block));
+        match self.prompts.pop_front_if(|sent| is_next(sent)) {
+            Some(_) => "isReplay",
+            None => "isSynthetic",
+        }
     }
 
     fn stamped(&self, mut line: Value) -> Value {
@@ -123,7 +163,7 @@ mod tests {
     use std::sync::Arc;
 
     use posse_protocol::{
-        ContentBlock, Delta, Fault, FaultClass, Message, Outcome, RawJson, ReplyFacts, StopReason, Usage,
+        Delta, Fault, FaultClass, Message, Outcome, RawJson, ReplyFacts, StopReason, Usage,
     };
 
     use super::super::made::{end, facts, session};
@@ -189,8 +229,11 @@ mod tests {
     #[test]
     fn prompts_come_back_and_results_are_told() {
         let mut out = Lines::new(facts(), false);
+        out.told(vec![ContentBlock::text("fix it")]);
+        let told = lines(&mut out, &entry(EntryKind::Prompt, Message::user("a run has ended"), None));
+        assert_eq!((&told[0]["isSynthetic"], told[0].get("isReplay")), (&json!(true), None));
         let told = lines(&mut out, &entry(EntryKind::Prompt, Message::user("fix it"), None));
-        assert_eq!(told[0]["isReplay"], json!(true));
+        assert_eq!((&told[0]["isReplay"], told[0].get("isSynthetic")), (&json!(true), None));
         assert_eq!(told[0]["message"]["content"], json!([{"type": "text", "text": "fix it"}]));
         let result = ContentBlock::ToolResult {
             tool_use_id: "t1".into(),

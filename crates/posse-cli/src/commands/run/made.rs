@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use posse_protocol::{
-    AgentId, Cost, Denial, Outcome, PermissionMode, RawJson, RunEnd, Spent, StopReason, Usage,
+    AgentId, Cost, Denial, Event, EventKind, Notification, Outcome, PermissionMode, Question, RawJson,
+    RunChange, RunEnd, RunFacts, RunKind, RunNews, RunStatus, RunUsage, Spent, StopReason, Usage,
 };
+use uuid::Uuid;
 
 use crate::session::Facts;
 
@@ -19,6 +21,7 @@ pub(super) fn facts() -> Facts {
         model: "m".into(),
         cwd: PathBuf::from("/work"),
         tools: vec!["Read".into(), "Bash".into()],
+        agents: vec!["explore".into()],
         mode: PermissionMode::Default,
         key_source: None,
         retries: 8,
@@ -34,6 +37,8 @@ pub(super) fn end(outcome: Outcome) -> RunEnd {
         stop: Some(StopReason::EndTurn),
         turns: 2,
         spent: vec![Spent { model: "m".into(), usage, cost: Some(Cost::from_pico_usd(500_000_000_000)) }],
+        below: Vec::new(),
+        live: 0,
         duration_ms: 1500,
         api_ms: 1200,
         denials: vec![Denial {
@@ -43,4 +48,66 @@ pub(super) fn end(outcome: Outcome) -> RunEnd {
             why: "a rule says so".into(),
         }],
     }
+}
+
+/// Something that happens to the main agent.
+pub(super) fn mine(kind: EventKind) -> Event {
+    Event { agent: session(), kind }
+}
+
+pub(super) fn question(call: &str, from: Option<&str>) -> Question {
+    Question {
+        call: call.into(),
+        tool: "Bash".into(),
+        input: RawJson::parse(r#"{"command": "ls"}"#).unwrap(),
+        why: "no rule allows it".into(),
+        from: from.map(str::to_owned),
+    }
+}
+
+/// A sub-agent of the main agent.
+pub(super) fn run(number: u128) -> RunFacts {
+    RunFacts {
+        task: Uuid::from_u128(number),
+        kind: RunKind::Agent,
+        agent_type: "explore".into(),
+        name: None,
+        description: "find callers".into(),
+        call: format!("t{number}"),
+        starter: session(),
+        depth: 1,
+        output_file: PathBuf::from("/spill/run.output"),
+    }
+}
+
+pub(super) fn started(run: RunFacts, background: bool) -> RunNews {
+    RunNews { run, what: RunChange::Started { prompt: "Who calls step?".into(), background } }
+}
+
+pub(super) fn detached(run: RunFacts) -> RunNews {
+    RunNews { run, what: RunChange::Detached }
+}
+
+pub(super) fn progress(run: RunFacts, tool_uses: u32) -> RunNews {
+    let usage = RunUsage { total_tokens: 100, tool_uses, duration_ms: 50 };
+    let what = RunChange::Progress { usage, last_tool: Some("Grep".into()), summary: "Grep step".into() };
+    RunNews { run, what }
+}
+
+pub(super) fn run_ended(run: RunFacts) -> RunNews {
+    let end = Notification {
+        model: "m".into(),
+        task: run.task,
+        run: Uuid::from_u128(77),
+        call: run.call.clone(),
+        kind: run.kind,
+        description: run.description.clone(),
+        output_file: run.output_file.clone(),
+        status: RunStatus::Completed,
+        summary: "it found two".into(),
+        result: "a.rs and b.rs".into(),
+        error: None,
+        usage: RunUsage { total_tokens: 12_345, tool_uses: 3, duration_ms: 4210 },
+    };
+    RunNews { run, what: RunChange::Ended(Box::new(end)) }
 }

@@ -4,25 +4,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use posse_model::RetryPolicy;
-use posse_protocol::{Cost, PermissionMode, Usage};
+use posse_protocol::{PermissionMode, Usage};
 use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::Thinking;
 use posse_runtime::port::price::Prices;
 use posse_runtime::port::store::{Session, Store};
+use posse_runtime::spawn::definition;
 use posse_runtime::tool::Workspace;
-use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
 use posse_store::Sqlite;
 
 use crate::commands::sessions::find;
 use crate::hint::Advised;
 use crate::output::say;
 use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
-use crate::session::{self, Facts, FlagSettings, Settings};
+use crate::session::{self, AgentFlags, Facts, FlagSettings, Settings};
 use crate::store::StoreArgs;
 use crate::{environment, prompt};
 
 /// The mode that a session does not keep: it is asked for anew each time.
 const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
+
+/// No agent is started if the machine has less memory left than this, in bytes.
+const LEAST_MEMORY: u64 = 256 << 20;
 
 /// Which session goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +48,7 @@ pub(super) struct Wish {
     pub(super) deny: Vec<String>,
     pub(super) add_dir: Vec<PathBuf>,
     pub(super) limits: Limits,
+    pub(super) agents: AgentFlags,
     pub(super) system_prompt: Option<String>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) asker: Asker,
@@ -75,6 +81,7 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         kept_mode: found.as_ref().map(|session| session.mode).filter(|mode| *mode != BYPASS),
         model: wish.provider.named(),
         additional_directories: wish.add_dir.clone(),
+        agents: wish.agents,
     };
     let settings = session::settings(&cwd, flags)?;
     let details = settings.details.iter().filter(|_| wish.verbose);
@@ -91,16 +98,19 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let retries = policy.retries;
     let Chosen { model, name, key_source } = wish.provider.choose_or(policy, otherwise)?;
     let prices = Arc::new(provider::prices()?);
-    affordable(&*prices, &name, wish.limits.budget)?;
+    let budgets = settings.agents.budgets;
+    affordable(&*prices, &name, &[wish.limits.budget, budgets.alone, budgets.subtree])?;
     let ports = Ports {
         model: Arc::from(model),
         store: store.clone(),
         clock: Arc::new(SystemClock::default()),
         prices,
+        memory: Arc::new(SystemMemory),
     };
     let runtime = Runtime::new(ports);
     let setup = setup(&wish, &settings, cwd.clone())?;
-    let tools = setup.tools.names().into_iter().map(str::to_owned).collect();
+    let names = setup.spawning.types.iter().map(|definition| definition.name.clone());
+    let agents = names.filter(|name| !settings.policy.forbids_agent(name)).collect();
     let mode = settings.mode;
     let changed = found.as_ref().and_then(|session| (session.mode != mode).then_some(mode));
     let agent = match &found {
@@ -108,8 +118,9 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
         None => runtime.start(&character(&wish, &name, mode, &cwd), setup),
     };
-    let short = session::short(agent.id);
-    let facts = Facts { session: agent.id, short, model: name, cwd, tools, mode, key_source, retries };
+    let (short, tools) = (session::short(agent.id), agent.tools.clone());
+    let facts =
+        Facts { session: agent.id, short, model: name, cwd, tools, agents, mode, key_source, retries };
     Ok(Opened { runtime, agent, facts, store })
 }
 
@@ -147,12 +158,14 @@ fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
 }
 
 /// A budget can be kept only where the price is known.
-fn affordable(prices: &dyn Prices, model: &str, budget: Option<Cost>) -> anyhow::Result<()> {
-    if budget.is_some() && prices.cost(model, &Usage::default()).is_none() {
+fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::Result<()> {
+    let wanted = budgets.iter().any(|budget| budget.cost.is_some());
+    if wanted && prices.cost(model, &Usage::default()).is_none() {
         anyhow::bail!(Advised {
             what: format!("the price of {model} is not known, so a budget cannot be kept"),
-            advice: "add it to prices.toml in posse's home (docs/models.md), or limit --max-turns instead"
-                .into(),
+            advice:
+                "add it to prices.toml in posse's home (docs/models.md), or limit turns or tokens instead"
+                    .into(),
         });
     }
     Ok(())
@@ -170,6 +183,7 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup
         }
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
+    let spawning = spawning(settings, &cwd);
     let workspace = Workspace { cwd, roots, spill: session::spill()?, home };
     Ok(Setup {
         tools: match wish.which {
@@ -182,7 +196,30 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup
         workspace: Arc::new(workspace),
         limits: wish.limits,
         asker: wish.asker,
+        spawning,
+        // Who sends several prompts waits for as many results.
+        joins: false,
     })
+}
+
+fn spawning(settings: &Settings, cwd: &Path) -> Spawning {
+    let agents = &settings.agents;
+    let (instead, more, day) = (None, None, today());
+    let instructions = session::instructions(cwd);
+    Spawning {
+        types: definition::built_in().into(),
+        context: prompt::surroundings(prompt::Parts { instead, more, cwd, instructions, day: &day }).into(),
+        depth: agents.depth,
+        running: agents.running,
+        background: agents.background,
+        auto_background: agents.auto_background,
+        budgets: agents.budgets,
+        least_memory: LEAST_MEMORY,
+    }
+}
+
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
 fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
@@ -191,22 +228,25 @@ fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Char
         more: wish.append_system_prompt.as_deref(),
         cwd,
         instructions: session::instructions(cwd),
-        day: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        day: &today(),
     });
     Character { model: model.to_owned(), system, thinking: Thinking::Default, effort: None, mode }
 }
 
 #[cfg(test)]
 mod tests {
+    use posse_protocol::Cost;
+
     use super::*;
 
     #[test]
     fn a_budget_needs_a_price() {
         let prices = posse_model::price::PriceList::built_in().unwrap();
-        let budget = Some(Cost::from_pico_usd(1));
-        assert!(affordable(&prices, "claude-opus-5-5", budget).is_ok());
-        assert!(affordable(&prices, "homemade", None).is_ok());
-        let error = affordable(&prices, "homemade", budget).unwrap_err();
+        let money = Budget { cost: Some(Cost::from_pico_usd(1)), ..Budget::default() };
+        let tokens = Budget { tokens: Some(1), ..Budget::default() };
+        assert!(affordable(&prices, "claude-opus-5-5", &[money]).is_ok());
+        assert!(affordable(&prices, "homemade", &[tokens]).is_ok());
+        let error = affordable(&prices, "homemade", &[tokens, money]).unwrap_err();
         assert!(error.downcast_ref::<Advised>().unwrap().advice.contains("prices.toml"));
     }
 }

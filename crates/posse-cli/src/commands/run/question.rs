@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{Answer, Command, Question, RawJson};
+use posse_protocol::{AgentId, Answer, Command, Question, RawJson};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -25,26 +25,32 @@ pub(super) struct NeverAsked;
 
 struct Open {
     id: String,
+    /// Who asked. Two agents may use the same id for a call.
+    agent: AgentId,
     call: String,
     input: Value,
 }
 
 impl Questions {
-    /// The line that asks.
-    pub(super) fn ask(&mut self, question: &Question) -> Value {
+    /// The line that asks for this agent.
+    pub(super) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
         let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
-        let request = json!({
+        let mut request = json!({
             "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
             "tool_use_id": question.call, "decision_reason": question.why, "permission_suggestions": [],
         });
+        if let Some(name) = &question.from {
+            request["agent_id"] = json!(agent);
+            request["agent_name"] = json!(name);
+        }
         let line = json!({"type": "control_request", "request_id": id, "request": request});
-        self.open.push(Open { id, call: question.call.clone(), input });
+        self.open.push(Open { id, agent, call: question.call.clone(), input });
         line
     }
 
     /// The line that says that no answer is needed any more; none if the question was answered.
-    pub(super) fn withdraw(&mut self, call: &str) -> Option<Value> {
-        let at = self.open.iter().position(|open| open.call == call)?;
+    pub(super) fn withdraw(&mut self, agent: AgentId, call: &str) -> Option<Value> {
+        let at = self.open.iter().position(|open| open.agent == agent && open.call == call)?;
         let id = self.open.remove(at).id;
         self.withdrawn.truncate(REMEMBERED - 1);
         self.withdrawn.push_front(id.clone());
@@ -68,18 +74,18 @@ impl Questions {
             Ok(response) => read(&response, &open.input),
             Err(error) => deny(format!("the question could not be answered: {error}")),
         };
-        Ok(Some(Command::Answer { call: open.call, answer }))
+        Ok(Some(Command::Answer { agent: open.agent, call: open.call, answer }))
     }
 
     /// Nobody is there any more: all open questions are answered with no.
     pub(super) fn give_up(&mut self) -> Vec<Command> {
-        std::mem::take(&mut self.open).into_iter().map(|open| unanswered(open.call)).collect()
+        std::mem::take(&mut self.open).into_iter().map(|open| unanswered(open.agent, open.call)).collect()
     }
 }
 
 /// The answer when nobody is there to give one.
-pub(super) fn unanswered(call: String) -> Command {
-    Command::Answer { call, answer: deny("nobody is there to answer".into()) }
+pub(super) fn unanswered(agent: AgentId, call: String) -> Command {
+    Command::Answer { agent, call, answer: deny("nobody is there to answer".into()) }
 }
 
 fn deny(message: String) -> Answer {
@@ -104,15 +110,11 @@ fn read(response: &Value, asked: &Value) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::{question, run, session};
     use super::*;
 
     fn asked(questions: &mut Questions) -> String {
-        let line = questions.ask(&Question {
-            call: "t1".into(),
-            tool: "Bash".into(),
-            input: RawJson::parse(r#"{"command": "ls"}"#).unwrap(),
-            why: "no rule allows it".into(),
-        });
+        let line = questions.ask(session(), &question("t1", None));
         assert_eq!(line["request"]["subtype"], "can_use_tool");
         assert_eq!(line["request"]["input"], json!({"command": "ls"}));
         line["request_id"].as_str().unwrap().to_owned()
@@ -124,10 +126,10 @@ mod tests {
         assert_eq!(questions.answer("other", Ok(json!({"behavior": "allow"}))), Err(NeverAsked));
         assert_eq!(
             questions.answer(&id, response.clone()),
-            Ok(Some(Command::Answer { call: "t1".into(), answer }))
+            Ok(Some(Command::Answer { agent: session(), call: "t1".into(), answer }))
         );
         assert_eq!(questions.answer(&id, response), Err(NeverAsked), "once is enough");
-        assert_eq!(questions.withdraw("t1"), None, "it is not open any more");
+        assert_eq!(questions.withdraw(session(), "t1"), None, "it is not open any more");
     }
 
     #[test]
@@ -144,15 +146,33 @@ mod tests {
         check(Err("gone".into()), no("the question could not be answered: gone"));
     }
 
+    // proves PE-05 (open: that a child's questions come here)
+    #[test]
+    fn a_childs_question_has_its_name_and_its_own_answer() {
+        let mut questions = Questions::default();
+        let (child, same) = (AgentId::from(run(1).task), "t1");
+        let main = questions.ask(session(), &question(same, None));
+        let line = questions.ask(child, &question(same, Some("scout")));
+        let request = &line["request"];
+        assert_eq!((&request["agent_id"], &request["agent_name"]), (&json!(child), &json!("scout")));
+        assert_eq!(main["request"].get("agent_id"), None);
+        let id = |line: &Value| line["request_id"].as_str().unwrap().to_owned();
+        let allow =
+            Command::Answer { agent: child, call: same.into(), answer: Answer::Allow { input: None } };
+        assert_eq!(questions.answer(&id(&line), Ok(json!({"behavior": "allow"}))), Ok(Some(allow)));
+        assert_eq!(questions.withdraw(child, same), None, "it is answered");
+        assert_eq!(questions.give_up(), [unanswered(session(), same.into())]);
+    }
+
     // proves PE-05 (open: a child's name)
     #[test]
     fn a_question_that_nobody_can_answer_is_a_no() {
         let mut questions = Questions::default();
         asked(&mut questions);
-        assert_eq!(questions.give_up(), [unanswered("t1".into())]);
+        assert_eq!(questions.give_up(), [unanswered(session(), "t1".into())]);
         let id = asked(&mut questions);
         assert_eq!(
-            questions.withdraw("t1"),
+            questions.withdraw(session(), "t1"),
             Some(json!({"type": "control_cancel_request", "request_id": id}))
         );
         assert!(questions.give_up().is_empty());

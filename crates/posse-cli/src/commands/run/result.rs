@@ -25,7 +25,8 @@ pub(super) fn result(session: AgentId, end: &RunEnd) -> Value {
     result["terminal_reason"] = terminal_reason.into();
     result["total_cost_usd"] = json!(cost(end).map(Cost::usd));
     result["usage"] = shape::usage(&usage(end));
-    result["modelUsage"] = Value::Object(end.spent.iter().map(model_usage).collect::<Map<_, _>>());
+    result["modelUsage"] =
+        Value::Object(together(&end.spent, &end.below).iter().map(model_usage).collect::<Map<_, _>>());
     let denials = end.denials.iter().map(|denial| {
         json!({"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": shape::value(&denial.input)})
     });
@@ -49,7 +50,7 @@ pub(super) fn complaint(outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::Completed => return None,
         Outcome::Partial(Limit::Turns) => "the run reached its number of turns".into(),
-        Outcome::Partial(Limit::Budget) => "the run has spent its budget".into(),
+        Outcome::Partial(Limit::Budget) => "the budget does not allow another call".into(),
         Outcome::Partial(Limit::Output) => "the reply was cut at its longest".into(),
         Outcome::Partial(Limit::Context) => "the conversation fills the model's context window".into(),
         Outcome::Refused => "the model declined to go on".into(),
@@ -65,7 +66,11 @@ pub(super) fn advice(outcome: &Outcome, session: &str) -> Option<String> {
     Some(match outcome {
         Outcome::Completed | Outcome::Refused | Outcome::Interrupted => return None,
         Outcome::Partial(Limit::Turns) => format!("--max-turns raises it; {go_on} goes on"),
-        Outcome::Partial(Limit::Budget) => format!("--max-budget-usd raises it; {go_on} goes on"),
+        Outcome::Partial(Limit::Budget) => {
+            format!(
+                "--max-budget-usd, --max-budget-tokens and --max-time say how much there is; {go_on} goes on"
+            )
+        }
         Outcome::Partial(Limit::Output) => format!("--max-tokens raises it; {go_on} goes on"),
         Outcome::Partial(Limit::Context) => "start a new session with a shorter task".into(),
         Outcome::Paused(fault) => match hint::for_class(fault.class) {
@@ -79,14 +84,43 @@ pub(super) fn advice(outcome: &Outcome, session: &str) -> Option<String> {
     })
 }
 
-/// All tokens of a run.
+/// The end of a run, with what the runs before it took as well.
+pub(super) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
+    let Some(before) = before else { return end };
+    RunEnd {
+        turns: before.turns.saturating_add(end.turns),
+        spent: together(&before.spent, &end.spent),
+        below: together(&before.below, &end.below),
+        duration_ms: before.duration_ms.saturating_add(end.duration_ms),
+        api_ms: before.api_ms.saturating_add(end.api_ms),
+        denials: [before.denials, end.denials].concat(),
+        ..end
+    }
+}
+
+/// What was spent in two places, a line per model.
+fn together(one: &[Spent], other: &[Spent]) -> Vec<Spent> {
+    let mut all: Vec<Spent> = Vec::new();
+    for spent in one.iter().chain(other) {
+        match all.iter_mut().find(|known| known.model == spent.model) {
+            Some(known) => {
+                known.usage += spent.usage;
+                known.cost = known.cost.zip(spent.cost).map(|(one, other)| one + other);
+            }
+            None => all.push(spent.clone()),
+        }
+    }
+    all
+}
+
+/// All tokens of the main agent in a run.
 pub(super) fn usage(end: &RunEnd) -> Usage {
     end.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage)
 }
 
-/// All money of a run; none if the price of any of it is not known.
+/// All money of a run, sub-agents included; none if the price of any of it is not known.
 pub(super) fn cost(end: &RunEnd) -> Option<Cost> {
-    end.spent.iter().map(|spent| spent.cost).sum()
+    end.spent.iter().chain(&end.below).map(|spent| spent.cost).sum()
 }
 
 fn words(outcome: &Outcome) -> (&'static str, &'static str) {
@@ -156,5 +190,34 @@ mod tests {
         assert_eq!(result(session(), &end)["total_cost_usd"], Value::Null);
         end.spent.clear();
         assert_eq!(result(session(), &end)["total_cost_usd"], json!(0.0));
+    }
+    fn spent(model: &str, pico: Option<u64>) -> Spent {
+        let usage = Usage { input: 1, output: 2, ..Usage::default() };
+        Spent { model: model.into(), usage, cost: pico.map(Cost::from_pico_usd) }
+    }
+
+    #[test]
+    fn sub_agents_count_for_cost_and_models_and_not_for_usage() {
+        let end = RunEnd {
+            below: vec![spent("m", Some(250_000_000_000)), spent("small", Some(1_000_000_000_000))],
+            ..end(Outcome::Completed)
+        };
+        let told = result(session(), &end);
+        assert_eq!((&told["total_cost_usd"], &told["usage"]["output_tokens"]), (&json!(1.75), &json!(5)));
+        assert_eq!(told["modelUsage"]["m"]["costUSD"], json!(0.75));
+        assert_eq!(told["modelUsage"]["m"]["outputTokens"], json!(7));
+        assert_eq!(told["modelUsage"]["small"]["inputTokens"], json!(1));
+    }
+
+    #[test]
+    fn runs_add_up_and_the_last_one_has_the_word() {
+        let first = RunEnd { below: vec![spent("small", None)], live: 1, ..end(Outcome::Completed) };
+        let last = RunEnd { text: "more".into(), ..end(Outcome::Partial(Limit::Turns)) };
+        let all = added(Some(added(None, first.clone())), last.clone());
+        assert_eq!((&all.outcome, all.text.as_str(), all.live), (&last.outcome, "more", 0));
+        assert_eq!((all.turns, all.duration_ms, all.api_ms, all.denials.len()), (4, 3000, 2400, 2));
+        assert_eq!(all.spent[0].cost, Some(Cost::from_pico_usd(1_000_000_000_000)));
+        assert_eq!((all.spent.len(), &all.below), (1, &first.below));
+        assert_eq!(cost(&all), None, "a price is not known");
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
 use super::face::Said;
-use crate::output::{print, say};
+use crate::output::{print, say, say_to_person};
 
 /// What may wait between here and the thread.
 const WAITING: usize = 64;
@@ -30,6 +30,7 @@ impl Speaker {
                 match said.blocking_recv() {
                     None => break Ok(()),
                     Some(Said::Note(note)) => say(&format!("\x1b[2m{note}\x1b[0m")),
+                    Some(Said::Aside(note)) => say_to_person(&note),
                     Some(Said::Out(text)) => {
                         if let Err(error) = print(text.as_bytes()) {
                             break Err(error);
@@ -59,8 +60,9 @@ impl Speaker {
         }
     }
 
-    /// Hands on what waits, as room comes. Ends never but with an error: then nobody reads.
-    pub(super) async fn work(&mut self) -> io::Error {
+    /// Hands on what waits, as room comes, and ends when all of it is handed on: then more may come. An
+    /// error means that nobody reads.
+    pub(super) async fn work(&mut self) -> io::Result<()> {
         loop {
             let room = async {
                 match (&self.to_thread, self.pending.is_empty()) {
@@ -70,9 +72,13 @@ impl Speaker {
             };
             tokio::select! {
                 ended = &mut self.ended => {
-                    return ended.ok().and_then(Result::err).unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+                    let error = ended.ok().and_then(Result::err);
+                    return Err(error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()));
                 }
                 true = room => self.say(Vec::new()),
+            }
+            if self.is_ready() {
+                return Ok(());
             }
         }
     }

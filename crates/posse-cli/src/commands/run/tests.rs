@@ -53,6 +53,31 @@ fn budgets_are_positive_and_exact() {
 }
 
 #[test]
+fn limits_of_all_kinds_are_passed_on() {
+    let flags = [
+        "-p",
+        "x",
+        "--max-budget-tokens",
+        "9",
+        "--max-time",
+        "60",
+        "--max-agents",
+        "5",
+        "--max-depth",
+        "0",
+        "--auto-background",
+        "120",
+    ];
+    let wish = parsed(&flags).unwrap().wish();
+    let time = Some(Duration::from_secs(60));
+    assert_eq!(wish.limits.budget, Budget { tokens: Some(9), time, ..Budget::default() });
+    assert_eq!((wish.agents.depth, wish.agents.running), (Some(0), Some(5)));
+    assert_eq!(wish.agents.auto_background, Some(Duration::from_secs(120)));
+    assert!(!wish.agents.no_background);
+    assert!(parsed(&["-p", "x", "--no-background"]).unwrap().wish().agents.no_background);
+}
+
+#[test]
 fn what_does_not_go_together_is_a_usage_error() {
     for wrong in [
         &["fix it"][..],
@@ -71,6 +96,11 @@ fn what_does_not_go_together_is_a_usage_error() {
         &["-p", "x", "--permission-mode", "yolo"],
         &["-p", "x", "--max-turns", "0"],
         &["-p", "x", "--allowed-tools", "Bash("],
+        &["-p", "x", "--max-agents", "0"],
+        &["-p", "x", "--max-budget-tokens", "0"],
+        &["-p", "x", "--max-time", "0"],
+        &["-p", "x", "--background-wait", "-1"],
+        &["-p", "x", "--no-background", "--auto-background", "9"],
     ] {
         assert_eq!(parsed(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
     }

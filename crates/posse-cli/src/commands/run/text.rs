@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::{Delta, EntryKind, EventKind, Outcome, Retry, RunEnd};
+use posse_protocol::{
+    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunNews, RunStatus, Usage,
+};
 
 use super::face::Said;
+use super::progress::{Progress, grouped};
 use super::result;
+use super::runs::Runs;
 use crate::output::{in_words, tame};
 use crate::session::Facts;
 use crate::transcript::shortened;
@@ -25,14 +29,16 @@ pub(super) struct Text {
     /// Whether the present attempt has shown anything.
     anything: bool,
     titles: HashMap<String, String>,
+    progress: Progress,
 }
 
 impl Text {
     pub(super) fn new(facts: Facts, live: bool, notes: bool) -> Self {
-        Self { facts, live, notes, at_line_start: true, anything: false, titles: HashMap::new() }
+        let (titles, progress) = (HashMap::new(), Progress::default());
+        Self { facts, live, notes, at_line_start: true, anything: false, titles, progress }
     }
 
-    pub(super) fn event(&mut self, event: &EventKind) -> Vec<Said> {
+    pub(super) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<Said> {
         let mut said = Vec::new();
         match event {
             EventKind::Delta(Delta::Started { .. }) => self.anything = false,
@@ -47,23 +53,23 @@ impl Text {
                     if std::mem::take(&mut self.anything) { ", and what it had said is void" } else { "" };
                 self.tell(&mut said, failed_attempt(retry, void));
             }
-            EventKind::CallStarted { call, title, .. } => {
+            EventKind::CallStarted { call, tool, title } => {
                 self.titles.insert(call.clone(), title.clone());
-                self.note(&mut said, &format!("→ {title}"));
+                // An agent that it starts is told of by itself.
+                if tool != "Agent" {
+                    self.note(&mut said, &format!("→ {title}"));
+                }
             }
             EventKind::CallDone { call, is_error } => {
                 if let Some(title) = self.titles.remove(call).filter(|_| *is_error) {
                     self.note(&mut said, &format!("✗ {title}"));
                 }
             }
-            EventKind::Denied(denial) => {
-                // Who denied it may have said that word already.
-                let why =
-                    denial.why.strip_prefix("Denied").map_or(format!(": {}", denial.why), str::to_owned);
-                self.tell(&mut said, one_line(&format!("✗ {} denied{why}", denial.tool)));
-            }
+            EventKind::Denied(denial) => self.tell(&mut said, denied(denial, None)),
+            EventKind::Run(news) => self.run(news, runs, &mut said),
+            EventKind::Unheard(what) => self.tell(&mut said, unheard(what)),
             EventKind::Mode(mode) => self.note(&mut said, &format!("permission mode: {mode}")),
-            EventKind::Ended(end) => self.end(end, &mut said),
+            EventKind::Ended(_) => self.end_line(&mut said),
             EventKind::Started
             | EventKind::Entry(_)
             | EventKind::Delta(_)
@@ -73,22 +79,54 @@ impl Text {
         said
     }
 
-    fn end(&mut self, end: &RunEnd, said: &mut Vec<Said>) {
-        self.end_line(said);
-        let text = end.text.trim_end_matches('\n');
-        let is_result = matches!(end.outcome, Outcome::Completed | Outcome::Partial(_) | Outcome::Refused);
+    /// What is written when nothing more will happen: the last reply, and what all of it took.
+    pub(super) fn finish(&mut self, all: &RunEnd) -> Vec<Said> {
+        let mut said = Vec::new();
+        self.end_line(&mut said);
+        let text = all.text.trim_end_matches('\n');
+        let is_result = matches!(all.outcome, Outcome::Completed | Outcome::Partial(_) | Outcome::Refused);
         if !self.live && is_result && !text.is_empty() {
             said.push(Said::Out(format!("{}\n", tame(text))));
         }
-        let (usage, cost, id) = (result::usage(end), in_words(result::cost(end)), &self.facts.short);
-        let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
-        let (input, output) = (usage.prompt(), usage.output);
+        let (usage, cost, id) = (result::usage(all), in_words(result::cost(all)), &self.facts.short);
+        let turns = if all.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", all.turns) };
+        let (input, output) = (grouped(usage.prompt()), grouped(usage.output));
+        let below = all.below.iter().fold(Usage::default(), |sum, spent| sum + spent.usage);
+        let below = match below.prompt().saturating_add(below.output) {
+            0 => String::new(),
+            tokens => format!(" · sub-agents {} tokens", grouped(tokens)),
+        };
         self.note(
-            said,
+            &mut said,
             &format!(
-                "{turns} · {input} tokens in, {output} out · {cost} · go on with: posse -p --resume {id} …"
+                "{turns} · {input} tokens in, {output} out{below} · {cost} · go on with: posse -p --resume {id} …"
             ),
         );
+        said
+    }
+
+    /// Something that is told wherever it is.
+    pub(super) fn trouble(&mut self, note: String) -> Vec<Said> {
+        let mut said = Vec::new();
+        self.tell(&mut said, note);
+        said
+    }
+
+    /// What is waited for.
+    pub(super) fn waiting(&mut self, note: String) -> Vec<Said> {
+        let mut said = Vec::new();
+        self.note(&mut said, &note);
+        said
+    }
+
+    fn run(&mut self, news: &RunNews, runs: &Runs, said: &mut Vec<Said>) {
+        // A run that was paused is no end, and whoever pays has to know.
+        let is_paused = matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
+        match self.progress.note(news, runs.len()) {
+            Some(note) if is_paused => self.tell(said, one_line(&note)),
+            Some(note) => self.note(said, &note),
+            None => {}
+        }
     }
 
     /// Progress never stands in the middle of a line of the reply.
@@ -117,16 +155,29 @@ pub(super) fn failed_attempt(retry: &Retry, void: &str) -> String {
     one_line(&format!("attempt {} failed{void}: {why}; next in {wait:.1} s", retry.attempt))
 }
 
+/// What is said of a call that was denied, and to whom if not to the main agent.
+pub(super) fn denied(denial: &Denial, whose: Option<&str>) -> String {
+    // Who denied it may have said that word already.
+    let why = denial.why.strip_prefix("Denied").map_or(format!(": {}", denial.why), str::to_owned);
+    let whose = whose.map(|name| format!("{name}: ")).unwrap_or_default();
+    one_line(&format!("✗ {whose}{} denied{why}", denial.tool))
+}
+
+/// What is said of something that reached nobody.
+pub(super) fn unheard(what: &str) -> String {
+    one_line(&format!("not heard: {what}"))
+}
+
 /// A title or an error is a line for us, whatever is in it.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     tame(&text.replace('\n', " "))
 }
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{Denial, Fault, FaultClass};
+    use posse_protocol::{Cost, Fault, FaultClass, Spent};
 
-    use super::super::made::{end, facts};
+    use super::super::made::{end, facts, progress, run, run_ended, started};
     use super::*;
 
     fn happened(outcome: Outcome) -> Vec<EventKind> {
@@ -150,11 +201,19 @@ mod tests {
     }
 
     fn shown(live: bool, notes: bool, outcome: Outcome) -> (String, Vec<String>) {
-        let (mut text, mut out, mut told) = (Text::new(facts(), live, notes), String::new(), Vec::new());
-        for said in happened(outcome).iter().flat_map(|event| text.event(event)) {
+        let (mut text, runs) = (Text::new(facts(), live, notes), Runs::default());
+        let mut said: Vec<Said> =
+            happened(outcome.clone()).iter().flat_map(|event| text.event(event, &runs)).collect();
+        said.extend(text.finish(&end(outcome)));
+        written(said)
+    }
+
+    fn written(said: Vec<Said>) -> (String, Vec<String>) {
+        let (mut out, mut told) = (String::new(), Vec::new());
+        for said in said {
             match said {
                 Said::Out(text) => out.push_str(&text),
-                Said::Note(note) => told.push(note),
+                Said::Note(note) | Said::Aside(note) => told.push(note),
             }
         }
         (out, told)
@@ -192,5 +251,63 @@ mod tests {
         );
         let end = "2 turns · 37 tokens in, 5 out · $0.5000 · go on with: posse -p --resume 0197f0aa-0000 …";
         assert_eq!(told[5], end);
+    }
+    #[test]
+    fn sub_agents_are_told_of_where_somebody_looks_on() {
+        let news = |news: RunNews| EventKind::Run(Box::new(news));
+        let mut paused = run_ended(run(1));
+        if let RunChange::Ended(end) = &mut paused.what {
+            (end.status, end.summary) = (RunStatus::Paused, "its budget\x1b[2J is spent".into());
+        }
+        let happened = [
+            EventKind::Delta(Delta::Text("I look".into())),
+            EventKind::CallStarted {
+                call: "t1".into(),
+                tool: "Agent".into(),
+                title: "explore: find callers".into(),
+            },
+            news(started(run(1), true)),
+            news(progress(run(1), 1)),
+            news(run_ended(run(1))),
+            news(paused),
+            EventKind::Unheard("an answer\nto nothing".into()),
+        ];
+        let told = |live, notes| {
+            let (mut text, mut runs, mut said) =
+                (Text::new(facts(), live, notes), Runs::default(), Vec::new());
+            for event in &happened {
+                if let EventKind::Run(news) = event {
+                    runs.news(news);
+                }
+                said.extend(text.event(event, &runs));
+            }
+            written(said)
+        };
+        let (out, notes) = told(true, true);
+        assert_eq!(out, "I look\n");
+        let end = "find callers · 3 tool uses · 12,345 tokens · 4.2 s";
+        let paused = end.replace("callers", "callers · its budget\\u{1b}[2J is spent");
+        let trouble = [format!("⇠ paused {paused}"), "not heard: an answer to nothing".into()];
+        assert_eq!(
+            notes[..3],
+            [
+                "⇢ explore: find callers (background)".to_owned(),
+                "· find callers: Grep step".into(),
+                format!("⇠ completed {end}")
+            ]
+        );
+        assert_eq!(notes[3..], trouble);
+        assert_eq!(told(false, false), (String::new(), trouble.to_vec()));
+    }
+
+    #[test]
+    fn what_sub_agents_used_is_in_the_last_line() {
+        let usage = Usage { input: 12_000, output: 345, ..Usage::default() };
+        let cost = Some(Cost::from_pico_usd(1_500_000_000_000));
+        let below = vec![Spent { model: "m".into(), usage, cost }];
+        let all = RunEnd { below, ..end(Outcome::Completed) };
+        let (_, notes) = written(Text::new(facts(), false, true).finish(&all));
+        let line = "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
+        assert!(notes[0].starts_with(line), "{notes:?}");
     }
 }

@@ -123,7 +123,7 @@ fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
 /// for sessions that are here.
 async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let realm = Some(archive.team.realm);
-    if !store.agents(AgentFilter { realm, held: false }, 1).await?.is_empty()
+    if !store.agents(AgentFilter { realm, ..AgentFilter::default() }, 1).await?.is_empty()
         || !store.teams(realm, 1).await?.is_empty()
     {
         return Ok(false);

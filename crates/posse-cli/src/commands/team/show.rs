@@ -64,7 +64,7 @@ impl Show {
 }
 
 async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
-    let filter = AgentFilter { realm: Some(team.realm), held: false };
+    let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
     let agents = store.agents(filter, usize::MAX).await?;
     let mut waiting = Vec::new();
     for member in &team.members {
@@ -90,8 +90,7 @@ impl View {
         let agent = self.agents.get(&member.agent);
         match agent.and_then(|agent| agent.holder.as_deref().map(|holder| (agent.state, holder))) {
             Some((AgentState::Running, holder)) => ("working", Some(holder)),
-            Some((AgentState::Idle, holder)) => ("idle", Some(holder)),
-            Some((AgentState::Paused, holder)) => ("paused", Some(holder)),
+            Some((state, holder)) => (state.as_str(), Some(holder)),
             None => ("not running", None),
         }
     }

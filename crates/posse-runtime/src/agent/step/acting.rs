@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use posse_protocol::{
     Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Message, Outcome, Question,
-    RawJson, Role, ToolContent,
+    RawJson, Role, RunKind, ToolContent,
 };
 
-use super::{Decision, Effect, Machine, State};
+use super::{Answered, Consequence, Decision, Effect, Life, Machine, State};
 use crate::agent::Asker;
-use crate::permission::{Verdict, decide};
-use crate::port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
-use crate::tool::{Intent, ToolError, ToolOutput};
+use crate::permission::Verdict;
+use crate::port::store::{
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall, Operation, RunChange,
+    RunChangeKind, TakenMail,
+};
+use crate::tool::{Intent, Subject, ToolError};
 
 /// The calls of a reply.
 pub(super) struct Acting {
@@ -45,12 +48,13 @@ const UNKNOWN: &str = "Outcome unknown: posse ended while this was running. It m
 const NOT_BEGUN: &str = "Not run, or without effect: posse ended before this had begun or answered.";
 
 /// What the model is told of a call that a dead process left open.
-pub(super) fn recovered(call: OpenCall) -> ContentBlock {
-    let outcome = call.outcome.unwrap_or_else(|| failure(if call.begun { UNKNOWN } else { NOT_BEGUN }));
+pub(super) fn recovered(call: OpenCall, known: Option<CallOutcome>) -> ContentBlock {
+    let unknown = || failure(if call.begun { UNKNOWN } else { NOT_BEGUN });
+    let outcome = call.outcome.or(known).unwrap_or_else(unknown);
     result(call.id, &outcome)
 }
 
-fn failure(text: impl Into<String>) -> CallOutcome {
+pub(crate) fn failure(text: impl Into<String>) -> CallOutcome {
     CallOutcome { content: Arc::new([ToolContent::text(text)]), is_error: true }
 }
 
@@ -82,8 +86,39 @@ impl Acting {
         Self { calls: calls.collect(), stopping: None }
     }
 
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.calls.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether all calls whose turn it is wait for other agents, or for a person.
+    pub(super) fn waits(&self) -> bool {
+        let mut open = self.calls[self.group()].iter().filter(|call| !matches!(call.phase, Phase::Done(_)));
+        let waits = |call: &Call| match &call.phase {
+            Phase::Asked => true,
+            Phase::Running => call.intent.as_ref().is_ok_and(|intent| intent.waits),
+            Phase::Waiting | Phase::Done(_) => false,
+        };
+        self.stopping.is_none() && open.all(waits)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// The tool of a call.
+    pub(super) fn tool(&self, key: CallKey) -> Option<&str> {
+        self.calls.iter().find(|call| call.key == key).map(|call| call.tool.as_str())
+    }
+
+    /// The model's id of a call.
+    pub(super) fn call_id(&self, key: CallKey) -> Option<&str> {
+        self.calls.iter().find(|call| call.key == key).map(|call| call.id.as_str())
+    }
+
+    /// Whether a tool runs that waits for other agents.
+    pub(super) fn awaits_others(&self) -> bool {
+        let waits = |call: &Call| call.intent.as_ref().is_ok_and(|intent| intent.waits);
+        self.calls.iter().any(|call| call.phase == Phase::Running && waits(call))
     }
 
     /// The tool of a call that a person is being asked about.
@@ -136,6 +171,9 @@ impl Machine {
             let State::Acting(acting) = &self.state else { return };
             let open = |index: usize| matches!(acting.calls[index].phase, Phase::Asked | Phase::Running);
             if group.into_iter().any(open) {
+                if acting.waits() {
+                    decision.commit.state = Some(AgentState::Waiting);
+                }
                 return;
             }
         }
@@ -158,12 +196,13 @@ impl Machine {
                 return self.tool_stops(decision, index, &what);
             }
         };
-        match decide(&rights.policy, rights.mode, &rights.workspace, &call.tool, intent) {
+        match rights.standing.verdict(&call.tool, intent) {
             Verdict::Allow => call.run(decision),
             Verdict::Ask(why) if rights.asker == Asker::FrontEnd => {
                 call.phase = Phase::Asked;
                 let (tool, input) = (call.tool.clone(), call.input.clone());
-                let question = Question { call: call.id.clone(), tool, input, why };
+                let question =
+                    Question { call: call.id.clone(), tool, input, why, from: rights.name.clone() };
                 decision.after.push(Effect::Emit(EventKind::Asked(question)));
             }
             Verdict::Ask(why) => {
@@ -195,9 +234,17 @@ impl Machine {
         answer: Answer,
         intent: Option<Result<Intent, ToolError>>,
     ) {
-        let State::Acting(acting) = &mut self.state else { return };
         let asked = |call: &Call| call.id == id && call.phase == Phase::Asked;
-        let Some(index) = acting.calls.iter().position(asked) else { return };
+        let found = match &self.state {
+            State::Acting(acting) => acting.calls.iter().position(asked),
+            _ => None,
+        };
+        let (State::Acting(acting), Some(index)) = (&mut self.state, found) else {
+            // Somebody took the trouble to answer: they are told that nobody waits for it any more.
+            let what =
+                format!("the answer about call {id} came too late: nothing is asked about it any more");
+            return decision.after.push(Effect::Emit(EventKind::Unheard(what)));
+        };
         match answer {
             Answer::Allow { input } => {
                 let (rights, call) = (&self.rights, &mut acting.calls[index]);
@@ -205,10 +252,7 @@ impl Machine {
                     (call.input, call.intent) = (input, intent);
                 }
                 // A person may allow what a rule asks about, never what one denies.
-                let verdict = call
-                    .intent
-                    .as_ref()
-                    .map(|intent| decide(&rights.policy, rights.mode, &rights.workspace, &call.tool, intent));
+                let verdict = call.intent.as_ref().map(|intent| rights.standing.verdict(&call.tool, intent));
                 match verdict {
                     Ok(Verdict::Deny(why)) => self.deny(decision, index, format!("Denied: {why}")),
                     Ok(Verdict::Allow | Verdict::Ask(_)) => call.run(decision),
@@ -245,13 +289,36 @@ impl Machine {
         &mut self,
         decision: &mut Decision,
         key: CallKey,
-        ended: Option<Result<ToolOutput, ToolError>>,
+        ended: Option<Result<Answered, ToolError>>,
     ) {
         let State::Acting(acting) = &mut self.state else { return };
         let running = |call: &Call| call.key == key && call.phase == Phase::Running;
         let Some(index) = acting.calls.iter().position(running) else { return };
         let outcome = match ended {
-            Some(Ok(output)) => CallOutcome { content: output.content.into(), is_error: false },
+            Some(Ok(Answered { content, then })) => {
+                match then {
+                    Consequence::Nothing => {}
+                    // What the model is told is known when they are done.
+                    Consequence::Operate(ops) => {
+                        let operation = |op| Operation { call: Some(key), op };
+                        return decision.commit.operations.extend(ops.into_iter().map(operation));
+                    }
+                    Consequence::Took(numbers) => {
+                        self.queue.shown(&numbers);
+                        // Two calls may have looked at the same end.
+                        self.took.extend(numbers);
+                        self.took.sort_unstable();
+                        self.took.dedup();
+                    }
+                    Consequence::Began { id, description, output } => {
+                        let kind = RunKind::Shell;
+                        let change = RunChangeKind::Began { call: key, kind, description, output };
+                        decision.commit.runs.push(RunChange { id, change });
+                        decision.after.push(Effect::StartRun(id));
+                    }
+                }
+                CallOutcome { content: content.into(), is_error: false }
+            }
             Some(Err(ToolError::Tell(what))) => failure(what),
             Some(Err(ToolError::Stop(what))) => return self.tool_stops(decision, index, &what),
             None if acting.stopping.is_some() => failure(INTERRUPTED),
@@ -306,8 +373,18 @@ impl Machine {
             Phase::Done(outcome) => Some(result(call.id, &outcome)),
             _ => None,
         });
-        let message = Message { role: Role::User, content: results.collect() };
-        self.add(decision, EntryKind::Results, message, None);
+        let mut content: Vec<ContentBlock> = results.collect();
+        let entry = self.next_seq;
+        let took = std::mem::take(&mut self.took).into_iter();
+        decision.commit.mail.extend(took.map(|number| TakenMail { number, entry }));
+        if acting.stopping.is_none() {
+            // The tool boundary: what has come meanwhile is shown with the results.
+            if self.life == (Life::Root { joins: true }) {
+                content.extend(self.queue.all_prompts());
+            }
+            content.extend(self.show_mail(decision));
+        }
+        self.add(decision, EntryKind::Results, Message { role: Role::User, content }, None);
         match acting.stopping {
             Some(outcome) => self.end(decision, outcome),
             None => self.call_model(decision),
@@ -319,14 +396,14 @@ impl Call {
     /// Lets the call run; what may change something outside is recorded first.
     fn run(&mut self, decision: &mut Decision) {
         let Ok(intent) = &self.intent else { return };
-        if !intent.read_only {
+        if !intent.read_only || intent.waits || matches!(intent.subject, Subject::Starts { .. }) {
             decision.commit.calls.push(CallChange { key: self.key, change: CallChangeKind::Begun });
         }
         self.phase = Phase::Running;
         let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
         decision.after.push(Effect::Emit(EventKind::CallStarted { call, tool, title }));
         let (tool, input, subject) = (self.tool.clone(), self.input.clone(), intent.subject.clone());
-        decision.after.push(Effect::Run { key: self.key, tool, input, subject });
+        decision.after.push(Effect::Run { key: self.key, call: self.id.clone(), tool, input, subject });
     }
 
     fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {

@@ -1,13 +1,15 @@
 //! What a run has come to so far.
 
-use posse_protocol::{ContentBlock, Cost, Denial, Spent, StopReason};
+use posse_protocol::{ContentBlock, Denial, Spent, StopReason};
 
+use crate::govern;
 use crate::port::store::Charge;
 
 /// A run's tally.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Run {
     pub(crate) turns: u32,
+    pub(crate) tool_uses: u32,
     pub(crate) text: String,
     pub(crate) stop: Option<StopReason>,
     pub(crate) spent: Vec<Spent>,
@@ -15,21 +17,14 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What it has cost; none if something has no price.
-    pub(super) fn cost(&self) -> Option<Cost> {
-        self.spent.iter().map(|spent| spent.cost).sum()
+    /// All tokens, in and out.
+    pub(crate) fn tokens(&self) -> u64 {
+        let sums = self.spent.iter().map(|spent| spent.usage.prompt().saturating_add(spent.usage.output));
+        sums.fold(0, u64::saturating_add)
     }
 
     pub(super) fn charge(&mut self, charges: &[Charge]) {
-        for Charge { model, usage, cost } in charges {
-            match self.spent.iter_mut().find(|spent| spent.model == *model) {
-                Some(spent) => {
-                    spent.usage += *usage;
-                    spent.cost = spent.cost.zip(*cost).map(|(sum, more)| sum + more);
-                }
-                None => self.spent.push(Spent { model: model.clone(), usage: *usage, cost: *cost }),
-            }
-        }
+        govern::add(&mut self.spent, charges);
     }
 
     pub(super) fn heard(&mut self, content: &[ContentBlock], stop: Option<&StopReason>) {

@@ -1,5 +1,6 @@
 //! Decisions on inputs, without anything outside.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_protocol::{
@@ -7,27 +8,25 @@ use posse_protocol::{
     Usage,
 };
 
-use super::{Decision, Effect, Input, Machine, Rights};
+use super::{Answered, Decision, Effect, Input, Life, Machine, Rights};
 use crate::agent::{Asker, Limits};
-use crate::permission::Policy;
+use crate::govern::Budget;
+use crate::permission::{Policy, Standing};
 use crate::port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
 use crate::port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
-use crate::tool::{Intent, Subject, ToolError, ToolOutput, Workspace};
+use crate::tool::{Intent, Subject, ToolError, Workspace};
 
 fn machine(asker: Asker, limits: Limits) -> Machine {
     let workspace =
         Workspace { cwd: "/w".into(), roots: vec!["/w".into()], spill: "/spill".into(), home: None };
-    let rights = Rights {
-        mode: PermissionMode::Default,
-        policy: Arc::new(Policy::default()),
-        workspace: Arc::new(workspace),
-        asker,
-        limits,
-    };
-    Machine::new(rights, 0, false)
+    let (mode, policy) = (PermissionMode::Default, Arc::new(Policy::default()));
+    let standing = Standing::root(mode, policy, Arc::new(workspace));
+    let rights = Rights { standing, asker, name: None, limits };
+    Machine::new(rights, Life::Root { joins: false }, 0, false)
 }
 
-const FREE: Limits = Limits { turns: None, budget: None, max_tokens: 100 };
+const NOTHING: Budget = Budget { tokens: None, cost: None, turns: None, time: None };
+const FREE: Limits = Limits { turns: None, budget: NOTHING, max_tokens: 100 };
 
 fn started(asker: Asker, limits: Limits) -> Machine {
     let mut machine = machine(asker, limits);
@@ -50,7 +49,7 @@ fn reply(calls: &str, stop: StopReason) -> Input {
             'f' => (true, Subject::Fetches { host: "a.example".into() }),
             _ => return Err(ToolError::Tell("bad input".into())),
         };
-        Ok(Intent { read_only, beside_others: what == 'r', subject, title: what.into() })
+        Ok(Intent { read_only, beside_others: what == 'r', subject, waits: false, title: what.into() })
     };
     let mut content = vec![ContentBlock::text("said")];
     content.extend(calls.chars().enumerate().map(block));
@@ -69,11 +68,16 @@ fn reply(calls: &str, stop: StopReason) -> Input {
         }),
         charges: vec![Charge { model: "model".into(), usage, cost: Some(Cost::from_pico_usd(5)) }],
         intents: calls.chars().map(intent).collect(),
+        capped: false,
     }
 }
 
+fn said(text: &str) -> Answered {
+    Answered { content: vec![ToolContent::text(text)], ..Answered::default() }
+}
+
 fn done(seq: u64, ordinal: u32, text: &str) -> Input {
-    Input::CallDone { key: CallKey { seq, ordinal }, result: Some(Ok(ToolOutput::text(text))) }
+    Input::CallDone { key: CallKey { seq, ordinal }, result: Some(Ok(said(text))) }
 }
 
 /// The decision in a line: what is run, asked, aborted; what results go back; how it ends.
@@ -103,6 +107,7 @@ fn told(decision: &Decision) -> String {
             Effect::Emit(_) | Effect::Begin => {}
             Effect::CallModel => parts.push("call".into()),
             Effect::AbortModel => parts.push("abort model".into()),
+            Effect::StartRun(id) => parts.push(format!("start {id}")),
             Effect::AbortCalls => parts.push("abort calls".into()),
             Effect::End(ended) => parts.push(format!("end {:?}", ended.outcome)),
         }
@@ -209,12 +214,10 @@ fn limits_refuse_the_next_call() {
     assert!(machine.unfinished());
     assert_eq!(told(&machine.step(Input::Continue)), "call", "a new run has new limits");
 
-    let mut machine = started(Asker::Nobody, Limits { budget: Some(Cost::from_pico_usd(5)), ..FREE });
-    machine.step(reply("r", StopReason::ToolUse));
-    assert_eq!(
-        told(&machine.step(done(1, 0, "ok"))),
-        format!("t0=ok, end {:?}", Outcome::Partial(Limit::Budget))
-    );
+    let mut machine = started(Asker::Nobody, FREE);
+    let refused = Input::Refused { why: "nothing left".into(), charges: Vec::new() };
+    assert_eq!(told(&machine.step(refused)), format!("end {:?}", Outcome::Partial(Limit::Budget)));
+    assert!(machine.unfinished());
     for (stop, outcome) in [
         (StopReason::MaxTokens, Outcome::Partial(Limit::Output)),
         (StopReason::ContextFull, Outcome::Partial(Limit::Context)),
@@ -266,9 +269,15 @@ fn what_a_dead_process_left_open_is_settled_and_never_run() {
         operated: None,
     };
     let known = CallOutcome { content: Arc::new([ToolContent::text("ok then")]), is_error: false };
-    let decision =
-        machine.recover(vec![open(0, true, Some(known)), open(1, true, None), open(2, false, None)]);
-    assert_eq!(told(&decision), "t0=ok then, t1!Outcome unknown, t2!Not run,");
+    let child = CallOutcome { content: Arc::new([ToolContent::text("it ended")]), is_error: false };
+    let open_calls =
+        vec![open(0, true, Some(known)), open(1, true, None), open(2, false, None), open(3, true, None)];
+    let decision = machine.recover(
+        open_calls,
+        HashMap::from([(CallKey { seq: 1, ordinal: 3 }, child)]),
+        AgentState::Running,
+    );
+    assert_eq!(told(&decision), "t0=ok then, t1!Outcome unknown, t2!Not run,, t3=it ended");
     assert!(decision.after.is_empty() && machine.unfinished());
     assert_eq!(told(&machine.step(Input::Continue)), "call");
 }
@@ -300,17 +309,6 @@ fn thoughts_that_led_to_nothing_are_not_an_entry() {
 }
 
 #[test]
-fn what_has_no_price_is_more_than_any_budget() {
-    let mut machine = started(Asker::Nobody, Limits { budget: Some(Cost::from_pico_usd(1_000)), ..FREE });
-    let Input::Reply { reply, mut charges, intents } = reply("r", StopReason::ToolUse) else {
-        unreachable!()
-    };
-    charges[0].cost = None;
-    machine.step(Input::Reply { reply, charges, intents });
-    assert!(told(&machine.step(done(1, 0, "ok"))).ends_with("end Partial(Budget)"));
-}
-
-#[test]
 fn a_turn_that_the_provider_paused_is_not_finished() {
     let mut machine = started(Asker::Nobody, Limits { turns: Some(1), ..FREE });
     assert!(told(&machine.step(reply("", StopReason::PauseTurn))).ends_with("end Partial(Turns)"));
@@ -321,7 +319,7 @@ fn a_turn_that_the_provider_paused_is_not_finished() {
 fn prompts_wait_their_turn_and_the_queue_has_an_end() {
     let mut machine = started(Asker::Nobody, FREE);
     let prompt = |text: &str| Input::Prompt(vec![ContentBlock::text(text)]);
-    for _ in 0..super::QUEUE {
+    for _ in 0..super::PROMPTS {
         assert_eq!(machine.step(prompt("later")), Decision::default());
     }
     assert!(told(&machine.step(prompt("too many"))).starts_with("end Failed(Fault { class: Busy"));
@@ -329,4 +327,18 @@ fn prompts_wait_their_turn_and_the_queue_has_an_end() {
     let next = machine.next().unwrap();
     assert_eq!(told(&machine.step(next)), "call");
     assert!(machine.next().is_none());
+}
+
+#[test]
+fn calls_that_end_together_are_one_step() {
+    let mut machine = started(Asker::Nobody, FREE);
+    machine.step(reply("rrr", StopReason::ToolUse));
+    let mut decision = machine.step(done(1, 1, "b"));
+    assert_eq!(told(&decision), "stored 1");
+    decision.add(machine.step(done(1, 0, "a")));
+    assert_eq!(told(&decision), "stored 1, stored 0");
+    // The results say it all.
+    decision.add(machine.step(done(1, 2, "c")));
+    assert_eq!(told(&decision), "t0=a, t1=b, t2=c, call");
+    assert_eq!(decision.commit.state, Some(AgentState::Running));
 }

@@ -37,10 +37,10 @@ fn call(text: &str) -> (String, Intent) {
         "Edit" | "Write" => (false, Subject::Edits(paths())),
         "Bash" => (false, Subject::Runs(rest.to_owned())),
         "WebFetch" => (true, Subject::Fetches { host: rest.to_owned() }),
-        "Agent" => (false, Subject::Starts { agent: rest.to_owned() }),
+        "Agent" => (true, Subject::Starts { agent: rest.to_owned() }),
         _ => (rest == "reads", Subject::Nothing),
     };
-    (tool.to_owned(), Intent { read_only, beside_others: false, subject, title: String::new() })
+    (tool.to_owned(), Intent { read_only, beside_others: false, subject, waits: false, title: String::new() })
 }
 
 fn verdict(policy: &Policy, mode: PermissionMode, text: &str) -> Verdict {
@@ -84,7 +84,7 @@ fn modes() {
         ("WebFetch docs.rs", ["allow", "allow", "allow", "allow", "allow"]),
         ("WebFetch example.com", ["ask", "ask", "ask", "deny", "allow"]),
         ("AskUser reads", ["allow", "allow", "allow", "allow", "allow"]),
-        ("Agent scout", ["deny", "ask", "ask", "deny", "allow"]),
+        ("Agent scout", ["allow", "allow", "allow", "allow", "allow"]),
         ("mcp__srv__get reads", ["ask", "ask", "ask", "deny", "allow"]),
     ];
     for (text, expected) in table {

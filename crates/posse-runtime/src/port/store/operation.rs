@@ -62,7 +62,9 @@ pub struct Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Puts a message into inboxes. The sender is whoever does it: an agent by its name in the team
-    /// that it writes to, else in the first team (by name) that it belongs to, else by its path.
+    /// that it writes to, else in the first team (by name) that it belongs to, else by the name it is
+    /// registered under, else by its path. A [`MailKind::Notification`] always has room: there are no
+    /// more of them than runs that were started.
     Send {
         /// Its id, the same for every recipient.
         id: MailId,
@@ -271,7 +273,7 @@ pub enum Done {
 pub struct Receipt {
     /// Whose.
     pub to: AgentId,
-    /// What the recipient is called: its name in the team, else its path.
+    /// What the recipient is called: its name in a team, else its registered one, else its path.
     pub name: String,
     /// Its number there.
     pub number: u64,

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Cost, EntryKind, PermissionMode, RealmId, ReplyFacts, ToolContent, Usage};
+use posse_protocol::{
+    AgentId, Cost, EntryKind, Name, PermissionMode, RealmId, ReplyFacts, RunKind, RunStatus, RunUsage,
+    ToolContent, Usage,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -45,10 +48,16 @@ pub struct Step {
     pub operations: Vec<Operation>,
     /// Questions to a person that were asked or are settled.
     pub asks: Vec<AskChange>,
-    /// Background runs that began, ended or were told of.
+    /// Background commands that began or ended.
     pub runs: Vec<RunChange>,
     /// The state from now on, if it changes.
     pub state: Option<StateChange>,
+    /// What its run came to; with a state that ends it, else the step is refused. Dropped with the state if
+    /// mail waits. A change of state without it leaves none of an earlier run.
+    pub ended: Option<Box<EndedRun>>,
+    /// Who is told when its run ends, from now on: an agent of the realm. None of a run that somebody waits
+    /// for.
+    pub starter: Option<AgentId>,
     /// The mode from now on, if it changes.
     pub mode: Option<PermissionMode>,
     /// Wall time, in milliseconds of Unix time.
@@ -73,6 +82,8 @@ impl Step {
             asks: Vec::new(),
             runs: Vec::new(),
             state: None,
+            ended: None,
+            starter: None,
             mode: None,
             at_ms,
         }
@@ -84,15 +95,16 @@ impl Step {
 pub struct Committed {
     /// What came of its operations, in their order.
     pub results: Vec<OpResult>,
-    /// It was to become idle unless mail waits, and mail waits: its state is what it was.
+    /// It was to come to an end unless mail waits, and mail waits: its state is what it was, and its
+    /// operations were not done.
     pub mail_waits: bool,
 }
 
 /// A new agent.
 #[derive(Clone, Debug)]
 pub struct Birth {
-    /// The agent that started it; none for a root.
-    pub parent: Option<AgentId>,
+    /// Who made it, and what for; none for a root.
+    pub origin: Option<Box<Origin>>,
     /// Its path in the tree, `/main` for one.
     pub path: String,
     /// The model's name.
@@ -107,6 +119,23 @@ pub struct Birth {
     pub preamble: Piece,
     /// The histories of others that its own begins with, flattened: each agent's own entries only.
     pub segments: Vec<Segment>,
+}
+
+/// Where a sub-agent comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The agent that made it, of the same realm.
+    pub parent: AgentId,
+    /// The call that did.
+    pub call: CallKey,
+    /// The model's id of that call.
+    pub call_id: String,
+    /// The type it was started as.
+    pub agent_type: String,
+    /// The name it is registered under: no two agents of a realm have the same, ever.
+    pub name: Option<Name>,
+    /// What it is for, in a few words for people.
+    pub description: String,
 }
 
 /// Entries of one agent (all of the same realm) that another's history begins with.
@@ -226,9 +255,10 @@ pub struct TakenMail {
 pub enum StateChange {
     /// It becomes this.
     To(AgentState),
-    /// It becomes idle, unless mail waits when the step commits: then it stays what it was, and
+    /// It becomes this, unless mail waits (but for what this step takes) when the step commits: then
+    /// state, `ended` and the operations of the step are left out, all the rest is committed, and
     /// [`Committed::mail_waits`] says so. No mail can slip in between.
-    IdleUnlessMail,
+    UnlessMail(AgentState),
 }
 
 /// A question to a person that was asked, or is settled.
@@ -265,7 +295,7 @@ pub enum AskKind {
     Shutdown,
 }
 
-/// Something that happened to a background run.
+/// Something that happened to a background command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChange {
     /// The run.
@@ -279,44 +309,104 @@ pub struct RunChange {
 pub enum RunChangeKind {
     /// It began.
     Began {
-        /// What it is: `bash`, `agent`, …
-        kind: String,
+        /// The call that began it.
+        call: CallKey,
+        /// What it is.
+        kind: RunKind,
         /// What it does, for people.
         description: String,
         /// Where its output goes.
         output: PathBuf,
     },
-    /// It ended.
-    Ended(RunState),
-    /// The model was told, by this entry of this step. Each end is told once.
-    Told {
-        /// The entry.
-        entry: u64,
-    },
-}
-
-/// How far a background run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunState {
-    /// It runs.
-    Running,
-    /// It ended by itself.
-    Completed,
-    /// A limit stopped it.
-    Partial,
-    /// It failed.
-    Failed,
-    /// Somebody stopped it.
-    Killed,
+    /// It ended. How is told by the mail that the same step sends.
+    Ended(RunStatus),
 }
 
 /// What an agent is doing, as far as the store must know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentState {
-    /// Nothing; its last run has ended.
+    /// Nothing; its last run has ended, and it can be told more.
     Idle,
     /// A run is open. Found in the store of a dead process, it was broken off.
     Running,
-    /// A fault stopped its run, which can be continued.
+    /// A fault or a budget stopped its run, which can be continued.
     Paused,
+    /// It is made, and waits for a place to make its first call from.
+    Created,
+    /// Its run is open, and waits: for runs it has started, for a person, or for a place.
+    Waiting,
+    /// A sub-agent whose run ended by itself.
+    Completed,
+    /// A sub-agent whose run a limit stopped.
+    Partial,
+    /// A sub-agent whose run could not go on.
+    Failed,
+    /// A sub-agent that was stopped.
+    Killed,
+}
+
+impl AgentState {
+    /// Every state.
+    pub const ALL: [Self; 9] = [
+        Self::Idle,
+        Self::Running,
+        Self::Paused,
+        Self::Created,
+        Self::Waiting,
+        Self::Completed,
+        Self::Partial,
+        Self::Failed,
+        Self::Killed,
+    ];
+
+    /// Whether a run is open in it.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Running | Self::Created | Self::Waiting)
+    }
+
+    /// How a sub-agent's run ended that is in it; none if it has not.
+    pub fn status(self) -> Option<RunStatus> {
+        match self {
+            Self::Completed => Some(RunStatus::Completed),
+            Self::Partial => Some(RunStatus::Partial),
+            Self::Failed => Some(RunStatus::Failed),
+            Self::Killed => Some(RunStatus::Killed),
+            Self::Paused => Some(RunStatus::Paused),
+            Self::Idle | Self::Running | Self::Created | Self::Waiting => None,
+        }
+    }
+
+    /// The word in lists.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Created => "created",
+            Self::Waiting => "waiting",
+            Self::Completed => "completed",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+        }
+    }
+}
+
+/// What a run of a sub-agent came to, beside its words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedRun {
+    /// The run; also the id of the mail that tells of it.
+    pub run: Uuid,
+    /// Why it failed, was paused or cut short.
+    pub error: Option<String>,
+    /// Whether a person stopped it: then no agent revives it.
+    pub by_person: bool,
+    /// The newest mail that waited when it was stopped: only later mail brings it back.
+    #[serde(default)]
+    pub mail: u64,
+    /// What it used.
+    pub usage: RunUsage,
+    /// What it said last, if no mail tells of it: somebody waited for it.
+    #[serde(default)]
+    pub text: Option<String>,
 }

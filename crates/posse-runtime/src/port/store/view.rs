@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, HostId, ListId, Mail, Note, PermissionMode, RealmId, Task, TaskStatus, Team};
+use posse_protocol::{
+    AgentId, HostId, ListId, Mail, Name, Note, PermissionMode, RealmId, RunKind, Task, TaskStatus, Team,
+};
 use uuid::Uuid;
 
 use super::{
-    AgentState, AskKind, CallKey, CallOutcome, Charge, Epoch, NewEntry, OpResult, RunState, SeenFile, Segment,
+    AgentState, AskKind, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin, SeenFile,
+    Segment,
 };
 use crate::port::model::Piece;
 
@@ -24,7 +27,7 @@ pub struct Taken {
     pub mail: u64,
     /// Questions to a person that are open, oldest first.
     pub asks: Vec<Ask>,
-    /// Background runs whose end the model has not been told, oldest first.
+    /// Background commands that have not ended, oldest first.
     pub runs: Vec<BackgroundRun>,
 }
 
@@ -41,19 +44,19 @@ pub struct Ask {
     pub asked_ms: i64,
 }
 
-/// A background run.
+/// A background command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackgroundRun {
     /// The run.
     pub id: Uuid,
+    /// The call that began it.
+    pub call: CallKey,
     /// What it is.
-    pub kind: String,
+    pub kind: RunKind,
     /// What it does, for people.
     pub description: String,
     /// Where its output goes.
     pub output: PathBuf,
-    /// How far it is.
-    pub state: RunState,
     /// When it began.
     pub began_ms: i64,
 }
@@ -112,8 +115,10 @@ pub struct Session {
     pub realm: RealmId,
     /// The agent.
     pub agent: AgentId,
-    /// The agent that started it.
-    pub parent: Option<AgentId>,
+    /// Who made it, and what for; none for a root.
+    pub origin: Option<Box<Origin>>,
+    /// Who is told when its run ends.
+    pub starter: Option<AgentId>,
     /// Its path in the tree.
     pub path: String,
     /// The model's name.
@@ -124,6 +129,8 @@ pub struct Session {
     pub cwd: PathBuf,
     /// What it is doing.
     pub state: AgentState,
+    /// What its last run came to, if that has ended.
+    pub ended: Option<Box<EndedRun>>,
     /// The live process that holds it, for people: `pid 4711`.
     pub holder: Option<String>,
     /// When it was made, in milliseconds of Unix time.
@@ -150,10 +157,18 @@ pub struct SessionFilter {
 /// Which agents are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentFilter {
+    /// Only this one.
+    pub id: Option<AgentId>,
     /// Only those of this realm.
     pub realm: Option<RealmId>,
     /// Only those that a live process holds.
     pub held: bool,
+    /// Only those that this agent made; they come by age.
+    pub parent: Option<AgentId>,
+    /// Only the one that is registered under this name in the realm.
+    pub name: Option<Name>,
+    /// Only sub-agents whose run is open, or for whom mail waits. Costs no more than there are such.
+    pub unfinished: bool,
 }
 
 /// Which mail is meant.

@@ -65,7 +65,9 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
     for (what, sql) in RULES {
         rule(&snapshot, what, sql, health)?;
     }
-    for table in TABLES.iter().filter(|table| ["segment", "call", "charge", "total", "seen"].contains(table))
+    for table in TABLES
+        .iter()
+        .filter(|table| ["segment", "call", "charge", "total", "seen", "ask", "run"].contains(table))
     {
         let sql = format!(
             "SELECT DISTINCT hex(it.agent) AS agent FROM {table} it
@@ -175,7 +177,7 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
 }
 
 /// What must hold between rows: what is broken, and by whom.
-const RULES: [(&str, &str); 19] = [
+const RULES: [(&str, &str); 25] = [
     (
         "an agent's number of entries is wrong",
         "SELECT hex(id) AS agent, own AS counted FROM agent WHERE own <>
@@ -207,6 +209,37 @@ const RULES: [(&str, &str); 19] = [
         "SELECT hex(agent) AS agent, seq AS entry FROM call WHERE NOT EXISTS
              (SELECT 1 FROM entry WHERE entry.realm = call.realm AND entry.agent = call.agent
               AND entry.seq = call.seq AND kind = 2)",
+    ),
+    (
+        "a sub-agent's parent is not there",
+        "SELECT hex(id) AS agent FROM agent WHERE parent IS NOT NULL AND NOT EXISTS
+             (SELECT 1 FROM agent it WHERE it.realm = agent.realm AND it.id = agent.parent)",
+    ),
+    (
+        "a sub-agent was made by a call that its parent did not make",
+        "SELECT hex(id) AS agent, call_seq AS entry FROM agent WHERE call_seq IS NOT NULL AND NOT EXISTS
+             (SELECT 1 FROM call WHERE call.realm = agent.realm AND call.agent = agent.parent
+              AND seq = call_seq AND ordinal = call_ordinal AND call.id = call_id)",
+    ),
+    (
+        "whoever is to be told of an agent's end is not there",
+        "SELECT hex(id) AS agent FROM agent WHERE starter IS NOT NULL AND NOT EXISTS
+             (SELECT 1 FROM agent it WHERE it.realm = agent.realm AND it.id = agent.starter)",
+    ),
+    (
+        "an agent's state means nothing, or is not that of its last run",
+        "SELECT hex(id) AS agent, state FROM agent WHERE state NOT BETWEEN 0 AND 8
+             OR (ended IS NOT NULL AND (state IN (1, 3, 4) OR NOT json_valid(ended)))",
+    ),
+    (
+        "a root is registered under a name",
+        "SELECT hex(id) AS agent, name FROM agent WHERE name IS NOT NULL AND parent IS NULL",
+    ),
+    (
+        "a command was begun by a call that its agent did not make",
+        "SELECT hex(agent) AS agent, call_seq AS entry FROM run WHERE call_seq IS NOT NULL AND NOT EXISTS
+             (SELECT 1 FROM call WHERE call.realm = run.realm AND call.agent = run.agent
+              AND seq = call_seq AND ordinal = call_ordinal)",
     ),
     (
         "a total is not that of its charges",

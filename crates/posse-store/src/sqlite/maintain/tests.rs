@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, RealmId};
+use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, RealmId, RunKind, RunUsage};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Address, Birth, Epoch, Joining, NewEntry, NewTask, Op, Order, Step, Store, StoreError, checksum,
+    Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, EndedRun, Epoch, Joining, NewEntry,
+    NewTask, Op, Order, Origin, RunChange, RunChangeKind, StateChange, Step, Store, StoreError, checksum,
 };
 use rusqlite::Connection;
 use tokio::runtime::{Builder, Runtime};
@@ -32,23 +33,9 @@ impl Shelf {
 
     /// A session with `entries` prompts, used at `at_ms`.
     fn session(&self, store: &Sqlite, entries: u64, at_ms: i64) -> (RealmId, AgentId) {
-        let piece = || Piece { bytes: b"\"hello\"".as_slice().into(), mark_at: None };
-        let birth = Birth {
-            parent: None,
-            path: "/main".into(),
-            model: "m".into(),
-            dialect: "test".into(),
-            mode: PermissionMode::Default,
-            cwd: "/".into(),
-            preamble: piece(),
-            segments: Vec::new(),
-        };
+        let birth = birth(None);
         let mut chain = 0;
-        let entry = |seq| {
-            let (kind, piece) = (EntryKind::Prompt, piece());
-            chain = checksum(chain, seq, kind, &piece.bytes);
-            NewEntry { seq, kind, piece, checksum: chain, reply: None }
-        };
+        let entry = |seq| entry(&mut chain, seq, EntryKind::Prompt);
         // An id of the first millisecond of all: the realm is as old as what is in it.
         let realm = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
         let entries = (0..entries).map(entry).collect();
@@ -57,6 +44,39 @@ impl Shelf {
             Step { birth: Some(Box::new(birth)), entries, ..Step::new(realm.into(), agent, Epoch(1), at_ms) };
         self.runtime.block_on(store.commit(step)).unwrap();
         (realm.into(), agent)
+    }
+
+    /// What a session with `entries` prompts started by one call: a sub-agent, which has ended, and a command.
+    fn below(&self, store: &Sqlite, realm: RealmId, parent: AgentId, entries: u64) {
+        let mut chain = 0;
+        for seq in 0..entries {
+            entry(&mut chain, seq, EntryKind::Prompt);
+        }
+        let key = CallKey { seq: entries, ordinal: 0 };
+        let mut calls = Step::new(realm, parent, Epoch(1), 1);
+        calls.entries = vec![entry(&mut chain, entries, EntryKind::Reply)];
+        let asked = CallChangeKind::Asked { id: "toolu".into(), tool: "Agent".into() };
+        calls.calls = vec![CallChange { key, change: asked }];
+        let (kind, description, output) = (RunKind::Shell, "builds".into(), "/out".into());
+        let change = RunChangeKind::Began { call: key, kind, description, output };
+        calls.runs = vec![RunChange { id: Uuid::now_v7(), change }];
+        self.runtime.block_on(store.commit(calls)).unwrap();
+        let origin = Origin {
+            parent,
+            call: key,
+            call_id: "toolu".into(),
+            agent_type: "worker".into(),
+            name: Some("ann".parse().unwrap()),
+            description: "looks around".into(),
+        };
+        let mut child = Step::new(realm, Uuid::now_v7().into(), Epoch(1), 1);
+        let usage = RunUsage::default();
+        let ended =
+            EndedRun { run: Uuid::now_v7(), error: None, by_person: false, usage, text: None, mail: 0 };
+        child.birth = Some(Box::new(birth(Some(Box::new(origin)))));
+        (child.starter, child.ended) = (Some(parent), Some(Box::new(ended)));
+        child.state = Some(StateChange::To(AgentState::Completed));
+        self.runtime.block_on(store.commit(child)).unwrap();
     }
 
     /// A team of that session, with two tasks and a message.
@@ -101,6 +121,30 @@ impl Shelf {
     }
 }
 
+fn piece() -> Piece {
+    Piece { bytes: b"\"hello\"".as_slice().into(), mark_at: None }
+}
+
+fn birth(origin: Option<Box<Origin>>) -> Birth {
+    Birth {
+        origin,
+        path: "/main".into(),
+        model: "m".into(),
+        dialect: "test".into(),
+        mode: PermissionMode::Default,
+        cwd: "/".into(),
+        preamble: piece(),
+        segments: Vec::new(),
+    }
+}
+
+/// The next link of a chain.
+fn entry(chain: &mut u64, seq: u64, kind: EntryKind) -> NewEntry {
+    let piece = piece();
+    *chain = checksum(*chain, seq, kind, &piece.bytes);
+    NewEntry { seq, kind, piece, checksum: *chain, reply: None }
+}
+
 impl Drop for Shelf {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
@@ -113,17 +157,27 @@ fn every_broken_rule_is_found() {
     let store = Sqlite::open(&shelf.path).unwrap();
     let (realm, agent) = shelf.session(&store, 3, 1);
     shelf.team(&store, realm, agent);
+    shelf.below(&store, realm, agent, 3);
     drop(store);
     let health = check(&shelf.path, &mut |_| {}).unwrap();
-    assert_eq!(health, Health { agents: 1, entries: 3, teams: 1, tasks: 2, messages: 1, faults: Vec::new() });
+    assert_eq!(health, Health { agents: 2, entries: 4, teams: 1, tasks: 2, messages: 1, faults: Vec::new() });
     let breaks = [
         ("UPDATE entry SET bytes = x'00' WHERE seq = 1", "is damaged at entry 1"),
         ("UPDATE entry SET bytes = 'text' WHERE seq = 1", "is damaged at entry 1"),
         ("DELETE FROM entry WHERE seq = 1", "is damaged at entry 1"),
-        ("DELETE FROM entry WHERE seq = 2", "number of entries is wrong"),
+        ("DELETE FROM entry WHERE seq = 3", "number of entries is wrong"),
         ("DELETE FROM agent", "entries belong to no agent"),
         ("DELETE FROM preamble", "preamble is missing"),
+        ("DELETE FROM agent", "rows of run belong to no agent"),
         ("UPDATE agent SET inherited = 1", "inherited"),
+        ("DELETE FROM agent WHERE parent IS NULL", "a sub-agent's parent is not there"),
+        ("UPDATE agent SET call_id = 'x' WHERE parent IS NOT NULL", "a call that its parent did not make"),
+        ("DELETE FROM agent WHERE parent IS NULL", "told of an agent's end is not there"),
+        ("UPDATE agent SET state = 9 WHERE parent IS NULL", "state means nothing"),
+        ("UPDATE agent SET state = 4", "not that of its last run"),
+        ("UPDATE agent SET ended = '{'", "not that of its last run"),
+        ("UPDATE agent SET name = 'x' WHERE parent IS NULL", "a root is registered under a name"),
+        ("UPDATE run SET call_ordinal = 1", "begun by a call that its agent did not make"),
         ("INSERT INTO segment SELECT realm, id, 0, id, 0, 9 FROM agent", "a segment names entries"),
         ("INSERT INTO call SELECT realm, id, 0, 0, 'c', 't', 0, NULL, NULL, NULL FROM agent", "no reply"),
         ("INSERT INTO total SELECT realm, id, 'm', 1, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),
@@ -138,8 +192,8 @@ fn every_broken_rule_is_found() {
         ("UPDATE task SET waits = 0", ", team parser, task 2"),
         ("DELETE FROM task WHERE id = 1", "a task waits for one that is not there"),
         (
-            "UPDATE agent SET host = NULL; UPDATE inbox SET host = NULL;
-             UPDATE task SET status = 1, owner = 'a', owner_agent = (SELECT id FROM agent) WHERE id = 1",
+            "UPDATE agent SET host = NULL; UPDATE inbox SET host = NULL; UPDATE task
+             SET status = 1, owner = 'a', owner_agent = (SELECT id FROM agent LIMIT 1) WHERE id = 1",
             "an agent that nobody holds",
         ),
         ("UPDATE team SET lead = x'00112233445566778899aabbccddeeff'", "lead is no member"),

@@ -1,7 +1,7 @@
-//! Inboxes, and what waits for an agent: messages, questions, background runs.
+//! Inboxes, and what waits for an agent: messages, questions, background commands.
 
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
-use posse_runtime::port::store::{Ask, BackgroundRun, MailFilter};
+use posse_runtime::port::store::{Ask, BackgroundRun, CallKey, MailFilter};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Failure, Reader, column};
@@ -13,6 +13,11 @@ const MAIL: &str = "SELECT recipient, number, id, sender, sender_name, kind, sen
 /// What waits, however much was shown before it.
 pub(in super::super) const WAITING: &str = "INDEXED BY mail_waiting
     WHERE realm = ?1 AND recipient = ?2 AND entry IS NULL AND number > ?3 ORDER BY number LIMIT ?4";
+
+/// What still runs, however much has ended.
+pub(in super::super) const RUNS: &str =
+    "SELECT id, kind, description, output, began_ms, coalesce(call_seq, 0),
+    coalesce(call_ordinal, 0) FROM run INDEXED BY run_open WHERE realm = ?1 AND agent = ?2 AND state = 0 ORDER BY began_ms, id";
 
 impl Reader<'_> {
     /// An agent's mail, in the order of its inbox.
@@ -54,19 +59,17 @@ impl Reader<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Background runs of an agent that the model was not told of, oldest first.
+    /// Background commands of an agent that have not ended, oldest first.
     pub(super) fn runs(&self, realm: RealmId, agent: AgentId) -> Result<Vec<BackgroundRun>, Failure> {
-        let sql = "SELECT id, kind, description, output, state, began_ms FROM run
-                   INDEXED BY run_open WHERE realm = ?1 AND agent = ?2 AND told IS NULL ORDER BY began_ms, id";
-        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let mut statement = self.snapshot.prepare_cached(RUNS)?;
         let rows = statement.query_map([realm.uuid().into_bytes(), agent.uuid().into_bytes()], |row| {
             Ok(BackgroundRun {
                 id: column::id(row, 0)?,
-                kind: row.get(1)?,
+                call: CallKey { seq: column::from_bits(row.get(5)?), ordinal: row.get(6)? },
+                kind: column::run_kind(row, 1)?,
                 description: row.get(2)?,
                 output: column::path_from(row.get_ref(3)?.as_blob()?),
-                state: column::run_from(row, 4)?,
-                began_ms: row.get(5)?,
+                began_ms: row.get(4)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

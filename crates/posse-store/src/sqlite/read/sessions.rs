@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, RealmId};
-use posse_runtime::port::store::{AgentFilter, Charge, Session, SessionFilter};
+use posse_protocol::{AgentId, Name, RealmId};
+use posse_runtime::port::store::{AgentFilter, CallKey, Charge, Origin, Session, SessionFilter};
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
@@ -23,10 +23,42 @@ pub(super) struct Agent {
 
 /// An agent's columns, in the order of [`agent`].
 const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, created_ms, used_ms,
-    own, inherited, dialect, preamble, host, prompt_agent, prompt_seq FROM agent";
+    own, inherited, dialect, preamble, host, prompt_agent, prompt_seq,
+    coalesce(call_seq, 0), coalesce(call_ordinal, 0), coalesce(call_id, ''), coalesce(agent_type, ''), name,
+    coalesce(description, ''), starter, ended FROM agent";
 
-/// Reads those that a host holds, and no others.
-pub(in super::super) const HELD: &str = "INDEXED BY agent_host";
+/// Which agents a filter means, and in which order: the realm is parameter 1, the parent 2, the name 3, the
+/// limit 4, the id 5. The first that is asked for of what is narrow names the index.
+pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
+    let index = match filter {
+        AgentFilter { id: Some(_), .. } => "INDEXED BY agent_id",
+        AgentFilter { unfinished: true, .. } => "",
+        AgentFilter { name: Some(_), realm: Some(_), .. } => "INDEXED BY agent_name",
+        AgentFilter { parent: Some(_), .. } => "INDEXED BY agent_parent",
+        AgentFilter { held: true, .. } => "INDEXED BY agent_host",
+        _ => "",
+    };
+    let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
+    let realm = given(filter.realm.is_some(), "realm = ?1", "?1 IS NULL");
+    let parent = given(filter.parent.is_some(), "parent = ?2", "?2 IS NULL");
+    let name = given(filter.name.is_some(), "name = ?3", "?3 IS NULL");
+    let id = given(filter.id.is_some(), "id = ?5", "?5 IS NULL");
+    let held = given(filter.held, "host IS NOT NULL", "true");
+    let unfinished = match filter.unfinished {
+        true => format!(
+            "parent IS NOT NULL AND id IN (
+                 SELECT id FROM agent INDEXED BY agent_open
+                 WHERE {realm} AND parent IS NOT NULL AND state IN (1, 3, 4)
+                 UNION SELECT agent FROM inbox INDEXED BY inbox_waiting WHERE {realm} AND waiting > 0)"
+        ),
+        false => "true".into(),
+    };
+    let order = given(filter.parent.is_some(), "id", "path, created_ms, id");
+    format!(
+        "{index} WHERE {id} AND {realm} AND {parent} AND {name} AND {held} AND {unfinished}
+         ORDER BY {order} LIMIT ?4"
+    )
+}
 
 impl Reader<'_> {
     /// An agent, if there is one.
@@ -60,23 +92,25 @@ impl Reader<'_> {
         rows.map(|row| Ok(self.complete(row?, &mut alive)?.session)).collect()
     }
 
-    /// Agents, by path and then by age. Whether a host lives is not in the tables, so that the limit is
-    /// kept while looking.
+    /// Agents, by path and then by age; those of a parent by age. Whether a host lives is not in the tables,
+    /// so that the limit is kept while looking.
     pub(in super::super) fn agents(
         &self,
         filter: &AgentFilter,
         limit: usize,
     ) -> Result<Vec<Session>, Failure> {
-        let (index, held) = match filter.held {
-            true => (HELD, "host IS NOT NULL"),
-            false => ("", "true"),
-        };
-        let realm = if filter.realm.is_some() { "realm = ?1" } else { "?1 IS NULL" };
-        let sql = format!("{AGENT} {index} WHERE {held} AND {realm} ORDER BY path, created_ms, id LIMIT ?2");
-        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let mut filter = filter.clone();
+        if let (None, Some(parent)) = (filter.realm, filter.parent) {
+            let Some(parent) = self.agent(parent)? else { return Ok(Vec::new()) };
+            filter.realm = Some(parent.session.realm);
+        }
+        let mut statement = self.snapshot.prepare_cached(&format!("{AGENT} {}", chosen(&filter)))?;
         let most = if filter.held { -1 } else { column::most(limit) };
-        let rows =
-            statement.query_map(params![filter.realm.map(|realm| realm.uuid().into_bytes()), most], agent)?;
+        let (realm, parent) = (filter.realm.map(RealmId::uuid), filter.parent.map(AgentId::uuid));
+        let (realm, parent) = (realm.map(Uuid::into_bytes), parent.map(Uuid::into_bytes));
+        let id = filter.id.map(|id| id.uuid().into_bytes());
+        let rows = statement
+            .query_map(params![realm, parent, filter.name.as_ref().map(Name::as_str), most, id], agent)?;
         let (mut alive, mut found) = (HashMap::new(), Vec::new());
         for row in rows {
             if found.len() >= limit {
@@ -140,12 +174,14 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     let session = Session {
         realm: column::id(row, 0)?.into(),
         agent: column::id(row, 1)?.into(),
-        parent: column::maybe_id(row, 2)?.map(AgentId::from),
+        origin: origin(row)?,
+        starter: column::maybe_id(row, 23)?.map(AgentId::from),
         path: row.get(3)?,
         model: row.get(4)?,
         mode: mode.parse().map_err(|_| column::senseless(5))?,
         cwd: column::path_from(row.get_ref(6)?.as_blob()?),
         state: column::state_from(row.get(7)?).ok_or_else(|| column::senseless(7))?,
+        ended: column::maybe_json(row, 24)?,
         holder: None,
         created_ms: row.get(8)?,
         used_ms: row.get(9)?,
@@ -156,6 +192,18 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
     let (dialect, preamble, host) = (row.get(12)?, row.get(13)?, column::maybe_id(row, 14)?);
     Ok(Agent { session, dialect, preamble, own, host, prompt })
+}
+
+fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Box<Origin>>> {
+    let Some(parent) = column::maybe_id(row, 2)? else { return Ok(None) };
+    Ok(Some(Box::new(Origin {
+        parent: parent.into(),
+        call: CallKey { seq: column::from_bits(row.get(17)?), ordinal: row.get(18)? },
+        call_id: row.get(19)?,
+        agent_type: row.get(20)?,
+        name: column::maybe_name(row, 21)?,
+        description: row.get(22)?,
+    })))
 }
 
 /// The first and the last id that begin with `prefix`, if any can: hexadecimal digits, with an id's

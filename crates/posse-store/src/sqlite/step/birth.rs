@@ -1,12 +1,15 @@
 //! Makes an agent: its row, its preamble, and what its history begins with.
 
-use posse_protocol::EntryKind;
+use posse_protocol::{EntryKind, Name};
 use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{AgentState, Birth, Committed, Segment, Step, StoreError};
+use posse_runtime::port::store::{AgentState, Birth, Committed, Origin, Segment, Step, StoreError};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
 use super::{Failure, News, Writing, column};
+
+/// Who has a name in a realm.
+pub(in super::super) const NAMED: &str = "SELECT id FROM agent WHERE realm = ?1 AND name = ?2";
 
 impl Writing<'_> {
     /// What came of a birth that was committed already, if this is one.
@@ -37,6 +40,10 @@ impl Writing<'_> {
         host: Uuid,
         news: &mut News,
     ) -> Result<(), Failure> {
+        let origin = birth.origin.as_deref();
+        if let Some(origin) = origin {
+            self.may_come_from(origin)?;
+        }
         let preamble = self.preamble(&birth.preamble)?;
         let (mut inherited, mut prompt) = (0, None);
         for (ordinal, segment) in birth.segments.iter().enumerate() {
@@ -47,9 +54,10 @@ impl Writing<'_> {
             }
         }
         let sql = "INSERT INTO agent (realm, id, epoch, own, state, used_ms, mode, inherited, prompt_agent,
-                       prompt_seq, host, parent, path, model, dialect, cwd, preamble, created_ms)
-                   VALUES (?1, ?2, 1, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?4)";
-        let parent = birth.parent.map(|parent| parent.uuid());
+                       prompt_seq, host, path, model, dialect, cwd, preamble, created_ms,
+                       parent, call_seq, call_ordinal, call_id, agent_type, name, description)
+                   VALUES (?1, ?2, 1, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?4,
+                       ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.realm,
             self.agent,
@@ -60,13 +68,19 @@ impl Writing<'_> {
             prompt.as_ref().map(|(agent, _)| agent.as_bytes()),
             prompt.map(|(_, seq)| seq),
             host.as_bytes(),
-            parent.as_ref().map(Uuid::as_bytes),
             birth.path,
             birth.model,
             birth.dialect,
             column::path(&birth.cwd),
-            &preamble[..],
             // ?4 is also created_ms.
+            &preamble[..],
+            origin.map(|it| it.parent.uuid().into_bytes()),
+            origin.map(|it| column::bits(it.call.seq)),
+            origin.map(|it| it.call.ordinal),
+            origin.map(|it| &it.call_id),
+            origin.map(|it| &it.agent_type),
+            origin.and_then(|it| it.name.as_ref()).map(Name::as_str),
+            origin.map(|it| &it.description),
         ])?;
         // One who joined a team before it was born has an inbox already.
         let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";
@@ -78,6 +92,20 @@ impl Writing<'_> {
             news.mail(host, step.agent);
         }
         Ok(())
+    }
+
+    /// Refuses a parent of another realm, and a name that somebody has.
+    fn may_come_from(&self, origin: &Origin) -> Result<(), Failure> {
+        if !self.is_here(origin.parent)? {
+            return Err(Failure::bad_step(format!("there is no agent {} to be its parent", origin.parent)));
+        }
+        let Some(name) = &origin.name else { return Ok(()) };
+        let mut statement = self.connection.prepare_cached(NAMED)?;
+        let by = statement.query_row(params![self.realm, name.as_str()], |row| column::id(row, 0));
+        match by.optional()? {
+            None => Ok(()),
+            Some(by) => Err(Failure::Refused(StoreError::NameTaken { name: name.clone(), by: by.into() })),
+        }
     }
 
     /// Keeps a preamble, once per realm, and gives its name: a hash of bytes and mark.

@@ -11,11 +11,13 @@ use posse_protocol::{
 };
 use posse_runtime::permission::Policy;
 use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::{Model, Piece, Thinking};
 use posse_runtime::port::store::{AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store};
 use posse_runtime::tool::{Toolbox, Workspace};
-use posse_runtime::{Agent, Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup};
 use posse_store::Sqlite;
+use posse_testkit::rig::spawning;
 use posse_testkit::scripted;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -31,6 +33,7 @@ pub(crate) fn runtime(model: Arc<dyn Model>, directory: &Path) -> Result<Runtime
         store: Arc::new(Sqlite::open(&directory.join("posse.db"))?),
         clock: Arc::new(SystemClock::default()),
         prices: Arc::new(PriceList::built_in()?),
+        memory: Arc::new(SystemMemory),
     }))
 }
 
@@ -49,8 +52,10 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
         tools: Toolbox::default(),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
-        limits: Limits { turns: None, budget: None, max_tokens: 4096 },
+        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096 },
         asker: Asker::Nobody,
+        spawning: spawning(),
+        joins: false,
     };
     runtime.start(&character, setup)
 }
@@ -123,7 +128,7 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
     let seq = 2 * turn + u64::from(reply);
     let piece = Piece { bytes: bytes::Bytes::from_static(ENTRY.as_bytes()), mark_at: Some(ENTRY.len() - 3) };
     let birth = Birth {
-        parent: None,
+        origin: None,
         path: "/main".into(),
         model: "claude-opus-5".into(),
         dialect: "anthropic".into(),

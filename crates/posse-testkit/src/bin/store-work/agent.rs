@@ -8,11 +8,12 @@ use posse_model::RetryPolicy;
 use posse_protocol::{EventKind, Outcome, PermissionMode};
 use posse_runtime::permission::Policy;
 use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::Thinking;
 use posse_runtime::tool::Workspace;
-use posse_runtime::{Asker, Character, Limits, Ports, Runtime, Setup};
+use posse_runtime::{Asker, Budget, Character, Limits, Ports, Runtime, Setup};
 use posse_store::{Sqlite, Timing};
-use posse_testkit::rig::prompt;
+use posse_testkit::rig::{prompt, spawning};
 use posse_testkit::scripted;
 
 use crate::{Failed, say};
@@ -26,6 +27,7 @@ pub(crate) async fn run(database: &Path, url: &str, directory: &Path, lease: Dur
         store: Arc::new(Sqlite::open_with(database, timing)?),
         clock,
         prices: Arc::new(posse_model::price::PriceList::built_in()?),
+        memory: Arc::new(SystemMemory),
     });
     let character = Character {
         model: "claude-opus-5".into(),
@@ -56,10 +58,16 @@ fn setup(directory: &Path) -> Setup {
         home: None,
     };
     Setup {
-        tools: posse_tools::all(posse_tools::Reach::Public),
+        tools: posse_tools::all(posse_tools::Means {
+            reach: posse_tools::Reach::Public,
+            background: true,
+            guardian: None,
+        }),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
-        limits: Limits { turns: None, budget: None, max_tokens: 4096 },
+        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096 },
         asker: Asker::Nobody,
+        spawning: spawning(),
+        joins: false,
     }
 }

@@ -4,8 +4,8 @@
 //! with what each process believes: agents on hosts of their own, tasks of which the third waits for the
 //! first, hosts of which one is killed, or is taken for dead and goes on.
 //!
-//! What is bounded, so that there is an end: each agent sends one message, to the next in a ring, and is
-//! shown one message at a time; who has a task does nothing with it but complete it; one host is killed
+//! What is bounded, so that there is an end: each agent sends one message, to the next in a ring, at any
+//! time or as the last it does before it sleeps, and is shown one message at a time; who has a task does nothing with it but complete it; one host is killed
 //! and one stalls, at any moment, and no new host comes. What is left out: that a task has become
 //! claimable is heard at once (mail is not), and nobody asks for a task that was acknowledged as done.
 //! What is taken for the same is said in [`sketch`], and shown by a test.
@@ -124,6 +124,7 @@ fn what_is_done_wrong_is_found() {
         (Flaw::BlindClaim, "a task has one doer"),
         (Flaw::SameEpoch, "a task has one doer"),
         (Flaw::TwiceShown, "each message is shown once or waits"),
+        (Flaw::ToldAnyway, "each message is shown once or waits"),
     ] {
         let world = World { flaw: Some(flaw), ..World::default() };
         let checker = world.checker().finish_when(stateright::HasDiscoveries::AnyFailures).spawn_bfs().join();

@@ -47,7 +47,7 @@ fn one_doer(_: &World, state: &State) -> bool {
 fn fenced_changes_nothing(world: &World, state: &State) -> bool {
     zombies(state).all(|(actor, view)| {
         let tasks = (1..=world.tasks).map(TaskId);
-        let deeds = [Deed::ClaimNext, Deed::Complete, Deed::Send, Deed::Show, Deed::Idle];
+        let deeds = [Deed::ClaimNext, Deed::Complete, Deed::Send, Deed::Show, Deed::Idle, Deed::End];
         let mut deeds = deeds.into_iter().chain(tasks.map(Deed::Claim));
         let mut after = state.model.clone();
         let refused = |deed| world.commit(state, &mut after, (actor, view), deed) == Err(Fate::Fenced);

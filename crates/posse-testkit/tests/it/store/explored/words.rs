@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use posse_protocol::{AgentId, ListId, MailId, MailKind, RealmId, TaskId, TaskStatus};
-use posse_runtime::port::store::{Address, Epoch, Op, StateChange, Step, StepId, TaskChange};
+use posse_runtime::port::store::{Address, AgentState, Epoch, Op, StateChange, Step, StepId, TaskChange};
 use posse_testkit::store_contract;
 use uuid::Uuid;
 
@@ -42,7 +42,7 @@ pub(super) fn step(number: usize, epoch: u64) -> Step {
 }
 
 pub(super) fn idle(step: Step) -> Step {
-    Step { state: Some(StateChange::IdleUnlessMail), ..step }
+    Step { state: Some(StateChange::UnlessMail(AgentState::Idle)), ..step }
 }
 
 /// Changes the status of a task.

@@ -94,6 +94,8 @@ pub(super) enum Deed {
     Send,
     Show,
     Idle,
+    /// Becomes idle, and says so, unless mail waits.
+    End,
 }
 
 fn host(at: usize) -> HostNumber {
@@ -131,6 +133,10 @@ impl World {
             Deed::Send => letter(actor.agent, self.recipient(actor.agent)),
             Deed::Show => return show(&state.model, actor, worded),
             Deed::Idle => return idle(worded),
+            Deed::End => {
+                let op = letter(actor.agent, self.recipient(actor.agent));
+                return idle(Step { operations: vec![Operation { call: None, op }], ..worded });
+            }
         };
         let operations = vec![Operation { call: None, op }];
         Step { operations, state: Some(StateChange::To(AgentState::Running)), ..worded }
@@ -170,6 +176,7 @@ impl World {
         }
         if !state.sent[actor.agent] {
             deeds.push(Deed::Send);
+            deeds.extend(view.task.is_none().then_some(Deed::End));
         }
         if state.model.mail_waiting(realm(), agent(actor.agent)) > 0 {
             deeds.push(Deed::Show);
@@ -197,6 +204,10 @@ impl World {
                 next.done |= task.map_or(0, |task| 1 << task.0);
             }
             (Deed::Send, _) => next.sent[actor.agent] = true,
+            (Deed::End, _) => {
+                believed.asleep = !committed.mail_waits;
+                next.sent[actor.agent] = !committed.mail_waits;
+            }
             (Deed::Idle, _) => believed.asleep = !committed.mail_waits,
             (Deed::Show, _) => {}
         }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{Cost, EntryKind, MailId, MailKind, Name, PermissionMode, TaskId, TaskStatus, Usage};
+use posse_protocol::{
+    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, RunKind, RunStatus, RunUsage, TaskId,
+    TaskStatus, Usage,
+};
 use posse_runtime::port::store::{
-    Address, AgentState, AskChangeKind, AskKind, CallChangeKind, CallOutcome, Charge, Joining, MAIL_BYTES,
-    NewTask, Op, RunChangeKind, RunState, SeenFile, StateChange, TEXT_BYTES, TaskChange,
+    Address, AgentState, AskChangeKind, AskKind, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun,
+    Joining, MAIL_BYTES, NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
 };
 use posse_testkit::store_contract::agent;
 use proptest::collection::vec;
@@ -120,7 +123,7 @@ pub(super) struct Draft {
     pub(super) agent: u64,
     /// It says that the agent lives in the other realm.
     pub(super) astray: bool,
-    pub(super) born: Option<Option<(u64, u64, u64)>>,
+    pub(super) born: Option<Born>,
     pub(super) epoch: Which,
     /// How far its first entry is from where it belongs, and its second from its first.
     pub(super) off: u64,
@@ -136,6 +139,18 @@ pub(super) struct Draft {
     pub(super) run: Option<(u8, RunChangeKind)>,
     pub(super) state: Option<StateChange>,
     pub(super) mode: Option<PermissionMode>,
+    pub(super) ended: Option<EndedRun>,
+    /// Who is told of its end from now on.
+    pub(super) starter: Option<u64>,
+}
+
+/// How an agent is made.
+#[derive(Clone, Debug)]
+pub(super) struct Born {
+    /// Whose entries its own begin with, and which.
+    pub(super) segment: Option<(u64, u64, u64)>,
+    /// Its parent, and the name that it is registered under.
+    pub(super) origin: Option<(u64, Option<Name>)>,
 }
 
 /// How mail is taken.
@@ -192,14 +207,6 @@ fn drafts() -> impl Strategy<Value = Draft> {
 
 fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
     let kinds = select(vec![EntryKind::Prompt, EntryKind::Reply, EntryKind::Results]);
-    let source = prop_oneof![9 => born(realm), 1 => born(1 - realm)];
-    let segment = (source, 0..3_u64, 0..4_u64);
-    let states = vec![
-        StateChange::To(AgentState::Idle),
-        StateChange::To(AgentState::Running),
-        StateChange::To(AgentState::Paused),
-        StateChange::IdleUnlessMail,
-    ];
     let call = (0..6_u64, 0..2_u32);
     let taking = prop_oneof![
         12 => Just(Taking::All),
@@ -207,24 +214,45 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
         1 => Just(Taking::Elsewhere),
         1 => Just(Taking::Twice),
     ];
+    let starter = weighted(0.1, anybody(realm));
     let rarely = prop_oneof![29 => Just(0), 1 => 1..=2_u64];
     (
-        (born(realm), proptest::bool::weighted(0.01), weighted(0.15, of(segment)), which(), rarely, proptest::bool::weighted(0.02)),
+        (born(realm), proptest::bool::weighted(0.01), weighted(0.15, births(realm)), which(), rarely, proptest::bool::weighted(0.02)),
         (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen())),
         (weighted(0.4, taking), vec((weighted(0.1, call), ops(realm)), 0..3)),
         (weighted(0.1, (0..3_u8, asks())), weighted(0.1, (0..3_u8, runs()))),
-        (of(select(states)), of(select(PermissionMode::ALL.to_vec()))),
+        (of(states()), of(select(PermissionMode::ALL.to_vec())), weighted(0.2, endings()), starter),
     )
         .prop_map(
             |((agent, astray, born, epoch, off, gap), (kinds, calls, charge, seen), (mail, ops), more, last)| {
-                let ((ask, run), (state, mode)) = (more, last);
+                let ((ask, run), (state, mode, ended, starter)) = (more, last);
                 #[rustfmt::skip]
             let draft = Draft {
                 agent, astray, born, epoch, off, gap, kinds, calls, charge, seen, mail, ops, ask, run, state, mode,
+                ended, starter,
             };
                 draft
             },
         )
+}
+
+fn births(realm: u64) -> impl Strategy<Value = Born> {
+    let source = || prop_oneof![9 => born(realm), 1 => born(1 - realm)];
+    let named = of(select(vec!["ann", "bob", "a1"]).prop_map(name));
+    (of((source(), 0..3_u64, 0..4_u64)), weighted(0.6, (source(), named)))
+        .prop_map(|(segment, origin)| Born { segment, origin })
+}
+
+fn states() -> impl Strategy<Value = StateChange> {
+    let all = || select(AgentState::ALL.to_vec());
+    prop_oneof![all().prop_map(StateChange::To), all().prop_map(StateChange::UnlessMail)]
+}
+
+fn endings() -> impl Strategy<Value = EndedRun> {
+    (any::<u128>(), of(Just("no money".to_owned())), any::<bool>()).prop_map(|(run, error, by_person)| {
+        let usage = RunUsage { total_tokens: 1, tool_uses: 2, duration_ms: 3 };
+        EndedRun { run: Uuid::from_u128(run), error, by_person, usage, text: None, mail: 0 }
+    })
 }
 
 fn calls() -> impl Strategy<Value = CallChangeKind> {
@@ -256,15 +284,13 @@ fn asks() -> impl Strategy<Value = AskChangeKind> {
 }
 
 fn runs() -> impl Strategy<Value = RunChangeKind> {
-    let ends =
-        vec![RunState::Running, RunState::Completed, RunState::Partial, RunState::Failed, RunState::Killed];
-    let began =
-        RunChangeKind::Began { kind: "bash".into(), description: "builds".into(), output: "/out".into() };
-    prop_oneof![
-        Just(began),
-        select(ends).prop_map(RunChangeKind::Ended),
-        (0..9_u64).prop_map(|entry| RunChangeKind::Told { entry }),
-    ]
+    let began = (0..6_u64, 0..2_u32).prop_map(|(seq, ordinal)| RunChangeKind::Began {
+        call: CallKey { seq, ordinal },
+        kind: RunKind::Shell,
+        description: "builds".into(),
+        output: "/out".into(),
+    });
+    prop_oneof![began, select(RunStatus::ALL.to_vec()).prop_map(RunChangeKind::Ended)]
 }
 
 fn teams() -> impl Strategy<Value = Name> {

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use posse_protocol::{AgentId, HostId, ListId, Name, RealmId, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    AgentFilter, AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Refusal, RunChange,
-    Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+    AgentFilter, AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Refusal,
+    RunChange, Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
-use posse_testkit::store_contract::{self as contract, Open, agent, birth, call, entry, fate, step};
+use posse_testkit::store_contract::{self as contract, Open, agent, birth, call, entry, fate, origin, step};
 use uuid::Uuid;
 
-use super::draft::{Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants};
+use super::draft::{Born, Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants};
 
 /// How long a hint may take that must come.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -149,11 +149,12 @@ impl<'a> Played<'a> {
         worded.at_ms = self.now;
         let home = home(draft.agent);
         worded.realm = realm(if draft.astray { 1 - home } else { home });
-        if let Some(segment) = draft.born {
+        if let Some(Born { segment, origin: from }) = draft.born.clone() {
             worded.birth = birth(draft.agent).birth.map(|mut birth| {
                 birth.path = format!("/a{}", draft.agent - inhabitants(home).start() + 1);
                 let segments = segment.map(|(of, from, to)| Segment { agent: agent(of), from, to });
                 birth.segments = segments.into_iter().collect();
+                birth.origin = from.map(|(parent, name)| Box::new(Origin { name, ..*origin(parent) }));
                 birth
             });
         }
@@ -176,6 +177,7 @@ impl<'a> Played<'a> {
         worded.asks.extend(draft.ask.clone().map(|(id, change)| AskChange { id: some(id), change }));
         worded.runs.extend(draft.run.clone().map(|(id, change)| RunChange { id: some(id), change }));
         (worded.state, worded.mode) = (draft.state, draft.mode);
+        (worded.ended, worded.starter) = (draft.ended.clone().map(Box::new), draft.starter.map(agent));
         let ours = Step { epoch: Epoch(ours), ..worded.clone() };
         (worded, ours)
     }
@@ -286,6 +288,7 @@ impl<'a> Played<'a> {
         self.hear(host).await;
         let (model, store) = (&self.model, self.hosts[host].1.as_ref());
         let mut sessions: Vec<_> = model.agents().map(|(id, known)| known.session(id)).collect();
+        sessions.retain(|session| session.origin.is_none());
         sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
         let found = store.sessions(SessionFilter::default(), 100).await.unwrap();
         same(&held(found), &held(sessions), &"sessions");
@@ -304,14 +307,39 @@ impl<'a> Played<'a> {
         assert_eq!(count, model.teams(None).len());
     }
 
+    /// Compares what is found of the agents of a realm.
+    async fn compare_agents(&self, store: &dyn Store, realm: RealmId) {
+        let here = self.model.agents().filter(|(_, known)| known.realm == realm);
+        let mut all: Vec<_> = here.map(|(id, known)| known.session(id)).collect();
+        all.sort_by(|a, b| (&a.path, a.created_ms, a.agent).cmp(&(&b.path, b.created_ms, b.agent)));
+        let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
+        let found = async |filter: &AgentFilter| held(store.agents(filter.clone(), 100).await.unwrap());
+        same(&found(&filter).await, &held(all.clone()), &"agents");
+        let unfinished = |it: &&Session| {
+            it.origin.is_some() && (it.state.is_open() || self.model.mail_waiting(realm, it.agent) > 0)
+        };
+        let open: Vec<_> = all.iter().filter(unfinished).cloned().collect();
+        same(&found(&AgentFilter { unfinished: true, ..filter.clone() }).await, &held(open), &"unfinished");
+        let name_of = |it: &Session| it.origin.as_ref().and_then(|origin| origin.name.clone());
+        let parent_of = |it: &Session| it.origin.as_ref().map(|origin| origin.parent);
+        for session in &all {
+            let parent = Some(session.agent);
+            let mut children: Vec<_> = all.iter().filter(|it| parent_of(it) == parent).cloned().collect();
+            children.sort_by_key(|it| it.agent);
+            let filter = AgentFilter { parent, ..filter.clone() };
+            same(&found(&filter).await, &held(children), &"children");
+            if let name @ Some(_) = name_of(session) {
+                let filter = AgentFilter { name, ..filter.clone() };
+                let filter = AgentFilter { parent: None, ..filter };
+                same(&found(&filter).await, &held(vec![session.clone()]), &"named");
+            }
+        }
+    }
+
     /// Compares what belongs to a realm.
     async fn compare_realm(&self, store: &dyn Store, number: u64) {
         let (model, realm) = (&self.model, realm(number));
-        let here = model.agents().filter(|(_, known)| known.realm == realm);
-        let mut wanted: Vec<_> = here.map(|(id, known)| known.session(id)).collect();
-        wanted.sort_by(|a, b| (&a.path, a.created_ms, a.agent).cmp(&(&b.path, b.created_ms, b.agent)));
-        let filter = AgentFilter { realm: Some(realm), held: false };
-        same(&held(store.agents(filter, 100).await.unwrap()), &held(wanted), &"agents");
+        self.compare_agents(store, realm).await;
         for id in inhabitants(number).chain([*inhabitants(1 - number).start()]).map(agent) {
             for (waiting, after) in [(true, 0), (false, number)] {
                 let filter = MailFilter { waiting, after };

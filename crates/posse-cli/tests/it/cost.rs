@@ -1,0 +1,204 @@
+//! `posse cost`.
+
+use posse_protocol::{AgentId, Cost, PermissionMode, RealmId, Usage};
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{
+    AgentState, Birth, CallKey, Charge, Epoch, Origin, StateChange, Step, Store,
+};
+use posse_store::Sqlite;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::binary::Project;
+use crate::team::{lines, refused, succeed};
+
+/// The id of the session that a prompt began.
+fn session(project: &Project, arguments: &[&str]) -> String {
+    let told = lines(project, &[&["-p", "--output-format", "json"], arguments].concat());
+    told[0]["session_id"].as_str().unwrap().to_owned()
+}
+
+/// Puts a sub-agent into the store as one that has done its work leaves it.
+fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: Vec<Charge>) -> String {
+    let agent = AgentId::from(Uuid::now_v7());
+    let origin = Origin {
+        parent: parent.parse().unwrap(),
+        call: CallKey { seq: 1, ordinal: 0 },
+        call_id: "call".into(),
+        agent_type: "explore".into(),
+        name: Some(name.parse().unwrap()),
+        description: "look \u{1b}[2Jaround\nhere".into(),
+    };
+    let birth = Birth {
+        origin: Some(Box::new(origin)),
+        path: "/main/explore-1".into(),
+        model: "m".into(),
+        dialect: "anthropic".into(),
+        mode: PermissionMode::Default,
+        cwd: "/".into(),
+        preamble: Piece { bytes: "{}".into(), mark_at: None },
+        segments: Vec::new(),
+    };
+    let realm: RealmId = realm.parse().unwrap();
+    let step = Step {
+        birth: Some(Box::new(birth)),
+        charges,
+        state: Some(StateChange::To(AgentState::Completed)),
+        ..Step::new(realm, agent, Epoch(1), 1_763_190_000_000)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Sqlite::open(&project.file("../home/posse.db")).unwrap();
+        store.commit(step).await.unwrap();
+    });
+    agent.to_string()
+}
+
+fn charge(model: &str, input: u64, cost: Option<u64>) -> Charge {
+    let usage = Usage { input, cache_read: 1, output: 2, ..Usage::default() };
+    Charge { model: model.into(), usage, cost: cost.map(Cost::from_pico_usd) }
+}
+
+/// Dollars of JSON, exactly.
+fn pico(value: &Value) -> u64 {
+    (value.as_f64().unwrap() * 1e12).round() as u64
+}
+
+fn tokens(usage: &Value) -> u64 {
+    ["input", "cache_read", "cache_write_5m", "cache_write_1h", "output"]
+        .iter()
+        .map(|part| usage[part].as_u64().unwrap())
+        .sum()
+}
+
+fn bill(project: &Project, session: &str) -> Value {
+    lines(project, &["cost", session, "--json"]).remove(0)
+}
+
+/// The figures of an agent: by itself, and with all below it.
+fn figures(agent: &Value) -> [(u64, u64); 2] {
+    [
+        (pico(&agent["cost_usd"]), tokens(&agent["usage"])),
+        (pico(&agent["subtree_cost_usd"]), tokens(&agent["subtree_usage"])),
+    ]
+}
+
+fn sum(figures: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
+    figures.fold((0, 0), |(cost, tokens), (more_cost, more_tokens)| (cost + more_cost, tokens + more_tokens))
+}
+
+// proves LI-04 (open: teams)
+#[test]
+fn the_costs_of_agents_and_of_models_add_up_to_the_total() {
+    let project = Project::new("cost-tree", "");
+    let main = session(&project, &["hello"]);
+    let fork = session(&project, &["--resume", &main, "--fork-session", "go elsewhere"]);
+    let one =
+        sub_agent(&project, &main, &main, "one", vec![charge("m", 10, Some(7)), charge("n", 5, Some(3))]);
+    let below = sub_agent(&project, &main, &one, "below", vec![charge("n", 100, Some(1_000_000_000_001))]);
+    let two = sub_agent(&project, &main, &main, "two", vec![charge("m", 20, Some(9))]);
+    let of_fork = sub_agent(&project, &main, &fork, "elsewhere", vec![charge("m", 40, Some(5))]);
+
+    let told = bill(&project, &main[..20]);
+    let agents = told["agents"].as_array().unwrap();
+    let ids: Vec<&str> = agents.iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&main, &one, &below, &two], "each before those that it started, by age");
+    let [root, first, third, second] = agents.iter().map(figures).collect::<Vec<_>>()[..] else {
+        panic!("four agents")
+    };
+    assert!(root[0].0 > 0 && root[0].1 > 0, "{told}");
+    assert_eq!(first, [(10, 21), (1_000_000_000_011, 124)]);
+    assert_eq!((third[0], third[1], second), ((1_000_000_000_001, 103), third[0], [(9, 23); 2]));
+    let total = (pico(&told["cost_usd"]), tokens(&told["usage"]));
+    assert_eq!(root[1], total);
+    assert_eq!(sum([root, first, third, second].into_iter().map(|agent| agent[0])), total);
+    assert_eq!(sum([root[0], first[1], second[1]].into_iter()), total);
+    let models = told["models"].as_array().unwrap();
+    let of_model = |model: &Value| (pico(&model["cost_usd"]), tokens(&model["usage"]));
+    assert_eq!(sum(models.iter().map(of_model)), total);
+    assert_eq!(models.len(), 3);
+    assert_eq!((&agents[2]["parent"], &agents[2]["name"]), (&one.into(), &"below".into()));
+
+    let forked = bill(&project, &fork);
+    let ids: Vec<&str> = forked["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| agent["agent_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, [&fork, &of_fork], "a session that shares the store's realm has its own bill");
+}
+
+/// A tree that has really worked: two in the background that start one each.
+const TREE: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/[^/]+$", turn = 1 }
+reply = [{ tool = "Agent", input = { description = "d", prompt = "p" } }]
+[[rule]]
+when = { agent = "re:^/main$", turn = 1 }
+reply = [
+  { tool = "Agent", input = { description = "d", prompt = "p", run_in_background = true } },
+  { tool = "Agent", input = { description = "d", prompt = "p", model = "claude-haiku-5-5", run_in_background = true } },
+]
+[[rule]]
+reply = [{ text = "done" }]
+"#;
+
+// proves LI-04 (open: teams)
+#[test]
+fn the_bill_of_a_session_is_what_its_runs_have_told() {
+    let project = Project::new("cost-told", TREE);
+    let told = lines(&project, &["-p", "go", "--output-format", "json"]).remove(0);
+    let bill = bill(&project, told["session_id"].as_str().unwrap());
+    assert_eq!(bill["agents"].as_array().unwrap().len(), 5, "{bill}");
+    assert_eq!(pico(&told["total_cost_usd"]), pico(&bill["cost_usd"]), "{told}");
+    let models = told["modelUsage"].as_object().unwrap();
+    assert_eq!(models.len(), 2, "{told}");
+    let of =
+        |usage: &Value, names: &[&str]| names.iter().map(|name| usage[name].as_u64().unwrap()).sum::<u64>();
+    let names = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+    for model in bill["models"].as_array().unwrap() {
+        let usage = &models[model["model"].as_str().unwrap()];
+        assert_eq!(of(usage, &names), tokens(&model["usage"]), "{told}");
+        assert_eq!(pico(&usage["costUSD"]), pico(&model["cost_usd"]), "{told}");
+    }
+    let agents = bill["agents"].as_array().unwrap().iter().map(|agent| figures(agent)[0]);
+    assert_eq!(sum(agents), (pico(&bill["cost_usd"]), tokens(&bill["usage"])));
+}
+
+#[test]
+fn a_bill_can_be_read() {
+    let project = Project::new("cost-read", "");
+    refused(&project, &["cost"], 1, &["no session of", "sessions list --all"]);
+    let main = session(&project, &["hello"]);
+    let plain = succeed(&project, &["cost"]);
+    assert!(
+        plain.contains("idle") && plain.contains("/main\n") && plain.ends_with(" · 1 agent\n"),
+        "{plain}"
+    );
+    let one = sub_agent(&project, &main, &main, "one", vec![charge("m", 10, Some(1_234_500_000_000))]);
+    sub_agent(&project, &main, &one, "two", vec![charge("odd\u{1b}", 10, None)]);
+    let shown = succeed(&project, &["cost", &main]);
+    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    let head = ["COST", "WITH", "BELOW", "IN", "OUT", "TYPE", "STATE", "AGENT"];
+    assert_eq!(rows[0], head);
+    assert_eq!(rows[1].last(), Some(&"/main"));
+    let words = ["look", "\\u{1b}[2Jaround", "here"];
+    assert_eq!(rows[2], [&["$1.2345", "?", "11", "2", "explore", "completed", "one:"], &words[..]].concat());
+    assert_eq!(rows[3], [&["?", "?", "11", "2", "explore", "completed", "two:"], &words[..]].concat());
+    assert!(shown.contains("  one: look") && shown.contains("    two: look"), "{shown}");
+    assert!(shown.contains("total price not known · ") && shown.contains(" out · 3 agents\n"), "{shown}");
+    assert!(
+        shown.ends_with("there was no price for it\n") && shown.contains("what odd\\u{1b} cost"),
+        "{shown}"
+    );
+    assert_eq!(bill(&project, &main)["cost_usd"], Value::Null);
+    assert!(
+        plain.contains(&format!(
+            "total {} · ",
+            plain.lines().nth(1).unwrap().trim_start().split(' ').next().unwrap()
+        )),
+        "{plain}"
+    );
+    refused(&project, &["cost", "abc"], 1, &["no session abc", "sessions list --all"]);
+}

@@ -1,0 +1,216 @@
+//! Carrying out a decision: first the commit, then the effects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_protocol::{Entry, EntryKind, EventKind, RawJson};
+
+use super::super::step::{Commit, Decision, Effect, Input};
+use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker};
+use crate::port::store::{AgentState, CallKey, Committed, Done, OpResult, StateChange, Step, StoreError};
+use crate::tool::{Subject, ToolContext, ToolError};
+
+impl Actor {
+    pub(super) async fn carry_out(&mut self, decision: Decision, work: &mut Work) -> Result<(), StoreError> {
+        let Decision { mut commit, after } = decision;
+        if self.machine.waits() {
+            // Who waits takes no place from those who work.
+            self.place = None;
+        }
+        if self.wants_place() && after.contains(&Effect::CallModel) {
+            self.place = self.tree.places.try_take();
+            if self.place.is_none() {
+                commit.state = Some(self.queued());
+                self.told_queued = true;
+            }
+        }
+        // A root that ends is told of mail that has come meanwhile, so that it does not seem to be done.
+        let change = commit.state.map(|state| self.state_change(state));
+        let ends = matches!(change, Some(StateChange::UnlessMail(_)));
+        let unless_mail = commit.closing.as_ref().is_some_and(|closing| closing.unless_mail);
+        let calls: Vec<Option<CallKey>> = commit.operations.iter().map(|operation| operation.call).collect();
+        let committed = self.commit(commit, &after, work.began).await?;
+        self.tell_operated(&calls, committed.results, work);
+        self.mail_waits = ends && committed.mail_waits;
+        if self.mail_waits {
+            self.expect_mail();
+        }
+        if unless_mail {
+            work.inputs.push_back(Input::Settled { mail_waits: committed.mail_waits });
+            if committed.mail_waits {
+                let mail = self.fetch_mail().await?;
+                work.inputs.push_back(mail);
+            }
+        }
+        for effect in after {
+            self.effect(effect, work).await;
+        }
+        Ok(())
+    }
+
+    async fn effect(&mut self, effect: Effect, work: &mut Work) {
+        match effect {
+            Effect::Emit(kind) => self.outlet.emit(kind).await,
+            Effect::Begin => {
+                (work.began, work.api) = (self.house.ports.clock.now(), Duration::ZERO);
+                self.outlet.emit(EventKind::Started).await;
+            }
+            Effect::CallModel => self.admit(work),
+            Effect::AbortModel => self.abort_model(work),
+            Effect::Run { key, call, tool, input, subject } => {
+                self.run_tool(work, (key, call), &tool, input, subject);
+            }
+            Effect::StartRun(id) => self.start_run(id, work),
+            Effect::AbortCalls => {
+                let grace = if self.machine.awaits_others() { LONG_GRACE } else { GRACE };
+                work.calls.cancel();
+                work.grace = Some(self.house.ports.clock.sleep(grace));
+            }
+            Effect::End(ended) => {
+                // A sub-agent has one run; what it came to is told when nothing of it is left.
+                work.open &= self.sub.is_none();
+                self.place = None;
+                let event = self.ended(*ended, work);
+                self.outlet.emit(event).await;
+            }
+        }
+    }
+
+    /// Tells tools what came of their operations, and wakes who got mail and lives nowhere.
+    fn tell_operated(&self, calls: &[Option<CallKey>], results: Vec<OpResult>, work: &mut Work) {
+        let mut by_call: BTreeMap<CallKey, Vec<OpResult>> = BTreeMap::new();
+        for (call, result) in calls.iter().zip(results) {
+            if let Ok(Done::Sent(receipts)) = &result {
+                for receipt in receipts.iter().filter(|receipt| !receipt.held) {
+                    self.house.mail_for(receipt.to);
+                }
+            }
+            if let Some(key) = call {
+                by_call.entry(*key).or_default().push(result);
+            }
+        }
+        for (key, results) in by_call {
+            let tool = self.machine.tool(key).and_then(|tool| self.setup.tools.get(tool));
+            let told = match tool {
+                Some(tool) => tool.operated(&results),
+                None => Err(ToolError::Tell("the tool is gone".into())),
+            };
+            let call = self.machine.call_id(key).unwrap_or_default();
+            let result = Some(told.map(|output| answered(output, call, work)));
+            work.inputs.push_back(Input::CallDone { key, result });
+        }
+    }
+
+    /// Spells a commit, makes it durable, and tells of its entries.
+    async fn commit(
+        &mut self,
+        commit: Commit,
+        after: &[Effect],
+        began: Duration,
+    ) -> Result<Committed, StoreError> {
+        let unborn = self.birth.is_some() && commit.entries.is_empty();
+        if unborn && commit.closing.is_none() {
+            // Who has not been told anything yet is not in the store either.
+            if let (Some(birth), Some(mode)) = (&mut self.birth, commit.mode) {
+                birth.mode = mode;
+            }
+            return Ok(Committed::default());
+        }
+        if unborn || commit.is_empty() {
+            return Ok(Committed::default());
+        }
+        let closing = match &commit.closing {
+            Some(closing) => Some(self.close(closing, after, began).await),
+            None => None,
+        };
+        let mut messages = Vec::with_capacity(commit.entries.len());
+        let mut parts = Vec::with_capacity(commit.entries.len());
+        for draft in commit.entries {
+            parts.push((draft.kind, self.house.ports.model.entry(&draft.message), draft.reply));
+            messages.push(draft.message);
+        }
+        let entries = self.history.draft(parts);
+        // What a tool has read is known once the model has been told.
+        let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
+        let seen = if told { self.seen.take_fresh() } else { Vec::new() };
+        let mut step = Step {
+            birth: self.birth.take(),
+            entries: entries.clone(),
+            calls: commit.calls,
+            charges: commit.charges,
+            seen,
+            mail: commit.mail,
+            operations: commit.operations,
+            runs: commit.runs,
+            state: commit.state.map(|state| self.state_change(state)),
+            mode: commit.mode,
+            ..self.new_step()
+        };
+        if let Some(closing) = closing {
+            step.state = Some(closing.state);
+            step.ended = closing.ended;
+            step.operations.extend(closing.notification);
+        }
+        let committed = self.house.ports.store.commit(step).await?;
+        self.written(committed.mail_waits).await;
+        for (entry, message) in entries.into_iter().zip(messages) {
+            let (seq, kind) = (entry.seq, entry.kind);
+            self.history.push(kind, entry.piece, entry.checksum);
+            let told = Entry { seq, kind, message, reply: entry.reply };
+            self.note(&told, began);
+            self.outlet.emit(EventKind::Entry(Box::new(told))).await;
+        }
+        Ok(committed)
+    }
+
+    /// A root becomes idle unless mail waits that would begin another run.
+    fn state_change(&self, state: AgentState) -> StateChange {
+        if self.sub.is_none() && state == AgentState::Idle && self.machine.is_awake() {
+            StateChange::UnlessMail(state)
+        } else {
+            StateChange::To(state)
+        }
+    }
+
+    /// A step of this agent, with what every one of them says.
+    pub(super) fn new_step(&mut self) -> Step {
+        let Identity { realm, agent, epoch } = self.identity;
+        let starter = self.sub.as_mut().and_then(super::Sub::untold_starter);
+        Step { starter, ..Step::new(realm, agent, epoch, self.wall_ms()) }
+    }
+
+    /// Keeps a state that no decision brings.
+    pub(super) async fn tell_state(&mut self, state: AgentState) -> Result<(), StoreError> {
+        if self.birth.is_some() {
+            return Ok(());
+        }
+        let step = Step { state: Some(StateChange::To(state)), ..self.new_step() };
+        self.house.ports.store.commit(step).await.map(drop)
+    }
+
+    /// Settles what a dead process left open, before the agent lives.
+    pub(in crate::agent) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
+        let began = self.house.ports.clock.now();
+        self.commit(decision.commit, &decision.after, began).await.map(drop)
+    }
+
+    fn run_tool(
+        &self,
+        work: &mut Work,
+        (key, call): (CallKey, String),
+        tool: &str,
+        input: RawJson,
+        subject: Subject,
+    ) {
+        let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
+        let marker = marker(self.identity.agent, key);
+        let (workspace, policy) = (Arc::clone(&self.setup.workspace), Arc::clone(&self.setup.policy));
+        let (seen, clock) = (self.seen.clone(), Arc::clone(&self.house.ports.clock));
+        work.calls.start(key, move |cancel| async move {
+            let Some(tool) = tool else { return Err(ToolError::Tell(format!("there is no tool {name}"))) };
+            let context = ToolContext { key, call, marker, subject, workspace, seen, policy, clock, cancel };
+            tool.run(input, context).await
+        });
+    }
+}

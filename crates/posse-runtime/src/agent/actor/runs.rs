@@ -1,0 +1,363 @@
+//! An agent's run as others see it, and the commands that it has in the background.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use posse_protocol::{
+    AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification, Outcome,
+    RunChange as News, RunFacts, RunKind, RunNews, RunStatus, RunUsage,
+};
+use uuid::Uuid;
+
+use super::super::step::{Closing, Effect};
+use super::{Actor, GRACE, Identity, Work, maybe, millis};
+use crate::port::store::{
+    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step, StoreError,
+};
+use crate::spawn::ending;
+use crate::spawn::house::{By, House, Shell, Stop};
+use crate::spawn::output::Output;
+use crate::spawn::run::Run;
+use crate::spawn::words;
+use crate::tool::RunReport;
+
+/// What makes an agent a sub-agent.
+pub(in crate::agent) struct Sub {
+    pub(in crate::agent) run: Arc<Run>,
+    pub(in crate::agent) parent: AgentId,
+    pub(in crate::agent) output: Output,
+    /// What it was told first; of one that is brought back, nothing.
+    pub(in crate::agent) prompt: String,
+    /// Whether the store knows who is told of its end.
+    pub(in crate::agent) starter_kept: bool,
+    /// The tool it used last.
+    pub(in crate::agent) last_tool: Option<String>,
+    /// What it came to.
+    pub(in crate::agent) end: Option<Notification>,
+}
+
+impl Sub {
+    pub(in crate::agent) fn new(run: Arc<Run>, parent: AgentId, output: Output, prompt: String) -> Self {
+        Self { run, parent, output, prompt, starter_kept: false, last_tool: None, end: None }
+    }
+
+    /// Whom the store is to be told of as its starter, if it was not yet.
+    pub(super) fn untold_starter(&mut self) -> Option<AgentId> {
+        let untold = self.run.is_background() && !self.starter_kept;
+        self.starter_kept |= untold;
+        untold.then(|| self.run.starter())
+    }
+}
+
+/// What the last step of a run says besides.
+pub(super) struct LastWords {
+    pub(super) state: StateChange,
+    pub(super) ended: Option<Box<EndedRun>>,
+    pub(super) notification: Option<Operation>,
+}
+
+impl Actor {
+    /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
+    /// will hear of any more is stopped first.
+    pub(super) async fn close(&mut self, closing: &Closing, after: &[Effect], began: Duration) -> LastWords {
+        if closing.outcome != Outcome::Completed {
+            self.house.stop_agents(self.identity.agent, By::Above { person: false }).await;
+        }
+        let tally = after.iter().find_map(|effect| match effect {
+            Effect::End(ended) => Some(&ended.run),
+            _ => None,
+        });
+        let tally = tally.unwrap_or(self.machine.run());
+        let usage = RunUsage {
+            total_tokens: tally.tokens(),
+            tool_uses: tally.tool_uses,
+            duration_ms: millis(self.house.ports.clock.now().saturating_sub(began)),
+        };
+        // Who was not told to stop was interrupted by a person's answer.
+        let by = if self.stop.token.is_cancelled() { self.stop.by() } else { By::Person };
+        let (status, state, error) = judged(&closing.outcome, by);
+        let by = (status == RunStatus::Killed).then_some(by);
+        let text = tally.text.clone();
+        let model = tally.spent.last().map_or_else(|| self.model.clone(), |spent| spent.model.clone());
+        let mail = if by.is_some() { self.newest_mail().await } else { 0 };
+        let Some(sub) = &mut self.sub else {
+            // Only sub-agents close.
+            return LastWords { state: StateChange::To(state), ended: None, notification: None };
+        };
+        let told_by_mail = sub.run.close();
+        let starter = sub.run.starter();
+        let quiet = by.is_some_and(|by| match by {
+            // Who is stopped too hears nothing.
+            By::Above { .. } => self.house.is_frozen(starter),
+            By::Agent(by) => by == starter,
+            By::Person | By::Shutdown => false,
+        });
+        let mut end = ending::of_agent(&sub.run.facts, sub.run.id, (status, error.clone()), &text, usage);
+        end.model = model;
+        let notification = (told_by_mail && !quiet).then(|| notification(&end, sub.run.starter()));
+        let ended = EndedRun {
+            run: sub.run.id,
+            error,
+            by_person: by.is_some_and(By::is_person),
+            mail,
+            usage,
+            text: (!told_by_mail || quiet).then(|| end.result.clone()),
+        };
+        sub.end = Some(end);
+        let state = if closing.unless_mail { StateChange::UnlessMail(state) } else { StateChange::To(state) };
+        LastWords { state, ended: Some(Box::new(ended)), notification }
+    }
+
+    /// A step is durable: the run is born by its first, and goes on if its last one ended nothing.
+    pub(super) async fn written(&mut self, mail_waits: bool) {
+        let Some(sub) = &mut self.sub else { return };
+        if mail_waits {
+            sub.end = None;
+            if sub.run.reopen() {
+                self.house.detached(&sub.run);
+            }
+        }
+        if sub.run.born() {
+            let (prompt, background) = (sub.prompt.clone(), sub.run.is_background());
+            let news = RunNews { run: sub.run.facts.clone(), what: News::Started { prompt, background } };
+            self.outlet.emit(EventKind::Run(Box::new(news))).await;
+        }
+    }
+
+    /// Writes down what an entry says for those who look on.
+    pub(super) fn note(&mut self, entry: &Entry, began: Duration) {
+        let Some(sub) = &mut self.sub else { return };
+        if entry.kind != EntryKind::Reply {
+            return;
+        }
+        let mut summary = String::new();
+        for block in &entry.message.content {
+            match block {
+                ContentBlock::Text { text } if !text.trim().is_empty() => {
+                    summary = words::summary(text);
+                    note(&mut sub.output, &format!("{}\n", text.trim_end()));
+                }
+                ContentBlock::ToolUse { name, input, .. } => {
+                    note(&mut sub.output, &format!("→ {name} {}\n", words::summary(input.get())));
+                    sub.last_tool = Some(name.clone());
+                }
+                _ => {}
+            }
+        }
+        let tally = self.machine.run();
+        let usage = RunUsage {
+            total_tokens: tally.tokens(),
+            tool_uses: tally.tool_uses,
+            duration_ms: millis(self.house.ports.clock.now().saturating_sub(began)),
+        };
+        let last_tool = sub.last_tool.clone();
+        tell(&self.outlet, &sub.run.facts, News::Progress { usage, last_tool, summary });
+    }
+
+    /// Lets a command go on in the background.
+    pub(super) fn start_run(&mut self, id: Uuid, work: &mut Work) {
+        let Some((begun, call)) = work.begun.remove(&id) else { return };
+        let agent = self.identity.agent;
+        let facts = RunFacts {
+            task: id,
+            kind: RunKind::Shell,
+            agent_type: String::new(),
+            name: None,
+            description: begun.description,
+            call,
+            starter: agent,
+            depth: 0,
+            output_file: begun.output,
+        };
+        let stop = Stop::new(self.stop.token.child_token());
+        let run = Arc::new(Run::new(facts, id, true));
+        run.born();
+        tell(&self.outlet, &run.facts, News::Started { prompt: String::new(), background: true });
+        let token = stop.token.clone();
+        self.house.shell_began(agent, Shell { run, stop, began: self.house.ports.clock.now() });
+        work.shells.start(id, move |_| (begun.work)(token));
+    }
+
+    /// A background command has ended: that is kept, and told to the agent by mail, in one step.
+    pub(super) async fn shell_done(&mut self, id: Uuid, report: Option<RunReport>) -> Result<(), StoreError> {
+        let agent = self.identity.agent;
+        let Some(shell) = self.house.shells(agent).into_iter().find(|shell| shell.run.facts.task == id)
+        else {
+            return Ok(());
+        };
+        let crashed = || RunReport {
+            status: RunStatus::Failed,
+            summary: "posse lost sight of it".into(),
+            result: String::new(),
+        };
+        let report = report.unwrap_or_else(crashed);
+        let took = self.house.ports.clock.now().saturating_sub(shell.began);
+        let usage = RunUsage { total_tokens: 0, tool_uses: 0, duration_ms: millis(took) };
+        let end = ending::of_shell(&shell.run.facts, &report, usage);
+        // A sub-agent whose run is over is not begun again by what it had started.
+        let over = self.sub.as_ref().is_some_and(|sub| sub.end.is_some()) || self.is_stopped();
+        let quiet = over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
+        shell.run.close();
+        self.keep_shell_end(&end, quiet).await?;
+        self.house.shell_over(agent, id);
+        shell.run.over(end.clone());
+        let news = RunNews { run: shell.run.facts.clone(), what: News::Ended(Box::new(end)) };
+        self.outlet.emit(EventKind::Run(Box::new(news))).await;
+        Ok(())
+    }
+
+    /// Keeps that a background command has ended, and tells the agent by mail unless that is told anyway.
+    pub(in crate::agent) async fn keep_shell_end(
+        &mut self,
+        end: &Notification,
+        quiet: bool,
+    ) -> Result<(), StoreError> {
+        let step = Step {
+            runs: vec![RunChange { id: end.task, change: RunChangeKind::Ended(end.status) }],
+            operations: if quiet { Vec::new() } else { vec![notification(end, self.identity.agent)] },
+            ..self.new_step()
+        };
+        self.house.ports.store.commit(step).await.map(drop)
+    }
+
+    /// Tells its background commands to end. A sub-agent that is stopped hears nothing of theirs.
+    pub(super) fn stop_shells(&self) {
+        for shell in self.house.shells(self.identity.agent) {
+            shell.stop.stop(By::Shutdown);
+        }
+    }
+
+    /// Whether it is a sub-agent that somebody has stopped.
+    fn is_stopped(&self) -> bool {
+        self.sub.is_some() && self.stop.token.is_cancelled()
+    }
+
+    /// The number of the newest mail that waits.
+    async fn newest_mail(&mut self) -> u64 {
+        loop {
+            let before = self.last_mail;
+            // A store that fails is noticed by the commit that follows.
+            let fetched = self.fetch_mail().await;
+            if fetched.is_err() || self.last_mail == before {
+                return self.last_mail;
+            }
+        }
+    }
+
+    /// Ends what is left under way.
+    pub(super) async fn wind_up(&mut self, work: &mut Work, can_write: bool) {
+        self.stop_shells();
+        let mut grace = Some(self.house.ports.clock.sleep(GRACE));
+        while !work.calls.is_empty() || !work.shells.is_empty() {
+            tokio::select! {
+                _ = work.calls.next(), if !work.calls.is_empty() => {}
+                Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => {
+                    // A store that fails has failed before; nothing more can be kept.
+                    let kept = if can_write { self.shell_done(id, report).await.is_ok() } else { false };
+                    if !kept {
+                        self.house.shell_over(self.identity.agent, id);
+                    }
+                }
+                () = maybe(&mut grace) => {
+                    work.calls.give_up();
+                    work.shells.give_up();
+                }
+            }
+        }
+    }
+
+    /// Leaves the house, and tells whoever waits how it ended. Whether mail has come for it since.
+    pub(super) async fn depart(mut self, lost: Option<EventKind>) -> bool {
+        let agent = self.identity.agent;
+        // From here on it can be brought to life again.
+        drop(self.living.take());
+        let unread = self.machine.left_mail() && !self.stop.token.is_cancelled();
+        let Some(sub) = self.sub else {
+            self.house.leave(agent);
+            if let Some(event) = lost {
+                self.outlet.emit(event).await;
+            }
+            // If it fails, others find out by themselves that this process has ended.
+            let _ = self.house.ports.store.release(agent, self.identity.epoch).await;
+            return false;
+        };
+        let broken = |error| ending::broken(&sub.run.facts, sub.run.id, error);
+        let end = match (sub.end, &lost) {
+            (Some(end), None) => end,
+            (_, Some(EventKind::Ended(end))) => match &end.outcome {
+                Outcome::Failed(fault) => broken(fault.message.clone()),
+                _ => broken("the store failed".into()),
+            },
+            _ => broken("it was stopped before it had begun".into()),
+        };
+        if lost.is_some() && sub.run.is_durable() {
+            last_resort(&self.house, self.identity, &sub.run, &end).await;
+        }
+        let (mail, durable) = (self.house.leave(agent) || unread, sub.run.is_durable());
+        sub.run.over(end.clone());
+        if !durable {
+            // Nobody has heard that it began, either.
+            return mail;
+        }
+        let news = RunNews { run: sub.run.facts.clone(), what: News::Ended(Box::new(end)) };
+        self.outlet.emit(EventKind::Run(Box::new(news))).await;
+        mail
+    }
+}
+
+/// Writes a line for those who look on; if it cannot be written, they see less.
+fn note(output: &mut Output, text: &str) {
+    let _ = output.append(text);
+}
+
+/// A run broke off: tries to keep that, and to tell its starter. If that fails too, it is found open by
+/// whoever takes the agent next.
+pub(super) async fn last_resort(house: &House, who: Identity, run: &Run, end: &Notification) {
+    let Identity { realm, agent, epoch } = who;
+    let since = house.ports.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let at_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    let by_mail = run.is_background();
+    let ended = EndedRun {
+        run: end.run,
+        error: end.error.clone(),
+        by_person: false,
+        mail: 0,
+        usage: end.usage,
+        text: (!by_mail).then(|| end.result.clone()),
+    };
+    let step = Step {
+        state: Some(StateChange::To(AgentState::Failed)),
+        ended: Some(Box::new(ended)),
+        operations: if by_mail { vec![notification(end, run.starter())] } else { Vec::new() },
+        ..Step::new(realm, agent, epoch, at_ms)
+    };
+    let _ = house.ports.store.commit(step).await;
+}
+
+/// The mail that tells of an end.
+pub(super) fn notification(end: &Notification, to: AgentId) -> Operation {
+    let body = serde_json::to_string(end).unwrap_or_default();
+    let (id, summary) = (MailId::from(end.run), end.summary.clone());
+    let op = Op::Send { id, to: Address::Agent(to), kind: MailKind::Notification, summary, body };
+    Operation { call: None, op }
+}
+
+/// Tells those who look on. Who does not read does not hold up anybody: there will be more to see.
+fn tell(outlet: &super::super::outlet::Outlet, run: &RunFacts, what: News) {
+    let news = RunNews { run: run.clone(), what };
+    let _ = outlet.events.try_send(Event { agent: outlet.agent, kind: EventKind::Run(Box::new(news)) });
+}
+
+/// How a run that came to this ended, and why.
+fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
+    match outcome {
+        Outcome::Completed => (RunStatus::Completed, AgentState::Completed, None),
+        Outcome::Partial(limit) => (RunStatus::Partial, AgentState::Partial, Some(ending::limit(*limit))),
+        Outcome::Refused => {
+            (RunStatus::Failed, AgentState::Failed, Some("the model declined to go on".into()))
+        }
+        Outcome::Interrupted => (RunStatus::Killed, AgentState::Killed, Some(ending::stopped(by))),
+        Outcome::Paused(fault) => (RunStatus::Paused, AgentState::Paused, Some(fault.message.clone())),
+        Outcome::Failed(fault) => (RunStatus::Failed, AgentState::Failed, Some(fault.message.clone())),
+    }
+}

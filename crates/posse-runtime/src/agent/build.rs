@@ -1,0 +1,258 @@
+//! How an agent is put together, and brought to life.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Command, PermissionMode};
+use tokio::sync::mpsc;
+
+use super::actor::{Actor, Identity, Paid, Sub};
+use super::history::History;
+use super::outlet::{EVENTS, Outlet};
+use super::step::{Life, Machine, Rights};
+use super::{Agent, AgentHandle, Setup, StartError, last_reply, restore, waits};
+use crate::govern::{Account, Budgets, Places};
+use crate::permission::Standing;
+use crate::port::model::{Attribution, Effort, Piece};
+use crate::port::store::{Birth, SeenFile, StoreError, Taken, Transcript};
+use crate::spawn::house::{House, Resident, Stop};
+use crate::spawn::nudge::{About as Nudging, Nudge};
+use crate::spawn::tree::Tree;
+use crate::supervise::Living;
+use crate::tool::{Seen, Toolbox, Workspace};
+
+/// Commands that may wait for an agent.
+const COMMANDS: usize = 16;
+
+/// Who is brought to life.
+pub(super) struct About {
+    pub(super) identity: Identity,
+    pub(super) model: String,
+    pub(super) mode: PermissionMode,
+    /// How hard it tries, if that is known.
+    pub(super) effort: Option<Effort>,
+    pub(super) path: String,
+    pub(super) living: Option<Living>,
+    pub(super) preamble: Piece,
+    pub(super) birth: Option<Box<Birth>>,
+}
+
+/// What an agent begins with.
+#[derive(Default)]
+pub(super) struct Seed {
+    pub(super) history: History,
+    pub(super) seen: Vec<SeenFile>,
+    pub(super) unanswered: bool,
+    pub(super) previous_reply: Option<String>,
+}
+
+impl Seed {
+    /// What the store has.
+    pub(super) fn of(taken: &Taken) -> Result<Self, StoreError> {
+        let Taken { transcript, seen, .. } = taken;
+        Ok(Self {
+            history: restore(transcript)?,
+            seen: seen.clone(),
+            unanswered: waits(transcript),
+            previous_reply: last_reply(transcript),
+        })
+    }
+}
+
+/// What makes a sub-agent of an agent.
+pub(super) struct Below {
+    pub(super) tree: Arc<Tree>,
+    pub(super) sub: Sub,
+    pub(super) depth: u32,
+    pub(super) standing: Standing,
+    pub(super) account: Account,
+    pub(super) tools: Toolbox,
+    pub(super) turns: Option<u32>,
+    /// What a person calls it.
+    pub(super) name: String,
+}
+
+/// An agent that is put together and does not live yet, with what tells it things.
+pub(super) type Assembled = (Actor, mpsc::Receiver<Command>);
+
+/// What roots and sub-agents differ in.
+struct Kind {
+    tree: Arc<Tree>,
+    life: Life,
+    standing: Standing,
+    account: Account,
+    stop: Stop,
+    nudge: Arc<Nudge>,
+    sub: Option<Sub>,
+    name: Option<String>,
+}
+
+impl House {
+    pub(super) fn same_dialect(&self, transcript: &Transcript) -> Result<(), StartError> {
+        let (stored, asked) = (transcript.dialect.clone(), self.ports.model.dialect());
+        if stored == asked { Ok(()) } else { Err(StartError::OtherDialect { stored, asked }) }
+    }
+
+    /// A root, with the front end's way to it.
+    pub(super) fn assemble_root(
+        self: &Arc<Self>,
+        about: About,
+        seed: Seed,
+        setup: Setup,
+    ) -> (Actor, mpsc::Receiver<Command>, Agent) {
+        let Identity { realm, agent: id, .. } = about.identity;
+        let (events, heard) = mpsc::channel(EVENTS);
+        let (commands, told) = mpsc::channel(COMMANDS);
+        let budgets = Budgets { subtree: setup.limits.budget, ..Budgets::default() };
+        let account = Account::session(budgets, self.ports.clock.now());
+        let tools = self.tools_of_root(id, &setup);
+        let workspace = own_spill(&setup.workspace, id);
+        let standing = Standing::root(about.mode, Arc::clone(&setup.policy), Arc::clone(&workspace));
+        let tree = Arc::new(Tree {
+            standing: standing.clone(),
+            root: id,
+            realm,
+            places: Places::new(setup.spawning.running),
+            account: account.clone(),
+            setup: setup.clone(),
+            events: events.clone(),
+            preambles: std::sync::Mutex::default(),
+            attended: true.into(),
+        });
+        let stop = Stop::new(self.supervisor.branch());
+        let who = Resident {
+            tree: Arc::clone(&tree),
+            parent: None,
+            path: about.path.clone(),
+            depth: 0,
+            model: about.model.clone(),
+            effort: about.effort,
+            standing: standing.clone(),
+            account: account.clone(),
+            commands: None,
+            stop: stop.clone(),
+            run: None,
+        };
+        // Nobody is above a root who could be frozen.
+        let nudge = self.enter(id, who).unwrap_or_default();
+        let life = Life::Root { joins: setup.joins };
+        let names = tools.names().into_iter().map(str::to_owned).collect();
+        let setup = Setup { tools, workspace, ..setup };
+        let kind = Kind { tree, life, standing, account, stop, nudge, sub: None, name: None };
+        let actor = self.assemble(about, seed, setup, kind);
+        let handle = AgentHandle { commands };
+        let agent = Agent { id, found: None, unfinished: false, tools: names, handle, events: heard };
+        (actor, told, agent)
+    }
+
+    /// A sub-agent; none if the one who starts it may start nothing any more.
+    pub(super) fn assemble_sub(
+        self: &Arc<Self>,
+        about: About,
+        seed: Seed,
+        below: Below,
+    ) -> Option<Assembled> {
+        let Below { tree, sub, depth, standing, account, tools, turns, name } = below;
+        let id = about.identity.agent;
+        let (commands, told) = mpsc::channel(COMMANDS);
+        let stop = Stop::new(self.supervisor.branch());
+        let who = Resident {
+            tree: Arc::clone(&tree),
+            parent: Some(sub.parent),
+            path: about.path.clone(),
+            depth,
+            model: about.model.clone(),
+            effort: about.effort,
+            standing: standing.clone(),
+            account: account.clone(),
+            commands: Some(commands),
+            stop: stop.clone(),
+            run: Some(Arc::clone(&sub.run)),
+        };
+        let nudge = self.enter(id, who)?;
+        let mut setup = Setup { tools, workspace: Arc::clone(standing.workspace()), ..tree.setup.clone() };
+        setup.limits.turns = turns;
+        setup.asker = tree.asker();
+        let (life, sub, name) = (Life::Sub, Some(sub), Some(name));
+        let kind = Kind { tree, life, standing, account, stop, nudge, sub, name };
+        Some((self.assemble(about, seed, setup, kind), told))
+    }
+
+    fn assemble(self: &Arc<Self>, about: About, seed: Seed, setup: Setup, kind: Kind) -> Actor {
+        let About { identity, model, path, living, preamble, birth, .. } = about;
+        let Kind { tree, life, standing, account, stop, nudge, sub, name } = kind;
+        let rights = Rights { standing, asker: setup.asker, name, limits: setup.limits };
+        let machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
+        let attribution = Attribution {
+            session: tree.root.to_string(),
+            agent: identity.agent.to_string(),
+            parent: sub.as_ref().map(|sub| sub.parent.to_string()),
+            path,
+        };
+        let outlet = Outlet {
+            agent: identity.agent,
+            events: tree.events.clone(),
+            stop: stop.token.clone(),
+            below: sub.is_some(),
+        };
+        Actor {
+            living,
+            house: Arc::clone(self),
+            setup,
+            identity,
+            attribution: Arc::new(attribution),
+            model,
+            preamble,
+            birth,
+            history: seed.history,
+            previous_reply: seed.previous_reply,
+            machine,
+            seen: Seen::remembered(seed.seen),
+            outlet,
+            stop,
+            nudge,
+            account,
+            place: None,
+            paid: Paid::default(),
+            told_queued: false,
+            mail_waits: false,
+            last_mail: 0,
+            sub,
+            tree,
+        }
+    }
+
+    pub(super) fn animate_root(
+        self: &Arc<Self>,
+        actor: Actor,
+        commands: mpsc::Receiver<Command>,
+        agent: Agent,
+    ) -> Agent {
+        let unfinished = actor.machine.unfinished();
+        self.animate((actor, commands));
+        Agent { unfinished, ..agent }
+    }
+
+    /// Lets an agent live. If mail has come when it ends, it comes back.
+    pub(super) fn animate(self: &Arc<Self>, (actor, commands): Assembled) {
+        let (crashed, house, agent) = (actor.crashed(), Arc::clone(self), actor.identity.agent);
+        let life = async move {
+            if actor.live(commands).await {
+                house.mail_for(agent);
+            }
+        };
+        self.supervisor.start_agent(life, crashed);
+    }
+}
+
+impl Actor {
+    /// Looks into the inbox before it lives.
+    pub(super) fn expect_mail(&self) {
+        self.nudge.raise(Nudging::Mail);
+    }
+}
+
+/// The same workspace with a place of the session's own: what one has printed is nothing for another to find.
+fn own_spill(workspace: &Workspace, agent: AgentId) -> Arc<Workspace> {
+    let spill = workspace.spill.join(agent.to_string());
+    Arc::new(Workspace { spill, ..workspace.clone() })
+}

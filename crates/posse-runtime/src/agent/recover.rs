@@ -1,0 +1,149 @@
+//! What a dead process left open of an agent is settled before it goes on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, RunFacts, RunKind, RunStatus, RunUsage};
+
+use super::StartError;
+use super::actor::{Actor, marker};
+use super::step::{Decision, failure};
+use crate::port::store::{
+    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError, Taken,
+};
+use crate::spawn::ending;
+use crate::spawn::house::House;
+use crate::spawn::tool::{AGENT, reader};
+use crate::spawn::words::{self, Returned};
+use crate::tool::{RunReport, ToolError, ToolOutput};
+
+/// An agent has no more children than this whose calls are looked for.
+const CHILDREN: usize = 100_000;
+
+impl House {
+    /// Ends what open calls and background commands left running, finds out what became of calls that
+    /// others can tell of, and decides what the agent is told.
+    pub(super) async fn recover(
+        self: &Arc<Self>,
+        actor: &mut Actor,
+        taken: Taken,
+    ) -> Result<Decision, StartError> {
+        let agent = actor.identity.agent;
+        let Taken { transcript, runs, .. } = taken;
+        let open = transcript.open_calls;
+        for call in open.iter().filter(|call| call.begun && call.outcome.is_none()) {
+            if let Some(tool) = actor.setup.tools.get(&call.tool) {
+                tool.abandon(marker(agent, call.key)).await;
+            }
+        }
+        for run in runs {
+            self.bury(actor, run).await?;
+        }
+        let mut known = self.children_of(actor, &open).await?;
+        for call in &open {
+            let tool = actor.setup.tools.get(&call.tool);
+            if let (Some(results), Some(tool)) = (&call.operated, tool) {
+                known.insert(call.key, outcome(tool.operated(results)));
+            }
+        }
+        Ok(actor.machine.recover(open, known, transcript.session.state))
+    }
+
+    /// A command that went on in the background when the process died: it is gone, and that is told.
+    async fn bury(&self, actor: &mut Actor, run: BackgroundRun) -> Result<(), StoreError> {
+        let agent = actor.identity.agent;
+        for tool in actor.setup.tools.all() {
+            tool.abandon(marker(agent, run.call)).await;
+        }
+        let facts = RunFacts {
+            task: run.id,
+            kind: RunKind::Shell,
+            agent_type: String::new(),
+            name: None,
+            description: run.description,
+            call: String::new(),
+            starter: agent,
+            depth: 0,
+            output_file: run.output,
+        };
+        let summary = "posse ended while it ran, and it was ended too".to_owned();
+        let report = RunReport { status: RunStatus::Killed, summary, result: String::new() };
+        let end = ending::of_shell(&facts, &report, RunUsage::default());
+        actor.keep_shell_end(&end, false).await
+    }
+
+    /// What became of the sub-agents that open calls have started.
+    async fn children_of(
+        &self,
+        actor: &Actor,
+        open: &[OpenCall],
+    ) -> Result<HashMap<CallKey, CallOutcome>, StoreError> {
+        let mut known = HashMap::new();
+        let is_open = |call: &&OpenCall| call.tool == AGENT && call.begun && call.outcome.is_none();
+        let calls: Vec<_> = open.iter().filter(is_open).collect();
+        if calls.is_empty() {
+            return Ok(known);
+        }
+        let (realm, parent) = (Some(actor.identity.realm), Some(actor.identity.agent));
+        let filter = AgentFilter { realm, parent, ..AgentFilter::default() };
+        let children = self.ports.store.agents(filter, CHILDREN).await?;
+        for call in calls {
+            let made = |child: &&Session| child.origin.as_ref().is_some_and(|origin| origin.call == call.key);
+            let told = match children.iter().find(made) {
+                None => failure("Not started: posse ended before the sub-agent was there."),
+                Some(child) => child_outcome(actor, child),
+            };
+            known.insert(call.key, told);
+        }
+        Ok(known)
+    }
+}
+
+fn child_outcome(actor: &Actor, child: &Session) -> CallOutcome {
+    let facts = facts(child, actor.identity.agent, actor.tree.output(child.agent));
+    let reader = reader(&actor.setup.tools);
+    match (&child.ended, child.state.status()) {
+        // If mail tells of its end, that is what it is told by.
+        (Some(ended), Some(status)) if ended.text.is_some() => {
+            let EndedRun { run, error, usage, text, .. } = &**ended;
+            let text = text.as_deref().unwrap_or_default();
+            let end = ending::of_agent(&facts, *run, (status, error.clone()), text, *usage);
+            let one_shot = actor.tree.definition(&facts.agent_type).is_some_and(|kind| kind.one_shot);
+            let of = Returned { agent_type: &facts.agent_type, one_shot, model: &child.model };
+            outcome(words::result(&end, of, reader))
+        }
+        _ => {
+            let told = words::launched(&facts, "", reader);
+            let why = "posse ended while this was waited for; the same run goes on in the background.";
+            outcome(Ok(ToolOutput::text(format!("{why}\n{told}"))))
+        }
+    }
+}
+
+/// What is known of a stored sub-agent's run.
+pub(crate) fn facts(child: &Session, starter: AgentId, output_file: std::path::PathBuf) -> RunFacts {
+    let origin = child.origin.as_deref();
+    RunFacts {
+        task: child.agent.uuid(),
+        kind: RunKind::Agent,
+        agent_type: origin.map(|origin| origin.agent_type.clone()).unwrap_or_default(),
+        name: origin.and_then(|origin| origin.name.clone()),
+        description: origin.map(|origin| origin.description.clone()).unwrap_or_default(),
+        call: origin.map(|origin| origin.call_id.clone()).unwrap_or_default(),
+        starter,
+        depth: depth(&child.path),
+        output_file,
+    }
+}
+
+/// How deep an agent is, by its path: 0 for `/main`.
+pub(super) fn depth(path: &str) -> u32 {
+    u32::try_from(path.matches('/').count().saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+fn outcome(told: Result<ToolOutput, ToolError>) -> CallOutcome {
+    match told {
+        Ok(output) => CallOutcome { content: output.content.into(), is_error: false },
+        Err(ToolError::Tell(what) | ToolError::Stop(what)) => failure(what),
+    }
+}

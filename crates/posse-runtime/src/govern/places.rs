@@ -1,0 +1,202 @@
+//! Places: how many agents work at once. Whoever finds none free waits in a fair queue.
+//!
+//! Those who wait are served in turns over whose children they are, so that one agent that starts a
+//! thousand does not hold up another that starts one. Whoever had a place and gave it back while it
+//! waited for a child or a person goes before all of them: what has begun is finished first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::replace;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use posse_protocol::AgentId;
+use tokio::sync::oneshot;
+
+/// All places of a session. Cheap to clone; all clones are the same places.
+#[derive(Clone, Debug)]
+pub struct Places(Arc<Mutex<Room>>);
+
+/// A place. Dropped, it is the next one's.
+#[must_use]
+#[derive(Debug)]
+pub struct Place(Places);
+
+/// How somebody comes to ask for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coming {
+    /// For the first time in this run.
+    Anew,
+    /// It had a place, waited for a child or a person, and goes on.
+    Back,
+}
+
+impl Places {
+    /// So many places, at least one.
+    pub fn new(limit: usize) -> Self {
+        Self(Arc::new(Mutex::new(Room { free: limit.max(1), ..Room::default() })))
+    }
+
+    /// Waits for a place. `whose` is whose child asks: children of one agent share a queue.
+    pub fn take(&self, whose: AgentId, coming: Coming) -> Waiting {
+        let mut room = self.room();
+        let state = if room.take() {
+            State::Given(Place(self.clone()))
+        } else {
+            let (tell, told) = oneshot::channel();
+            let line = Line { whose, coming };
+            State::Queued { line, number: room.enter(line, tell), told }
+        };
+        Waiting { places: self.clone(), state }
+    }
+
+    /// A place, if one is free.
+    pub fn try_take(&self) -> Option<Place> {
+        self.room().take().then(|| Place(self.clone()))
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a place to whoever is next. Whoever leaves at this very moment does not take it.
+    fn give(&self) {
+        loop {
+            let Some(next) = self.room().next_or_free() else { return };
+            if next.send(()).is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.give();
+    }
+}
+
+/// Waits for a place. Its turn counts from when it was asked for; dropped, it leaves no trace.
+#[must_use]
+#[derive(Debug)]
+pub struct Waiting {
+    places: Places,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Given(Place),
+    Queued { line: Line, number: u64, told: oneshot::Receiver<()> },
+    Over,
+}
+
+impl Future for Waiting {
+    type Output = Place;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Place> {
+        match replace(&mut self.state, State::Over) {
+            State::Given(place) => Poll::Ready(place),
+            State::Queued { line, number, mut told } => match Pin::new(&mut told).poll(cx) {
+                Poll::Ready(Ok(())) => Poll::Ready(Place(self.places.clone())),
+                // A queue that somebody waits in is never dropped, so this is not there to be told.
+                Poll::Ready(Err(_)) | Poll::Pending => {
+                    self.state = State::Queued { line, number, told };
+                    Poll::Pending
+                }
+            },
+            State::Over => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let State::Queued { line, number, told } = &mut self.state else { return };
+        let queued = self.places.room().leave(*line, *number);
+        // Whoever is not in the queue any more was chosen. From here on nobody can tell it so; if
+        // somebody has, the place is the next one's.
+        told.close();
+        if !queued && told.try_recv().is_ok() {
+            self.places.give();
+        }
+    }
+}
+
+/// Where somebody waits.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    whose: AgentId,
+    coming: Coming,
+}
+
+type Queue = BTreeMap<u64, oneshot::Sender<()>>;
+
+/// Who waits, by the number of their arrival. There is a free place only while nobody does.
+#[derive(Debug, Default)]
+struct Room {
+    free: usize,
+    arrivals: u64,
+    back: Queue,
+    /// The children of each agent, in the order of their turns; no queue is empty.
+    anew: VecDeque<(AgentId, Queue)>,
+}
+
+impl Room {
+    /// Whether there was a free place.
+    fn take(&mut self) -> bool {
+        let free = self.free > 0;
+        self.free -= usize::from(free);
+        free
+    }
+
+    fn enter(&mut self, line: Line, tell: oneshot::Sender<()>) -> u64 {
+        self.arrivals += 1;
+        let number = self.arrivals;
+        match (line.coming, self.siblings(line.whose)) {
+            (Coming::Back, _) => _ = self.back.insert(number, tell),
+            (Coming::Anew, Some(at)) => _ = self.anew[at].1.insert(number, tell),
+            (Coming::Anew, None) => self.anew.push_back((line.whose, Queue::from([(number, tell)]))),
+        }
+        number
+    }
+
+    /// Takes whoever is next out of its queue; if nobody is, there is one more free place.
+    fn next_or_free(&mut self) -> Option<oneshot::Sender<()>> {
+        if let Some((_, next)) = self.back.pop_first() {
+            return Some(next);
+        }
+        while let Some((whose, mut queue)) = self.anew.pop_front() {
+            let next = queue.pop_first();
+            if !queue.is_empty() {
+                self.anew.push_back((whose, queue));
+            }
+            if let Some((_, next)) = next {
+                return Some(next);
+            }
+        }
+        self.free += 1;
+        None
+    }
+
+    /// Whether it was still waiting.
+    fn leave(&mut self, line: Line, number: u64) -> bool {
+        if line.coming == Coming::Back {
+            return self.back.remove(&number).is_some();
+        }
+        let Some(at) = self.siblings(line.whose) else { return false };
+        let queue = &mut self.anew[at].1;
+        let waited = queue.remove(&number).is_some();
+        if queue.is_empty() {
+            self.anew.remove(at);
+        }
+        waited
+    }
+
+    fn siblings(&self, whose: AgentId) -> Option<usize> {
+        self.anew.iter().position(|(other, _)| *other == whose)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Who gets a place when: against a plain model, and with many threads at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use uuid::Uuid;
+
+use super::*;
+
+fn agent(number: u128) -> AgentId {
+    AgentId::from(Uuid::from_u128(number))
+}
+
+fn poll(waiting: &mut Waiting) -> Option<Place> {
+    match Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(place) => Some(place),
+        Poll::Pending => None,
+    }
+}
+
+/// What happened in which order: gives one place up after the other, and says who got each.
+fn order(place: Place, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'static str> {
+    let mut order = Vec::new();
+    let mut held = Some(place);
+    while held.take().is_some() {
+        let given = waiting.iter_mut().find_map(|(name, waiting)| Some((*name, poll(waiting)?)));
+        if let Some((name, place)) = given {
+            order.push(name);
+            held = Some(place);
+        }
+    }
+    order
+}
+
+// proves LI-03 (open: that agents are started through it; depth; stall)
+#[test]
+fn those_who_wait_are_served_in_turns_and_those_who_come_back_first() {
+    let places = Places::new(1);
+    let place = places.try_take().unwrap();
+    assert!(places.try_take().is_none());
+    let of = |name: &'static str, whose: u128, coming| (name, places.take(agent(whose), coming));
+    let waiting = vec![
+        of("a1", 1, Coming::Anew),
+        of("a2", 1, Coming::Anew),
+        of("a3", 1, Coming::Anew),
+        of("b1", 2, Coming::Anew),
+        of("c1", 3, Coming::Anew),
+        of("b2", 2, Coming::Anew),
+        of("back 1", 9, Coming::Back),
+        of("back 2", 1, Coming::Back),
+    ];
+    let served = ["back 1", "back 2", "a1", "b1", "c1", "a2", "b2", "a3"];
+    assert_eq!(order(place, waiting), served);
+    assert!(places.try_take().is_some(), "the place is free when all are done");
+}
+
+#[test]
+fn whoever_leaves_loses_no_place() {
+    let places = Places::new(1);
+    let place = places.try_take().unwrap();
+    let (first, second) = (places.take(agent(1), Coming::Anew), places.take(agent(1), Coming::Back));
+    let mut third = places.take(agent(2), Coming::Anew);
+    drop(first);
+    drop(place);
+    assert!(poll(&mut third).is_none(), "the second has it, and does not know yet");
+    drop(second);
+    let place = poll(&mut third).unwrap();
+    assert!(places.try_take().is_none());
+    drop((place, third));
+    drop(places.take(agent(1), Coming::Anew));
+    assert!(places.try_take().is_some());
+    assert!(places.room().anew.is_empty());
+}
+
+/// What can happen to places.
+#[derive(Clone, Debug)]
+enum Deed {
+    Take { whose: u128, coming: Coming },
+    TryTake,
+    Poll { waiting: Index },
+    Leave { waiting: Index },
+    GiveBack { place: Index },
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let index = any::<Index>;
+    let coming = prop_oneof![3 => Just(Coming::Anew), 1 => Just(Coming::Back)];
+    prop_oneof![
+        5 => (0..4_u128, coming).prop_map(|(whose, coming)| Deed::Take { whose, coming }),
+        1 => Just(Deed::TryTake),
+        3 => index().prop_map(|waiting| Deed::Poll { waiting }),
+        2 => index().prop_map(|waiting| Deed::Leave { waiting }),
+        4 => index().prop_map(|place| Deed::GiveBack { place }),
+    ]
+}
+
+/// The plain model: everybody who waits in one list, and the order of turns in another.
+#[derive(Default)]
+struct Plain {
+    free: usize,
+    /// Who waits, in the order of arrival: a number, whose child, how it came.
+    waiting: Vec<(usize, u128, Coming)>,
+    /// Who was given a place and has not heard of it yet.
+    given: Vec<usize>,
+    turns: Vec<u128>,
+}
+
+impl Plain {
+    fn take(&mut self, number: usize, whose: u128, coming: Coming) {
+        if self.free > 0 {
+            self.free -= 1;
+            self.given.push(number);
+            return;
+        }
+        self.waiting.push((number, whose, coming));
+        self.tidy();
+    }
+
+    fn give(&mut self) {
+        let first = |wanted: &dyn Fn(&(usize, u128, Coming)) -> bool| self.waiting.iter().position(wanted);
+        let back = first(&|(_, _, coming)| *coming == Coming::Back);
+        let turn = self.turns.first().copied();
+        let anew = || first(&|(_, whose, coming)| *coming == Coming::Anew && Some(*whose) == turn);
+        let Some(at) = back.or_else(anew) else {
+            self.free += 1;
+            return;
+        };
+        if back.is_none() {
+            self.turns.rotate_left(1);
+        }
+        self.given.push(self.waiting.remove(at).0);
+        self.tidy();
+    }
+
+    fn leave(&mut self, number: usize) {
+        self.waiting.retain(|(waiting, ..)| *waiting != number);
+        self.tidy();
+        if self.given.contains(&number) {
+            self.given.retain(|given| *given != number);
+            self.give();
+        }
+    }
+
+    /// There is a turn for each of whom children wait, and for nobody else.
+    fn tidy(&mut self) {
+        let anew = self.waiting.iter().filter(|(_, _, coming)| *coming == Coming::Anew);
+        let whose: Vec<_> = anew.map(|(_, whose, _)| *whose).collect();
+        self.turns.retain(|turn| whose.contains(turn));
+        for whose in whose {
+            if !self.turns.contains(&whose) {
+                self.turns.push(whose);
+            }
+        }
+    }
+}
+
+/// The same deeds done to both, who must agree after each.
+fn agree(limit: usize, deeds: Vec<Deed>) {
+    let places = Places::new(limit);
+    let mut plain = Plain { free: limit, ..Plain::default() };
+    let mut waiting: Vec<(usize, Waiting)> = Vec::new();
+    let mut held: Vec<Place> = Vec::new();
+    for (number, deed) in deeds.into_iter().enumerate() {
+        match deed {
+            Deed::Take { whose, coming } => {
+                plain.take(number, whose, coming);
+                waiting.push((number, places.take(agent(whose), coming)));
+            }
+            Deed::TryTake => {
+                let place = places.try_take();
+                assert_eq!(place.is_some(), plain.free > 0);
+                plain.free -= usize::from(place.is_some());
+                held.extend(place);
+            }
+            Deed::Poll { waiting: index } if !waiting.is_empty() => {
+                let at = index.index(waiting.len());
+                let number = waiting[at].0;
+                let place = poll(&mut waiting[at].1);
+                assert_eq!(place.is_some(), plain.given.contains(&number));
+                if place.is_some() {
+                    plain.given.retain(|given| *given != number);
+                    drop(waiting.remove(at));
+                }
+                held.extend(place);
+            }
+            Deed::Leave { waiting: index } if !waiting.is_empty() => {
+                let (number, left) = waiting.remove(index.index(waiting.len()));
+                plain.leave(number);
+                drop(left);
+            }
+            Deed::GiveBack { place } if !held.is_empty() => {
+                plain.give();
+                drop(held.remove(place.index(held.len())));
+            }
+            Deed::Poll { .. } | Deed::Leave { .. } | Deed::GiveBack { .. } => {}
+        }
+        assert_eq!(places.room().free, plain.free);
+        assert_eq!(held.len() + plain.given.len() + plain.free, limit, "no place is lost or made");
+    }
+    drop((waiting, held));
+    let room = places.room();
+    assert_eq!((room.free, room.back.len(), room.anew.len()), (limit, 0, 0), "nobody leaves a trace");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn places_do_what_a_plain_queue_does(limit in 1..5_usize, deeds in prop::collection::vec(deed(), 1..80)) {
+        agree(limit, deeds);
+    }
+}
+
+#[test]
+fn many_threads_never_have_more_places_than_there_are() {
+    const LIMIT: usize = 3;
+    let places = Places::new(LIMIT);
+    let (working, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = |thread: usize| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for round in 0..2_000 {
+            let coming = if round % 5 == 0 { Coming::Back } else { Coming::Anew };
+            let mut waiting = places.take(agent(thread as u128 % 3), coming);
+            // Some look and go away, maybe just as they are given one.
+            if round % 3 == thread % 3 && poll(&mut waiting).is_none() {
+                continue;
+            }
+            let place = match waiting.state {
+                State::Over => continue,
+                _ => runtime.block_on(waiting),
+            };
+            most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::yield_now();
+            working.fetch_sub(1, Ordering::SeqCst);
+            drop(place);
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            scope.spawn(move || work(thread));
+        }
+    });
+    assert_eq!(places.room().free, LIMIT);
+    assert!(places.room().anew.is_empty() && places.room().back.is_empty());
+    assert!((1..=LIMIT).contains(&most.into_inner()));
+}

@@ -1,0 +1,149 @@
+//! What an agent may do, as a chain up to the session's own rights: no agent may do what one above it
+//! may not, also when that one's mode changes later.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use posse_protocol::PermissionMode;
+
+use super::path::is_beneath;
+use super::{Policy, Verdict, decide};
+use crate::tool::{Intent, Workspace};
+
+/// An agent's rights. Clones share: a mode that is set holds at once, for all agents below as well.
+#[derive(Clone, Debug)]
+pub struct Standing(Arc<Link>);
+
+#[derive(Debug)]
+struct Link {
+    /// None while it is that of the agent above.
+    mode: Mutex<Option<PermissionMode>>,
+    policy: Arc<Policy>,
+    workspace: Arc<Workspace>,
+    above: Option<Standing>,
+}
+
+/// An agent was to work where the one that starts it may not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cwd} lies outside the directories that may be worked in: {roots}", cwd = .cwd.display(), roots = list(.roots))]
+pub struct Outside {
+    /// Where.
+    pub cwd: PathBuf,
+    /// Where it might have.
+    pub roots: Vec<PathBuf>,
+}
+
+fn list(roots: &[PathBuf]) -> String {
+    roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Standing {
+    /// The rights of a session.
+    pub fn root(mode: PermissionMode, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
+        Self(Arc::new(Link { mode: Mutex::new(Some(mode)), policy, workspace, above: None }))
+    }
+
+    /// The rights of an agent that this one starts. Without a mode it has this one's, whatever that
+    /// becomes. Roots that do not lie in this one's are left out.
+    pub fn child(&self, mode: Option<PermissionMode>, mut workspace: Workspace) -> Result<Self, Outside> {
+        workspace.roots.retain(|root| is_beneath(root, &self.0.workspace.roots));
+        if !is_beneath(&workspace.cwd, &workspace.roots) {
+            return Err(Outside { cwd: workspace.cwd, roots: self.0.workspace.roots.clone() });
+        }
+        Ok(Self(Arc::new(Link {
+            mode: Mutex::new(mode),
+            policy: Arc::clone(&self.0.policy),
+            workspace: Arc::new(workspace),
+            above: Some(self.clone()),
+        })))
+    }
+
+    /// Another mode, from the next verdict on.
+    pub fn set_mode(&self, mode: PermissionMode) {
+        *self.0.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    }
+
+    /// The strictest mode along the chain. For people: a verdict asks every one of them.
+    pub fn mode(&self) -> PermissionMode {
+        let mode = self.chain().map(Self::own_mode).min_by_key(|mode| strictness(*mode));
+        mode.unwrap_or_default()
+    }
+
+    /// The rules.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.0.policy
+    }
+
+    /// Where it works.
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.0.workspace
+    }
+
+    /// What becomes of a call of `tool` by this agent: the strictest of what it and those above it may do.
+    pub fn verdict(&self, tool: &str, intent: &Intent) -> Verdict {
+        let mut judged: Vec<(&Policy, PermissionMode, &[PathBuf])> = Vec::new();
+        let mut strictest = Verdict::Allow;
+        for standing in self.chain() {
+            let (policy, mode) = (&*standing.0.policy, standing.own_mode());
+            let roots = &standing.0.workspace.roots;
+            let alike = |known: &(&Policy, PermissionMode, &[PathBuf])| {
+                std::ptr::eq(known.0, policy) && known.1 == mode && known.2 == roots
+            };
+            if judged.iter().any(alike) {
+                continue;
+            }
+            let verdict = if judged.is_empty() {
+                decide(policy, mode, &self.0.workspace, tool, intent)
+            } else {
+                // Another's mode, rules and roots; but what is done is done here. What a command's paths mean
+                // depends on that, and an agent may always read its own output.
+                let workspace = Workspace { roots: roots.clone(), ..Workspace::clone(&self.0.workspace) };
+                above(decide(policy, mode, &workspace, tool, intent))
+            };
+            judged.push((policy, mode, roots));
+            if weight(&verdict) > weight(&strictest) {
+                strictest = verdict;
+            }
+            if matches!(strictest, Verdict::Deny(_)) {
+                break;
+            }
+        }
+        strictest
+    }
+
+    /// The agent, and those above it.
+    fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |standing| standing.0.above.as_ref())
+    }
+
+    /// The agent's own mode: the first that was set, from here upwards.
+    fn own_mode(&self) -> PermissionMode {
+        let set = |standing: &Self| *standing.0.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        self.chain().find_map(set).unwrap_or_default()
+    }
+}
+
+fn strictness(mode: PermissionMode) -> usize {
+    PermissionMode::ALL.iter().position(|other| *other == mode).unwrap_or_default()
+}
+
+fn weight(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allow => 0,
+        Verdict::Ask(_) => 1,
+        Verdict::Deny(_) => 2,
+    }
+}
+
+/// Says whose right is missing.
+fn above(verdict: Verdict) -> Verdict {
+    let held = |why| format!("{why} (so it is for an agent above this one, which may do no more)");
+    match verdict {
+        Verdict::Allow => Verdict::Allow,
+        Verdict::Ask(why) => Verdict::Ask(held(why)),
+        Verdict::Deny(why) => Verdict::Deny(held(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

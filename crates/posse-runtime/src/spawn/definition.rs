@@ -1,0 +1,112 @@
+//! Types of sub-agents, and those that posse brings along.
+
+use posse_protocol::PermissionMode;
+
+use crate::port::model::Effort;
+
+/// The type of a sub-agent for which none was named.
+pub const GENERAL_PURPOSE: &str = "general-purpose";
+
+/// What an agent has that changes nothing.
+const READING: [&str; 4] = ["Read", "Grep", "Glob", "WebFetch"];
+
+/// A type of sub-agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// What the model calls it.
+    pub name: String,
+    /// When to use it, for the model.
+    pub description: String,
+    /// Its system prompt.
+    pub prompt: String,
+    /// The only tools it has; none for all that its parent has.
+    pub tools: Option<Vec<String>>,
+    /// Its model; none for its parent's.
+    pub model: Option<String>,
+    /// How hard it tries; none for its parent's.
+    pub effort: Option<Effort>,
+    /// Its mode; it never has more rights than its parent.
+    pub mode: Option<PermissionMode>,
+    /// Whether it runs in the background unless the call says otherwise.
+    pub background: bool,
+    /// Whether it answers once: nobody writes to it later, so its id is not told.
+    pub one_shot: bool,
+    /// Model calls in a run.
+    pub max_turns: Option<u32>,
+}
+
+/// The types that posse brings along.
+pub fn built_in() -> Vec<Definition> {
+    let general = Definition {
+        name: GENERAL_PURPOSE.to_owned(),
+        description: "Work of several steps that needs no other type: finding out, changing, checking. \
+                      Has all your tools."
+            .to_owned(),
+        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/general-purpose.md"))
+            .to_owned(),
+        tools: None,
+        model: None,
+        effort: None,
+        mode: None,
+        background: false,
+        one_shot: false,
+        max_turns: None,
+    };
+    let reading = Definition {
+        tools: Some(READING.map(str::to_owned).to_vec()),
+        mode: Some(PermissionMode::Plan),
+        one_shot: true,
+        ..general.clone()
+    };
+    let explore = Definition {
+        name: "explore".to_owned(),
+        description: "Fast search of a code base or of documentation: where something is, who uses it, how \
+                      it hangs together. Changes nothing. Say how thorough it should be."
+            .to_owned(),
+        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/explore.md"))
+            .to_owned(),
+        ..reading.clone()
+    };
+    let plan = Definition {
+        name: "plan".to_owned(),
+        description: "Reads the code and hands in a plan for a change: approach, steps, tests, risks. \
+                      Changes nothing."
+            .to_owned(),
+        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/plan.md")).to_owned(),
+        ..reading
+    };
+    vec![general, explore, plan]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in() {
+        let facts = |definition: &Definition| {
+            let Definition { name, tools, mode, one_shot, .. } = definition;
+            (name.clone(), tools.as_ref().map(|tools| tools.join(" ")), *mode, *one_shot)
+        };
+        let reading = Some("Read Grep Glob WebFetch".to_owned());
+        assert_eq!(
+            built_in().iter().map(facts).collect::<Vec<_>>(),
+            [
+                ("general-purpose".to_owned(), None, None, false),
+                ("explore".to_owned(), reading.clone(), Some(PermissionMode::Plan), true),
+                ("plan".to_owned(), reading, Some(PermissionMode::Plan), true),
+            ]
+        );
+    }
+
+    #[test]
+    fn prompts_are_short_and_say_what_a_sub_agent_must_know() {
+        for Definition { name, prompt, .. } in built_in() {
+            let words = prompt.split_whitespace().count();
+            assert!(words <= 250, "{name}: {words} words");
+            for part in ["sub-agent", "last message", "absolute paths", "`SendMessage`", "`main`"] {
+                assert!(prompt.contains(part), "{name}: nothing about {part}");
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A nudge: tells an agent that something waits for it. Nudges that come together are one.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::sync::Notify;
+
+/// What an agent can be nudged about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Mail waits in its inbox.
+    Mail = 1,
+    /// Something that it has started is over.
+    Settle = 2,
+    /// Nobody can answer questions any more.
+    Unattended = 4,
+}
+
+/// Nudges of one agent.
+#[derive(Debug, Default)]
+pub(crate) struct Nudge {
+    raised: AtomicU8,
+    notify: Notify,
+}
+
+/// What an agent was nudged about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Nudged(u8);
+
+impl Nudged {
+    pub(crate) fn about(self, what: About) -> bool {
+        self.0 & what as u8 != 0
+    }
+}
+
+impl Nudge {
+    pub(crate) fn raise(&self, what: About) {
+        self.raised.fetch_or(what as u8, Ordering::AcqRel);
+        self.notify.notify_one();
+    }
+
+    /// Whether it was nudged and has not looked yet.
+    pub(crate) fn is_raised(&self, what: About) -> bool {
+        Nudged(self.raised.load(Ordering::Acquire)).about(what)
+    }
+
+    /// Waits for the next nudge. Dropped before it ends, it loses none.
+    pub(crate) async fn raised(&self) -> Nudged {
+        loop {
+            match self.raised.swap(0, Ordering::AcqRel) {
+                0 => self.notify.notified().await,
+                raised => return Nudged(raised),
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What a call of the Agent tool asks for, and which agent comes of it. Pure.
+
+use std::path::PathBuf;
+
+use posse_protocol::{Name, RawJson, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::definition::GENERAL_PURPOSE;
+use super::{Background, Definition};
+use crate::port::model::Effort;
+
+/// What the main agent is called by those it starts. Nobody else can be.
+pub const MAIN: &str = "main";
+
+/// What the Agent tool is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentInput {
+    /// The work in three to five words, for people who look on. The agent never sees it.
+    pub description: String,
+    /// The work itself: all that the agent is told. Say what is wanted, what is known already, where to
+    /// look, and what the answer should contain.
+    pub prompt: String,
+    /// The agent's type; general-purpose if absent.
+    pub subagent_type: Option<String>,
+    /// Another model than the type's, or else yours.
+    pub model: Option<String>,
+    /// How hard the model tries, if not as hard as you.
+    #[schemars(extend("enum" = ["low", "medium", "high", "xhigh", "max"]))]
+    pub effort: Option<String>,
+    /// True to go on at once while the agent works, and to be told when it has ended; false to wait for its
+    /// answer.
+    pub run_in_background: Option<bool>,
+    /// A name by which SendMessage reaches the agent: lower-case letters, digits and hyphens. A name is given
+    /// once in a session.
+    #[schemars(with = "Option<String>")]
+    pub name: Option<Name>,
+    /// The directory it works in, an absolute path within your own; yours if absent.
+    pub cwd: Option<PathBuf>,
+    /// For teammates, of which there are none yet.
+    #[schemars(skip)]
+    pub team_name: Option<String>,
+    /// For teammates, of which there are none yet.
+    #[schemars(skip)]
+    pub mode: Option<String>,
+    /// For worktrees and remote agents, of which there are none yet.
+    #[schemars(skip)]
+    pub isolation: Option<String>,
+}
+
+/// Which agent is to be started, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Its type.
+    pub definition: Definition,
+    /// How hard it tries: as the call says, else its type; none for its starter's.
+    pub effort: Option<Effort>,
+    /// Whether nobody waits for it.
+    pub background: bool,
+}
+
+/// How the model is told of the Agent tool. `types` are those it may start.
+pub fn spec(background: Background, types: &[Definition]) -> ToolSpec {
+    let mut schema = crate::tool::schema::<AgentInput>();
+    if background == Background::Off
+        && let Some(Value::Object(properties)) = schema.get_mut("properties")
+    {
+        properties.shift_remove("run_in_background");
+    }
+    ToolSpec {
+        name: "Agent".to_owned(),
+        description: description(background, types),
+        input_schema: RawJson::from(schema.as_value()),
+    }
+}
+
+fn description(background: Background, types: &[Definition]) -> String {
+    let ends = match background {
+        Background::Off => "The call returns its last message.",
+        Background::Asked => {
+            "The call returns its last message; in the background it returns at once, and a notification brings \
+             the last message when there is one."
+        }
+        Background::Default => {
+            "It works in the background: the call returns at once, and a notification brings its last message \
+             when there is one. With run_in_background false the call waits for it."
+        }
+        Background::Always => {
+            "It works in the background: the call returns at once, and a notification brings its last message \
+             when there is one."
+        }
+    };
+    let types: String = types.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.description)).collect();
+    format!(
+        "Starts another agent for a piece of work that can be done apart: a search that would fill your own \
+         context, or one of several things that can go on side by side (start those in one message). It knows \
+         nothing of this conversation but its prompt. {ends} What it says is a model's output: check what \
+         matters. Types:{types}"
+    )
+}
+
+/// Which agent a call asks for; else what the model is told.
+pub fn route(input: &AgentInput, types: &[Definition], background: Background) -> Result<Route, String> {
+    refuse(input, background)?;
+    let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL_PURPOSE);
+    let named = |kind: &&Definition| kind.name.eq_ignore_ascii_case(wanted);
+    let definition = types.iter().find(named).cloned().ok_or_else(|| unknown(wanted, types))?;
+    let effort = input.effort.as_deref().map(effort).transpose()?.or(definition.effort);
+    let background = in_background(background, &definition, input.run_in_background);
+    Ok(Route { definition, effort, background })
+}
+
+/// Refuses what nobody could do.
+fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
+    let wrong = |what: &str| Err(what.to_owned());
+    if input.description.trim().is_empty() {
+        return wrong("description is empty: say in three to five words what the agent is to do");
+    }
+    if input.prompt.trim().is_empty() {
+        return wrong("prompt is empty: it is all that the agent is told");
+    }
+    if let Some(name) = input.name.as_ref().filter(|name| name.is_reserved() || name.as_str() == MAIN) {
+        return Err(format!("name: {name} means somebody already; choose another"));
+    }
+    if input.run_in_background.is_some() && background == Background::Off {
+        return wrong("run_in_background: background work is switched off; leave it out and the call waits");
+    }
+    if input.cwd.is_some() && input.isolation.is_some() {
+        return wrong("cwd and isolation exclude each other: an isolated agent has a directory of its own");
+    }
+    if input.team_name.is_some() {
+        return wrong("team_name: there are no teammates yet; without it a plain sub-agent is started");
+    }
+    if input.mode.is_some() {
+        return wrong(
+            "mode acts on teammates only, and there are none yet; a sub-agent's type sets its mode",
+        );
+    }
+    match input.isolation.as_deref() {
+        None => Ok(()),
+        Some(what @ ("worktree" | "remote")) => {
+            Err(format!("isolation: {what} is not there yet; without it the agent works in your directory"))
+        }
+        Some(what) => Err(format!("isolation: {what} means nothing")),
+    }
+}
+
+fn unknown(wanted: &str, types: &[Definition]) -> String {
+    let known: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
+    match known.as_slice() {
+        [] => format!("subagent_type: there is no {wanted}, and no other type that you may start"),
+        known => format!("subagent_type: there is no {wanted}; there are {}", known.join(", ")),
+    }
+}
+
+fn effort(word: &str) -> Result<Effort, String> {
+    let found = Effort::ALL.into_iter().find(|effort| effort.as_str() == word);
+    found.ok_or_else(|| {
+        format!("effort: there is no {word}; there are {}", Effort::ALL.map(Effort::as_str).join(", "))
+    })
+}
+
+/// Whether nobody waits for the run.
+fn in_background(background: Background, definition: &Definition, call: Option<bool>) -> bool {
+    match background {
+        Background::Off => false,
+        Background::Asked => call.unwrap_or(definition.background),
+        Background::Default => call.unwrap_or(true),
+        Background::Always => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::spawn::definition::built_in;
+
+    fn input(more: Value) -> Result<AgentInput, String> {
+        let mut whole = json!({"description": "Find the bug", "prompt": "Find it."});
+        let (Value::Object(whole_map), Value::Object(more)) = (&mut whole, more) else { panic!("objects") };
+        whole_map.extend(more);
+        serde_json::from_value(whole).map_err(|error| error.to_string())
+    }
+
+    fn routed(more: Value, background: Background) -> Result<Route, String> {
+        route(&input(more)?, &built_in(), background)
+    }
+
+    #[test]
+    fn types_are_found_without_case() {
+        for (given, expected) in [
+            (json!({}), "general-purpose"),
+            (json!({"subagent_type": "Explore"}), "explore"),
+            (json!({"subagent_type": "plan"}), "plan"),
+        ] {
+            assert_eq!(routed(given, Background::Asked).unwrap().definition.name, expected);
+        }
+    }
+
+    // proves AG-01 (open: team_name, mode and isolation are refused; that model, name and cwd are heeded)
+    #[test]
+    fn all_inputs_are_read_and_unknown_types_are_told_the_known_ones() {
+        let all = json!({"subagent_type": "plan", "model": "m", "effort": "xhigh", "run_in_background": true,
+            "name": "scout-1", "cwd": "/w"});
+        let read = input(all.clone()).unwrap();
+        assert_eq!((read.model.as_deref(), read.name.unwrap().as_str()), (Some("m"), "scout-1"));
+        assert_eq!(read.cwd, Some("/w".into()));
+        let route = routed(all, Background::Asked).unwrap();
+        let told = (route.definition.name.as_str(), route.effort, route.background);
+        assert_eq!(told, ("plan", Some(Effort::XHigh), true));
+        assert_eq!(
+            routed(json!({"subagent_type": "fork"}), Background::Asked).unwrap_err(),
+            "subagent_type: there is no fork; there are general-purpose, explore, plan"
+        );
+        assert!(input(json!({"type": "plan"})).unwrap_err().starts_with("unknown field `type`"));
+    }
+
+    fn refused(more: Value) -> String {
+        routed(more, Background::Asked).unwrap_err()
+    }
+
+    // proves AG-17 (open: teammates, on whom it acts)
+    #[test]
+    fn a_mode_is_refused_and_not_ignored() {
+        for mode in ["plan", "default"] {
+            assert!(refused(json!({ "mode": mode })).starts_with("mode acts on teammates only"), "{mode}");
+        }
+    }
+
+    // proves AG-07 (open: worktrees)
+    #[test]
+    fn cwd_and_isolation_exclude_each_other() {
+        let both = json!({"cwd": "/w", "isolation": "worktree"});
+        assert!(refused(both).starts_with("cwd and isolation exclude each other"));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_named() {
+        let table = [
+            (json!({"isolation": "worktree"}), "isolation: worktree is not there yet"),
+            (json!({"isolation": "remote"}), "isolation: remote is not there yet"),
+            (json!({"isolation": "moon"}), "isolation: moon means nothing"),
+            (json!({"team_name": "a"}), "team_name: there are no teammates yet"),
+            (json!({"description": " "}), "description is empty"),
+            (json!({"prompt": "\n"}), "prompt is empty"),
+            (json!({"name": "main"}), "name: main means somebody already"),
+            (json!({"name": "team-lead"}), "name: team-lead means somebody already"),
+            (json!({"name": "No Name"}), "`No Name` is no name"),
+            (json!({"effort": "most"}), "effort: there is no most; there are low, medium, high, xhigh, max"),
+        ];
+        for (given, expected) in table {
+            let told = refused(given.clone());
+            assert!(told.starts_with(expected), "{given}: {told}");
+        }
+    }
+
+    // proves AG-08 (open: coordinator mode; here it is `Background::Always`)
+    #[test]
+    fn who_goes_to_the_background() {
+        use Background::{Always, Asked, Default, Off};
+        let calls = [None, Some(true), Some(false)];
+        let table = [
+            (Off, false, [false, false, false]),
+            (Off, true, [false, false, false]),
+            (Asked, false, [false, true, false]),
+            (Asked, true, [true, true, false]),
+            (Default, false, [true, true, false]),
+            (Default, true, [true, true, false]),
+            (Always, false, [true, true, true]),
+            (Always, true, [true, true, true]),
+        ];
+        for (background, defined, expected) in table {
+            let definition = Definition { background: defined, ..built_in().remove(0) };
+            let given = calls.map(|call| in_background(background, &definition, call));
+            assert_eq!(given, expected, "{background:?}, {defined}");
+        }
+    }
+
+    // proves AG-22
+    #[test]
+    fn without_background_work_nobody_can_ask_for_it() {
+        let properties = |background| {
+            let spec = spec(background, &built_in());
+            let schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap();
+            let Value::Object(properties) = &schema["properties"] else { panic!("an object") };
+            (properties.keys().cloned().collect::<Vec<_>>(), spec.description.contains("background"))
+        };
+        let with =
+            ["description", "prompt", "subagent_type", "model", "effort", "run_in_background", "name", "cwd"];
+        let without = ["description", "prompt", "subagent_type", "model", "effort", "name", "cwd"];
+        assert_eq!(properties(Background::Off), (without.map(str::to_owned).to_vec(), false));
+        for background in [Background::Asked, Background::Default, Background::Always] {
+            assert_eq!(properties(background), (with.map(str::to_owned).to_vec(), true));
+        }
+        for given in [true, false] {
+            let told = routed(json!({"run_in_background": given}), Background::Off).unwrap_err();
+            assert!(told.starts_with("run_in_background: background work is switched off"), "{told}");
+        }
+        assert!(!routed(json!({}), Background::Off).unwrap().background);
+    }
+
+    #[test]
+    fn the_model_is_told_each_type() {
+        let spec = spec(Background::Asked, &built_in());
+        for kind in built_in() {
+            assert!(spec.description.contains(&format!("\n- {}: {}", kind.name, kind.description)));
+        }
+        let schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap();
+        assert_eq!(schema["required"], json!(["description", "prompt"]));
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert_eq!(schema["properties"]["effort"]["enum"][3], json!("xhigh"));
+    }
+}

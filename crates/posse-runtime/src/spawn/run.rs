@@ -1,0 +1,131 @@
+//! A run, as those see it who have started it or wait for it.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Notification, RunFacts, RunKind};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+/// A run of a sub-agent or of a background command.
+pub(crate) struct Run {
+    pub(crate) facts: RunFacts,
+    /// This run, in the mail that tells of its end. An agent that is revived has another.
+    pub(crate) id: Uuid,
+    phase: watch::Sender<Phase>,
+}
+
+/// How far it is.
+#[derive(Default)]
+struct Phase {
+    /// Whether anything of it is durable.
+    born: bool,
+    /// Whether nobody waits for it.
+    background: bool,
+    /// Its last step is being committed: it is too late to change who is told.
+    closing: bool,
+    /// Somebody wanted not to wait any more when it was too late for that.
+    let_go: bool,
+    /// What it came to.
+    over: Option<Arc<Notification>>,
+}
+
+impl Run {
+    pub(crate) fn new(facts: RunFacts, id: Uuid, background: bool) -> Self {
+        Self { facts, id, phase: watch::Sender::new(Phase { background, ..Phase::default() }) }
+    }
+
+    pub(crate) fn starter(&self) -> AgentId {
+        self.facts.starter
+    }
+
+    pub(crate) fn is_agent(&self) -> bool {
+        self.facts.kind == RunKind::Agent
+    }
+
+    /// Whether nobody waits for it.
+    pub(crate) fn is_background(&self) -> bool {
+        self.phase.borrow().background
+    }
+
+    /// What it came to, once it is over.
+    pub(crate) fn outcome(&self) -> Option<Arc<Notification>> {
+        self.phase.borrow().over.clone()
+    }
+
+    /// It is durable now; true the first time.
+    pub(crate) fn born(&self) -> bool {
+        self.phase.send_if_modified(|phase| !std::mem::replace(&mut phase.born, true))
+    }
+
+    /// Whether anything of it is durable.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.phase.borrow().born
+    }
+
+    /// Nobody waits for it any more. False if it was so already, or is over; what is just ending is let
+    /// go if it goes on after all.
+    pub(crate) fn detach(&self) -> bool {
+        self.phase.send_if_modified(|phase| {
+            phase.let_go |= phase.closing;
+            let now = !phase.background && !phase.closing && phase.over.is_none();
+            phase.background |= now;
+            now
+        })
+    }
+
+    /// Its last step is about to be committed: whether its starter must be told by mail.
+    pub(crate) fn close(&self) -> bool {
+        let mut background = false;
+        self.phase.send_modify(|phase| {
+            phase.closing = true;
+            background = phase.background;
+        });
+        background
+    }
+
+    /// It goes on after all; whether it is in the background from now on.
+    pub(crate) fn reopen(&self) -> bool {
+        let mut detached = false;
+        self.phase.send_modify(|phase| {
+            phase.closing = false;
+            detached = std::mem::take(&mut phase.let_go) && !phase.background;
+            phase.background |= detached;
+        });
+        detached
+    }
+
+    /// It is over.
+    pub(crate) fn over(&self, end: Notification) {
+        self.phase.send_modify(|phase| phase.over = Some(Arc::new(end)));
+    }
+
+    /// Waits until it is durable; fails with why it never became so.
+    pub(crate) async fn is_born(&self) -> Result<(), String> {
+        let mut seen = self.phase.subscribe();
+        // The sender lives in `self`.
+        let _ = seen.wait_for(|phase| phase.born || phase.over.is_some()).await;
+        let phase = self.phase.borrow();
+        match &phase.over {
+            Some(end) if !phase.born => Err(end.error.clone().unwrap_or_default()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until it is over.
+    pub(crate) async fn ended(&self) -> Arc<Notification> {
+        let mut seen = self.phase.subscribe();
+        loop {
+            if let Some(end) = self.outcome() {
+                return end;
+            }
+            let _ = seen.changed().await;
+        }
+    }
+
+    /// Waits until nobody has to wait for it any more: it is over, or in the background.
+    pub(crate) async fn let_go(&self) -> Option<Arc<Notification>> {
+        let mut seen = self.phase.subscribe();
+        let _ = seen.wait_for(|phase| phase.background || phase.over.is_some()).await;
+        self.outcome()
+    }
+}

@@ -1,0 +1,107 @@
+//! The Agent tool: starts another agent, and waits for it or does not.
+
+use std::sync::Arc;
+
+use posse_protocol::{Notification, RawJson, ToolSpec};
+
+use super::Caller;
+use crate::port::BoxFuture;
+use crate::spawn::definition::GENERAL_PURPOSE;
+use crate::spawn::door::Wish;
+use crate::spawn::house::By;
+use crate::spawn::route::{AgentInput, spec};
+use crate::spawn::run::Run;
+use crate::spawn::words::{self, Returned};
+use crate::spawn::{Background, Definition};
+use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+
+/// Starts agents.
+pub(super) struct AgentTool {
+    caller: Caller,
+    types: Vec<Definition>,
+    background: Background,
+}
+
+impl AgentTool {
+    pub(super) fn new(caller: Caller, types: Vec<Definition>, background: Background) -> Self {
+        Self { caller, types, background }
+    }
+}
+
+impl Tool for AgentTool {
+    fn name(&self) -> &str {
+        super::AGENT
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec(self.background, &self.types)
+    }
+
+    fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
+        let input = read(input)?;
+        let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL_PURPOSE);
+        // Rules are asked about the name that the type has, however it is written.
+        let known = self.types.iter().find(|kind| kind.name.eq_ignore_ascii_case(wanted));
+        let agent = known.map_or(wanted, |kind| kind.name.as_str()).to_owned();
+        let in_background = self.background == Background::Always || input.run_in_background == Some(true);
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            title: format!("{agent}: {}", words::summary(&input.description)),
+            subject: Subject::Starts { agent },
+            waits: !in_background,
+        })
+    }
+
+    fn run(&self, input: RawJson, context: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let caller = self.caller.clone();
+        Box::pin(async move { run(caller, read(&input)?, context).await })
+    }
+}
+
+fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
+    crate::tool::read(super::AGENT, input)
+}
+
+async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    let prompt = input.prompt.clone();
+    let wish = Wish { by: caller.agent, key: context.key, call: context.call, input };
+    let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
+    let run = Arc::clone(&leash.run);
+    let launched = || ToolOutput::text(words::launched(&run.facts, &prompt, caller.reader));
+    if run.is_background() {
+        leash.off();
+        return Ok(launched());
+    }
+    let parent = caller.house.resident(caller.agent);
+    let patience = parent.and_then(|parent| parent.tree.setup.spawning.auto_background);
+    let auto = async {
+        match patience {
+            Some(patience) => context.clock.sleep(patience).await,
+            None => std::future::pending().await,
+        }
+    };
+    let answer = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => {
+            caller.house.stop(run.facts.task, By::Agent(caller.agent)).await;
+            told(&caller, &run, &*run.ended().await)
+        }
+        end = run.let_go() => end.map_or_else(|| Ok(launched()), |end| told(&caller, &run, &end)),
+        () = auto => {
+            caller.house.detach(&run);
+            // It may just have ended instead.
+            run.let_go().await.map_or_else(|| Ok(launched()), |end| told(&caller, &run, &end))
+        }
+    };
+    leash.off();
+    answer
+}
+
+fn told(caller: &Caller, run: &Arc<Run>, end: &Notification) -> Result<ToolOutput, ToolError> {
+    let definition =
+        caller.house.resident(caller.agent).and_then(|it| it.tree.definition(&run.facts.agent_type).cloned());
+    let one_shot = definition.is_some_and(|definition| definition.one_shot);
+    let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
+    words::result(end, of, caller.reader)
+}

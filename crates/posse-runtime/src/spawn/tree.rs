@@ -1,0 +1,63 @@
+//! What all agents of a session share.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use posse_protocol::{AgentId, Event, RealmId};
+use tokio::sync::mpsc;
+
+use crate::agent::{Asker, Setup};
+use crate::govern::{Account, Places};
+use crate::permission::Standing;
+use crate::port::model::Piece;
+use crate::spawn::Definition;
+
+/// So many preambles are kept.
+const PREAMBLES: usize = 64;
+
+/// A session: its main agent and all that comes from it.
+pub(crate) struct Tree {
+    pub(crate) root: AgentId,
+    pub(crate) realm: RealmId,
+    /// What the main agent was given; sub-agents get a part of it.
+    pub(crate) setup: Setup,
+    /// Where events of all its agents go.
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) account: Account,
+    /// The main agent's rights: nobody below has more.
+    pub(crate) standing: Standing,
+    pub(crate) places: Places,
+    /// Preambles of sub-agents by what they are made from: siblings share their bytes.
+    pub(crate) preambles: Mutex<HashMap<String, Piece>>,
+    /// Whether somebody can still answer.
+    pub(crate) attended: AtomicBool,
+}
+
+impl Tree {
+    /// Where the output of an agent's runs goes.
+    pub(crate) fn output(&self, agent: AgentId) -> PathBuf {
+        self.standing.workspace().spill.join(format!("{agent}.output"))
+    }
+
+    /// Who answers when a rule says ask.
+    pub(crate) fn asker(&self) -> Asker {
+        if self.attended.load(Ordering::Acquire) { self.setup.asker } else { Asker::Nobody }
+    }
+
+    /// The type of this name.
+    pub(crate) fn definition(&self, name: &str) -> Option<&Definition> {
+        self.setup.spawning.types.iter().find(|kind| kind.name == name)
+    }
+
+    /// The preamble with this key, made at most once.
+    pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Piece) -> Piece {
+        let mut preambles = self.preambles.lock().unwrap_or_else(PoisonError::into_inner);
+        if preambles.len() >= PREAMBLES && !preambles.contains_key(&key) {
+            // Models write what they like into a call; the usual few are here by now.
+            return make();
+        }
+        preambles.entry(key).or_insert_with(make).clone()
+    }
+}

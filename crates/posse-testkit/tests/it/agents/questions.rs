@@ -1,0 +1,140 @@
+//! Questions of sub-agents: a person answers them by the agent's id; late answers are reported.
+
+use posse_protocol::{AgentId, Answer, Command, Event, EventKind, PermissionMode, Question};
+use posse_runtime::port::store::AgentState;
+use posse_runtime::{Agent, Asker};
+use posse_testkit::Rig;
+use posse_testkit::rig::until_end;
+
+use super::{last_words, paced, row, sent_by, until, until_state};
+
+const ASKS: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/", tool = "re:." }
+delay_ms = 1000
+reply = [{ text = "I have asked." }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ tool = "Bash", id = "toolu_touch", input = { command = "touch made" } }]
+[[rule]]
+when.user = "task-notification"
+reply = [{ text = "It has ended." }]
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Agent", input = { description = "Touch", prompt = "Touch.", name = "scout", run_in_background = true } }]
+[[rule]]
+reply = [{ text = "It asks." }]
+"#;
+
+/// Up to the sub-agent's question.
+async fn asked(rig: &Rig) -> (Agent, AgentId, Question) {
+    let mut agent = rig.prompted("go").await.unwrap();
+    let events = until(&mut agent, |event| matches!(event.kind, EventKind::Asked(_))).await;
+    let Event { agent: who, kind: EventKind::Asked(question) } = events.last().unwrap().clone() else {
+        panic!()
+    };
+    (agent, who, question)
+}
+
+fn attended(script: &str) -> (Rig, posse_testkit::TestClock) {
+    let (mut rig, clock) = paced(script);
+    rig.character.mode = PermissionMode::Default;
+    rig.setup.asker = Asker::FrontEnd;
+    (rig, clock)
+}
+
+async fn answer(agent: &Agent, who: AgentId, answer: Answer) {
+    let call = "toolu_touch".to_owned();
+    agent.handle.send(Command::Answer { agent: who, call, answer }).await.unwrap();
+}
+
+async fn unheard(agent: &mut Agent) -> Event {
+    let events = until(agent, |event| matches!(event.kind, EventKind::Unheard(_))).await;
+    events.last().unwrap().clone()
+}
+
+// proves BG-17
+// proves PE-05 (open: terminal, web, ACP)
+// proves AG-11 (open: other states, in other tests)
+#[tokio::test]
+async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
+    let (rig, clock) = attended(ASKS);
+    let (mut agent, who, question) = asked(&rig).await;
+    let child = until_state(&rig, agent.id, "Touch", AgentState::Waiting).await;
+    assert_eq!((who, question.from.as_deref(), question.tool.as_str()), (child.agent, Some("scout"), "Bash"));
+    assert_eq!(question.call, "toolu_touch");
+    // The main agent has asked nothing.
+    answer(&agent, agent.id, Answer::Allow { input: None }).await;
+    let Event { agent: whose, kind: EventKind::Unheard(what) } = unheard(&mut agent).await else { panic!() };
+    assert_eq!(whose, agent.id);
+    assert!(what.contains("toolu_touch") && what.contains("too late"), "{what}");
+    assert!(!rig.work().join("made").exists());
+
+    answer(&agent, who, Answer::Allow { input: None }).await;
+    clock.asleep_for(super::SECOND).await;
+    assert!(rig.work().join("made").exists());
+    // It lives, and asks about this no more.
+    answer(&agent, who, Answer::Allow { input: None }).await;
+    assert_eq!(unheard(&mut agent).await.agent, who);
+    clock.advance(super::SECOND);
+    super::until_over(&mut agent, "Touch").await;
+    // It lives no more.
+    answer(&agent, who, Answer::Deny { message: "no".into(), interrupt: false }).await;
+    assert_eq!(unheard(&mut agent).await.agent, agent.id);
+}
+
+#[tokio::test]
+async fn a_denial_is_told_to_the_sub_agent() {
+    let (rig, clock) = attended(ASKS);
+    let (mut agent, who, _) = asked(&rig).await;
+    answer(&agent, who, Answer::Deny { message: "Rather not.".into(), interrupt: false }).await;
+    clock.asleep_for(super::SECOND).await;
+    let child = row(&rig, agent.id, "Touch").await;
+    let told = &sent_by(&rig, &child.path)[1];
+    assert_eq!(last_words(told), "Rather not.");
+    clock.advance(super::SECOND);
+    super::until_over(&mut agent, "Touch").await;
+    assert!(!rig.work().join("made").exists());
+}
+
+/// Who is stopped needs no answer any more; who comes late with one is told so.
+#[tokio::test]
+async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
+    let (rig, _clock) = attended(ASKS);
+    let (mut agent, who, _) = asked(&rig).await;
+    agent.handle.send(Command::StopRun(who.uuid())).await.unwrap();
+    let withdrawn = EventKind::Withdrawn { call: "toolu_touch".into() };
+    let events = until(&mut agent, |event| event.kind == withdrawn).await;
+    assert_eq!(events.last().unwrap().agent, who);
+    super::until_over(&mut agent, "Touch").await;
+    answer(&agent, who, Answer::Allow { input: None }).await;
+    unheard(&mut agent).await;
+    assert!(!rig.work().join("made").exists());
+}
+
+// proves PE-05 (open: terminal, web, ACP)
+#[tokio::test]
+async fn when_everybody_has_left_a_question_is_a_denial() {
+    let (rig, clock) = attended(ASKS);
+    let (agent, who, _) = asked(&rig).await;
+    let Agent { handle, mut events, .. } = agent;
+    drop(handle);
+    let mut denied = false;
+    while !denied {
+        let event = events.recv().await.unwrap();
+        denied = event.agent == who && matches!(event.kind, EventKind::Denied(_));
+    }
+    drop(clock);
+}
+
+/// What a person answers in the middle of a run that is waited for.
+#[tokio::test]
+async fn a_question_is_answered_while_the_main_agent_waits_for_who_asks() {
+    let script = ASKS.replace(", run_in_background = true", "").replace("delay_ms = 1000\n", "");
+    let (rig, _clock) = attended(&script);
+    let (mut agent, who, question) = asked(&rig).await;
+    assert_eq!(question.from.as_deref(), Some("scout"));
+    answer(&agent, who, Answer::Allow { input: None }).await;
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!((end.turns, rig.work().join("made").exists()), (2, true));
+}

@@ -1,0 +1,77 @@
+//! Commands that go on after their call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_protocol::{RunStatus, ToolContent};
+use posse_runtime::port::clock::Clock;
+use posse_runtime::tool::{NewRun, RunReport, Then, ToolContext, ToolError, ToolOutput};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{Bash, BashInput, TITLE, ending};
+use crate::answer::{cannot, headline};
+use crate::capture::Log;
+use crate::output_file::OutputFile;
+use crate::shell::{Bounds, How, Shell};
+
+impl Bash {
+    /// Starts a command that goes on.
+    pub(super) async fn go_on(
+        &self,
+        input: BashInput,
+        limit: Option<Duration>,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let id = Uuid::now_v7();
+        let output = context.workspace.spill.join(format!("{id}.output"));
+        // Made first: whoever is told of it finds it.
+        let file = OutputFile::create(&output).await.map_err(|error| cannot("make", &output, error))?;
+        let shell = self.start(&input.command, &context)?;
+        let told = format!(
+            "It runs in the background; its id is {id}. What it prints is in {} while it runs. You are told \
+             when it has ended.",
+            output.display()
+        );
+        let clock = Arc::clone(&context.clock);
+        let run = NewRun {
+            id,
+            description: headline(input.description.as_deref().unwrap_or(&input.command), TITLE),
+            output,
+            work: Box::new(move |cancel| Box::pin(follow(shell, Log::new(file), limit, clock, cancel))),
+        };
+        Ok(ToolOutput { content: vec![ToolContent::text(told)], then: Then::Runs(Box::new(run)) })
+    }
+}
+
+/// Until it has ended and nothing of it is left.
+async fn follow(
+    shell: Shell,
+    mut log: Log,
+    limit: Option<Duration>,
+    clock: Arc<dyn Clock>,
+    cancel: CancellationToken,
+) -> RunReport {
+    let bounds = Bounds { limit, cancel: &cancel, clock: &*clock };
+    let ending = shell.follow(bounds, &mut log).await;
+    let result = log.told().await;
+    let ending = match ending {
+        Ok(ending) => ending,
+        Err(error) => {
+            let summary = format!("the shell was lost: {error}");
+            return RunReport { status: RunStatus::Failed, summary, result };
+        }
+    };
+    let fault = ending::fault(&ending, limit);
+    let status = match (&ending.how, &fault) {
+        (How::Interrupted, _) => RunStatus::Killed,
+        (_, Some(_)) => RunStatus::Failed,
+        (_, None) => RunStatus::Completed,
+    };
+    let mut summary = fault.unwrap_or_else(|| "exit code 0".into());
+    if let Some(left) = ending::left(&ending) {
+        summary.push(' ');
+        summary.push_str(&left);
+    }
+    RunReport { status, summary, result }
+}

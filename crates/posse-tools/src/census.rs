@@ -1,0 +1,210 @@
+//! All processes of the machine. A look at them is shared by all who ask for one before it begins: many
+//! commands that end at once cost a few looks, not a few each.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memchr::memmem;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// The variable that marks what a call starts.
+pub(crate) const CALL_MARK: &str = "POSSE_CALL";
+/// The variable that marks what a posse process starts.
+pub(crate) const HOST_MARK: &str = "POSSE_HOST";
+
+/// How much of a file in `/proc` is read at once. None of them gives more.
+const PIECE: usize = 4096;
+
+/// How many looks have begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// The last one.
+static LAST: Mutex<Option<Arc<Census>>> = Mutex::new(None);
+
+/// What was found in one look.
+#[derive(Debug)]
+pub(crate) struct Census {
+    number: u64,
+    processes: Vec<Process>,
+    /// Where the children of a process stand among them.
+    children: HashMap<i32, Vec<usize>>,
+}
+
+/// When somebody asked for a look.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked(u64);
+
+impl Asked {
+    pub(crate) fn now() -> Self {
+        Self(BEGUN.load(Ordering::SeqCst))
+    }
+}
+
+impl Census {
+    /// A look that has begun after it was asked for, if there was one.
+    pub(crate) fn made_since(asked: Asked) -> Option<Arc<Self>> {
+        let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|census| census.number > asked.0).map(Arc::clone)
+    }
+
+    /// A look that begins after it was asked for. Blocks.
+    pub(crate) fn since(asked: Asked) -> Arc<Self> {
+        // Who waits here for another's look has a good chance that the next one is made by then.
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(census) = &*last
+            && census.number > asked.0
+        {
+            return Arc::clone(census);
+        }
+        let number = BEGUN.fetch_add(1, Ordering::SeqCst) + 1;
+        let processes = look(last.as_deref());
+        let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
+        for (index, process) in processes.iter().enumerate() {
+            children.entry(process.parent).or_default().push(index);
+        }
+        let census = Arc::new(Self { number, processes, children });
+        *last = Some(Arc::clone(&census));
+        census
+    }
+
+    /// The processes, but for this one.
+    pub(crate) fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// Handles of those that belong, and of all that descend from them, as far as they live.
+    pub(crate) fn family(&self, belongs: impl Fn(&Process) -> bool) -> Vec<OwnedFd> {
+        let mut family: Vec<&Process> = self.processes.iter().filter(|process| belongs(process)).collect();
+        let mut known: HashSet<i32> = family.iter().map(|process| process.pid).collect();
+        let mut next = 0;
+        while let Some(parent) = family.get(next) {
+            let children = self.children.get(&parent.pid).into_iter().flatten();
+            let children = children.filter_map(|index| self.processes.get(*index));
+            family.extend(children.filter(|child| known.insert(child.pid)).collect::<Vec<_>>());
+            next += 1;
+        }
+        family.into_iter().filter_map(Process::handle).collect()
+    }
+}
+
+/// Looks at all processes but this one.
+fn look(before: Option<&Census>) -> Vec<Process> {
+    let own = std::process::id().cast_signed();
+    let known: HashMap<i32, &Process> =
+        before.iter().flat_map(|census| &census.processes).map(|process| (process.pid, process)).collect();
+    let pids: Vec<i32> = pids().filter(|pid| *pid != own).collect();
+    let mut processes: Vec<Process> = pids.into_iter().filter_map(Process::read).collect();
+    let mut environment = Vec::new();
+    for process in &mut processes {
+        // Who was once marked stays so, whatever it became; but a child of ours, that has not become what
+        // it is to be, still has our environment.
+        let marked = known.get(&process.pid).filter(|it| it.started == process.started && it.parent != own);
+        process.marks = match marked {
+            Some(marked) if !marked.marks.is_empty() => marked.marks.clone(),
+            _ => {
+                read_all(process.pid, "environ", &mut environment);
+                marks(&environment)
+            }
+        };
+    }
+    processes
+}
+
+fn marks(environment: &[u8]) -> Vec<Vec<u8>> {
+    // Most have none, and need not be taken apart.
+    if memmem::find(environment, b"POSSE_").is_none() {
+        return Vec::new();
+    }
+    let ours = |entry: &&[u8]| {
+        let name = entry.split(|byte| *byte == b'=').next();
+        name == Some(CALL_MARK.as_bytes()) || name == Some(HOST_MARK.as_bytes())
+    };
+    environment.split(|byte| *byte == 0).filter(ours).map(<[u8]>::to_vec).collect()
+}
+
+/// Reads a file of `/proc/PID`; nothing if that cannot be. In as few calls as it takes: there are many.
+fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
+    content.clear();
+    let Ok(mut file) = fs::File::open(format!("/proc/{pid}/{name}")) else { return };
+    let mut piece = [0; PIECE];
+    while let Ok(length @ 1..) = file.read(&mut piece) {
+        content.extend_from_slice(&piece[..length]);
+    }
+}
+
+fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// A process, as far as it matters here.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    parent: i32,
+    pub(crate) group: i32,
+    ended: bool,
+    /// Tells it from a later one of the same number.
+    started: u64,
+    /// What there is of our marks in its environment, as it stands there.
+    marks: Vec<Vec<u8>>,
+}
+
+impl Process {
+    /// Whether this stands in its environment.
+    pub(crate) fn carries(&self, mark: &[u8]) -> bool {
+        self.marks.iter().any(|it| it == mark)
+    }
+
+    fn read(pid: i32) -> Option<Self> {
+        let mut stat = Vec::new();
+        read_all(pid, "stat", &mut stat);
+        Self::parse(pid, &String::from_utf8_lossy(&stat))
+    }
+
+    /// From a line of `/proc/PID/stat`.
+    fn parse(pid: i32, stat: &str) -> Option<Self> {
+        // The name, in parentheses, may itself have some.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        Some(Self {
+            pid,
+            ended: matches!(*fields.first()?, "Z" | "X"),
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+            marks: Vec::new(),
+        })
+    }
+
+    /// A handle of it, if it lives. Looked at again once the handle is held: then it is the same process.
+    fn handle(&self) -> Option<OwnedFd> {
+        let handle = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
+        let now = Self::read(self.pid)?;
+        (now.started == self.started && !now.ended).then_some(handle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_parentheses_do_not_confuse() {
+        let stat = "7 (a) R 1 (b) S 3 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 12345 9";
+        let process =
+            Process { pid: 7, parent: 3, group: 4, ended: false, started: 12345, marks: Vec::new() };
+        assert_eq!(Process::parse(7, stat), Some(process));
+        assert_eq!(Process::parse(7, "7 (a"), None);
+    }
+
+    #[test]
+    fn a_look_answers_only_who_asked_before_it_began() {
+        let (one, other) = (Asked::now(), Asked::now());
+        let first = Census::since(one);
+        assert!(Arc::ptr_eq(&first, &Census::since(other)), "both had asked");
+        assert!(!Arc::ptr_eq(&first, &Census::since(Asked::now())), "it is over");
+    }
+}

@@ -1,0 +1,85 @@
+//! The file that a command's output goes to: private, readable while it grows, and capped.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::fs::{DirBuilder, File};
+use tokio::io::AsyncWriteExt as _;
+
+/// How large it becomes, and the room in it for the line that says so.
+const MOST_BYTES: u64 = 64 << 20;
+const CUT_LINE: u64 = 100;
+
+/// A file that output is added to.
+pub(crate) struct OutputFile {
+    path: PathBuf,
+    state: State,
+}
+
+enum State {
+    Open { file: File, left: u64 },
+    Cut,
+    Failed(String),
+}
+
+impl OutputFile {
+    /// Makes it, and its directory. There must be none yet.
+    pub(crate) async fn create(path: &Path) -> io::Result<Self> {
+        if let Some(directory) = path.parent() {
+            // What commands print is nobody else's business.
+            DirBuilder::new().recursive(true).mode(0o700).create(directory).await?;
+        }
+        let file = File::options().write(true).create_new(true).mode(0o600).open(path).await?;
+        Ok(Self { path: path.to_owned(), state: State::Open { file, left: MOST_BYTES - CUT_LINE } })
+    }
+
+    /// One that could not be made; what is added is lost.
+    pub(crate) fn failed(path: &Path, why: &io::Error) -> Self {
+        Self { path: path.to_owned(), state: State::Failed(why.to_string()) }
+    }
+
+    /// Adds a piece, as far as there is room.
+    pub(crate) async fn add(&mut self, piece: &[u8]) {
+        let State::Open { file, left } = &mut self.state else { return };
+        let fits = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len());
+        let at = MOST_BYTES - CUT_LINE;
+        let written: io::Result<bool> = async {
+            file.write_all(&piece[..fits]).await?;
+            let cut = fits < piece.len();
+            if cut {
+                file.write_all(format!("\n[posse cut the output here, at byte {at}]\n").as_bytes()).await?;
+                file.flush().await?;
+            }
+            Ok(cut)
+        }
+        .await;
+        *left -= fits as u64;
+        match written {
+            Ok(false) => {}
+            Ok(true) => self.state = State::Cut,
+            Err(error) => self.state = State::Failed(error.to_string()),
+        }
+    }
+
+    /// Waits until all is written.
+    pub(crate) async fn finish(&mut self) {
+        if let State::Open { file, .. } = &mut self.state
+            && let Err(error) = file.flush().await
+        {
+            self.state = State::Failed(error.to_string());
+        }
+    }
+}
+
+/// What is in it, as part of a sentence about the output.
+impl fmt::Display for OutputFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.state {
+            State::Open { .. } => write!(f, "all of it is in {path}"),
+            State::Cut => write!(f, "the first 64 MiB of it are in {path}"),
+            State::Failed(why) => write!(f, "it could not be kept in {path}: {why}"),
+        }
+    }
+}
