@@ -3,6 +3,7 @@
 mod model;
 mod program;
 mod server;
+mod spawn;
 mod startup;
 mod store;
 mod turn;
@@ -36,6 +37,8 @@ struct Figure {
 enum Bar {
     Most(f64),
     Least(f64),
+    /// At most so much. A quick run may take so much longer besides: others use the disk that it waits for.
+    MostBeside(f64, f64),
 }
 
 impl Bar {
@@ -44,6 +47,8 @@ impl Bar {
         match self {
             Self::Most(most) => value <= most * slack,
             Self::Least(least) => value * slack >= least,
+            Self::MostBeside(most, _) if slack == 1.0 => value <= most,
+            Self::MostBeside(most, others) => value <= most * slack + others,
         }
     }
 }
@@ -51,7 +56,7 @@ impl Bar {
 impl std::fmt::Display for Bar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Most(most) => write!(f, "≤ {most:.3}"),
+            Self::Most(most) | Self::MostBeside(most, _) => write!(f, "≤ {most:.3}"),
             Self::Least(least) => write!(f, "≥ {least:.3}"),
         }
     }
@@ -73,7 +78,8 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         "model" => model::run(&binaries, effort)?,
         "turn" => turn::run(&binaries, effort)?,
         "store" => store::run(&binaries, effort)?,
-        _ => bail!("there is no bench `{name}`; there are startup, model, turn and store"),
+        "spawn" => spawn::run(&binaries, effort)?,
+        _ => bail!("there is no bench `{name}`; there are startup, model, turn, store and spawn"),
     };
     println!("load before {load}, after {}", self::load()?);
     for note in &found.notes {

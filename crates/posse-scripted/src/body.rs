@@ -43,7 +43,7 @@ impl Body {
         Self { steps: steps.into(), waiting: None, pace, reset, entry: None, flushed: false }
     }
 
-    /// Notes in the record how the body ended.
+    /// Notes in the record how the body ended, and when.
     pub(crate) fn recorded(mut self, record: Arc<Record>, number: u64) -> Self {
         self.entry = Some((record, number));
         self
@@ -51,7 +51,10 @@ impl Body {
 
     fn note(&mut self, outcome: Outcome) {
         if let Some((record, number)) = self.entry.take() {
-            record.update(number, |request| request.outcome = outcome);
+            let now = self.pace.now().as_micros() as u64;
+            record.update(number, |request| {
+                (request.outcome, request.ended_us) = (outcome, Some(now));
+            });
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::server::Shared;
 
 /// Answers
 /// - `GET requests?since=N`: the recorded requests as JSON,
-/// - `GET wait?count=N`: the same, once there have been N,
+/// - `GET wait?count=N&since=N`: the same, once there have been `count`,
 /// - `POST clock` `{"advance_ms": N}`: moves the server's clock ahead.
 pub(crate) async fn answer(
     shared: &Arc<Shared>,
@@ -28,7 +28,7 @@ pub(crate) async fn answer(
         (&Method::GET, "requests") => respond(StatusCode::OK, &recorded(number("since"))),
         (&Method::GET, "wait") => {
             shared.record.wait_for(number("count")).await;
-            respond(StatusCode::OK, &recorded(0))
+            respond(StatusCode::OK, &recorded(number("since")))
         }
         (&Method::POST, "clock") => {
             let asked: Value = serde_json::from_slice(body).unwrap_or_default();

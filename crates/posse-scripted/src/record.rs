@@ -19,8 +19,10 @@ pub struct Recorded {
     pub number: u64,
     /// The connection that it came by, counted from 0.
     pub connection: u64,
-    /// When it came, in milliseconds of the server's clock.
-    pub at_ms: u64,
+    /// When the last byte of it had come, in microseconds of the server's clock, which never goes back.
+    pub at_us: u64,
+    /// When the answer ended, by the same clock: the last byte of a reply was handed to the connection.
+    pub ended_us: Option<u64>,
     /// Method and path.
     pub method: String,
     /// The path.

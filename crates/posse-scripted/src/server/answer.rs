@@ -109,7 +109,8 @@ fn record(shared: &Shared, connection: u64, head: &http::request::Parts, body: B
     shared.record.add(Recorded {
         number: 0,
         connection,
-        at_ms: shared.pace.now().as_millis() as u64,
+        at_us: shared.pace.now().as_micros() as u64,
+        ended_us: None,
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         headers: headers.map(|(name, value)| (name.to_string(), text(value))).collect(),

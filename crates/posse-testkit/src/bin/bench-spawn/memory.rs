@@ -1,0 +1,36 @@
+//! Memory of sub-agents that have a reply open.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Failed;
+use crate::record;
+use crate::session::House;
+
+pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
+    let house = House::new(url, directory, count + 100)?;
+    let mut warm = house.session();
+    warm.say("warm up").await?;
+    warm.end().await?;
+    let seen = record::all(url).await?.len();
+    let mut session = house.session();
+    let before = resident_kb()?;
+    session.say("go").await?;
+    let live = session.end().await?.live;
+    if live != count {
+        return Err(format!("{live} are live instead of {count}").into());
+    }
+    // The main agent's two, and one of each.
+    record::wait_for(url, seen + 2 + count).await?;
+    let after = resident_kb()?;
+    house.runtime.shut_down().await;
+    Ok(json!({"kb_each": (after - before) / count as f64, "before_kb": before}))
+}
+
+/// Memory of this process, in kilobytes.
+fn resident_kb() -> Result<f64, Failed> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

@@ -1,0 +1,126 @@
+//! A runtime on a real store, with the tools that people have, and a session in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_protocol::{Event, EventKind, Outcome, PermissionMode, RunEnd};
+use posse_runtime::permission::{Policy, RuleList, Source};
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::memory::SystemMemory;
+use posse_runtime::port::model::Thinking;
+use posse_runtime::spawn::definition::built_in;
+use posse_runtime::tool::Workspace;
+use posse_runtime::{Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
+use posse_store::Sqlite;
+use posse_testkit::rig::{prompt, spawning};
+use posse_testkit::scripted;
+use posse_tools::{Guardian, Means, Reach};
+
+use crate::Failed;
+
+/// A place with a runtime.
+pub(crate) struct House {
+    pub(crate) runtime: Runtime,
+    directory: PathBuf,
+    setup: Setup,
+}
+
+impl House {
+    /// In `directory`, with a model at `url`; so many agents work at once.
+    pub(crate) fn new(url: &str, directory: &Path, running: usize) -> Result<Self, Failed> {
+        let at = |name: &str| -> Result<PathBuf, Failed> {
+            let path = directory.join(name);
+            std::fs::create_dir_all(&path)?;
+            Ok(path.canonicalize()?)
+        };
+        let clock = Arc::new(SystemClock::default());
+        let runtime = Runtime::new(Ports {
+            model: Arc::new(scripted::anthropic(url, clock.clone(), RetryPolicy::default())?),
+            store: Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?),
+            clock,
+            prices: Arc::new(PriceList::built_in()?),
+            memory: Arc::new(SystemMemory),
+        });
+        let cwd = at("work")?;
+        let mut policy = Policy::default();
+        let source = Source { name: "the bench".into(), root: cwd.clone(), cwd: cwd.clone(), home: None };
+        policy.add(&source, &RuleList { allow: vec!["Bash(echo *)".into()], ..RuleList::default() })?;
+        let spill = at("home/spill")?;
+        let setup = Setup {
+            tools: posse_tools::all(Means {
+                reach: Reach::Public,
+                background: true,
+                guardian: Some(guardian()?),
+            }),
+            policy: Arc::new(policy),
+            workspace: Arc::new(Workspace { cwd: cwd.clone(), roots: vec![cwd], spill, home: None }),
+            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 64_000 },
+            asker: Asker::Nobody,
+            spawning: Spawning {
+                types: built_in().into(),
+                background: Background::Asked,
+                running,
+                ..spawning()
+            },
+            joins: false,
+        };
+        Ok(Self { runtime, directory: directory.to_owned(), setup })
+    }
+
+    /// Where its files are.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.directory.join("home")
+    }
+
+    /// A session that nobody has said anything in.
+    pub(crate) fn session(&self) -> Session {
+        let character = Character {
+            model: "claude-opus-5".into(),
+            system: vec!["You work on code. ".repeat(200)],
+            thinking: Thinking::Default,
+            effort: None,
+            mode: PermissionMode::Default,
+        };
+        Session(self.runtime.start(&character, self.setup.clone()))
+    }
+}
+
+/// As posse has one: the program beside this one.
+fn guardian() -> Result<Guardian, Failed> {
+    let own = std::env::current_exe()?;
+    let beside = own.parent().ok_or("this program lies nowhere")?;
+    Ok(Guardian::new(beside.join("posse"), ["guard"]))
+}
+
+/// The main agent of a session.
+pub(crate) struct Session(pub(crate) Agent);
+
+impl Session {
+    /// What the server calls it.
+    pub(crate) fn id(&self) -> String {
+        self.0.id.to_string()
+    }
+
+    pub(crate) async fn say(&self, text: &str) -> Result<(), Failed> {
+        Ok(self.0.handle.send(prompt(text)).await?)
+    }
+
+    /// The next event.
+    pub(crate) async fn event(&mut self) -> Result<Event, Failed> {
+        self.0.events.recv().await.ok_or_else(|| "the session ended without a word".into())
+    }
+
+    /// Reads on until the run has ended as it should.
+    pub(crate) async fn end(&mut self) -> Result<RunEnd, Failed> {
+        loop {
+            if let EventKind::Ended(end) = self.event().await?.kind {
+                return match end.outcome {
+                    Outcome::Completed => Ok(*end),
+                    other => Err(format!("{other:?}").into()),
+                };
+            }
+        }
+    }
+}
