@@ -76,11 +76,17 @@ impl Family {
         count
     }
 
-    /// Kills them all at once, without waiting.
+    /// Kills them all at once, and looks again for what was forked meanwhile. Does not wait for their ends.
     pub(crate) fn kill(&self) {
-        for handle in self.among(&Census::since(Asked::now())) {
-            // Who is gone already needs no signal.
-            let _ = pidfd_send_signal(handle, Signal::KILL);
+        for _ in 0..KILL_ROUNDS {
+            let found = self.among(&Census::since(Asked::now()));
+            if found.is_empty() {
+                return;
+            }
+            for handle in found {
+                // Who is gone already needs no signal.
+                let _ = pidfd_send_signal(handle, Signal::KILL);
+            }
         }
     }
 
