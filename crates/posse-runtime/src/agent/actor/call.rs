@@ -17,6 +17,9 @@ use crate::port::store::{AgentState, Charge, StoreError};
 /// The lowest cap on a reply that is of any use.
 const LEAST_OUTPUT: u32 = 1024;
 
+/// More than a request has around its pieces, in bytes.
+const AROUND: usize = 1024;
+
 /// What came of a call.
 pub(super) struct Called {
     result: Result<Reply, Failure>,
@@ -69,7 +72,8 @@ impl Actor {
 
     fn call_model(&mut self, work: &mut Work) {
         let max_tokens = self.setup.limits.max_tokens;
-        let size = self.request(max_tokens).len();
+        let pieces = self.history.pieces().iter().map(|piece| piece.bytes.len());
+        let size = self.preamble.bytes.len() + pieces.sum::<usize>() + AROUND;
         let freed = self.account.freed();
         let input = self.paid.tokens.saturating_add(size.saturating_sub(self.paid.bytes) as u64);
         let (prices, model) = (&self.house.ports.prices, &self.model);
@@ -96,7 +100,7 @@ impl Actor {
         };
         work.cancel_model = CancellationToken::new();
         let body = self.request(reservation.output);
-        (self.paid.bytes, self.paid.begun) = (body.len(), true);
+        (self.paid.bytes, self.paid.begun) = (size, true);
         let Ports { model, clock, .. } = self.house.ports.clone();
         let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
         let mut arriving = Arriving::new(self.outlet.clone(), reservation, cancel.clone());
