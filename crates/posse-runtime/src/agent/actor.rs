@@ -26,6 +26,7 @@ use super::outlet::Outlet;
 use super::step::{Answered, Decision, Ended, Input, Machine};
 use crate::govern::{Account, Place};
 use crate::port::BoxFuture;
+use crate::port::clock::Clock;
 use crate::port::model::{Attribution, Piece};
 use crate::port::store::{Birth, CallKey, Epoch, MailFilter, StoreError};
 use crate::spawn::ending;
@@ -409,11 +410,6 @@ impl Actor {
             denials: run.denials,
         }))
     }
-
-    fn wall_ms(&self) -> i64 {
-        let since = self.house.ports.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    }
 }
 
 /// Keeps what a call has begun, and passes the rest on.
@@ -430,6 +426,12 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
         }
     };
     Answered { content: output.content, then }
+}
+
+/// Now, in milliseconds of Unix time.
+fn wall_ms(clock: &dyn Clock) -> i64 {
+    let since = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn millis(time: Duration) -> u64 {

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use posse_protocol::{AgentId, Command, ContentBlock, Event, EventKind, MailKind, RunFacts, RunKind, Sender};
+use posse_protocol::{
+    AgentId, Command, ContentBlock, Event, EventKind, MailKind, Name, RealmId, RunFacts, RunKind, Sender,
+};
 use uuid::Uuid;
 
 use super::StartError;
@@ -174,6 +176,13 @@ impl House {
     /// An agent as the store has it, without its history.
     pub(crate) async fn row(&self, agent: AgentId) -> Result<Option<Session>, StoreError> {
         let filter = AgentFilter { id: Some(agent), ..AgentFilter::default() };
+        Ok(self.ports.store.agents(filter, 1).await?.pop())
+    }
+
+    /// The agent of a realm that is registered under a name.
+    pub(crate) async fn named(&self, realm: RealmId, name: &Name) -> Result<Option<Session>, StoreError> {
+        let (realm, name) = (Some(realm), Some(name.clone()));
+        let filter = AgentFilter { realm, name, ..AgentFilter::default() };
         Ok(self.ports.store.agents(filter, 1).await?.pop())
     }
 

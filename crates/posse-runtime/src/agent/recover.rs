@@ -13,6 +13,7 @@ use crate::port::store::{
 };
 use crate::spawn::ending;
 use crate::spawn::house::House;
+use crate::spawn::run::shell_facts;
 use crate::spawn::tool::{AGENT, reader};
 use crate::spawn::words::{self, Returned};
 use crate::tool::{RunReport, ToolError, ToolOutput};
@@ -55,17 +56,7 @@ impl House {
         for tool in actor.setup.tools.all() {
             tool.abandon(marker(agent, run.call)).await;
         }
-        let facts = RunFacts {
-            task: run.id,
-            kind: RunKind::Shell,
-            agent_type: String::new(),
-            name: None,
-            description: run.description,
-            call: String::new(),
-            starter: agent,
-            depth: 0,
-            output_file: run.output,
-        };
+        let facts = shell_facts(run.id, agent, run.description, String::new(), run.output);
         let summary = "posse ended while it ran, and it was ended too".to_owned();
         let report = RunReport { status: RunStatus::Killed, summary, result: String::new() };
         let end = ending::of_shell(&facts, &report, RunUsage::default());

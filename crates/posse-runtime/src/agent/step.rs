@@ -18,7 +18,7 @@ use uuid::Uuid;
 use self::acting::Acting;
 pub(super) use self::acting::failure;
 use self::queue::{PROMPTS, Queue};
-use self::run::Run;
+pub(super) use self::run::Run;
 use super::{Asker, Limits};
 use crate::permission::Standing;
 use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};

@@ -10,7 +10,7 @@ use super::route::{AgentInput, Route, route};
 use super::run::Run;
 use crate::agent::Plan;
 use crate::govern::{Account, Ask};
-use crate::port::store::{AgentFilter, CallKey, Origin};
+use crate::port::store::{CallKey, Origin};
 use crate::tool::Workspace;
 
 /// A call that wants an agent.
@@ -113,16 +113,14 @@ impl House {
     }
 
     async fn name_is_free(&self, parent: &Resident, name: &posse_protocol::Name) -> Result<(), String> {
-        let (realm, name) = (Some(parent.tree.realm), Some(name.clone()));
-        let filter = AgentFilter { realm, name: name.clone(), ..AgentFilter::default() };
-        let found = self.ports.store.agents(filter, 1).await.map_err(|error| error.to_string())?;
-        match (found.first(), name) {
-            (Some(other), Some(name)) => Err(format!(
+        let found = self.named(parent.tree.realm, name).await.map_err(|error| error.to_string())?;
+        match found {
+            Some(other) => Err(format!(
                 "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
                  choose another name",
                 other.agent
             )),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A run, as those see it who have started it or wait for it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, Notification, RunFacts, RunKind};
@@ -12,6 +13,18 @@ pub(crate) struct Run {
     /// This run, in the mail that tells of its end. An agent that is revived has another.
     pub(crate) id: Uuid,
     phase: watch::Sender<Phase>,
+}
+
+/// What is known of a command that an agent has in the background.
+pub(crate) fn shell_facts(
+    id: Uuid,
+    starter: AgentId,
+    description: String,
+    call: String,
+    output_file: PathBuf,
+) -> RunFacts {
+    let (kind, agent_type) = (RunKind::Shell, String::new());
+    RunFacts { task: id, kind, agent_type, name: None, description, call, starter, depth: 0, output_file }
 }
 
 /// How far it is.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use posse_protocol::{Entry, EntryKind, EventKind, RawJson};
 
 use super::super::step::{Commit, Decision, Effect, Input};
-use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker};
+use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
 use crate::port::store::{AgentState, CallKey, Committed, Done, OpResult, StateChange, Step, StoreError};
 use crate::tool::{Subject, ToolContext, ToolError};
 
@@ -25,14 +25,12 @@ impl Actor {
                 self.told_queued = true;
             }
         }
-        // A root that ends is told of mail that has come meanwhile, so that it does not seem to be done.
-        let change = commit.state.map(|state| self.state_change(state));
-        let ends = matches!(change, Some(StateChange::UnlessMail(_)));
         let unless_mail = commit.closing.as_ref().is_some_and(|closing| closing.unless_mail);
         let calls: Vec<Option<CallKey>> = commit.operations.iter().map(|operation| operation.call).collect();
         let committed = self.commit(commit, &after, work.began).await?;
         self.tell_operated(&calls, committed.results, work);
-        self.mail_waits = ends && committed.mail_waits;
+        // A root that ends is told of mail that has come meanwhile, so that it does not seem to be done.
+        self.mail_waits = self.sub.is_none() && committed.mail_waits;
         if self.mail_waits {
             self.expect_mail();
         }
@@ -177,7 +175,7 @@ impl Actor {
     pub(super) fn new_step(&mut self) -> Step {
         let Identity { realm, agent, epoch } = self.identity;
         let starter = self.sub.as_mut().and_then(super::Sub::untold_starter);
-        Step { starter, ..Step::new(realm, agent, epoch, self.wall_ms()) }
+        Step { starter, ..Step::new(realm, agent, epoch, wall_ms(&*self.house.ports.clock)) }
     }
 
     /// Keeps a state that no decision brings.

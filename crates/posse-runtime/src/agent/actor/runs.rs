@@ -1,23 +1,23 @@
 //! An agent's run as others see it, and the commands that it has in the background.
 
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use posse_protocol::{
     AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification, Outcome,
-    RunChange as News, RunFacts, RunKind, RunNews, RunStatus, RunUsage,
+    RunChange as News, RunFacts, RunNews, RunStatus, RunUsage,
 };
 use uuid::Uuid;
 
-use super::super::step::{Closing, Effect};
-use super::{Actor, GRACE, Identity, Work, maybe, millis};
+use super::super::step::{Closing, Effect, Run as Tally};
+use super::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
 use crate::port::store::{
     Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step, StoreError,
 };
 use crate::spawn::ending;
 use crate::spawn::house::{By, House, Shell, Stop};
 use crate::spawn::output::Output;
-use crate::spawn::run::Run;
+use crate::spawn::run::{Run, shell_facts};
 use crate::spawn::words;
 use crate::tool::RunReport;
 
@@ -68,11 +68,7 @@ impl Actor {
             _ => None,
         });
         let tally = tally.unwrap_or(self.machine.run());
-        let usage = RunUsage {
-            total_tokens: tally.tokens(),
-            tool_uses: tally.tool_uses,
-            duration_ms: millis(self.house.ports.clock.now().saturating_sub(began)),
-        };
+        let usage = used(tally, self.house.ports.clock.now().saturating_sub(began));
         // Who was not told to stop was interrupted by a person's answer.
         let by = if self.stop.token.is_cancelled() { self.stop.by() } else { By::Person };
         let (status, state, error) = judged(&closing.outcome, by);
@@ -145,11 +141,7 @@ impl Actor {
             }
         }
         let tally = self.machine.run();
-        let usage = RunUsage {
-            total_tokens: tally.tokens(),
-            tool_uses: tally.tool_uses,
-            duration_ms: millis(self.house.ports.clock.now().saturating_sub(began)),
-        };
+        let usage = used(tally, self.house.ports.clock.now().saturating_sub(began));
         let last_tool = sub.last_tool.clone();
         tell(&self.outlet, &sub.run.facts, News::Progress { usage, last_tool, summary });
     }
@@ -158,17 +150,7 @@ impl Actor {
     pub(super) fn start_run(&mut self, id: Uuid, work: &mut Work) {
         let Some((begun, call)) = work.begun.remove(&id) else { return };
         let agent = self.identity.agent;
-        let facts = RunFacts {
-            task: id,
-            kind: RunKind::Shell,
-            agent_type: String::new(),
-            name: None,
-            description: begun.description,
-            call,
-            starter: agent,
-            depth: 0,
-            output_file: begun.output,
-        };
+        let facts = shell_facts(id, agent, begun.description, call, begun.output);
         let stop = Stop::new(self.stop.token.child_token());
         let run = Arc::new(Run::new(facts, id, true));
         run.born();
@@ -305,6 +287,11 @@ impl Actor {
     }
 }
 
+/// What a run that has come to this has used.
+fn used(tally: &Tally, took: Duration) -> RunUsage {
+    RunUsage { total_tokens: tally.tokens(), tool_uses: tally.tool_uses, duration_ms: millis(took) }
+}
+
 /// Writes a line for those who look on; if it cannot be written, they see less.
 fn note(output: &mut Output, text: &str) {
     let _ = output.append(text);
@@ -314,8 +301,6 @@ fn note(output: &mut Output, text: &str) {
 /// whoever takes the agent next.
 pub(super) async fn last_resort(house: &House, who: Identity, run: &Run, end: &Notification) {
     let Identity { realm, agent, epoch } = who;
-    let since = house.ports.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let at_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     let by_mail = run.is_background();
     let ended = EndedRun {
         run: end.run,
@@ -329,7 +314,7 @@ pub(super) async fn last_resort(house: &House, who: Identity, run: &Run, end: &N
         state: Some(StateChange::To(AgentState::Failed)),
         ended: Some(Box::new(ended)),
         operations: if by_mail { vec![notification(end, run.starter())] } else { Vec::new() },
-        ..Step::new(realm, agent, epoch, at_ms)
+        ..Step::new(realm, agent, epoch, wall_ms(&*house.ports.clock))
     };
     let _ = house.ports.store.commit(step).await;
 }

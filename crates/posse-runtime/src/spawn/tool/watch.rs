@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Caller;
 use crate::agent::run_facts;
-use crate::port::store::{AgentFilter, MailFilter, Session};
+use crate::port::store::{MailFilter, Session};
 use crate::spawn::run::Run;
 use crate::spawn::words;
 use crate::tool::ToolError;
@@ -70,12 +70,10 @@ impl Caller {
         given: &str,
     ) -> Result<Option<Session>, ToolError> {
         let failed = |error: crate::port::store::StoreError| tell(error.to_string());
-        let store = &self.house.ports.store;
-        if let Ok(name) = given.parse::<Name>() {
-            let filter = AgentFilter { realm: Some(realm), name: Some(name), ..AgentFilter::default() };
-            if let Some(found) = store.agents(filter, 1).await.map_err(failed)?.pop() {
-                return Ok(Some(found));
-            }
+        if let Ok(name) = given.parse::<Name>()
+            && let Some(found) = self.house.named(realm, &name).await.map_err(failed)?
+        {
+            return Ok(Some(found));
         }
         let Ok(id) = given.parse::<AgentId>() else { return Ok(None) };
         let found = self.house.row(id).await.map_err(failed)?;
