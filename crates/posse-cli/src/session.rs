@@ -107,6 +107,11 @@ pub(crate) fn spill() -> anyhow::Result<PathBuf> {
     Ok(spill)
 }
 
+/// Where worktrees of agents are.
+pub(crate) fn worktrees() -> anyhow::Result<PathBuf> {
+    Ok(home()?.join("worktrees"))
+}
+
 /// How long a session's spilt output is kept after it was last added to.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 

@@ -173,6 +173,13 @@ impl fmt::Debug for RawJson {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for RawJson {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let raw = Box::<serde_json::value::RawValue>::deserialize(from)?;
+        Ok(Self(raw.get().into()))
+    }
+}
+
 impl Serialize for RawJson {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &serde_json::value::RawValue =

@@ -26,7 +26,7 @@ pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
 pub use mode::PermissionMode;
 pub use name::{BadName, Name};
-pub use run::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage};
+pub use run::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd};
 pub use task::{ListId, Owner, Task, TaskId, TaskStatus};
 pub use team::{Member, Note, Team};
 pub use usage::Usage;

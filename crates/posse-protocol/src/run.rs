@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{AgentId, Name};
+use crate::{AgentId, Name, RawJson};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -103,6 +103,25 @@ pub struct Notification {
     /// The model that really answered; empty for a command.
     #[serde(default)]
     pub model: String,
+    /// The answer as a value, if a shape was asked for and it has that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<RawJson>,
+    /// The checkout that it worked in, if it had one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeEnd>,
+}
+
+/// What became of a worktree when the run of its agent ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeEnd {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it was made from.
+    pub base: String,
+    /// What is in it that is nowhere else, for which it is kept; none if there was nothing and it is removed.
+    pub kept: Option<String>,
 }
 
 /// What is known of a run from its start on.

@@ -31,6 +31,7 @@ use crate::port::memory::Memory;
 use crate::port::model::{Effort, Model, Preamble, Thinking};
 use crate::port::price::Prices;
 use crate::port::store::{Birth, Epoch, Segment, Session, Store, StoreError, Taken, Transcript};
+use crate::port::worktree::Worktrees;
 use crate::spawn::Spawning;
 use crate::spawn::house::House;
 use crate::supervise::Living;
@@ -49,6 +50,8 @@ pub struct Ports {
     pub prices: Arc<dyn Prices>,
     /// What is left of the machine's memory.
     pub memory: Arc<dyn Memory>,
+    /// Checkouts that agents have for themselves.
+    pub worktrees: Arc<dyn Worktrees>,
 }
 
 /// What an agent is for its whole life; kept in the store.

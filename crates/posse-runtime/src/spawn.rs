@@ -1,5 +1,6 @@
 //! Sub-agents: the one door through which every agent but a root comes, and what becomes of them.
 
+pub mod catalogue;
 pub mod definition;
 mod dispatch;
 mod door;
@@ -17,15 +18,25 @@ pub mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use catalogue::Catalogue;
 pub use definition::Definition;
 
 use crate::govern::Budgets;
+use crate::port::worktree::{Base, Dirty};
 
 /// How agents of a session may start others.
 #[derive(Clone, Debug)]
 pub struct Spawning {
     /// The types that can be started.
-    pub types: Arc<[Definition]>,
+    pub types: Arc<Catalogue>,
+    /// The model of every sub-agent, whatever anybody says.
+    pub forced_model: Option<String>,
+    /// The model of sub-agents for which neither call nor type names one; none for their parent's.
+    pub usual_model: Option<String>,
+    /// What worktrees begin with.
+    pub base: Base,
+    /// What becomes of uncommitted work when a worktree is made.
+    pub dirty: Dirty,
     /// What every sub-agent is told after its type's own prompt: where it works, the project's
     /// instructions, the day.
     pub context: Arc<[String]>,

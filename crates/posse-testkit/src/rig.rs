@@ -54,8 +54,14 @@ impl Rig {
             std::fs::create_dir_all(&path)?;
             Ok(path)
         };
-        let workspace =
-            Workspace { cwd: at("work")?, roots: vec![at("work")?], spill: at("home/spill")?, home: None };
+        let workspace = Workspace {
+            cwd: at("work")?,
+            roots: vec![at("work")?],
+            spill: at("home/spill")?,
+            home: None,
+            mirror: None,
+            notes: None,
+        };
         let setup = Setup {
             tools: posse_tools::all(posse_tools::Means {
                 reach: posse_tools::Reach::Public,
@@ -91,6 +97,11 @@ impl Rig {
         self.directory.path().join("home/posse.db")
     }
 
+    /// Where worktrees are.
+    pub fn worktrees(&self) -> PathBuf {
+        self.directory.path().join("home/worktrees")
+    }
+
     /// Writes a file where agents work.
     pub fn file(&self, name: &str, content: &str) -> Result<PathBuf, SetupError> {
         let path = self.work().join(name);
@@ -101,7 +112,7 @@ impl Rig {
     /// With sub-agents of the built-in types, which know nothing but their own prompt.
     pub fn agents(mut self) -> Self {
         let spawning = &mut self.setup.spawning;
-        (spawning.types, spawning.background) = (built_in().into(), Background::Asked);
+        (spawning.types, spawning.background) = (Arc::new(built_in().into()), Background::Asked);
         self
     }
 
@@ -142,6 +153,7 @@ impl Rig {
             clock: Arc::clone(&self.clock),
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
+            worktrees: Arc::new(posse_tools::GitWorktrees::new(self.worktrees())),
         }))
     }
 
@@ -161,7 +173,11 @@ impl Rig {
 /// How agents may start others, unless a test says otherwise; there are no types yet.
 pub fn spawning() -> Spawning {
     Spawning {
-        types: Arc::new([]),
+        types: Arc::default(),
+        forced_model: None,
+        usual_model: None,
+        base: Default::default(),
+        dirty: Default::default(),
         context: Arc::new([]),
         depth: 3,
         running: 64,

@@ -23,6 +23,7 @@ mod replace;
 mod shell;
 mod walk;
 mod web_fetch;
+mod worktree;
 mod write;
 
 use posse_runtime::tool::{Toolbox, typed};
@@ -35,6 +36,7 @@ pub use grep::{Grep, GrepInput, OutputMode};
 pub use guardian::{Guardian, stand_guard};
 pub use read::{Read, ReadInput};
 pub use web_fetch::{WebFetch, WebFetchInput};
+pub use worktree::GitWorktrees;
 pub use write::{Write, WriteInput};
 
 /// What the tools of a process are to be like.

@@ -54,8 +54,14 @@ impl Drop for Disk {
 }
 
 fn runs(settings: &Settings, command: &str) -> &'static str {
-    let workspace =
-        Workspace { cwd: "/w".into(), roots: vec!["/w".into()], spill: "/spill".into(), home: None };
+    let workspace = Workspace {
+        cwd: "/w".into(),
+        roots: vec!["/w".into()],
+        spill: "/spill".into(),
+        home: None,
+        mirror: None,
+        notes: None,
+    };
     let subject = Subject::Runs(command.into());
     let intent =
         Intent { read_only: false, beside_others: false, subject, waits: false, title: String::new() };

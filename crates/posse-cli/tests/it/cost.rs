@@ -28,6 +28,7 @@ fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: 
         agent_type: "explore".into(),
         name: Some(name.parse().unwrap()),
         description: "look \u{1b}[2Jaround\nhere".into(),
+        terms: String::new(),
     };
     let birth = Birth {
         origin: Some(Box::new(origin)),

@@ -300,7 +300,7 @@ impl House {
             facts.call.clear();
         }
         let parent = session.origin.as_ref().map_or(tree.root, |origin| origin.parent);
-        let known = tree.definition(&facts.agent_type).cloned();
+        let known = tree.definition(&facts.agent_type);
         // A type that is not there any more has no tools.
         let definition =
             known.unwrap_or_else(|| Definition { tools: Some(Vec::new()), ..Definition::default() });

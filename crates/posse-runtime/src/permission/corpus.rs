@@ -105,6 +105,8 @@ fn verdict(entry: &Entry, subject: Subject) -> (&'static str, String) {
         roots: vec!["/w".into()],
         spill: "/spill".into(),
         home: Some("/h".into()),
+        mirror: None,
+        notes: None,
     };
     let read_only = matches!(subject, Subject::Reads(_) | Subject::Fetches { .. });
     let intent = Intent { read_only, beside_others: false, subject, waits: false, title: String::new() };

@@ -5,6 +5,7 @@ pub mod memory;
 pub mod model;
 pub mod price;
 pub mod store;
+pub mod worktree;
 
 use std::future::Future;
 use std::pin::Pin;

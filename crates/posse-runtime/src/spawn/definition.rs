@@ -1,6 +1,10 @@
 //! Types of sub-agents, and those that posse brings along.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use posse_protocol::PermissionMode;
+use serde_json::Value;
 
 use crate::port::model::Effort;
 
@@ -13,7 +17,7 @@ const READING: [&str; 4] = ["Read", "Grep", "Glob", "WebFetch"];
 /// A type of sub-agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definition {
-    /// What the model calls it.
+    /// What the model calls it. Found without regard to case.
     pub name: String,
     /// When to use it, for the model.
     pub description: String,
@@ -21,7 +25,9 @@ pub struct Definition {
     pub prompt: String,
     /// The only tools it has; none for all that its parent has.
     pub tools: Option<Vec<String>>,
-    /// Its model; none for its parent's.
+    /// Tools that it does not have, whatever `tools` says.
+    pub disallowed: Vec<String>,
+    /// Its model, or a short name of one; none for its parent's.
     pub model: Option<String>,
     /// How hard it tries; none for its parent's.
     pub effort: Option<Effort>,
@@ -33,6 +39,51 @@ pub struct Definition {
     pub one_shot: bool,
     /// Model calls in a run.
     pub max_turns: Option<u32>,
+    /// What it works in, if not where its parent does.
+    pub isolation: Option<Isolation>,
+    /// Where it keeps notes from one life to the next.
+    pub memory: Option<Memory>,
+    /// What it is told before its prompt.
+    pub initial_prompt: Option<String>,
+    /// The JSON Schema that its answer must fit.
+    pub output_schema: Option<Arc<Value>>,
+    /// MCP servers without which it is not started, by name or pattern.
+    pub required_mcp_servers: Vec<String>,
+    /// MCP servers it is given; kept as written.
+    pub mcp_servers: Vec<Value>,
+    /// Skills that it begins with, by name.
+    pub skills: Vec<String>,
+    /// Hooks of its own; kept as written.
+    pub hooks: Option<Value>,
+    /// The colour that front ends show it in.
+    pub color: Option<String>,
+}
+
+/// What an agent works in that has a place of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// A git worktree.
+    Worktree,
+}
+
+/// Notes that an agent of a type keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Whose they are.
+    pub scope: MemoryScope,
+    /// Where they are; made when the first agent of the type is started.
+    pub directory: PathBuf,
+}
+
+/// Whose notes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryScope {
+    /// The user's, in all projects.
+    User,
+    /// The project's, for everybody who works on it.
+    Project,
+    /// The project's, on this machine only.
+    Local,
 }
 
 /// The types that posse brings along.
@@ -44,13 +95,7 @@ pub fn built_in() -> Vec<Definition> {
             .to_owned(),
         prompt: concat!(include_str!("definition/every.md"), include_str!("definition/general-purpose.md"))
             .to_owned(),
-        tools: None,
-        model: None,
-        effort: None,
-        mode: None,
-        background: false,
-        one_shot: false,
-        max_turns: None,
+        ..Definition::default()
     };
     let reading = Definition {
         tools: Some(READING.map(str::to_owned).to_vec()),

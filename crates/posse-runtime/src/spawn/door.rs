@@ -84,6 +84,7 @@ impl House {
                 agent_type: definition.name.clone(),
                 name: input.name,
                 description: input.description,
+                terms: String::new(),
             },
             model: input.model.or(definition.model.clone()).unwrap_or_else(|| parent.model.clone()),
             account,

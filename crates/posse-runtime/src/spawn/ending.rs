@@ -58,6 +58,8 @@ fn ended(
         error: error.map(|error| short(&error, MOST_ERROR)),
         usage,
         model: String::new(),
+        value: None,
+        worktree: None,
     }
 }
 

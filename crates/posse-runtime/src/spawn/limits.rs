@@ -68,7 +68,11 @@ mod tests {
     fn spawning() -> Spawning {
         Spawning {
             context: Arc::new([]),
-            types: Arc::new([]),
+            types: Arc::default(),
+            forced_model: None,
+            usual_model: None,
+            base: Default::default(),
+            dirty: Default::default(),
             depth: 3,
             running: 4,
             background: Background::Asked,

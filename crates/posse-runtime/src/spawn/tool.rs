@@ -45,7 +45,7 @@ pub(crate) fn reader(tools: &Toolbox) -> Reader {
 /// The types that may be started: those that no rule denies.
 pub(crate) fn startable(setup: &Setup) -> Vec<Definition> {
     let allowed = |kind: &&Definition| !setup.policy.forbids_agent(&kind.name);
-    setup.spawning.types.iter().filter(allowed).cloned().collect()
+    setup.spawning.types.now().iter().filter(allowed).cloned().collect()
 }
 
 impl House {
@@ -89,7 +89,7 @@ impl House {
         reads: bool,
     ) -> Vec<Arc<dyn Tool>> {
         let types = startable(setup);
-        let (any, background) = (!setup.spawning.types.is_empty(), setup.spawning.background);
+        let (any, background) = (!setup.spawning.types.now().is_empty(), setup.spawning.background);
         let reader = Reader { reads, sends: any };
         let caller = Caller { house: Arc::clone(self), agent, reader };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();

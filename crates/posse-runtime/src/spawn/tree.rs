@@ -47,8 +47,8 @@ impl Tree {
     }
 
     /// The type of this name.
-    pub(crate) fn definition(&self, name: &str) -> Option<&Definition> {
-        self.setup.spawning.types.iter().find(|kind| kind.name == name)
+    pub(crate) fn definition(&self, name: &str) -> Option<Definition> {
+        self.setup.spawning.types.now().iter().find(|kind| kind.name == name).cloned()
     }
 
     /// The preamble with this key, made at most once.

@@ -18,6 +18,29 @@ pub struct Workspace {
     pub spill: PathBuf,
     /// The user's home, for rules and paths that begin with `~/`.
     pub home: Option<PathBuf>,
+    /// What it is a copy of, if it is a worktree: rules about that hold here too.
+    pub mirror: Option<Mirror>,
+    /// Where the agent keeps notes of its own.
+    pub notes: Option<Notes>,
+}
+
+/// A checkout that stands in for others: what a rule says of a path of theirs it says of the same path here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// The top directory of the worktree.
+    pub here: PathBuf,
+    /// The top directories of what it was made from, and of what that was made from; the nearest first.
+    pub of: Vec<PathBuf>,
+}
+
+/// Notes that an agent keeps from one life to the next. It may write there whatever its mode is, but for
+/// plan mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notes {
+    /// Where they are.
+    pub directory: PathBuf,
+    /// Whether it may edit nothing else.
+    pub only: bool,
 }
 
 /// The files whose content an agent knows, by resolved path. Clones share.

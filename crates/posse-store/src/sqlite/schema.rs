@@ -9,8 +9,12 @@ use super::error::Cause;
 use super::place::Place;
 
 /// What brings a file from each version to the next; the first from an empty file.
-const VERSIONS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const VERSIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// The newest version.
 pub(super) const KNOWN: usize = VERSIONS.len();

@@ -101,7 +101,7 @@ impl Writing<'_> {
                        mode = coalesce(?6, mode), prompt_seq = coalesce(prompt_seq, ?7),
                        prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent),
                        step = ?10, result = ?11, starter = coalesce(?12, starter),
-                       ended = iif(?5 IS NULL, ended, ?13)
+                       ended = iif(?5 IS NULL, ended, ?13), types = coalesce(?14, types)
                    WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)
                        AND step IS NOT ?10";
         let first = step.entries.first().map(|entry| column::bits(entry.seq));
@@ -127,6 +127,7 @@ impl Writing<'_> {
             result(committed)?,
             starter,
             ended,
+            step.types.map(column::bits),
         ])?;
         if moved == 1 { Ok(None) } else { self.repeated(step).map(Some) }
     }

@@ -41,6 +41,7 @@ pub struct Agent {
     /// Who is told when its run ends.
     starter: Option<AgentId>,
     ended: Said<Option<Box<EndedRun>>>,
+    types: Option<u64>,
     model: String,
     cwd: PathBuf,
     created_ms: i64,
@@ -107,6 +108,7 @@ impl Agent {
             origin: Said(birth.origin.clone()),
             starter: None,
             ended: Said(None),
+            types: None,
             model: birth.model.clone(),
             cwd: birth.cwd.clone(),
             created_ms: step.at_ms,
@@ -164,6 +166,7 @@ impl Agent {
         step.runs.iter().try_for_each(|change| self.run(change, step.at_ms))?;
         self.used_ms = step.at_ms;
         self.mode = step.mode.unwrap_or(self.mode);
+        self.types = step.types.or(self.types);
         self.starter = step.starter.or(self.starter);
         Some(())
     }
@@ -310,6 +313,7 @@ impl Agent {
             first_prompt: prompt.map(|entry| entry.bytes.clone()),
             entries: all().count() as u64,
             charges: self.charges.iter().map(charge).collect(),
+            types: self.types,
         }
     }
 }

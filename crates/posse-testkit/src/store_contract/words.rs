@@ -47,6 +47,7 @@ pub fn origin(parent: u64) -> Box<Origin> {
         agent_type: "worker".into(),
         name: None,
         description: "look around".into(),
+        terms: r#"{"turns":3}"#.into(),
     })
 }
 

@@ -46,6 +46,8 @@ impl World {
             roots: vec![base.join("w")],
             spill: base.join("spill"),
             home: Some(base.join("home")),
+            mirror: None,
+            notes: None,
         };
         let context = ToolContext {
             key: CallKey { seq: 1, ordinal: 0 },

@@ -167,6 +167,7 @@ mod tests {
             agent_type: "explore".into(),
             name: Some("ann".parse().unwrap()),
             description: "find the parser".into(),
+            terms: String::new(),
         };
         let agent = "0197f0aa-0000-7100-8000-000000000002".parse().unwrap();
         let (origin, path) = (Some(Box::new(origin)), "/main/ann".into());

@@ -97,6 +97,8 @@ pub(super) fn progress(run: RunFacts, tool_uses: u32) -> RunNews {
 pub(super) fn run_ended(run: RunFacts) -> RunNews {
     let end = Notification {
         model: "m".into(),
+        value: None,
+        worktree: None,
         task: run.task,
         run: Uuid::from_u128(77),
         call: run.call.clone(),

@@ -106,10 +106,12 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         clock: Arc::new(SystemClock::default()),
         prices,
         memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(posse_tools::GitWorktrees::new(session::worktrees()?)),
     };
     let runtime = Runtime::new(ports);
     let setup = setup(&wish, &settings, cwd.clone())?;
-    let names = setup.spawning.types.iter().map(|definition| definition.name.clone());
+    let types = setup.spawning.types.now();
+    let names = types.iter().map(|definition| definition.name.clone());
     let agents = names.filter(|name| !settings.policy.forbids_agent(name)).collect();
     let mode = settings.mode;
     let changed = found.as_ref().and_then(|session| (session.mode != mode).then_some(mode));
@@ -184,7 +186,7 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
     let spawning = spawning(settings, &cwd);
-    let workspace = Workspace { cwd, roots, spill: session::spill()?, home };
+    let workspace = Workspace { cwd, roots, spill: session::spill()?, home, mirror: None, notes: None };
     Ok(Setup {
         tools: match wish.which {
             None => session::tools(&settings.policy),
@@ -207,7 +209,11 @@ fn spawning(settings: &Settings, cwd: &Path) -> Spawning {
     let (instead, more, day) = (None, None, today());
     let instructions = session::instructions(cwd);
     Spawning {
-        types: definition::built_in().into(),
+        types: Arc::new(definition::built_in().into()),
+        forced_model: None,
+        usual_model: None,
+        base: Default::default(),
+        dirty: Default::default(),
         context: prompt::surroundings(prompt::Parts { instead, more, cwd, instructions, day: &day }).into(),
         depth: agents.depth,
         running: agents.running,

@@ -17,8 +17,14 @@ use crate::port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charg
 use crate::tool::{Intent, Subject, ToolError, Workspace};
 
 fn machine(asker: Asker, limits: Limits) -> Machine {
-    let workspace =
-        Workspace { cwd: "/w".into(), roots: vec!["/w".into()], spill: "/spill".into(), home: None };
+    let workspace = Workspace {
+        cwd: "/w".into(),
+        roots: vec!["/w".into()],
+        spill: "/spill".into(),
+        home: None,
+        mirror: None,
+        notes: None,
+    };
     let (mode, policy) = (PermissionMode::Default, Arc::new(Policy::default()));
     let standing = Standing::root(mode, policy, Arc::new(workspace));
     let rights = Rights { standing, asker, name: None, limits };

@@ -17,6 +17,8 @@ fn workspace() -> Workspace {
         roots: vec![WORKSPACE_ROOT.into()],
         spill: "/spill".into(),
         home: Some("/h".into()),
+        mirror: None,
+        notes: None,
     }
 }
 

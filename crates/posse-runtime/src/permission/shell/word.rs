@@ -272,6 +272,8 @@ mod tests {
             roots: vec!["/w".into()],
             spill: "/spill".into(),
             home: Some("/h".into()),
+            mirror: None,
+            notes: None,
         };
         let table = [
             ("plain", "plain", true, false),

@@ -12,6 +12,8 @@ fn workspace(cwd: &str, roots: &[&str]) -> Workspace {
         roots: roots.iter().map(PathBuf::from).collect(),
         spill: "/spill".into(),
         home: Some("/h".into()),
+        mirror: None,
+        notes: None,
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Step {
     pub starter: Option<AgentId>,
     /// The mode from now on, if it changes.
     pub mode: Option<PermissionMode>,
+    /// A fingerprint of the types of agents that its model has been told of, if that changes.
+    pub types: Option<u64>,
     /// Wall time, in milliseconds of Unix time.
     pub at_ms: i64,
 }
@@ -85,6 +87,7 @@ impl Step {
             ended: None,
             starter: None,
             mode: None,
+            types: None,
             at_ms,
         }
     }
@@ -136,6 +139,8 @@ pub struct Origin {
     pub name: Option<Name>,
     /// What it is for, in a few words for people.
     pub description: String,
+    /// What was agreed when it was started and holds for its life, as JSON; the runtime's own business.
+    pub terms: String,
 }
 
 /// Entries of one agent (all of the same realm) that another's history begins with.

@@ -143,6 +143,8 @@ pub struct Session {
     pub entries: u64,
     /// Everything it was charged, by model.
     pub charges: Vec<Charge>,
+    /// A fingerprint of the types of agents that its model has been told of.
+    pub types: Option<u64>,
 }
 
 /// Which sessions are meant.

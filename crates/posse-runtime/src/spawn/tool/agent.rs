@@ -100,7 +100,7 @@ async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<
 
 fn told(caller: &Caller, run: &Arc<Run>, end: &Notification) -> Result<ToolOutput, ToolError> {
     let definition =
-        caller.house.resident(caller.agent).and_then(|it| it.tree.definition(&run.facts.agent_type).cloned());
+        caller.house.resident(caller.agent).and_then(|it| it.tree.definition(&run.facts.agent_type));
     let one_shot = definition.is_some_and(|definition| definition.one_shot);
     let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
     words::result(end, of, caller.reader)

@@ -131,6 +131,8 @@ mod tests {
             result: "It is in a.rs:7.".into(),
             error: None,
             model: String::new(),
+            value: None,
+            worktree: None,
             usage: RunUsage { total_tokens: 1200, tool_uses: 3, duration_ms: 4500 },
         }
     }

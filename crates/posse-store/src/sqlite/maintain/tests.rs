@@ -68,6 +68,7 @@ impl Shelf {
             agent_type: "worker".into(),
             name: Some("ann".parse().unwrap()),
             description: "looks around".into(),
+            terms: String::new(),
         };
         let mut child = Step::new(realm, Uuid::now_v7().into(), Epoch(1), 1);
         let usage = RunUsage::default();

@@ -25,7 +25,7 @@ pub(super) struct Agent {
 const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, created_ms, used_ms,
     own, inherited, dialect, preamble, host, prompt_agent, prompt_seq,
     coalesce(call_seq, 0), coalesce(call_ordinal, 0), coalesce(call_id, ''), coalesce(agent_type, ''), name,
-    coalesce(description, ''), starter, ended FROM agent";
+    coalesce(description, ''), starter, ended, coalesce(terms, ''), types FROM agent";
 
 /// Which agents a filter means, and in which order: the realm is parameter 1, the parent 2, the name 3, the
 /// limit 4, the id 5. The first that is asked for of what is narrow names the index.
@@ -188,6 +188,7 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
         first_prompt: None,
         entries: own + inherited,
         charges: Vec::new(),
+        types: row.get::<_, Option<i64>>(26)?.map(column::from_bits),
     };
     let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
     let (dialect, preamble, host) = (row.get(12)?, row.get(13)?, column::maybe_id(row, 14)?);
@@ -203,6 +204,7 @@ fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Box<Origin>>> {
         agent_type: row.get(20)?,
         name: column::maybe_name(row, 21)?,
         description: row.get(22)?,
+        terms: row.get(25)?,
     })))
 }
 

@@ -55,9 +55,9 @@ impl Writing<'_> {
         }
         let sql = "INSERT INTO agent (realm, id, epoch, own, state, used_ms, mode, inherited, prompt_agent,
                        prompt_seq, host, path, model, dialect, cwd, preamble, created_ms,
-                       parent, call_seq, call_ordinal, call_id, agent_type, name, description)
+                       parent, call_seq, call_ordinal, call_id, agent_type, name, description, terms)
                    VALUES (?1, ?2, 1, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?4,
-                       ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+                       ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.realm,
             self.agent,
@@ -81,6 +81,7 @@ impl Writing<'_> {
             origin.map(|it| &it.agent_type),
             origin.and_then(|it| it.name.as_ref()).map(Name::as_str),
             origin.map(|it| &it.description),
+            origin.map(|it| &it.terms),
         ])?;
         // One who joined a team before it was born has an inbox already.
         let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";

@@ -34,13 +34,20 @@ pub(crate) fn runtime(model: Arc<dyn Model>, directory: &Path) -> Result<Runtime
         clock: Arc::new(SystemClock::default()),
         prices: Arc::new(PriceList::built_in()?),
         memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     }))
 }
 
 pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
     let directory = directory.to_owned();
-    let workspace =
-        Workspace { cwd: directory.clone(), roots: vec![directory.clone()], spill: directory, home: None };
+    let workspace = Workspace {
+        cwd: directory.clone(),
+        roots: vec![directory.clone()],
+        spill: directory,
+        home: None,
+        mirror: None,
+        notes: None,
+    };
     let character = Character {
         model: "claude-opus-5".into(),
         system: vec![SYSTEM.repeat(100)],

@@ -42,6 +42,7 @@ impl House {
             clock,
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
+            worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
         });
         let cwd = at("work")?;
         let mut policy = Policy::default();
@@ -55,11 +56,18 @@ impl House {
                 guardian: Some(guardian()?),
             }),
             policy: Arc::new(policy),
-            workspace: Arc::new(Workspace { cwd: cwd.clone(), roots: vec![cwd], spill, home: None }),
+            workspace: Arc::new(Workspace {
+                cwd: cwd.clone(),
+                roots: vec![cwd],
+                spill,
+                home: None,
+                mirror: None,
+                notes: None,
+            }),
             limits: Limits { turns: None, budget: Budget::default(), max_tokens: 64_000 },
             asker: Asker::Nobody,
             spawning: Spawning {
-                types: built_in().into(),
+                types: Arc::new(built_in().into()),
                 background: Background::Asked,
                 running,
                 ..spawning()

@@ -28,6 +28,7 @@ pub(crate) async fn run(database: &Path, url: &str, directory: &Path, lease: Dur
         clock,
         prices: Arc::new(posse_model::price::PriceList::built_in()?),
         memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     });
     let character = Character {
         model: "claude-opus-5".into(),
@@ -56,6 +57,8 @@ fn setup(directory: &Path) -> Setup {
         roots: vec![directory.to_owned()],
         spill: directory.join("spill"),
         home: None,
+        mirror: None,
+        notes: None,
     };
     Setup {
         tools: posse_tools::all(posse_tools::Means {

@@ -142,8 +142,8 @@ async fn no_agent_is_started_past_a_limit() {
 // proves AG-08 (open: coordinator mode; here it is `Background::Always`)
 #[tokio::test]
 async fn where_a_run_goes() {
-    let kinds = |background: bool| -> Arc<[Definition]> {
-        built_in().into_iter().map(|kind| Definition { background, ..kind }).collect()
+    let kinds = |background: bool| -> Arc<posse_runtime::spawn::Catalogue> {
+        Arc::new(built_in().into_iter().map(|kind| Definition { background, ..kind }).collect())
     };
     use Background::{Always, Asked, Default};
     for (session, kind, call, expected) in [
@@ -250,7 +250,7 @@ async fn a_mode_of_its_own_holds_for_the_sub_agent_alone() {
     let mut rig = rig(&calling(""));
     let kinds = built_in().into_iter();
     let kinds = kinds.map(|kind| Definition { mode: Some(PermissionMode::DontAsk), ..kind });
-    rig.setup.spawning.types = kinds.collect();
+    rig.setup.spawning.types = std::sync::Arc::new(kinds.collect());
     let mut agent = rig.prompted("go").await.unwrap();
     let (events, end) = until_end(&mut agent).await;
     let denied = events.iter().find(|event| matches!(event.kind, EventKind::Denied(_))).unwrap();

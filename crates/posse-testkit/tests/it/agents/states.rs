@@ -45,7 +45,8 @@ async fn came_to(rig: &Rig) -> (AgentState, String, bool) {
 async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     let mut short = rig(WORKS);
     let kinds = built_in().into_iter();
-    short.setup.spawning.types = kinds.map(|kind| Definition { max_turns: Some(1), ..kind }).collect();
+    let kinds = kinds.map(|kind| Definition { max_turns: Some(1), ..kind });
+    short.setup.spawning.types = std::sync::Arc::new(kinds.collect());
     let (state, told, failed) = came_to(&short).await;
     assert_eq!((state, failed), (AgentState::Partial, false));
     assert!(

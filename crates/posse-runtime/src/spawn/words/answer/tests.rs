@@ -22,6 +22,8 @@ fn end(status: RunStatus, result: &str, error: Option<&str>) -> Notification {
         result: result.into(),
         error: error.map(str::to_owned),
         model: String::new(),
+        value: None,
+        worktree: None,
         usage: RunUsage { total_tokens: 1200, tool_uses: 3, duration_ms: 4500 },
     }
 }
