@@ -108,7 +108,7 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
             "a larger budget lets it go on: --max-budget-usd, --max-budget-tokens, --max-time"
         }
         FaultClass::Internal => "this is a bug of posse, please report it; the session can be resumed",
-        FaultClass::InvalidRequest | FaultClass::Tool => return None,
+        FaultClass::InvalidRequest | FaultClass::Tool | FaultClass::Answer => return None,
     })
 }
 
@@ -128,7 +128,8 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Some(StartError::AlreadyHere { .. }) => {
             return Some("this is a bug of posse; please report it".into());
         }
-        None => {}
+        // Only sub-agents have a place of their own, and what becomes of them is told as theirs.
+        Some(StartError::Place(_)) | None => {}
     }
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return for_store(error);

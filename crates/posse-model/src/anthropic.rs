@@ -3,6 +3,7 @@
 mod encode;
 mod error;
 mod limits;
+mod names;
 mod stream;
 
 use std::time::SystemTime;
@@ -11,7 +12,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use posse_protocol::Message;
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::model::{
-    ApiError, Attribution, Body, Call, Failure, Model, Piece, Place, Preamble, RateLimits, Reply, Request,
+    ApiError, Attribution, Body, Call, Failure, Model, Names, Piece, Place, Preamble, RateLimits, Reply,
+    Request,
 };
 
 use crate::connection::Connection;
@@ -56,6 +58,16 @@ impl Anthropic {
     /// An adapter that calls over `connection`.
     pub fn new(connection: Connection, version: ApiVersion) -> Self {
         Self { connection, dialect: Wire { version, diagnose: version == ApiVersion::V2026 } }
+    }
+}
+
+impl Names for Anthropic {
+    fn model_of(&self, short: &str) -> Option<String> {
+        names::model_of(short).map(str::to_owned)
+    }
+
+    fn family_of(&self, model: &str) -> Option<String> {
+        names::family_of(model).map(str::to_owned)
     }
 }
 

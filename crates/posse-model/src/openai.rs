@@ -11,8 +11,8 @@ use http::{HeaderMap, StatusCode};
 use posse_protocol::Message;
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::model::{
-    Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Piece, Place, Preamble,
-    RateLimits, Reply, Request,
+    Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Names, Piece, Place,
+    Preamble, RateLimits, Reply, Request,
 };
 use serde::Deserialize;
 
@@ -33,6 +33,9 @@ impl OpenAi {
         Self { connection }
     }
 }
+
+/// Models of other makers have no short names.
+impl Names for OpenAi {}
 
 impl Model for OpenAi {
     fn dialect(&self) -> &'static str {

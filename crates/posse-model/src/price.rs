@@ -108,6 +108,12 @@ impl PriceList {
             .find(|price| model.strip_prefix(&price.id).is_some_and(|rest| rest.is_empty() || is_date(rest)))
     }
 
+    /// The ids of all models in it.
+    #[cfg(test)]
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.model.iter().map(|price| price.id.as_str())
+    }
+
     /// What `usage` of `model` costs; none when its price is not known.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
         self.of(model).map(|price| price.cost(usage))

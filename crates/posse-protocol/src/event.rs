@@ -295,6 +295,8 @@ pub enum FaultClass {
     Budget,
     /// A tool found that the run must not go on.
     Tool,
+    /// The answer has not the shape that was asked for.
+    Answer,
     /// posse itself failed.
     Internal,
 }

@@ -1,6 +1,7 @@
 //! Agents: how they are started and spoken to.
 
 mod actor;
+mod back;
 mod bring;
 mod build;
 mod fault;
@@ -34,6 +35,7 @@ use crate::port::store::{Birth, Epoch, Segment, Session, Store, StoreError, Take
 use crate::port::worktree::Worktrees;
 use crate::spawn::Spawning;
 use crate::spawn::house::House;
+use crate::spawn::tool::{fingerprint, startable};
 use crate::supervise::Living;
 use crate::tool::{Toolbox, Workspace};
 
@@ -156,6 +158,9 @@ pub enum StartError {
         /// The agent.
         agent: AgentId,
     },
+    /// Where it worked cannot be worked in.
+    #[error("{0}")]
+    Place(String),
     /// The session was held in another provider's words.
     #[error("the session was held with the {stored} API, which is spelt otherwise than {asked}'s")]
     OtherDialect {
@@ -183,7 +188,9 @@ impl Runtime {
         let Character { model, system, thinking, effort, mode } = character.clone();
         let id = AgentId::from(Uuid::now_v7());
         let identity = Identity { realm: RealmId::from(id.uuid()), agent: id, epoch: Epoch(1) };
-        let tools = self.house.tools_of_root(id, &setup);
+        let types = startable(&setup);
+        let tools = self.house.tools_of_root(id, &setup, &types);
+        let told = fingerprint(&tools, &types);
         let preamble = Preamble { model: model.clone(), tools: tools.specs(), system, thinking, effort };
         let ports = &self.house.ports;
         let birth = Birth {
@@ -196,7 +203,7 @@ impl Runtime {
             preamble: ports.model.preamble(&preamble),
             segments: Vec::new(),
         };
-        self.bear(identity, birth, effort, Seed::default(), setup)
+        self.bear((identity, told), birth, effort, Seed::default(), setup)
     }
 
     /// Goes on with an agent that the store has. What its process left open when it died is settled
@@ -242,6 +249,7 @@ impl Runtime {
             living: Some(living),
             preamble: taken.transcript.preamble.clone(),
             birth: None,
+            told: session.types,
         };
         let seed = Seed::of(&taken)?;
         let (mut actor, commands, agent) = self.house.assemble_root(about, seed, setup);
@@ -249,8 +257,8 @@ impl Runtime {
         actor.machine.set_live(self.house.live(session.agent));
         actor.machine.fall_asleep();
         if let Err(error) = self.settle(&mut actor, taken, mode).await {
-            for (adopted, _) in &below {
-                self.house.leave(adopted.agent());
+            for (adopted, _) in below {
+                adopted.give_back().await;
             }
             return Err(error);
         }
@@ -307,7 +315,7 @@ impl Runtime {
         };
         let agent = AgentId::from(Uuid::now_v7());
         let identity = Identity { realm: session.realm, agent, epoch: Epoch(1) };
-        let agent = self.bear(identity, birth, None, seed, setup);
+        let agent = self.bear((identity, session.types), birth, None, seed, setup);
         Ok(Agent { found: Some(session), ..agent })
     }
 
@@ -318,7 +326,7 @@ impl Runtime {
 
     fn bear(
         &self,
-        identity: Identity,
+        (identity, told): (Identity, Option<u64>),
         birth: Birth,
         effort: Option<Effort>,
         seed: Seed,
@@ -333,6 +341,7 @@ impl Runtime {
             living: self.house.supervisor.room_for(identity.agent),
             preamble: birth.preamble.clone(),
             birth: Some(Box::new(birth)),
+            told,
         };
         let (actor, commands, agent) = self.house.assemble_root(about, seed, setup);
         self.house.animate_root(actor, commands, agent)

@@ -8,6 +8,7 @@ pub mod govern;
 pub mod permission;
 pub mod port;
 pub mod spawn;
+pub mod spelling;
 mod supervise;
 pub mod tool;
 

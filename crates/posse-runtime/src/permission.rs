@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod corpus;
 mod decide;
+mod mirror;
 mod path;
 mod pattern;
 mod rule;

@@ -1,16 +1,20 @@
 //! Sub-agents: the one door through which every agent but a root comes, and what becomes of them.
 
 pub mod catalogue;
+pub mod contract;
 pub mod definition;
 mod dispatch;
-mod door;
+pub(crate) mod door;
 pub(crate) mod ending;
 pub(crate) mod house;
 pub mod limits;
+pub mod memory;
+pub mod model;
 pub(crate) mod nudge;
 pub mod output;
 pub mod route;
 pub(crate) mod run;
+pub(crate) mod terms;
 pub(crate) mod tool;
 pub(crate) mod tree;
 pub mod words;

@@ -17,7 +17,7 @@ use crate::port::clock::Clock;
 use crate::port::store::{CallKey, Op, OpResult};
 pub use typed::{TypedTool, typed};
 pub(crate) use typed::{read, schema};
-pub use workspace::{Mirror, Notes, Seen, Workspace};
+pub use workspace::{Elsewhere, Mirror, Notes, Seen, Workspace};
 
 /// A tool, as the agent sees it.
 pub trait Tool: Send + Sync {

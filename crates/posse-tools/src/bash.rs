@@ -16,7 +16,7 @@ use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::guardian::Guardian;
 use crate::processes::Family;
-use crate::shell::{Bounds, Job, Shell};
+use crate::shell::{Bounds, Job, OF_A_REPOSITORY, Shell};
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
 /// How long a command may take, and how long at most, in milliseconds.
@@ -61,8 +61,10 @@ impl Bash {
     }
 
     fn start(&self, command: &str, context: &ToolContext) -> Result<Shell, ToolError> {
-        let (cwd, marker) = (&context.workspace.cwd, &context.marker);
-        let job = Job { command, cwd, marker, guardian: self.guardian.as_ref() };
+        let (workspace, marker) = (&context.workspace, &context.marker);
+        // In a worktree, git is to find the worktree.
+        let without = if workspace.mirror.is_some() { OF_A_REPOSITORY } else { &[] };
+        let job = Job { command, cwd: &workspace.cwd, marker, without, guardian: self.guardian.as_ref() };
         Shell::start(&job).map_err(|error| tell(format!("the shell did not run: {error}")))
     }
 }

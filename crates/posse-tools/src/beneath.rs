@@ -19,7 +19,7 @@ use crate::answer::{cannot, tell};
 pub(crate) enum Access {
     /// The spill directory may be read, too.
     Read,
-    /// The roots only.
+    /// The roots and the agent's notes only.
     Write,
 }
 
@@ -87,7 +87,7 @@ impl Place {
 
     /// A handle of its root.
     pub(crate) fn root(&self) -> Result<Root, ToolError> {
-        Root::open(&self.root).map_err(|error| cannot("open", &self.root, error))
+        Root::open(&self.root).map_err(|error| refused("open", &self.root, error))
     }
 
     /// Opens the regular file that it names; `None` if nothing is there.
@@ -120,7 +120,9 @@ pub(crate) struct Root {
 impl Root {
     fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(path, flags, Mode::empty())?;
+        // A root was resolved when it became one: a link in its path was put there since.
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let handle = rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve)?;
         Ok(Self { path: path.to_owned(), handle })
     }
 
@@ -242,7 +244,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 fn roots(access: Access, workspace: &Workspace) -> Vec<&Path> {
     let spill = (access == Access::Read).then_some(&workspace.spill);
-    workspace.roots.iter().chain(spill).map(PathBuf::as_path).collect()
+    workspace.reach().chain(spill.map(PathBuf::as_path)).collect()
 }
 
 fn outside(path: &Path, roots: &[&Path]) -> ToolError {

@@ -115,7 +115,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
             go_on(&context.cancel)?;
             return Ok(ToolOutput::text(left_out.add_to(search.report.told(search.unread))));
         }
-        FileType::RegularFile if context.policy.denies_reading(&place.resolved) => {
+        FileType::RegularFile if context.policy.denies_reading(&place.resolved, &context.workspace) => {
             return Err(cannot("search", &place.named, "a rule denies it"));
         }
         FileType::RegularFile => {

@@ -12,6 +12,7 @@ mod capture;
 mod census;
 mod cgroup;
 mod edit;
+mod git;
 mod glob;
 mod grep;
 mod guardian;
@@ -36,7 +37,7 @@ pub use grep::{Grep, GrepInput, OutputMode};
 pub use guardian::{Guardian, stand_guard};
 pub use read::{Read, ReadInput};
 pub use web_fetch::{WebFetch, WebFetchInput};
-pub use worktree::GitWorktrees;
+pub use worktree::{Found, GitWorktrees, Swept};
 pub use write::{Write, WriteInput};
 
 /// What the tools of a process are to be like.

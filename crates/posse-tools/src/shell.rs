@@ -33,6 +33,18 @@ const REAP_WAIT: Duration = Duration::from_millis(100);
 /// How much is read after the end. A pipe holds less; more comes from who could not be ended.
 const MOST_LEFT: usize = 4 << 20;
 
+/// What tells git of a repository, whatever directory it is started in: a hook that started posse has it.
+pub(crate) const OF_A_REPOSITORY: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_WORK_TREE",
+];
+
 /// A running shell. All that it has started is killed when it is dropped.
 pub(crate) struct Shell {
     /// Dropped first: while the child is not reaped, no stranger can have its number.
@@ -48,6 +60,8 @@ pub(crate) struct Job<'a> {
     pub(crate) cwd: &'a Path,
     /// What its processes are found by.
     pub(crate) marker: &'a str,
+    /// Variables of posse's environment that it is not to have, beside posse's secrets.
+    pub(crate) without: &'a [&'a str],
     /// Who ends it if posse cannot.
     pub(crate) guardian: Option<&'a Guardian>,
 }
@@ -163,8 +177,8 @@ fn prepare(command: &mut Command, job: &Job<'_>, post: Option<&Post>) {
         command.env(HOST_MARK, post.id.to_string());
         command.args(post.cgroup.as_ref().map(|cgroup| cgroup.join(DOOR)));
     }
-    for secret in SECRETS {
-        command.env_remove(secret);
+    for name in SECRETS.iter().chain(job.without) {
+        command.env_remove(name);
     }
 }
 
@@ -226,7 +240,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "nothing is started")]
     fn secrets_do_not_go_along() {
         let mut command = Command::new("sh");
-        let job = Job { command: "env", cwd: Path::new("/"), marker: "mark", guardian: None };
+        let job = Job { command: "env", cwd: Path::new("/"), marker: "mark", without: &[], guardian: None };
         prepare(&mut command, &job, None);
         let changes: Vec<_> = command.as_std().get_envs().collect();
         for secret in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {

@@ -48,7 +48,7 @@ pub(crate) fn walk(
     context: &ToolContext,
     mut each: impl FnMut(PathBuf) -> Enough,
 ) -> Result<LeftOut, ToolError> {
-    if context.policy.denies_reading(directory) {
+    if context.policy.denies_reading(directory, &context.workspace) {
         return Err(cannot("search", directory, "a rule denies it"));
     }
     let mut builder = WalkBuilder::new(directory);
@@ -61,13 +61,13 @@ pub(crate) fn walk(
     if let Some(types) = filter.types {
         builder.types(types);
     }
-    let policy = Arc::clone(&context.policy);
+    let (policy, workspace) = (Arc::clone(&context.policy), Arc::clone(&context.workspace));
     let left_out = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&left_out);
     builder.filter_entry(move |entry| {
-        let asks = policy.asks_reading(entry.path());
+        let asks = policy.asks_reading(entry.path(), &workspace);
         count.fetch_add(usize::from(asks), Ordering::Relaxed);
-        entry.file_name() != ".git" && !asks && !policy.denies_reading(entry.path())
+        entry.file_name() != ".git" && !asks && !policy.denies_reading(entry.path(), &workspace)
     });
     for entry in builder.build() {
         go_on(&context.cancel)?;

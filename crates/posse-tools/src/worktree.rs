@@ -1,38 +1,195 @@
 //! Git worktrees for agents: made, kept or removed, found again.
+//!
+//! Each file beneath is one thing that is done with a worktree (`make`, `look`, `end`, `reclaim`, `sweep`) or
+//! one thing that there is (`plot`, `registration`, `host`, `parent`). Nothing that is not committed is ever
+//! destroyed: what is removed was looked at before, or nobody has ever worked in it.
 
+mod carry;
+mod end;
+mod host;
+mod look;
+mod make;
+mod named;
+mod parent;
+mod plot;
+mod reclaim;
+mod registration;
+mod status;
+mod sweep;
+mod words;
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
+use posse_protocol::AgentId;
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::worktree::{Made, Wanted, Worktree, Worktrees};
+use tokio::task::spawn_blocking;
+use uuid::Uuid;
+
+use host::Host;
+use parent::Looks;
+use plot::Plot;
 
 /// Worktrees in a directory of posse's own.
 #[derive(Clone, Debug)]
 pub struct GitWorktrees {
     home: PathBuf,
+    host: Arc<Mutex<Option<Arc<Settled>>>>,
+    looks: Arc<Looks>,
+}
+
+/// This process, at a home.
+#[derive(Debug)]
+struct Settled {
+    home: PathBuf,
+    id: Uuid,
+    _host: Host,
+}
+
+/// A worktree that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Whose it is.
+    pub agent: AgentId,
+    /// Its directory.
+    pub path: PathBuf,
+    /// The checkout that it was made from, if that is known.
+    pub origin: Option<PathBuf>,
+    /// Its branch, if that is known.
+    pub branch: Option<String>,
+    /// The commit that it was made from, if that is known.
+    pub base: Option<String>,
+    /// Whether its agent belongs to a process that lives.
+    pub live: bool,
+    /// What would be lost with it.
+    pub keeps: Option<String>,
+}
+
+/// What the sweep did with a worktree of a dead process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// The worktree, as it was.
+    pub found: Found,
+    /// Whether it was removed. If not, it is unlocked.
+    pub removed: bool,
 }
 
 impl GitWorktrees {
     /// Worktrees beneath `home`, which is made when the first is wanted.
     pub fn new(home: PathBuf) -> Self {
-        Self { home }
+        Self { home, host: Arc::default(), looks: Arc::default() }
     }
+
+    /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused while its
+    /// agent lives. Blocks.
+    pub fn discard(&self, found: &Found) -> Result<(), String> {
+        self.discard_now(found)
+    }
+
+    /// This process, which settles when it is first needed.
+    fn host(&self) -> io::Result<Arc<Settled>> {
+        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(host) = &*host {
+            return Ok(Arc::clone(host));
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.home)?;
+        let home = self.home.canonicalize()?;
+        let settled = Host::settle(&home)?;
+        let settled = Arc::new(Settled { home, id: settled.id, _host: settled });
+        *host = Some(Arc::clone(&settled));
+        Ok(settled)
+    }
+
+    fn is_own(&self, id: Uuid) -> bool {
+        let host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        host.as_ref().is_some_and(|host| host.id == id)
+    }
+
+    /// Where a worktree lies, and whose it is.
+    fn whose(&self, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
+        let unknown = || format!("{} is no worktree of this posse", words::name(&worktree.path));
+        let agent =
+            worktree.path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let directory = worktree.path.parent().ok_or_else(unknown)?;
+        let home = self.home.canonicalize().map_err(|_| unknown())?;
+        if directory.parent() != Some(&home) {
+            return Err(unknown());
+        }
+        let plot = Plot::at(directory).map_err(|_| unknown())?;
+        Ok((plot, agent.ok_or_else(unknown)?))
+    }
+}
+
+/// The branch of an agent's worktree.
+fn branch_of(agent: AgentId) -> String {
+    format!("posse/{agent}")
 }
 
 impl Worktrees for GitWorktrees {
     fn make(&self, wanted: Wanted) -> BoxFuture<'static, Result<Made, String>> {
-        let told = format!("{} {}", wanted.agent, self.home.display());
-        Box::pin(std::future::ready(Err(told)))
+        let worktrees = self.clone();
+        Box::pin(async move {
+            let made = spawn_blocking(move || {
+                let made = worktrees.make_now(&wanted)?;
+                Ok(Handed { worktrees, made: Some(made) })
+            });
+            let made: Result<Handed, String> = made.await.unwrap_or_else(|error| Err(broke_off(&error)));
+            made?.taken()
+        })
     }
 
     fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
-        Box::pin(std::future::ready(Some(worktree.branch.clone())))
+        let (worktrees, worktree) = (self.clone(), worktree.clone());
+        Box::pin(async move {
+            let looked = spawn_blocking(move || worktrees.changes_now(&worktree)).await;
+            looked.unwrap_or_else(|error| Some(look::unseen(&broke_off(&error))))
+        })
     }
 
     fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
-        self.changes(worktree)
+        let (worktrees, worktree) = (self.clone(), worktree.clone());
+        Box::pin(async move {
+            let released = spawn_blocking(move || worktrees.release_now(&worktree)).await;
+            released.unwrap_or_else(|error| Some(look::unseen(&broke_off(&error))))
+        })
     }
 
     fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
-        Box::pin(std::future::ready(Err(worktree.branch.clone())))
+        let (worktrees, worktree) = (self.clone(), worktree.clone());
+        Box::pin(async move {
+            let reclaimed = spawn_blocking(move || worktrees.reclaim_now(&worktree)).await;
+            reclaimed.unwrap_or_else(|error| Err(broke_off(&error)))
+        })
+    }
+}
+
+fn broke_off(error: &tokio::task::JoinError) -> String {
+    format!("posse broke off: {error}")
+}
+
+/// A worktree on its way to whoever wanted it. If nobody takes it any more, it is released.
+struct Handed {
+    worktrees: GitWorktrees,
+    made: Option<Made>,
+}
+
+impl Handed {
+    fn taken(mut self) -> Result<Made, String> {
+        self.made.take().ok_or_else(|| "the worktree was given away twice".to_owned())
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        if let Some(made) = self.made.take() {
+            let worktrees = self.worktrees.clone();
+            // Whoever drops it must not wait. If the process ends first, the sweep does it.
+            thread::spawn(move || worktrees.release_now(&made.worktree));
+        }
     }
 }

@@ -53,15 +53,19 @@ impl Drop for Disk {
     }
 }
 
-fn runs(settings: &Settings, command: &str) -> &'static str {
-    let workspace = Workspace {
+fn workspace() -> Workspace {
+    Workspace {
         cwd: "/w".into(),
         roots: vec!["/w".into()],
         spill: "/spill".into(),
         home: None,
         mirror: None,
         notes: None,
-    };
+    }
+}
+
+fn runs(settings: &Settings, command: &str) -> &'static str {
+    let workspace = workspace();
     let subject = Subject::Runs(command.into());
     let intent =
         Intent { read_only: false, beside_others: false, subject, waits: false, title: String::new() };
@@ -266,9 +270,9 @@ fn paths_begin_where_the_file_belongs() {
     let flags = FlagSettings { additional_directories: vec!["../y".into()], ..FlagSettings::default() };
     let settings = disk.load(flags).unwrap();
     for name in ["repo/a", "repo/sub/b", "home/c"] {
-        assert!(settings.policy.denies_reading(&disk.path(name)), "{name}");
+        assert!(settings.policy.denies_reading(&disk.path(name), &workspace()), "{name}");
     }
-    assert!(!settings.policy.denies_reading(&disk.path("repo/b")));
+    assert!(!settings.policy.denies_reading(&disk.path("repo/b"), &workspace()));
     let directories = [disk.path("home/x"), "/abs".into(), disk.path("repo/sub/../y")];
     assert_eq!(settings.additional_directories, directories);
 }

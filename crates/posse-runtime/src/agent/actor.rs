@@ -4,6 +4,7 @@
 mod call;
 mod carry;
 mod runs;
+mod types;
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +20,8 @@ use uuid::Uuid;
 
 use self::call::Called;
 pub(super) use self::call::Paid;
-pub(super) use self::runs::Sub;
+pub(super) use self::runs::{Sub, last_resort};
+pub(super) use self::types::KnownTypes;
 use super::Setup;
 use super::history::History;
 use super::outlet::Outlet;
@@ -84,6 +86,7 @@ pub(super) struct Actor {
     pub(super) mail_waits: bool,
     /// The newest mail that it has looked at.
     pub(super) last_mail: u64,
+    pub(super) types: KnownTypes,
     /// What makes it a sub-agent.
     pub(super) sub: Option<Sub>,
 }
@@ -187,6 +190,7 @@ impl Actor {
             }
         };
         self.machine.set_live(self.house.live(self.identity.agent));
+        self.look_at_types();
         let decision = self.decide(input, work);
         self.carry_out(decision, work).await
     }
@@ -363,13 +367,20 @@ impl Actor {
     pub(super) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
         let (outlet, house, identity) = (self.outlet.clone(), Arc::clone(&self.house), self.identity);
         let run = self.sub.as_ref().map(|sub| Arc::clone(&sub.run));
+        let worktree = self.sub.as_ref().and_then(|sub| sub.worktree.clone());
         async move {
             let message = "posse itself failed in the middle of the run".to_owned();
-            let end = run.as_ref().map(|run| ending::broken(&run.facts, run.id, message.clone()));
+            let mut end = run.as_ref().map(|run| ending::broken(&run.facts, run.id, message.clone()));
+            if let (Some(end), Some(worktree)) = (&mut end, &worktree) {
+                end.worktree = Some(runs::worktree_end(&house, worktree).await);
+            }
             if let (Some(run), Some(end)) = (&run, &end)
                 && run.is_durable()
             {
-                runs::last_resort(&house, identity, run, end).await;
+                runs::last_resort(&house, identity, run, end, 0).await;
+            }
+            if let Some(worktree) = worktree {
+                house.ports.worktrees.release(&worktree).await;
             }
             house.leave(identity.agent);
             match run.zip(end) {

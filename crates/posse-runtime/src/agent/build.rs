@@ -5,7 +5,7 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
-use super::actor::{Actor, Identity, Paid, Sub};
+use super::actor::{Actor, Identity, KnownTypes, Paid, Sub};
 use super::history::History;
 use super::outlet::{EVENTS, Outlet};
 use super::step::{Life, Machine, Rights};
@@ -14,8 +14,10 @@ use crate::govern::{Account, Budgets, Places};
 use crate::permission::Standing;
 use crate::port::model::{Attribution, Effort, Piece};
 use crate::port::store::{Birth, SeenFile, StoreError, Taken, Transcript};
+use crate::spawn::contract::Contract;
 use crate::spawn::house::{House, Resident, Stop};
 use crate::spawn::nudge::{About as Nudging, Nudge};
+use crate::spawn::tool::startable;
 use crate::spawn::tree::Tree;
 use crate::supervise::Living;
 use crate::tool::{Seen, Toolbox, Workspace};
@@ -34,6 +36,8 @@ pub(super) struct About {
     pub(super) living: Option<Living>,
     pub(super) preamble: Piece,
     pub(super) birth: Option<Box<Birth>>,
+    /// The types of agents that its model was told of last, as a fingerprint.
+    pub(super) told: Option<u64>,
 }
 
 /// What an agent begins with.
@@ -67,6 +71,7 @@ pub(super) struct Below {
     pub(super) account: Account,
     pub(super) tools: Toolbox,
     pub(super) turns: Option<u32>,
+    pub(super) contract: Option<Contract>,
     /// What a person calls it.
     pub(super) name: String,
 }
@@ -83,6 +88,7 @@ struct Kind {
     stop: Stop,
     nudge: Arc<Nudge>,
     sub: Option<Sub>,
+    contract: Option<Contract>,
     name: Option<String>,
 }
 
@@ -104,7 +110,7 @@ impl House {
         let (commands, told) = mpsc::channel(COMMANDS);
         let budgets = Budgets { subtree: setup.limits.budget, ..Budgets::default() };
         let account = Account::session(budgets, self.ports.clock.now());
-        let tools = self.tools_of_root(id, &setup);
+        let tools = self.tools_of_root(id, &setup, &startable(&setup));
         let workspace = own_spill(&setup.workspace, id);
         let standing = Standing::root(about.mode, Arc::clone(&setup.policy), Arc::clone(&workspace));
         let tree = Arc::new(Tree {
@@ -137,7 +143,8 @@ impl House {
         let life = Life::Root { joins: setup.joins };
         let names = tools.names().into_iter().map(str::to_owned).collect();
         let setup = Setup { tools, workspace, ..setup };
-        let kind = Kind { tree, life, standing, account, stop, nudge, sub: None, name: None };
+        let (sub, contract, name) = (None, None, None);
+        let kind = Kind { tree, life, standing, account, stop, nudge, sub, contract, name };
         let actor = self.assemble(about, seed, setup, kind);
         let handle = AgentHandle { commands };
         let agent = Agent { id, found: None, unfinished: false, tools: names, handle, events: heard };
@@ -151,7 +158,7 @@ impl House {
         seed: Seed,
         below: Below,
     ) -> Option<Assembled> {
-        let Below { tree, sub, depth, standing, account, tools, turns, name } = below;
+        let Below { tree, sub, depth, standing, account, tools, turns, contract, name } = below;
         let id = about.identity.agent;
         let (commands, told) = mpsc::channel(COMMANDS);
         let stop = Stop::new(self.supervisor.branch());
@@ -173,15 +180,16 @@ impl House {
         setup.limits.turns = turns;
         setup.asker = tree.asker();
         let (life, sub, name) = (Life::Sub, Some(sub), Some(name));
-        let kind = Kind { tree, life, standing, account, stop, nudge, sub, name };
+        let kind = Kind { tree, life, standing, account, stop, nudge, sub, contract, name };
         Some((self.assemble(about, seed, setup, kind), told))
     }
 
     fn assemble(self: &Arc<Self>, about: About, seed: Seed, setup: Setup, kind: Kind) -> Actor {
-        let About { identity, model, path, living, preamble, birth, .. } = about;
-        let Kind { tree, life, standing, account, stop, nudge, sub, name } = kind;
+        let About { identity, model, path, living, preamble, birth, told, .. } = about;
+        let Kind { tree, life, standing, account, stop, nudge, sub, contract, name } = kind;
         let rights = Rights { standing, asker: setup.asker, name, limits: setup.limits };
-        let machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
+        let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
+        machine.bind(contract);
         let attribution = Attribution {
             session: tree.root.to_string(),
             agent: identity.agent.to_string(),
@@ -216,6 +224,7 @@ impl House {
             told_queued: false,
             mail_waits: false,
             last_mail: 0,
+            types: KnownTypes::told(told),
             sub,
             tree,
         }

@@ -7,6 +7,7 @@ use posse_protocol::{AgentId, RunFacts, RunKind, RunStatus, RunUsage};
 
 use super::StartError;
 use super::actor::{Actor, marker};
+use super::back::terms;
 use super::step::{Decision, failure};
 use crate::port::store::{
     AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError, Taken,
@@ -96,10 +97,11 @@ fn child_outcome(actor: &Actor, child: &Session) -> CallOutcome {
     match (&child.ended, child.state.status()) {
         // If mail tells of its end, that is what it is told by.
         (Some(ended), Some(status)) if ended.text.is_some() => {
-            let EndedRun { run, error, usage, text, .. } = &**ended;
+            let EndedRun { run, error, usage, text, value, worktree, .. } = &**ended;
             let text = text.as_deref().unwrap_or_default();
-            let end = ending::of_agent(&facts, *run, (status, error.clone()), text, *usage);
-            let one_shot = actor.tree.definition(&facts.agent_type).is_some_and(|kind| kind.one_shot);
+            let mut end = ending::of_agent(&facts, *run, (status, error.clone()), text, *usage);
+            (end.value, end.worktree) = (value.clone(), worktree.clone());
+            let one_shot = terms(child, &actor.tree).one_shot;
             let of = Returned { agent_type: &facts.agent_type, one_shot, model: &child.model };
             outcome(words::result(&end, of, reader))
         }

@@ -2,178 +2,32 @@
 //! reads a clock, or touches the outside; the actor does that, after the decision's commit is durable.
 
 mod acting;
+mod decision;
 mod queue;
 mod run;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{
-    Answer, ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Outcome,
-    PermissionMode, RawJson, ReplyFacts, Role, StopReason, ToolContent,
+    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Outcome, RawJson,
+    ReplyFacts, Role, StopReason,
 };
-use uuid::Uuid;
 
 use self::acting::Acting;
 pub(super) use self::acting::failure;
+pub(crate) use self::decision::{
+    Answered, Closing, Commit, Consequence, Decision, Draft, Effect, Ended, Input,
+};
 use self::queue::{PROMPTS, Queue};
 pub(super) use self::run::Run;
 use super::{Asker, Limits};
 use crate::permission::Standing;
 use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
-use crate::port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, OpenCall, Operation, RunChange,
-    TakenMail,
-};
+use crate::port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
+use crate::spawn::contract::Contract;
 use crate::spawn::words;
-use crate::tool::{Intent, Subject, ToolError};
-
-/// Something that an agent must react to.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// A person's words.
-    Prompt(Vec<ContentBlock>),
-    /// Mail that waits.
-    Mail(Vec<Mail>),
-    /// Go on without new words.
-    Continue,
-    /// The model answered. `intents` are what its tool calls mean to do, in their order. `capped`: it
-    /// could say less than usual, because a budget holds no more.
-    Reply { reply: Box<Reply>, charges: Vec<Charge>, intents: Vec<Result<Intent, ToolError>>, capped: bool },
-    /// A budget forbids the call that was to be made, or another attempt at it; why, for people.
-    Refused { why: String, charges: Vec<Charge> },
-    /// The model did not answer.
-    Failed { failure: Box<Failure>, charges: Vec<Charge> },
-    /// A person answered. `intent` is that of the input they put in place of the model's.
-    Answer { call: String, answer: Answer, intent: Option<Result<Intent, ToolError>> },
-    /// A tool has ended; none if it panicked or had to be given up.
-    CallDone { key: CallKey, result: Option<Result<Answered, ToolError>> },
-    /// The step that was to end the run unless mail waits is committed.
-    Settled { mail_waits: bool },
-    /// What it has started may all be over.
-    Settle,
-    /// Stop the run.
-    Interrupt,
-    /// Another mode.
-    SetMode(PermissionMode),
-    /// Nobody can tell or answer anything any more.
-    Unattended,
-}
-
-/// What a tool answered, as far as decisions need it.
-#[derive(Debug, Default)]
-pub(crate) struct Answered {
-    pub(crate) content: Vec<ToolContent>,
-    pub(crate) then: Consequence,
-}
-
-/// What an answer has for a consequence; see [`Then`](crate::tool::Then).
-#[derive(Debug, Default)]
-pub(crate) enum Consequence {
-    #[default]
-    Nothing,
-    Operate(Vec<Op>),
-    Took(Vec<u64>),
-    Began {
-        id: Uuid,
-        description: String,
-        output: PathBuf,
-    },
-}
-
-/// What is to be done about an input: first the commit, then the effects.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Decision {
-    pub(crate) commit: Commit,
-    pub(crate) after: Vec<Effect>,
-}
-
-impl Decision {
-    /// Adds what was decided right after it, so that both are one step.
-    pub(crate) fn add(&mut self, more: Self) {
-        let Commit { entries, calls, charges, mail, operations, runs, state, closing, mode } = more.commit;
-        if entries.iter().any(|entry| entry.kind == EntryKind::Results) {
-            // They tell what the calls came to, which need not be kept twice.
-            self.commit.calls.retain(|call| !matches!(call.change, CallChangeKind::Done(_)));
-        }
-        self.commit.entries.extend(entries);
-        self.commit.calls.extend(calls);
-        self.commit.charges.extend(charges);
-        self.commit.mail.extend(mail);
-        self.commit.operations.extend(operations);
-        self.commit.runs.extend(runs);
-        self.commit.state = state.or(self.commit.state);
-        self.commit.closing = closing.or(self.commit.closing.take());
-        self.commit.mode = mode.or(self.commit.mode);
-        self.after.extend(more.after);
-    }
-}
-
-/// A step in words; the actor spells it.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Commit {
-    pub(crate) entries: Vec<Draft>,
-    pub(crate) calls: Vec<CallChange>,
-    pub(crate) charges: Vec<Charge>,
-    pub(crate) mail: Vec<TakenMail>,
-    pub(crate) operations: Vec<Operation>,
-    pub(crate) runs: Vec<RunChange>,
-    pub(crate) state: Option<AgentState>,
-    /// That the run ends by it.
-    pub(crate) closing: Option<Closing>,
-    pub(crate) mode: Option<PermissionMode>,
-}
-
-/// How a run is to end.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Closing {
-    pub(crate) outcome: Outcome,
-    /// Only if no mail waits; then [`Input::Settled`] says what came of it.
-    pub(crate) unless_mail: bool,
-}
-
-impl Commit {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// An entry in words.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Draft {
-    pub(crate) kind: EntryKind,
-    pub(crate) message: Arc<Message>,
-    pub(crate) reply: Option<ReplyFacts>,
-}
-
-/// Something to be done outside, once the commit is durable.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Effect {
-    /// Call the model with the whole history.
-    CallModel,
-    /// End the call.
-    AbortModel,
-    /// Run a tool.
-    Run { key: CallKey, call: String, tool: String, input: RawJson, subject: Subject },
-    /// Let go on in the background what a call has begun.
-    StartRun(Uuid),
-    /// End all tools that run.
-    AbortCalls,
-    /// Tell the front ends.
-    Emit(EventKind),
-    /// The run begins; its time is taken from here.
-    Begin,
-    /// Tell the front ends that the run has ended, with what it took.
-    End(Box<Ended>),
-}
-
-/// A run that ended, but for its times.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Ended {
-    pub(crate) outcome: Outcome,
-    pub(crate) run: Run,
-}
+use crate::tool::{Intent, ToolError};
 
 /// What an agent is allowed, and by whom.
 #[derive(Clone)]
@@ -216,6 +70,12 @@ pub(crate) struct Machine {
     run: Run,
     /// Mail that answers of the present calls show.
     took: Vec<u64>,
+    /// What posse itself has to tell the model with the next entry.
+    notices: Vec<String>,
+    /// Types of agents that the model does not know yet: their fingerprint, and what it is told.
+    types: Option<(u64, String)>,
+    /// What its answer must fit.
+    contract: Option<Contract>,
     /// How many runs it has started that are not over.
     live: usize,
     /// Whether mail alone may begin a run.
@@ -236,12 +96,30 @@ impl Machine {
             queue: Queue::default(),
             run: Run::default(),
             took: Vec::new(),
+            notices: Vec::new(),
+            types: None,
+            contract: None,
             live: 0,
             awake: true,
             left_mail: false,
             next_seq,
             unanswered,
         }
+    }
+
+    /// Its answer must fit this.
+    pub(crate) fn bind(&mut self, contract: Option<Contract>) {
+        self.contract = contract;
+    }
+
+    /// Posse itself has something to tell the model; it is shown with the next entry.
+    pub(crate) fn tell(&mut self, notice: String) {
+        self.notices.push(notice);
+    }
+
+    /// The model does not know these types of agents yet; none if it knows all there is.
+    pub(crate) fn offer_types(&mut self, types: Option<(u64, String)>) {
+        self.types = types;
     }
 
     /// Whether mail begins a run.
@@ -427,19 +305,25 @@ impl Machine {
 
     /// The next turn, with new words and whatever mail waits.
     fn go_on(&mut self, decision: &mut Decision, mut content: Vec<ContentBlock>) {
-        content.extend(self.show_mail(decision));
+        content.extend(self.show_news(decision));
         if !content.is_empty() {
             self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, None);
         }
         self.call_model(decision);
     }
 
-    /// The mail that the next entry shows; it is taken by the step that brings that entry.
-    fn show_mail(&mut self, decision: &mut Decision) -> Vec<ContentBlock> {
+    /// What the next entry shows besides: posse's own words, and mail, which is taken by the step that
+    /// brings that entry.
+    fn show_news(&mut self, decision: &mut Decision) -> Vec<ContentBlock> {
         let mail = self.queue.next_mail();
         let entry = self.next_seq;
         decision.commit.mail.extend(mail.iter().map(|mail| TakenMail { number: mail.number, entry }));
-        words::arrivals(&mail)
+        let mut notices = std::mem::take(&mut self.notices);
+        if let Some((fingerprint, text)) = self.types.take() {
+            decision.commit.types = Some(fingerprint);
+            notices.push(text);
+        }
+        notices.into_iter().map(ContentBlock::text).chain(words::arrivals(&mail)).collect()
     }
 
     fn mail(&mut self, decision: &mut Decision, mut mail: Vec<Mail>) {
@@ -589,10 +473,38 @@ impl Machine {
                 self.state = State::Waiting;
                 decision.commit.state = Some(AgentState::Waiting);
             }
-            Life::Sub => {
-                self.state = State::Ending(Outcome::Completed);
-                decision.commit.closing = Some(Closing { outcome: Outcome::Completed, unless_mail: true });
-            }
+            Life::Sub => match self.checked() {
+                Ok(value) => {
+                    self.run.value = value;
+                    self.state = State::Ending(Outcome::Completed);
+                    decision.commit.closing =
+                        Some(Closing { outcome: Outcome::Completed, unless_mail: true });
+                }
+                Err(Wrong::Repairable(words)) => {
+                    self.run.repaired = true;
+                    self.go_on(decision, vec![ContentBlock::text(words)]);
+                }
+                Err(Wrong::Again(wrong)) => {
+                    let message = format!("its answer does not fit the output schema: {wrong}");
+                    let fault = Fault { class: FaultClass::Answer, status: None, message };
+                    self.end(decision, Outcome::Failed(fault));
+                }
+            },
+        }
+    }
+
+    /// The answer as a value, if it must be one.
+    fn checked(&self) -> Result<Option<RawJson>, Wrong> {
+        let Some(contract) = &self.contract else { return Ok(None) };
+        if self.run.turns == 0 {
+            // It had answered when posse was ended, and what it said is not known here.
+            let again = "posse was started anew before it could be handed on";
+            return Err(Wrong::Repairable(contract.repair(again)));
+        }
+        match contract.check(&self.run.text) {
+            Ok(value) => Ok(Some(value)),
+            Err(wrong) if self.run.repaired => Err(Wrong::Again(wrong)),
+            Err(wrong) => Err(Wrong::Repairable(contract.repair(&wrong))),
         }
     }
 
@@ -600,6 +512,8 @@ impl Machine {
         let State::Ending(outcome) = &self.state else { return };
         let outcome = outcome.clone();
         if mail_waits {
+            // What it answered is not its answer any more.
+            (self.run.value, self.run.repaired) = (None, false);
             self.state = State::Waiting;
             return self.mail(decision, Vec::new());
         }
@@ -632,6 +546,14 @@ impl Machine {
         self.unanswered = unanswered(kind, reply.as_ref());
         decision.commit.entries.push(Draft { kind, message: Arc::new(message), reply });
     }
+}
+
+/// An answer that does not fit.
+enum Wrong {
+    /// It is asked for once more, with these words.
+    Repairable(String),
+    /// It was asked for once more already.
+    Again(String),
 }
 
 /// Whether a transcript that ends with this entry waits for a reply.

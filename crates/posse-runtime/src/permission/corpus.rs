@@ -1,7 +1,7 @@
 //! The corpus of known tricks, `corpus.jsonl`, against the rules it was written for: a workspace `/w`, a
 //! home `/h`, mode `default`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use posse_protocol::PermissionMode;
 use serde::Deserialize;
@@ -99,18 +99,26 @@ fn subjects(entry: &Entry) -> Vec<Subject> {
     }
 }
 
-fn verdict(entry: &Entry, subject: Subject) -> (&'static str, String) {
-    let workspace = Workspace {
+fn workspace() -> Workspace {
+    Workspace {
         cwd: "/w".into(),
         roots: vec!["/w".into()],
         spill: "/spill".into(),
         home: Some("/h".into()),
         mirror: None,
         notes: None,
-    };
+    }
+}
+
+fn entries() -> impl Iterator<Item = Entry> {
+    let entries = include_str!("corpus.jsonl").lines().map(|line| serde_json::from_str(line).unwrap());
+    entries.filter(|entry: &Entry| !OTHER_ROOMS.contains(&&*entry.id) && !NEED_THE_DISK.contains(&&*entry.id))
+}
+
+fn verdict(entry: &Entry, subject: Subject, workspace: &Workspace) -> (&'static str, String) {
     let read_only = matches!(subject, Subject::Reads(_) | Subject::Fetches { .. });
     let intent = Intent { read_only, beside_others: false, subject, waits: false, title: String::new() };
-    match decide(&policy(), PermissionMode::Default, &workspace, &entry.tool, &intent) {
+    match decide(&policy(), PermissionMode::Default, workspace, &entry.tool, &intent) {
         Verdict::Allow => ("allow", String::new()),
         Verdict::Ask(why) => ("ask", why),
         Verdict::Deny(why) => ("deny", why),
@@ -122,15 +130,11 @@ fn the_corpus_is_answered() {
     let mut inexact = Vec::new();
     let mut told = Vec::new();
     let mut count = 0;
-    for line in include_str!("corpus.jsonl").lines() {
-        let entry: Entry = serde_json::from_str(line).unwrap();
-        if OTHER_ROOMS.contains(&&*entry.id) || NEED_THE_DISK.contains(&&*entry.id) {
-            continue;
-        }
+    for entry in entries() {
         count += 1;
         let mut exact = true;
         for subject in subjects(&entry) {
-            let (given, why) = verdict(&entry, subject);
+            let (given, why) = verdict(&entry, subject, &workspace());
             let input: String = entry.input.chars().take(80).collect();
             assert!(given != "allow" || entry.verdict == "allow", "{} is allowed: {input}", entry.id);
             if given != entry.verdict {
@@ -143,4 +147,44 @@ fn the_corpus_is_answered() {
         }
     }
     assert_eq!(inexact, INEXACT, "of {count}:\n{}", told.join("\n"));
+}
+
+/// The worktree of an agent, and one that an agent in it was given.
+const WORKTREES: [&str; 2] = ["/h/.posse/worktrees/w-1/a", "/h/.posse/worktrees/w-1/b"];
+
+/// The same in the worktree: files of `/w` are those of the worktree. None if a command names `/w` itself.
+fn moved(subject: &Subject, top: &Path) -> Option<Subject> {
+    let all = |paths: &[PathBuf]| {
+        let one = |path: &PathBuf| path.strip_prefix("/w").map_or(path.clone(), |inside| top.join(inside));
+        paths.iter().map(one).collect()
+    };
+    match subject {
+        Subject::Runs(command) => (!command.contains("/w")).then(|| subject.clone()),
+        Subject::Reads(paths) => Some(Subject::Reads(all(paths))),
+        Subject::Edits(paths) => Some(Subject::Edits(all(paths))),
+        other => Some(other.clone()),
+    }
+}
+
+#[test]
+fn the_corpus_is_answered_alike_in_a_worktree() {
+    let [first, second] = WORKTREES.map(Path::new);
+    let worktree = workspace().in_worktree(first, Path::new("/w")).unwrap();
+    let nested = worktree.in_worktree(second, first).unwrap();
+    for (top, there) in [(first, &worktree), (second, &nested)] {
+        let mut count = 0;
+        for entry in entries() {
+            for subject in subjects(&entry) {
+                let Some(moved) = moved(&subject, top) else { continue };
+                count += 1;
+                let leaves = matches!(&moved, Subject::Runs(command) if command.contains(".."));
+                let (given, why) = verdict(&entry, moved, there);
+                let (expected, _) = verdict(&entry, subject, &workspace());
+                // What lies around a worktree is protected.
+                let stricter = leaves && (expected, given) == ("ask", "deny");
+                assert!(given == expected || stricter, "{}: {} ({why})", entry.id, entry.input);
+            }
+        }
+        assert!(count > 140, "{count} were compared");
+    }
 }

@@ -1,11 +1,11 @@
 //! The verdict on a tool call. Pure.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use posse_protocol::PermissionMode;
 
 use super::Policy;
-use super::path::{is_beneath, protected};
+use super::path::protected;
 use super::rule::{About, Rule};
 use super::shell::Line;
 use crate::tool::{Intent, Subject, Workspace};
@@ -36,6 +36,9 @@ pub fn decide(
     let call = Call { policy, mode, workspace, tool, intent, line };
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
+    }
+    if let Some(why) = call.beyond_notes() {
+        return Verdict::Deny(why);
     }
     let doubted = call.perhaps_ruled(&policy.deny);
     if mode == PermissionMode::BypassPermissions {
@@ -86,14 +89,14 @@ impl Call<'_> {
             rule.names_tool(self.tool)
                 || match (&self.intent.subject, &rule.about) {
                     (Subject::Reads(paths), About::Read(pattern)) => {
-                        paths.iter().any(|path| pattern.touches(path))
+                        paths.iter().any(|path| pattern.touches(path, self.workspace))
                     }
                     // What may not be read cannot be edited either.
                     (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => {
-                        paths.iter().any(|path| pattern.touches(path))
+                        paths.iter().any(|path| pattern.touches(path, self.workspace))
                     }
                     (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
-                    (Subject::Starts { agent }, About::Agent(name)) => name.matches(agent),
+                    (Subject::Starts { agent }, About::Agent(name)) => name.matches(&agent.to_lowercase()),
                     _ => self.line.as_ref().is_some_and(|line| line.touched_by(&rule.about)),
                 }
         };
@@ -104,6 +107,17 @@ impl Call<'_> {
     fn perhaps_ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
         let line = self.line.as_ref()?;
         rules.iter().find(|rule| line.perhaps_touched_by(&rule.about))
+    }
+
+    /// Whether an agent that may edit its notes only is about to edit something else.
+    fn beyond_notes(&self) -> Option<String> {
+        let notes = self.workspace.notes.as_ref().filter(|notes| notes.only)?;
+        let Subject::Edits(paths) = &self.intent.subject else { return None };
+        let beyond = !paths.iter().all(|path| self.workspace.notes_hold(path));
+        beyond.then(|| {
+            let notes = notes.directory.display();
+            format!("an agent of this type may edit its notes only; they are in {notes}")
+        })
     }
 
     /// What no rule can allow.
@@ -126,6 +140,13 @@ impl Call<'_> {
 
     /// Whether a rule or the mode allows it; else why not, and what would.
     fn allowed(&self) -> Result<(), String> {
+        if let Some(path) = self.original() {
+            return Err(format!(
+                "{} lies outside the workspace, in the checkout that this worktree was made from; work in \
+                 the worktree",
+                path.display()
+            ));
+        }
         if self.policy.allow.iter().any(|rule| rule.names_tool(self.tool)) {
             return Ok(());
         }
@@ -136,15 +157,20 @@ impl Call<'_> {
             // A server says itself whether its tools only read: its word is not enough.
             Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),
             Subject::Reads(paths) => paths.iter().all(|path| {
-                let inside =
-                    is_beneath(path, &self.workspace.roots) || path.starts_with(&self.workspace.spill);
-                (inside && self.intent.read_only)
-                    || self.allows(|about| matches!(about, About::Read(pattern) if pattern.allows(path)))
+                let inside = self.workspace.holds(path) || path.starts_with(&self.workspace.spill);
+                let rule = |about: &About| match about {
+                    About::Read(pattern) => pattern.allows(path, self.workspace),
+                    _ => false,
+                };
+                (inside && self.intent.read_only) || self.allows(rule)
             }),
             Subject::Edits(paths) => paths.iter().all(|path| {
-                let accepted = self.mode == PermissionMode::AcceptEdits;
-                (accepted && is_beneath(path, &self.workspace.roots))
-                    || self.allows(|about| matches!(about, About::Edit(pattern) if pattern.allows(path)))
+                let accepted = self.mode == PermissionMode::AcceptEdits && self.workspace.holds(path);
+                let rule = |about: &About| match about {
+                    About::Edit(pattern) => pattern.allows(path, self.workspace),
+                    _ => false,
+                };
+                accepted || self.workspace.notes_hold(path) || self.allows(rule)
             }),
             Subject::Fetches { host } => {
                 self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))
@@ -155,15 +181,22 @@ impl Call<'_> {
         if free { Ok(()) } else { Err(unallowed(&self.wanted())) }
     }
 
+    /// A file in what a worktree was made from, whatever rules say of it to those who work there.
+    fn original(&self) -> Option<&Path> {
+        let (Subject::Reads(paths) | Subject::Edits(paths)) = &self.intent.subject else { return None };
+        paths.iter().map(PathBuf::as_path).find(|path| self.workspace.is_original(path))
+    }
+
     fn allows(&self, fits: impl Fn(&About) -> bool) -> bool {
         self.policy.allow.iter().any(|rule| fits(&rule.about))
     }
 
     /// The rule that would allow it.
     fn wanted(&self) -> String {
-        let last = |paths: &[std::path::PathBuf]| {
+        let last = |paths: &[PathBuf]| {
             // What is named comes first and what it leads to last: both must be allowed.
-            paths.last().map(|path| path.display().to_string()).unwrap_or_default()
+            let last = paths.last().map(|path| self.workspace.lasting(path).display().to_string());
+            last.unwrap_or_default()
         };
         match &self.intent.subject {
             Subject::Nothing | Subject::Runs(_) => self.tool.to_owned(),
@@ -177,7 +210,7 @@ impl Call<'_> {
 
 /// Why nobody edits this path by a mere rule.
 pub(super) fn forbidden_edit(path: &Path, workspace: &Workspace) -> Option<String> {
-    protected(path, &workspace.roots).map(|name| is_protected(path, name))
+    protected(path, workspace).map(|name| is_protected(path, name))
 }
 
 /// How a person is told so.

@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::tool::Workspace;
+
 /// What `Read(…)` or `Edit(…)` says about paths.
 #[derive(Clone, Debug)]
 pub(super) struct PathPattern {
@@ -55,24 +57,45 @@ impl PathPattern {
     }
 
     /// For allowing: the path just as it is.
-    pub(super) fn allows(&self, path: &Path) -> bool {
-        self.exact.matches(path, false)
-    }
-
-    /// For denying and asking: `.ENV` is `.env`, and what could be a directory is one.
-    pub(super) fn touches(&self, path: &Path) -> bool {
-        self.folded.matches(&fold(path), true)
+    pub(super) fn allows(&self, path: &Path, workspace: &Workspace) -> bool {
+        workspace.twins(path).any(|path| self.exact.matches(&path, false))
     }
 
     /// Whether it names this very file and no other.
-    pub(super) fn is_just(&self, path: &Path) -> bool {
-        self.literal.as_ref().is_some_and(|named| !named.anywhere && !named.beneath && named.path == path)
+    pub(super) fn is_just(&self, path: &Path, workspace: &Workspace) -> bool {
+        let just = |named: &Literal| {
+            !named.anywhere && !named.beneath && workspace.twins(path).any(|path| named.path == path)
+        };
+        self.literal.as_ref().is_some_and(just)
+    }
+
+    /// For denying and asking: `.ENV` is `.env`, and what could be a directory is one.
+    pub(super) fn touches(&self, path: &Path, workspace: &Workspace) -> bool {
+        workspace.lookalikes(path).any(|path| self.is_touched(&path))
     }
 
     /// Whether a shell's glob, made absolute, could stand for something this pattern touches.
-    pub(super) fn may_be(&self, glob: &Path) -> bool {
+    pub(super) fn may_be(&self, glob: &Path, workspace: &Workspace) -> bool {
+        workspace.lookalikes(glob).any(|glob| self.stands_for(&glob))
+    }
+
+    /// Whether a shell's glob, made absolute, could stand for something that this pattern's own wildcards
+    /// stand for too.
+    pub(super) fn may_meet(&self, glob: &Path, workspace: &Workspace) -> bool {
+        let meets = |glob: &Path| {
+            let glob = folded_parts(glob);
+            glob.len() > DEEPEST || meet(&glob, &self.parts)
+        };
+        self.literal.is_none() && workspace.lookalikes(glob).any(|glob| meets(&glob))
+    }
+
+    fn is_touched(&self, path: &Path) -> bool {
+        self.folded.matches(&fold(path), true)
+    }
+
+    fn stands_for(&self, glob: &Path) -> bool {
         let stand_in = glob.to_string_lossy().replace(['*', '?'], "x");
-        if self.touches(Path::new(&stand_in)) {
+        if self.is_touched(Path::new(&stand_in)) {
             return true;
         }
         let Some(named) = &self.literal else { return false };
@@ -84,15 +107,6 @@ impl PathPattern {
         // A directory is read only through something beneath it.
         glob.len() >= literal.len() + usize::from(named.beneath)
             && glob.iter().zip(&literal).all(|(glob, part)| overlap(glob, part))
-    }
-}
-
-impl PathPattern {
-    /// Whether a shell's glob, made absolute, could stand for something that this pattern's own wildcards
-    /// stand for too.
-    pub(super) fn may_meet(&self, glob: &Path) -> bool {
-        let glob = folded_parts(glob);
-        self.literal.is_none() && (glob.len() > DEEPEST || meet(&glob, &self.parts))
     }
 }
 
@@ -116,7 +130,7 @@ fn meet(glob: &[String], pattern: &[String]) -> bool {
 }
 
 /// Whether a name could be meant by both: by a component of a shell's glob, and by one of a pattern.
-fn overlap(glob: &str, pattern: &str) -> bool {
+pub(super) fn overlap(glob: &str, pattern: &str) -> bool {
     // The shell's wildcards do not match a leading dot.
     if glob.starts_with(['*', '?', '[']) && pattern.starts_with('.') {
         return false;
@@ -272,20 +286,24 @@ const PROTECTED: &[&str] = &[
 ];
 
 /// The protected name in the path, whether or not it exists. What a root itself is called does not count:
-/// a checkout may well lie beneath a `.posse`.
-pub(super) fn protected(path: &Path, roots: &[PathBuf]) -> Option<&'static str> {
-    named_protected(path, roots, |name, part| name == part)
+/// a worktree lies beneath a `.posse`.
+pub(super) fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
+    named_protected(path, workspace, |name, part| name == part)
 }
 
 /// The protected name that a shell's glob, made absolute, could stand for.
-pub(super) fn may_be_protected(glob: &Path, roots: &[PathBuf]) -> Option<&'static str> {
-    named_protected(glob, roots, |name, part| overlap(part, name))
+pub(super) fn may_be_protected(glob: &Path, workspace: &Workspace) -> Option<&'static str> {
+    named_protected(glob, workspace, |name, part| overlap(part, name))
 }
 
-fn named_protected(path: &Path, roots: &[PathBuf], is: impl Fn(&str, &str) -> bool) -> Option<&'static str> {
-    let root =
-        roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.components().count());
-    let inside = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+fn named_protected(
+    path: &Path,
+    workspace: &Workspace,
+    is: impl Fn(&str, &str) -> bool,
+) -> Option<&'static str> {
+    let tops = workspace.tops().filter(|top| path.starts_with(top));
+    let top = tops.max_by_key(|top| top.components().count());
+    let inside = top.and_then(|top| path.strip_prefix(top).ok()).unwrap_or(path);
     inside.components().find_map(|part| {
         let part = part.as_os_str().to_string_lossy().to_lowercase();
         PROTECTED.iter().find(|name| is(name, &part)).copied()
@@ -295,6 +313,17 @@ fn named_protected(path: &Path, roots: &[PathBuf], is: impl Fn(&str, &str) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn workspace(roots: &[&str]) -> Workspace {
+        Workspace {
+            cwd: "/w".into(),
+            roots: roots.iter().map(PathBuf::from).collect(),
+            spill: "/spill".into(),
+            home: None,
+            mirror: None,
+            notes: None,
+        }
+    }
 
     #[test]
     fn patterns() {
@@ -310,16 +339,24 @@ mod tests {
         ];
         for (base, line, path, expected) in table {
             let pattern = PathPattern::new(Path::new(base), line).unwrap();
-            assert_eq!(pattern.allows(Path::new(path)), expected, "{line} beneath {base} and {path}");
-            assert_eq!(pattern.touches(Path::new(path)), expected, "{line} beneath {base} and {path}");
+            assert_eq!(
+                pattern.allows(Path::new(path), &workspace(&[])),
+                expected,
+                "{line} beneath {base} and {path}"
+            );
+            assert_eq!(
+                pattern.touches(Path::new(path), &workspace(&[])),
+                expected,
+                "{line} beneath {base} and {path}"
+            );
         }
     }
 
     #[test]
     fn denying_ignores_case_and_allowing_does_not() {
         let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
-        assert!(pattern.touches(Path::new("/W/.ENV")));
-        assert!(!pattern.allows(Path::new("/w/.ENV")));
+        assert!(pattern.touches(Path::new("/W/.ENV"), &workspace(&[])));
+        assert!(!pattern.allows(Path::new("/w/.ENV"), &workspace(&[])));
     }
 
     #[test]
@@ -327,12 +364,12 @@ mod tests {
         let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
         let beneath = PathPattern::new(Path::new("/w"), "/secrets/**").unwrap();
         for (glob, expected) in [("/w/.e*v", true), ("/w/.*", true), ("/w/*", false), ("/w/src/.e??", true)] {
-            assert_eq!(pattern.may_be(Path::new(glob)), expected, "{glob}");
+            assert_eq!(pattern.may_be(Path::new(glob), &workspace(&[])), expected, "{glob}");
         }
         for (glob, expected) in
             [("/w/secrets/*", true), ("/w/sec*", false), ("/w/s*/key", true), ("/w/x*", false)]
         {
-            assert_eq!(beneath.may_be(Path::new(glob)), expected, "{glob}");
+            assert_eq!(beneath.may_be(Path::new(glob), &workspace(&[])), expected, "{glob}");
         }
     }
 
@@ -352,13 +389,13 @@ mod tests {
         ];
         for (line, glob, expected) in table {
             let pattern = PathPattern::new(Path::new("/w"), line).unwrap();
-            assert_eq!(pattern.may_meet(Path::new(glob)), expected, "{line} and {glob}");
+            assert_eq!(pattern.may_meet(Path::new(glob), &workspace(&[])), expected, "{line} and {glob}");
         }
-        let roots = [PathBuf::from("/w")];
+        let workspace = workspace(&["/w"]);
         for (glob, expected) in
             [("/w/.gi?/x", true), ("/w/.[g]it/x", true), ("/w/*/x", false), ("/w/.gitig*", false)]
         {
-            assert_eq!(may_be_protected(Path::new(glob), &roots).is_some(), expected, "{glob}");
+            assert_eq!(may_be_protected(Path::new(glob), &workspace).is_some(), expected, "{glob}");
         }
     }
 
@@ -379,7 +416,7 @@ mod tests {
 
     #[test]
     fn protected_places() {
-        let roots = [PathBuf::from("/h/.posse/trees/a"), PathBuf::from("/w")];
+        let workspace = workspace(&["/h/.posse/trees/a", "/w"]);
         let table = [
             ("/w/.git", true),
             ("/w/deep/.GIT/hooks/x", true),
@@ -390,7 +427,7 @@ mod tests {
             ("/h/.bashrc", true),
         ];
         for (path, expected) in table {
-            assert_eq!(protected(Path::new(path), &roots).is_some(), expected, "{path}");
+            assert_eq!(protected(Path::new(path), &workspace).is_some(), expected, "{path}");
         }
     }
 }

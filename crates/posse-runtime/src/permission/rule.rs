@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::path::PathPattern;
 use super::pattern::{CommandPattern, Domain, Glob};
+use crate::tool::Workspace;
 
 /// All rules that hold for a session.
 #[derive(Clone, Debug, Default)]
@@ -137,24 +138,28 @@ impl Policy {
 
     /// Whether agents of this type are denied: then the model is not told of it.
     pub fn forbids_agent(&self, name: &str) -> bool {
-        let denies = |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(name));
+        let name = name.to_lowercase();
+        let denies = |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(&name));
         self.forbids_tool("Agent") || self.deny.iter().any(denies)
     }
 
     /// Whether a deny rule keeps this (absolute, resolved) path from being read. For tools that find
     /// what they read only while they run.
-    pub fn denies_reading(&self, path: &Path) -> bool {
-        self.deny.iter().any(|rule| matches!(rule.about, About::Reading)) || self.unreadable(path).is_some()
+    pub fn denies_reading(&self, path: &Path, workspace: &Workspace) -> bool {
+        self.deny.iter().any(|rule| match &rule.about {
+            About::Reading => true,
+            About::Read(pattern) => pattern.touches(path, workspace),
+            _ => false,
+        })
     }
 
     /// Whether an ask rule is about reading this path.
-    pub fn asks_reading(&self, path: &Path) -> bool {
-        self.ask.iter().any(|rule| matches!(&rule.about, About::Read(pattern) if pattern.touches(path)))
-    }
-
-    /// The deny rule about reading that names this path.
-    pub(super) fn unreadable(&self, path: &Path) -> Option<&Rule> {
-        self.deny.iter().find(|rule| matches!(&rule.about, About::Read(pattern) if pattern.touches(path)))
+    pub fn asks_reading(&self, path: &Path, workspace: &Workspace) -> bool {
+        let asks = |rule: &Rule| match &rule.about {
+            About::Read(pattern) => pattern.touches(path, workspace),
+            _ => false,
+        };
+        self.ask.iter().any(asks)
     }
 }
 
@@ -174,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn agents_are_ruled_without_case() {
+        for (rule, agent, expected) in [
+            ("Agent(explore)", "Explore", true),
+            ("Task(EXPL*)", "explore", true),
+            ("Agent(Überprüfer)", "überprüfer", true),
+            ("Agent(Explore)", "Explorer", false),
+        ] {
+            assert_eq!(policy(&[rule]).forbids_agent(agent), expected, "{rule} of {agent}");
+        }
+    }
+
+    #[test]
     fn where_paths_begin() {
         let table = [
             ("Read(//etc/passwd)", "/etc/passwd", true),
@@ -188,8 +205,20 @@ mod tests {
             ("Read", "/anything", true),
             ("Edit(/a)", "/w/a", false),
         ];
+        let workspace = Workspace {
+            cwd: "/w/sub".into(),
+            roots: vec!["/w".into()],
+            spill: "/spill".into(),
+            home: Some("/h".into()),
+            mirror: None,
+            notes: None,
+        };
         for (rule, path, expected) in table {
-            assert_eq!(policy(&[rule]).denies_reading(Path::new(path)), expected, "{rule} and {path}");
+            assert_eq!(
+                policy(&[rule]).denies_reading(Path::new(path), &workspace),
+                expected,
+                "{rule} and {path}"
+            );
         }
     }
 

@@ -14,7 +14,7 @@ use self::script::{File, Script, Simple};
 use self::word::Word;
 use super::Policy;
 use super::decide::{forbidden_edit, is_protected, unallowed};
-use super::path::{absolute, is_beneath, may_be_protected};
+use super::path::{absolute, may_be_protected};
 use super::pattern::CommandPattern;
 use super::rule::About;
 use crate::tool::Workspace;
@@ -80,7 +80,8 @@ impl<'a> Line<'a> {
             }
         }
         let words: usize = script.commands.iter().map(|command| command.words.len()).sum();
-        lost |= words.saturating_mul(places.len()) > MOST_PATHS;
+        let copies = workspace.mirror.as_ref().map_or(0, |mirror| mirror.of.len());
+        lost |= words.saturating_mul(places.len()).saturating_mul(copies + 1) > MOST_PATHS;
         Self { command, workspace, script, texts, places, lost }
     }
 
@@ -91,13 +92,17 @@ impl<'a> Line<'a> {
             About::Read(_) | About::Edit(_) if self.lost => true,
             About::Read(pattern) => {
                 let named = |word: &Word| {
-                    let glob = word.glob;
-                    self.paths(word).any(|path| pattern.touches(&path) || (glob && pattern.may_be(&path)))
+                    self.paths(word).any(|path| {
+                        pattern.touches(&path, self.workspace)
+                            || (word.glob && pattern.may_be(&path, self.workspace))
+                    })
                 };
                 self.arguments().any(named) || self.script.files.iter().any(|file| named(&file.name))
             }
             About::Edit(pattern) => {
-                self.written().any(|file| self.paths(&file.name).any(|path| pattern.touches(&path)))
+                let named =
+                    |file: &File| self.paths(&file.name).any(|path| pattern.touches(&path, self.workspace));
+                self.written().any(named)
             }
             // A redirection is what the tool would do.
             About::Editing => self.opens(true),
@@ -116,13 +121,17 @@ impl<'a> Line<'a> {
         match about {
             About::Read(pattern) => {
                 let mut words = self.arguments().chain(self.script.files.iter().map(|file| &file.name));
-                words.by_ref().filter(globs).any(|word| self.paths(word).any(|path| pattern.may_meet(&path)))
+                let meets =
+                    |word: &Word| self.paths(word).any(|path| pattern.may_meet(&path, self.workspace));
+                words.by_ref().filter(globs).any(meets)
             }
-            About::Edit(pattern) => self
-                .written()
-                .map(|file| &file.name)
-                .filter(globs)
-                .any(|word| self.paths(word).any(|path| pattern.may_be(&path) || pattern.may_meet(&path))),
+            About::Edit(pattern) => {
+                let may = |path: PathBuf| {
+                    pattern.may_be(&path, self.workspace) || pattern.may_meet(&path, self.workspace)
+                };
+                let names = self.written().map(|file| &file.name);
+                names.filter(globs).any(|word| self.paths(word).any(may))
+            }
             _ => false,
         }
     }
@@ -147,7 +156,7 @@ impl<'a> Line<'a> {
     /// Why nobody writes the path, which the word could be.
     fn forbidden(&self, word: &Word, path: &Path) -> Option<String> {
         let perhaps = || {
-            let name = may_be_protected(path, &self.workspace.roots).filter(|_| word.glob);
+            let name = may_be_protected(path, self.workspace).filter(|_| word.glob);
             name.map(|name| is_protected(path, name))
         };
         forbidden_edit(path, self.workspace).or_else(perhaps)
@@ -230,14 +239,18 @@ impl<'a> Line<'a> {
         // After a `cd`, and through links, a path may be another one: a rule must name the very file.
         let path = absolute(&self.workspace.cwd, name);
         let fixed = !file.name.glob && self.places.len() == 1;
-        let inside = fixed && is_beneath(&path, &self.workspace.roots);
-        let named = |about: &About| matches!(about, About::Edit(pattern) if pattern.is_just(&path));
+        let inside = fixed && self.workspace.holds(&path);
+        let named = |about: &About| match about {
+            About::Edit(pattern) => pattern.is_just(&path, self.workspace),
+            _ => false,
+        };
         let free = match file.writes {
             false => inside,
+            true if self.workspace.is_original(&path) => false,
             true => fixed && policy.allow.iter().any(|rule| named(&rule.about)),
         };
         let verb = if file.writes { "writes" } else { "reads" };
-        let rule = format!("Edit(/{})", path.display());
+        let rule = format!("Edit(/{})", self.workspace.lasting(&path).display());
         match free {
             true => Ok(()),
             false if file.writes && fixed => Err(format!("the command {verb} {name}: {}", unallowed(&rule))),
@@ -273,8 +286,9 @@ impl<'a> Line<'a> {
         }
         let denied = |word: &Word, path: &Path| {
             policy.deny.iter().any(|rule| {
-                matches!(&rule.about, About::Edit(pattern) if pattern.touches(path)
-                    || (word.glob && (pattern.may_be(path) || pattern.may_meet(path))))
+                let About::Edit(pattern) = &rule.about else { return false };
+                let may = || pattern.may_be(path, self.workspace) || pattern.may_meet(path, self.workspace);
+                pattern.touches(path, self.workspace) || (word.glob && may())
             })
         };
         let forbidden = |word: &Word| {
@@ -301,7 +315,7 @@ impl<'a> Line<'a> {
         let arguments = words.iter().skip(1).enumerate().filter(|(at, _)| Some(*at) != skipped);
         arguments.filter(|(_, word)| moved || leads(word)).find_map(|(_, word)| {
             let free = |path: &PathBuf| {
-                is_beneath(path, &self.workspace.roots)
+                self.workspace.holds(path)
                     || path.starts_with(&self.workspace.spill)
                     || path == Path::new("/dev/null")
             };
@@ -309,7 +323,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// `rm -r` of a root, the home directory, or what they lie in.
+    /// `rm -r` of a root, what it is a copy of, the home directory, or what they lie in.
     fn removes_all(&self, command: &Simple) -> bool {
         let words = command.words.as_slice();
         let option = |text: &str| {
@@ -319,7 +333,9 @@ impl<'a> Line<'a> {
         if within::name(words) != "rm" || !words.iter().any(|word| option(&word.text)) {
             return false;
         }
-        let kept: Vec<_> = self.workspace.roots.iter().chain(&self.workspace.home).collect();
+        let originals = self.workspace.mirror.iter().flat_map(|mirror| &mirror.of);
+        let kept = self.workspace.home.iter().chain(originals).map(PathBuf::as_path);
+        let kept: Vec<_> = self.workspace.tops().chain(kept).collect();
         let gone = |word: &Word| {
             let text = word.text.as_str();
             // `*` at the end is everything in the directory.

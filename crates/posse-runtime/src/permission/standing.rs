@@ -1,6 +1,7 @@
 //! What an agent may do, as a chain up to the session's own rights: no agent may do what one above it
 //! may not, also when that one's mode changes later.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,11 +45,13 @@ impl Standing {
     }
 
     /// The rights of an agent that this one starts. Without a mode it has this one's, whatever that
-    /// becomes. Roots that do not lie in this one's are left out.
+    /// becomes. Roots that do not lie in this one's are left out; in a worktree, this one's are taken as they
+    /// lie there.
     pub fn child(&self, mode: Option<PermissionMode>, mut workspace: Workspace) -> Result<Self, Outside> {
-        workspace.roots.retain(|root| is_beneath(root, &self.0.workspace.roots));
+        let roots = self.roots_in(&workspace).into_owned();
+        workspace.roots.retain(|root| is_beneath(root, &roots));
         if !is_beneath(&workspace.cwd, &workspace.roots) {
-            return Err(Outside { cwd: workspace.cwd, roots: self.0.workspace.roots.clone() });
+            return Err(Outside { cwd: workspace.cwd, roots });
         }
         Ok(Self(Arc::new(Link {
             mode: Mutex::new(mode),
@@ -81,12 +84,12 @@ impl Standing {
 
     /// What becomes of a call of `tool` by this agent: the strictest of what it and those above it may do.
     pub fn verdict(&self, tool: &str, intent: &Intent) -> Verdict {
-        let mut judged: Vec<(&Policy, PermissionMode, &[PathBuf])> = Vec::new();
+        let mut judged: Vec<(&Policy, PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
         let mut strictest = Verdict::Allow;
         for standing in self.chain() {
             let (policy, mode) = (&*standing.0.policy, standing.own_mode());
-            let roots = &standing.0.workspace.roots;
-            let alike = |known: &(&Policy, PermissionMode, &[PathBuf])| {
+            let roots = standing.roots_in(&self.0.workspace);
+            let alike = |known: &(&Policy, PermissionMode, Cow<'_, [PathBuf]>)| {
                 std::ptr::eq(known.0, policy) && known.1 == mode && known.2 == roots
             };
             if judged.iter().any(alike) {
@@ -96,8 +99,8 @@ impl Standing {
                 decide(policy, mode, &self.0.workspace, tool, intent)
             } else {
                 // Another's mode, rules and roots; but what is done is done here. What a command's paths mean
-                // depends on that, and an agent may always read its own output.
-                let workspace = Workspace { roots: roots.clone(), ..Workspace::clone(&self.0.workspace) };
+                // depends on that, and an agent may always read its own output and write its own notes.
+                let workspace = Workspace { roots: roots.to_vec(), ..Workspace::clone(&self.0.workspace) };
                 above(decide(policy, mode, &workspace, tool, intent))
             };
             judged.push((policy, mode, roots));
@@ -109,6 +112,12 @@ impl Standing {
             }
         }
         strictest
+    }
+
+    /// The agent's roots, as they lie where an agent below it works.
+    fn roots_in(&self, below: &Workspace) -> Cow<'_, [PathBuf]> {
+        let roots = self.0.workspace.roots.as_slice();
+        below.mirror.as_ref().map_or(Cow::Borrowed(roots), |mirror| Cow::Owned(mirror.reflected(roots)))
     }
 
     /// The agent, and those above it.

@@ -11,13 +11,27 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use posse_protocol::{ContentBlock, Message, StopReason, ToolSpec, Usage};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::BoxFuture;
 pub use error::{ApiError, ApiErrorKind, Failure, ModelError};
 
+/// What a provider calls its models. One that has no short names has nothing to say.
+pub trait Names {
+    /// The newest model that goes by a short name, a family's (`opus`) for one; `small` is the smallest.
+    fn model_of(&self, _short: &str) -> Option<String> {
+        None
+    }
+
+    /// The short name of the family that a model is of, whatever a date or a gateway adds to its id.
+    fn family_of(&self, _model: &str) -> Option<String> {
+        None
+    }
+}
+
 /// A model API.
-pub trait Model: Send + Sync {
+pub trait Model: Names + Send + Sync {
     /// A name for this spelling. Bytes of one dialect mean nothing in another.
     fn dialect(&self) -> &'static str;
 
@@ -67,7 +81,8 @@ pub enum Thinking {
 }
 
 /// How hard the model tries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Effort {
     /// Least.
     Low,

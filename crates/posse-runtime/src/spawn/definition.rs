@@ -6,7 +6,10 @@ use std::sync::Arc;
 use posse_protocol::PermissionMode;
 use serde_json::Value;
 
+use super::model::SMALL;
 use crate::port::model::Effort;
+
+pub mod file;
 
 /// The type of a sub-agent for which none was named.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
@@ -59,6 +62,13 @@ pub struct Definition {
     pub color: Option<String>,
 }
 
+impl Definition {
+    /// What agents of the type are called in paths.
+    pub(crate) fn label(&self) -> String {
+        self.name.to_lowercase()
+    }
+}
+
 /// What an agent works in that has a place of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
@@ -86,7 +96,7 @@ pub enum MemoryScope {
     Local,
 }
 
-/// The types that posse brings along.
+/// The types that posse brings along, but for its [`guide`].
 pub fn built_in() -> Vec<Definition> {
     let general = Definition {
         name: GENERAL_PURPOSE.to_owned(),
@@ -97,61 +107,101 @@ pub fn built_in() -> Vec<Definition> {
             .to_owned(),
         ..Definition::default()
     };
-    let reading = Definition {
-        tools: Some(READING.map(str::to_owned).to_vec()),
-        mode: Some(PermissionMode::Plan),
-        one_shot: true,
-        ..general.clone()
-    };
     let explore = Definition {
-        name: "explore".to_owned(),
+        name: "Explore".to_owned(),
         description: "Fast search of a code base or of documentation: where something is, who uses it, how \
                       it hangs together. Changes nothing. Say how thorough it should be."
             .to_owned(),
         prompt: concat!(include_str!("definition/every.md"), include_str!("definition/explore.md"))
             .to_owned(),
-        ..reading.clone()
+        model: Some(SMALL.to_owned()),
+        ..reading()
     };
     let plan = Definition {
-        name: "plan".to_owned(),
+        name: "Plan".to_owned(),
         description: "Reads the code and hands in a plan for a change: approach, steps, tests, risks. \
                       Changes nothing."
             .to_owned(),
         prompt: concat!(include_str!("definition/every.md"), include_str!("definition/plan.md")).to_owned(),
-        ..reading
+        ..reading()
     };
-    vec![general, explore, plan]
+    let bash = Definition {
+        name: "Bash".to_owned(),
+        description:
+            "Runs commands and tells in brief what came of them: builds, tests, git. Has a shell and \
+                      nothing else."
+                .to_owned(),
+        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/bash.md")).to_owned(),
+        tools: Some(vec!["Bash".to_owned()]),
+        ..Definition::default()
+    };
+    vec![general, explore, plan, bash]
+}
+
+/// The type that answers questions about posse, from its documentation.
+pub fn guide(documentation: &str) -> Definition {
+    let prompt = concat!(include_str!("definition/every.md"), include_str!("definition/guide.md"));
+    Definition {
+        name: "guide".to_owned(),
+        description:
+            "Answers questions about posse itself from its documentation: commands, options, settings, \
+                      agents, permissions. Changes nothing."
+                .to_owned(),
+        prompt: format!("{prompt}\n{documentation}"),
+        model: Some(SMALL.to_owned()),
+        ..reading()
+    }
+}
+
+/// What those have in common that answer once and change nothing.
+fn reading() -> Definition {
+    Definition {
+        tools: Some(READING.map(str::to_owned).to_vec()),
+        mode: Some(PermissionMode::Plan),
+        one_shot: true,
+        ..Definition::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    // proves AD-03 (open: that `Plan` hands in a plan by a tool, and `fork`)
     #[test]
     fn what_is_built_in() {
-        let facts = |definition: &Definition| {
-            let Definition { name, tools, mode, one_shot, .. } = definition;
-            (name.clone(), tools.as_ref().map(|tools| tools.join(" ")), *mode, *one_shot)
+        let facts = |kind: Definition| {
+            let tools = kind.tools.map(|tools| tools.join(" "));
+            (kind.name, tools, kind.model, kind.mode, kind.one_shot)
         };
-        let reading = Some("Read Grep Glob WebFetch".to_owned());
+        let (plan, small) = (Some(PermissionMode::Plan), Some("small".to_owned()));
+        let only = |tools: &str| Some(tools.to_owned());
+        let reading = only("Read Grep Glob WebFetch");
         assert_eq!(
-            built_in().iter().map(facts).collect::<Vec<_>>(),
+            built_in().into_iter().chain([guide("")]).map(facts).collect::<Vec<_>>(),
             [
-                ("general-purpose".to_owned(), None, None, false),
-                ("explore".to_owned(), reading.clone(), Some(PermissionMode::Plan), true),
-                ("plan".to_owned(), reading, Some(PermissionMode::Plan), true),
+                ("general-purpose".to_owned(), None, None, None, false),
+                ("Explore".to_owned(), reading.clone(), small.clone(), plan, true),
+                ("Plan".to_owned(), reading.clone(), None, plan, true),
+                ("Bash".to_owned(), only("Bash"), None, None, false),
+                ("guide".to_owned(), reading, small, plan, true),
             ]
         );
     }
 
     #[test]
     fn prompts_are_short_and_say_what_a_sub_agent_must_know() {
-        for Definition { name, prompt, .. } in built_in() {
+        for Definition { name, prompt, .. } in built_in().into_iter().chain([guide("")]) {
             let words = prompt.split_whitespace().count();
             assert!(words <= 250, "{name}: {words} words");
             for part in ["sub-agent", "last message", "absolute paths", "`SendMessage`", "`main`"] {
                 assert!(prompt.contains(part), "{name}: nothing about {part}");
             }
         }
+    }
+
+    #[test]
+    fn the_guide_has_the_documentation_last() {
+        assert!(guide("## A page\n").prompt.ends_with("# The documentation of posse\n\n## A page\n"));
     }
 }

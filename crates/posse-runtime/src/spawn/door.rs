@@ -1,16 +1,25 @@
 //! The one door: every agent that another starts comes through here, and every limit is checked here.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use posse_protocol::AgentId;
+use uuid::Uuid;
 
+use super::definition::Isolation;
 use super::house::{House, Resident};
 use super::limits::{self, Situation};
-use super::route::{AgentInput, Route, route};
+use super::memory::{self, Loaded};
+use super::model::{self, Wishes};
+use super::route::{AgentInput, route};
 use super::run::Run;
+use super::terms::Terms;
+use super::tree::Tree;
+use super::{Definition, Spawning, words};
 use crate::agent::Plan;
 use crate::govern::{Account, Ask};
 use crate::port::store::{CallKey, Origin};
+use crate::port::worktree::{Made, Wanted, Worktree};
 use crate::tool::Workspace;
 
 /// A call that wants an agent.
@@ -25,6 +34,8 @@ pub(crate) struct Wish {
 pub(crate) struct Leash {
     house: Arc<House>,
     pub(crate) run: Arc<Run>,
+    /// Whether nobody writes to it later.
+    pub(crate) one_shot: bool,
     by: AgentId,
     held: bool,
 }
@@ -44,6 +55,29 @@ impl Drop for Leash {
     }
 }
 
+/// A worktree that no agent has yet: given back unless one takes it.
+pub(crate) struct Lease {
+    house: Arc<House>,
+    made: Option<Made>,
+}
+
+impl Lease {
+    /// An agent has it from now on.
+    pub(crate) fn take(mut self) -> Option<Worktree> {
+        self.made.take().map(|made| made.worktree)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(made) = self.made.take() else { return };
+        let worktrees = Arc::clone(&self.house.ports.worktrees);
+        self.house.supervisor.start_errand(async move {
+            worktrees.release(&made.worktree).await;
+        });
+    }
+}
+
 impl House {
     /// Starts an agent, or says why not. When this returns, the agent is durable.
     pub(crate) async fn spawn(self: &Arc<Self>, wish: Wish) -> Result<Leash, String> {
@@ -51,7 +85,7 @@ impl House {
         let parent = self.resident(by).ok_or("whoever starts it has ended")?;
         let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
         let types = super::tool::startable(&tree.setup);
-        let Route { definition, effort, background } = route(&input, &types, spawning.background)?;
+        let route = route(&input, &types, spawning.background)?;
         let depth = parent.depth + 1;
         let account = parent.account.open(spawning.budgets, self.ports.clock.now());
         let situation = Situation {
@@ -65,41 +99,76 @@ impl House {
         if let Some(name) = &input.name {
             self.name_is_free(&parent, name).await?;
         }
-        let mode = definition.mode;
-        let cwd = match input.cwd {
-            Some(cwd) => resolved(parent.standing.workspace().cwd.join(cwd))?,
-            None => parent.standing.workspace().cwd.clone(),
+        let agent = AgentId::from(Uuid::now_v7());
+        let lease = self.lease(agent, &parent, route.isolation).await?;
+        let mut terms = Terms::of(&route.definition);
+        terms.effort = route.effort.or(parent.effort);
+        terms.schema = route.contract.as_ref().map(|contract| Arc::new(contract.schema().clone()));
+        let notes = remembered(&route.definition, &mut terms).await;
+        let workspace = workspace(&parent, input.cwd.as_deref(), &lease, &mut terms)?;
+        let place = place(&tree, &lease, &workspace);
+        let standing =
+            parent.standing.child(terms.mode, workspace).map_err(|outside| format!("cwd: {outside}"))?;
+        let wishes = Wishes {
+            forced: spawning.forced_model.as_deref(),
+            call: input.model.as_deref(),
+            definition: route.definition.model.as_deref(),
+            usual: spawning.usual_model.as_deref(),
         };
-        let workspace = Workspace { cwd, ..Workspace::clone(parent.standing.workspace()) };
-        let standing = parent.standing.child(mode, workspace).map_err(|outside| format!("cwd: {outside}"))?;
-        let label = input.name.as_ref().map_or(definition.name.as_str(), |name| name.as_str());
-        let place =
-            if key.ordinal == 0 { key.seq.to_string() } else { format!("{}.{}", key.seq, key.ordinal) };
+        let model = model::resolve(&wishes, &parent.model, standing.mode(), &*self.ports.model);
+        let label = input.name.as_ref().map_or_else(|| route.definition.label(), ToString::to_string);
         let plan = Plan {
-            path: format!("{}/{label}-{place}", parent.path),
+            agent,
+            path: path(&parent.path, &label, key),
             origin: Origin {
                 parent: by,
                 call: key,
                 call_id: call,
-                agent_type: definition.name.clone(),
+                agent_type: route.definition.name.clone(),
                 name: input.name,
                 description: input.description,
-                terms: String::new(),
+                terms: terms.to_keep()?,
             },
-            model: input.model.or(definition.model.clone()).unwrap_or_else(|| parent.model.clone()),
-            account,
+            told: [place, route.definition.initial_prompt.clone()].into_iter().flatten().collect(),
+            notes,
+            contract: route.contract,
+            definition: route.definition,
+            background: route.background,
             prompt: input.prompt,
+            model,
+            account,
             tree,
-            definition,
             depth,
-            effort: effort.or(parent.effort),
             standing,
-            background,
+            terms,
         };
-        let run = self.bear(plan).ok_or("nothing is started any more: the agent is being stopped")?;
-        let leash = Leash { house: Arc::clone(self), run: Arc::clone(&run), by, held: true };
+        let one_shot = plan.terms.one_shot;
+        // Others may have been started while its checkout was made.
+        let live = self.population(plan.tree.root);
+        limits::check(&Situation { live, ..situation }, spawning)?;
+        let run = self.bear(plan, lease).ok_or("nothing is started any more: the agent is being stopped")?;
+        let leash = Leash { house: Arc::clone(self), run: Arc::clone(&run), one_shot, by, held: true };
         run.is_born().await?;
         Ok(leash)
+    }
+
+    /// A checkout for an agent that is to have one.
+    async fn lease(
+        self: &Arc<Self>,
+        agent: AgentId,
+        parent: &Resident,
+        isolation: Option<Isolation>,
+    ) -> Result<Lease, String> {
+        let made = match isolation {
+            None => None,
+            Some(Isolation::Worktree) => {
+                let Spawning { base, dirty, .. } = parent.tree.setup.spawning;
+                let from = parent.standing.workspace().cwd.clone();
+                let made = self.ports.worktrees.make(Wanted { agent, from, base, dirty }).await;
+                Some(made.map_err(|why| format!("isolation: {why}"))?)
+            }
+        };
+        Ok(Lease { house: Arc::clone(self), made })
     }
 
     /// Whether not even the smallest call could be paid for.
@@ -124,6 +193,75 @@ impl House {
             None => Ok(()),
         }
     }
+}
+
+/// The notes that agents of a type have left, if they keep any.
+async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
+    let memory = kind.memory.clone()?;
+    let look = move || memory::load(&memory);
+    let Loaded { text, directory } = tokio::task::spawn_blocking(look).await.ok()?;
+    directory.into_iter().for_each(|directory| terms.keep_notes(directory));
+    Some(text)
+}
+
+/// Where an agent works that `parent` starts.
+fn workspace(
+    parent: &Resident,
+    cwd: Option<&Path>,
+    lease: &Lease,
+    terms: &mut Terms,
+) -> Result<Workspace, String> {
+    let above = parent.standing.workspace();
+    let mut workspace = match (&lease.made, cwd) {
+        (Some(Made { worktree, .. }), _) => {
+            let within = above.in_worktree(&worktree.path, &worktree.origin);
+            let workspace = within.map_err(|why| format!("isolation: {why}"))?;
+            terms.worktree = Some(worktree.clone());
+            make_room(&workspace, &worktree.path).map_err(|why| format!("isolation: {why}"))?;
+            workspace
+        }
+        (None, Some(cwd)) => above.below(resolved(above.cwd.join(cwd))?),
+        (None, None) => above.below(above.cwd.clone()),
+    };
+    terms.copies = workspace.mirror.as_ref().map(|mirror| mirror.of.clone()).unwrap_or_default();
+    workspace.notes = terms.notes.clone();
+    Ok(workspace)
+}
+
+/// Makes the directories of a worktree that an agent works in: what is not tracked is not there. No link is
+/// followed, which could lead out of it.
+pub(crate) fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
+    for directory in workspace.roots.iter().chain([&workspace.cwd]) {
+        let inside = directory.strip_prefix(top).map_err(|_| "it lies outside its worktree".to_owned())?;
+        let mut at = top.to_owned();
+        for part in inside {
+            at.push(part);
+            let failed = |error: std::io::Error| format!("{}: {error}", at.display());
+            match at.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => return Err(format!("{} is no directory there", at.display())),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    std::fs::create_dir(&at).map_err(failed)?;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an agent is told of where it works, if that is not where the session does.
+fn place(tree: &Tree, lease: &Lease, workspace: &Workspace) -> Option<String> {
+    match &lease.made {
+        Some(made) => Some(words::worktree(made, &workspace.cwd)),
+        None => (workspace.cwd != tree.standing.workspace().cwd).then(|| words::elsewhere(&workspace.cwd)),
+    }
+}
+
+/// A path in the tree.
+fn path(above: &str, label: &str, key: CallKey) -> String {
+    let CallKey { seq, ordinal } = key;
+    if ordinal == 0 { format!("{above}/{label}-{seq}") } else { format!("{above}/{label}-{seq}.{ordinal}") }
 }
 
 /// A directory without links in its path.

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::house::By;
 use crate::tool::RunReport;
 
-/// So much of a result is kept in a message; all of it is in the output file.
-const MOST_BYTES: usize = 96 * 1024;
+/// So much of a result is kept in a message, as it is written there; all of it is in the output file.
+const MOST_BYTES: usize = 128 * 1024;
 
 /// And so much of the rest.
 const MOST_LINE: usize = 1024;
@@ -40,7 +40,7 @@ fn ended(
     usage: RunUsage,
 ) -> Notification {
     let short = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
-    let kept = text.floor_char_boundary(MOST_BYTES);
+    let kept = fitting(text, MOST_BYTES);
     let mut result = text[..kept].to_owned();
     if kept < text.len() {
         result.push_str(&format!("\n[… {} bytes more are in the output file]", text.len() - kept));
@@ -61,6 +61,20 @@ fn ended(
         value: None,
         worktree: None,
     }
+}
+
+/// How much of a text takes no more than so many bytes in JSON.
+fn fitting(text: &str, most: usize) -> usize {
+    let mut taken = 0;
+    let too_much = |(_, c): &(usize, char)| {
+        taken += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        taken > most
+    };
+    text.char_indices().find(too_much).map_or(text.len(), |(at, _)| at)
 }
 
 /// A run of which nothing more can be said.
@@ -88,4 +102,19 @@ pub(crate) fn stopped(by: By) -> String {
         By::Shutdown => "posse was ended",
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_fits_into_a_message_whatever_it_is() {
+        for text in ["\u{1b}".repeat(400_000), "\"\\\n".repeat(200_000), "ü".repeat(300_000)] {
+            let kept = fitting(&text, MOST_BYTES);
+            let told = serde_json::to_string(&text[..kept]).unwrap();
+            assert!(told.len() <= MOST_BYTES + 2 && told.len() > MOST_BYTES - 8, "{}", told.len());
+        }
+        assert_eq!(fitting("short", MOST_BYTES), 5);
+    }
 }

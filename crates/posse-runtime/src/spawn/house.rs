@@ -139,10 +139,12 @@ impl House {
         if who.parent.is_some_and(|parent| residents.get(&parent).is_some_and(|above| above.frozen)) {
             return None;
         }
-        if let Some(run) = who.run.as_ref().filter(|run| run.is_background())
-            && let Some(starter) = residents.get_mut(&run.starter())
-        {
-            starter.live.insert(run.facts.task);
+        if let Some(run) = who.run.as_ref().filter(|run| run.is_background()) {
+            for one in [Some(run.starter()), host(&residents, &who)].into_iter().flatten() {
+                if let Some(it) = residents.get_mut(&one) {
+                    it.live.insert(run.facts.task);
+                }
+            }
         }
         let (who, frozen, live, shells) = (Arc::new(who), false, HashSet::new(), HashMap::new());
         residents.insert(agent, Lodging { who, nudge: Arc::clone(&nudge), frozen, live, shells });
@@ -154,8 +156,11 @@ impl House {
     pub(crate) fn leave(&self, agent: AgentId) -> bool {
         let mut residents = self.residents();
         let Some(left) = residents.remove(&agent) else { return false };
-        if let Some(starter) = left.who.run.as_ref().and_then(|run| residents.get_mut(&run.starter())) {
-            settle(starter, agent.uuid());
+        let starter = left.who.run.as_ref().map(|run| run.starter());
+        for one in [starter, left.who.parent].into_iter().flatten() {
+            if let Some(it) = residents.get_mut(&one) {
+                settle(it, agent.uuid());
+            }
         }
         left.nudge.is_raised(About::Mail) && !left.who.stop.token.is_cancelled()
     }
@@ -421,4 +426,12 @@ fn settle(starter: &mut Lodging, task: Uuid) {
     if starter.live.remove(&task) {
         starter.nudge.raise(About::Settle);
     }
+}
+
+/// The agent above whose worktree this one works in: it must not end before.
+fn host(residents: &HashMap<AgentId, Lodging>, who: &Resident) -> Option<AgentId> {
+    let parent = who.parent?;
+    let here = |who: &Resident| who.standing.workspace().mirror.as_ref().map(|mirror| mirror.here.clone());
+    let own = here(who)?;
+    (here(&residents.get(&parent)?.who)? == own).then_some(parent)
 }

@@ -1,18 +1,23 @@
 //! What a call of the Agent tool asks for, and which agent comes of it. Pure.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use posse_protocol::{Name, RawJson, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::definition::GENERAL_PURPOSE;
+use super::contract::Contract;
+use super::definition::{GENERAL_PURPOSE, Isolation};
+use super::words::neutral;
 use super::{Background, Definition};
 use crate::port::model::Effort;
 
 /// What the main agent is called by those it starts. Nobody else can be.
 pub const MAIN: &str = "main";
+/// The type of an agent that begins as a copy of its starter. It is never listed.
+const FORK: &str = "fork";
 
 /// What the Agent tool is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -45,16 +50,25 @@ pub struct AgentInput {
     /// For teammates, of which there are none yet.
     #[schemars(skip)]
     pub mode: Option<String>,
-    /// For worktrees and remote agents, of which there are none yet.
-    #[schemars(skip)]
+    /// worktree: the agent works in a git checkout of its own, on its own branch, which is kept if it changes
+    /// anything. Not together with cwd.
+    #[schemars(extend("enum" = ["worktree"]))]
     pub isolation: Option<String>,
+    /// A JSON Schema that the agent's answer must fit, as one JSON value. If it does not, also when asked for
+    /// once more, the call fails.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    pub output_schema: Option<Value>,
 }
 
 /// Which agent is to be started, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Route {
     /// Its type.
-    pub definition: Definition,
+    pub definition: Arc<Definition>,
+    /// What it works in: as the call says, else its type.
+    pub isolation: Option<Isolation>,
+    /// What its answer must fit: as the call says, else its type.
+    pub contract: Option<Contract>,
     /// How hard it tries: as the call says, else its type; none for its starter's.
     pub effort: Option<Effort>,
     /// Whether nobody waits for it.
@@ -62,7 +76,7 @@ pub struct Route {
 }
 
 /// How the model is told of the Agent tool. `types` are those it may start.
-pub fn spec(background: Background, types: &[Definition]) -> ToolSpec {
+pub fn spec(background: Background, types: &[Arc<Definition>]) -> ToolSpec {
     let mut schema = crate::tool::schema::<AgentInput>();
     if background == Background::Off
         && let Some(Value::Object(properties)) = schema.get_mut("properties")
@@ -76,7 +90,7 @@ pub fn spec(background: Background, types: &[Definition]) -> ToolSpec {
     }
 }
 
-fn description(background: Background, types: &[Definition]) -> String {
+fn description(background: Background, types: &[Arc<Definition>]) -> String {
     let ends = match background {
         Background::Off => "The call returns its last message.",
         Background::Asked => {
@@ -92,7 +106,7 @@ fn description(background: Background, types: &[Definition]) -> String {
              when there is one."
         }
     };
-    let types: String = types.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.description)).collect();
+    let types = listing(types);
     format!(
         "Starts another agent for a piece of work that can be done apart: a search that would fill your own \
          context, or one of several things that can go on side by side (start those in one message). It knows \
@@ -101,15 +115,46 @@ fn description(background: Background, types: &[Definition]) -> String {
     )
 }
 
+/// The types as a model is told of them, a line each.
+pub fn listing(types: &[Arc<Definition>]) -> String {
+    // A description is another's text: what it imitates must not come from posse.
+    // And a line of it is no line of ours.
+    let line = |kind: &Arc<Definition>| {
+        format!("\n- {}: {}", kind.name, neutral(&kind.description).trim().replace('\n', "\n  "))
+    };
+    types.iter().map(line).collect()
+}
+
+/// The type of this name, however it is written.
+pub fn named<'a>(types: &'a [Arc<Definition>], name: &str) -> Option<&'a Arc<Definition>> {
+    let name = name.to_lowercase();
+    types.iter().find(|kind| kind.name.to_lowercase() == name)
+}
+
 /// Which agent a call asks for; else what the model is told.
-pub fn route(input: &AgentInput, types: &[Definition], background: Background) -> Result<Route, String> {
+pub fn route(input: &AgentInput, types: &[Arc<Definition>], background: Background) -> Result<Route, String> {
     refuse(input, background)?;
     let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL_PURPOSE);
-    let named = |kind: &&Definition| kind.name.eq_ignore_ascii_case(wanted);
-    let definition = types.iter().find(named).cloned().ok_or_else(|| unknown(wanted, types))?;
+    let definition = named(types, wanted).cloned().ok_or_else(|| unknown(wanted, types))?;
+    if !definition.required_mcp_servers.is_empty() {
+        return Err(format!(
+            "subagent_type: {} needs MCP servers that are not connected: {}",
+            definition.name,
+            definition.required_mcp_servers.join(", ")
+        ));
+    }
+    let isolation = isolation(input)?.or(definition.isolation);
+    if input.cwd.is_some() && isolation.is_some() {
+        return Err(format!(
+            "cwd: {} works in a checkout of its own, which excludes a directory that the call names; leave cwd out",
+            definition.name
+        ));
+    }
+    let schema = input.output_schema.as_ref().or(definition.output_schema.as_deref());
+    let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
     let effort = input.effort.as_deref().map(effort).transpose()?.or(definition.effort);
     let background = in_background(background, &definition, input.run_in_background);
-    Ok(Route { definition, effort, background })
+    Ok(Route { definition, isolation, contract, effort, background })
 }
 
 /// Refuses what nobody could do.
@@ -120,6 +165,12 @@ fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
     }
     if input.prompt.trim().is_empty() {
         return wrong("prompt is empty: it is all that the agent is told");
+    }
+    if input.subagent_type.as_deref().is_some_and(|wanted| wanted.eq_ignore_ascii_case(FORK)) {
+        return wrong(
+            "subagent_type: fork is not there yet: no agent can begin with a copy of your conversation; start \
+             another type and say in its prompt what it must know",
+        );
     }
     if let Some(name) = input.name.as_ref().filter(|name| name.is_reserved() || name.as_str() == MAIN) {
         return Err(format!("name: {name} means somebody already; choose another"));
@@ -138,16 +189,19 @@ fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
             "mode acts on teammates only, and there are none yet; a sub-agent's type sets its mode",
         );
     }
+    Ok(())
+}
+
+fn isolation(input: &AgentInput) -> Result<Option<Isolation>, String> {
     match input.isolation.as_deref() {
-        None => Ok(()),
-        Some(what @ ("worktree" | "remote")) => {
-            Err(format!("isolation: {what} is not there yet; without it the agent works in your directory"))
-        }
-        Some(what) => Err(format!("isolation: {what} means nothing")),
+        None => Ok(None),
+        Some("worktree") => Ok(Some(Isolation::Worktree)),
+        Some("remote") => Err("isolation: remote agents are not there yet; there is worktree".into()),
+        Some(what) => Err(format!("isolation: there is no {what}; there is worktree")),
     }
 }
 
-fn unknown(wanted: &str, types: &[Definition]) -> String {
+fn unknown(wanted: &str, types: &[Arc<Definition>]) -> String {
     let known: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
     match known.as_slice() {
         [] => format!("subagent_type: there is no {wanted}, and no other type that you may start"),
@@ -179,6 +233,10 @@ mod tests {
     use super::*;
     use crate::spawn::definition::built_in;
 
+    fn types() -> Vec<Arc<Definition>> {
+        built_in().into_iter().map(Arc::new).collect()
+    }
+
     fn input(more: Value) -> Result<AgentInput, String> {
         let mut whole = json!({"description": "Find the bug", "prompt": "Find it."});
         let (Value::Object(whole_map), Value::Object(more)) = (&mut whole, more) else { panic!("objects") };
@@ -187,21 +245,22 @@ mod tests {
     }
 
     fn routed(more: Value, background: Background) -> Result<Route, String> {
-        route(&input(more)?, &built_in(), background)
+        route(&input(more)?, &types(), background)
     }
 
     #[test]
     fn types_are_found_without_case() {
         for (given, expected) in [
             (json!({}), "general-purpose"),
-            (json!({"subagent_type": "Explore"}), "explore"),
-            (json!({"subagent_type": "plan"}), "plan"),
+            (json!({"subagent_type": "explore"}), "Explore"),
+            (json!({"subagent_type": "BASH"}), "Bash"),
+            (json!({"subagent_type": "plan"}), "Plan"),
         ] {
             assert_eq!(routed(given, Background::Asked).unwrap().definition.name, expected);
         }
     }
 
-    // proves AG-01 (open: team_name, mode and isolation are refused; that model, name and cwd are heeded)
+    // proves AG-01 (open: team_name and mode are refused; that model, name, isolation and cwd are heeded)
     #[test]
     fn all_inputs_are_read_and_unknown_types_are_told_the_known_ones() {
         let all = json!({"subagent_type": "plan", "model": "m", "effort": "xhigh", "run_in_background": true,
@@ -211,16 +270,26 @@ mod tests {
         assert_eq!(read.cwd, Some("/w".into()));
         let route = routed(all, Background::Asked).unwrap();
         let told = (route.definition.name.as_str(), route.effort, route.background);
-        assert_eq!(told, ("plan", Some(Effort::XHigh), true));
+        assert_eq!(told, ("Plan", Some(Effort::XHigh), true));
         assert_eq!(
-            routed(json!({"subagent_type": "fork"}), Background::Asked).unwrap_err(),
-            "subagent_type: there is no fork; there are general-purpose, explore, plan"
+            routed(json!({"subagent_type": "scout"}), Background::Asked).unwrap_err(),
+            "subagent_type: there is no scout; there are general-purpose, Explore, Plan, Bash"
         );
         assert!(input(json!({"type": "plan"})).unwrap_err().starts_with("unknown field `type`"));
     }
 
     fn refused(more: Value) -> String {
         routed(more, Background::Asked).unwrap_err()
+    }
+
+    // proves AD-03 (open: that `Plan` hands in a plan by a tool, and that there are forks)
+    #[test]
+    fn a_fork_is_refused_and_never_listed() {
+        for wanted in ["fork", "Fork"] {
+            let told = refused(json!({ "subagent_type": wanted }));
+            assert!(told.starts_with("subagent_type: fork is not there yet"), "{told}");
+        }
+        assert!(built_in().iter().all(|kind| !kind.name.eq_ignore_ascii_case(FORK)));
     }
 
     // proves AG-17 (open: teammates, on whom it acts)
@@ -231,7 +300,7 @@ mod tests {
         }
     }
 
-    // proves AG-07 (open: worktrees)
+    // proves AG-07
     #[test]
     fn cwd_and_isolation_exclude_each_other() {
         let both = json!({"cwd": "/w", "isolation": "worktree"});
@@ -241,9 +310,9 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_named() {
         let table = [
-            (json!({"isolation": "worktree"}), "isolation: worktree is not there yet"),
-            (json!({"isolation": "remote"}), "isolation: remote is not there yet"),
-            (json!({"isolation": "moon"}), "isolation: moon means nothing"),
+            (json!({"isolation": "remote"}), "isolation: remote agents are not there yet"),
+            (json!({"isolation": "moon"}), "isolation: there is no moon; there is worktree"),
+            (json!({"output_schema": {"type": "thing"}}), "output_schema: "),
             (json!({"team_name": "a"}), "team_name: there are no teammates yet"),
             (json!({"description": " "}), "description is empty"),
             (json!({"prompt": "\n"}), "prompt is empty"),
@@ -284,15 +353,26 @@ mod tests {
     #[test]
     fn without_background_work_nobody_can_ask_for_it() {
         let properties = |background| {
-            let spec = spec(background, &built_in());
+            let spec = spec(background, &types());
             let schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap();
             let Value::Object(properties) = &schema["properties"] else { panic!("an object") };
             (properties.keys().cloned().collect::<Vec<_>>(), spec.description.contains("background"))
         };
-        let with =
-            ["description", "prompt", "subagent_type", "model", "effort", "run_in_background", "name", "cwd"];
-        let without = ["description", "prompt", "subagent_type", "model", "effort", "name", "cwd"];
-        assert_eq!(properties(Background::Off), (without.map(str::to_owned).to_vec(), false));
+        let with = [
+            "description",
+            "prompt",
+            "subagent_type",
+            "model",
+            "effort",
+            "run_in_background",
+            "name",
+            "cwd",
+            "isolation",
+            "output_schema",
+        ];
+        let without = with.iter().filter(|name| **name != "run_in_background");
+        let without: Vec<String> = without.map(|name| (*name).to_owned()).collect();
+        assert_eq!(properties(Background::Off), (without, false));
         for background in [Background::Asked, Background::Default, Background::Always] {
             assert_eq!(properties(background), (with.map(str::to_owned).to_vec(), true));
         }
@@ -305,7 +385,7 @@ mod tests {
 
     #[test]
     fn the_model_is_told_each_type() {
-        let spec = spec(Background::Asked, &built_in());
+        let spec = spec(Background::Asked, &types());
         for kind in built_in() {
             assert!(spec.description.contains(&format!("\n- {}: {}", kind.name, kind.description)));
         }

@@ -17,7 +17,8 @@ use self::task_output::TaskOutput;
 use self::task_stop::TaskStop;
 use self::wait::Wait;
 use super::house::House;
-use super::tree::Tree;
+use super::route;
+use super::terms::Terms;
 use super::words::Reader;
 use super::{Background, Definition};
 use crate::agent::Setup;
@@ -43,57 +44,62 @@ pub(crate) fn reader(tools: &Toolbox) -> Reader {
 }
 
 /// The types that may be started: those that no rule denies.
-pub(crate) fn startable(setup: &Setup) -> Vec<Definition> {
-    let allowed = |kind: &&Definition| !setup.policy.forbids_agent(&kind.name);
+pub(crate) fn startable(setup: &Setup) -> Vec<Arc<Definition>> {
+    let allowed = |kind: &&Arc<Definition>| !setup.policy.forbids_agent(&kind.name);
     setup.spawning.types.now().iter().filter(allowed).cloned().collect()
+}
+
+/// A number that says whether two lists of types are the same to a model. None without the tool that lists them.
+pub(crate) fn fingerprint(tools: &Toolbox, types: &[Arc<Definition>]) -> Option<u64> {
+    tools.get(AGENT)?;
+    Some(xxhash_rust::xxh3::xxh3_64(route::listing(types).as_bytes()))
 }
 
 impl House {
     /// What a main agent has: what it was given, and the ways to others.
-    pub(crate) fn tools_of_root(self: &Arc<Self>, agent: AgentId, setup: &Setup) -> Toolbox {
+    pub(crate) fn tools_of_root(
+        self: &Arc<Self>,
+        agent: AgentId,
+        setup: &Setup,
+        types: &[Arc<Definition>],
+    ) -> Toolbox {
         let mut tools = setup.tools.clone();
         let may_start = setup.spawning.depth > 0;
-        tools.extend(self.ways(agent, setup, may_start, reader(&tools).reads));
+        tools.extend(self.ways(agent, setup, may_start.then_some(types), reader(&tools).reads));
         tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
         tools
     }
 
-    /// What a sub-agent has: what its type has of what the main agent was given.
+    /// What a sub-agent has: what its terms say of what the main agent was given.
     pub(crate) fn tools_of_sub(
         self: &Arc<Self>,
         agent: AgentId,
-        tree: &Tree,
-        definition: &Definition,
-        depth: u32,
+        setup: &Setup,
+        terms: &Terms,
+        types: Option<&[Arc<Definition>]>,
     ) -> Toolbox {
-        let setup = &tree.setup;
         let mut tools = setup.tools.clone();
-        let may_start = depth < setup.spawning.depth;
-        let kept = |name: &str| {
-            !WITHHELD.contains(&name)
-                && definition.tools.as_ref().is_none_or(|only| only.iter().any(|tool| tool == name))
-        };
+        let kept = |name: &str| !WITHHELD.contains(&name) && terms.has(name);
         tools.retain(kept);
         let reads = reader(&tools).reads;
-        tools.extend(self.ways(agent, setup, may_start, reads));
+        tools.extend(self.ways(agent, setup, types, reads));
         tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
         tools
     }
 
-    /// The tools of this room.
+    /// The tools of this room. `types` are those that it may start; none if it is too deep for that.
     fn ways(
         self: &Arc<Self>,
         agent: AgentId,
         setup: &Setup,
-        may_start: bool,
+        types: Option<&[Arc<Definition>]>,
         reads: bool,
     ) -> Vec<Arc<dyn Tool>> {
-        let types = startable(setup);
         let (any, background) = (!setup.spawning.types.now().is_empty(), setup.spawning.background);
         let reader = Reader { reads, sends: any };
         let caller = Caller { house: Arc::clone(self), agent, reader };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        if may_start && !types.is_empty() {
+        if let Some(types) = types.filter(|types| !types.is_empty()) {
             tools.push(Arc::new(AgentTool::new(caller.clone(), types, background)));
         }
         if any {

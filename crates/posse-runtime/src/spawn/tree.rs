@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use posse_protocol::{AgentId, Event, RealmId};
 use tokio::sync::mpsc;
@@ -47,7 +47,7 @@ impl Tree {
     }
 
     /// The type of this name.
-    pub(crate) fn definition(&self, name: &str) -> Option<Definition> {
+    pub(crate) fn definition(&self, name: &str) -> Option<Arc<Definition>> {
         self.setup.spawning.types.now().iter().find(|kind| kind.name == name).cloned()
     }
 
@@ -55,8 +55,8 @@ impl Tree {
     pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Piece) -> Piece {
         let mut preambles = self.preambles.lock().unwrap_or_else(PoisonError::into_inner);
         if preambles.len() >= PREAMBLES && !preambles.contains_key(&key) {
-            // Models write what they like into a call; the usual few are here by now.
-            return make();
+            // Models write what they like into a call, and types and notes change: the usual few come back.
+            preambles.clear();
         }
         preambles.entry(key).or_insert_with(make).clone()
     }

@@ -4,13 +4,16 @@
 mod answer;
 mod frame;
 mod neutral;
+mod place;
 
 pub use answer::{
     Delivery, Reader, Returned, Waited, launched, nobody, not_running, output, result, sent, stopped,
     stopped_by_user, unknown_run, without_transcript,
 };
+pub(in crate::spawn) use frame::attribute;
 pub use frame::{arrivals, mail, notification};
 pub use neutral::neutral;
+pub use place::{elsewhere, remade, types, worktree};
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -38,12 +41,12 @@ pub fn summary(message: &str) -> String {
 }
 
 /// In one line, whatever it was.
-fn plain_line(text: &str) -> String {
+pub(in crate::spawn) fn plain_line(text: &str) -> String {
     text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Another's words in one line of ours.
-fn line(text: &str) -> String {
+pub(in crate::spawn) fn line(text: &str) -> String {
     neutral(&plain_line(text)).into_owned()
 }
 

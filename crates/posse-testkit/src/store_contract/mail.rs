@@ -197,6 +197,8 @@ pub async fn no_end_while_mail_waits(open: Open<'_>) {
         error: Some("no money".into()),
         by_person: false,
         usage: RunUsage { total_tokens: u64::MAX, tool_uses: 2, duration_ms: 3 },
+        value: None,
+        worktree: None,
     });
     // Its last words, to its starter and to itself.
     let ends = |step: Step| {

@@ -1,9 +1,11 @@
 //! Sub-agents: started, waited for or not, watched, asked about, stopped.
 
+mod answers;
 mod background;
 mod detach;
 mod foreground;
 mod inputs;
+mod kinds;
 mod places;
 mod questions;
 mod queue;
@@ -11,7 +13,9 @@ mod shells;
 mod states;
 mod stop;
 mod trees;
+mod types;
 mod watch;
+mod worktrees;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -69,6 +69,42 @@ async fn a_sub_agent_passes_three_gates() {
     assert!(!rig.work().join("made").exists());
 }
 
+/// A sub-agent, of a type without a mode, that edits.
+const EDITING: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/", tool = "re:." }
+reply = [{ text = "{{tool}}" }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ tool = "Write", input = { file_path = "made", content = "x" } }]
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Agent", input = { description = "d", prompt = "p" } }]
+[[rule]]
+reply = [{ text = "{{tool}}" }]
+"#;
+
+// proves AD-10
+#[tokio::test]
+async fn a_sub_agent_has_the_mode_of_its_parent() {
+    let table = [
+        (PermissionMode::Plan, false),
+        (PermissionMode::Default, false),
+        (PermissionMode::AcceptEdits, true),
+        (PermissionMode::DontAsk, false),
+        (PermissionMode::BypassPermissions, true),
+    ];
+    for (mode, edits) in table {
+        let mut rig = Rig::playing(EDITING).unwrap().agents();
+        rig.character.mode = mode;
+        let mut agent = rig.prompted("go").await.unwrap();
+        let (_, end) = until_end(&mut agent).await;
+        assert_eq!(end.outcome, Outcome::Completed, "{mode:?}");
+        assert_eq!(sent_by(&rig, "/main/").len(), 2, "{mode:?}: it asked for the edit and was told");
+        assert_eq!(rig.work().join("made").exists(), edits, "{mode:?}");
+    }
+}
+
 /// A sub-agent that reads for ever.
 const GREEDY: &str = r#"
 [[rule]]

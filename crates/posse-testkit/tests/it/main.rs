@@ -17,4 +17,5 @@ mod requests;
 mod sdks;
 mod store;
 mod strictness;
+mod trees;
 mod turns;

@@ -5,8 +5,10 @@
 mod background;
 mod files;
 mod guardian;
+mod isolated;
 mod race;
 mod search;
 mod shell;
 mod web;
+mod worktree;
 mod world;

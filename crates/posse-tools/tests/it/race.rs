@@ -24,14 +24,14 @@ struct Tally {
 }
 
 /// Swaps two names until it is dropped.
-struct Swapper {
+pub(crate) struct Swapper {
     stop: Arc<AtomicBool>,
     swaps: Arc<AtomicU64>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Swapper {
-    fn start(one: PathBuf, other: PathBuf) -> Self {
+    pub(crate) fn start(one: PathBuf, other: PathBuf) -> Self {
         let (stop, swaps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&swaps));
         let thread = std::thread::spawn(move || {

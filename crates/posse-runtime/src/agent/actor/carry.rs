@@ -132,6 +132,8 @@ impl Actor {
         // What a tool has read is known once the model has been told.
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
         let seen = if told { self.seen.take_fresh() } else { Vec::new() };
+        let born = self.birth.is_some();
+        let types = commit.types.or(self.types.told.filter(|_| born));
         let mut step = Step {
             birth: self.birth.take(),
             entries: entries.clone(),
@@ -143,14 +145,21 @@ impl Actor {
             runs: commit.runs,
             state: commit.state.map(|state| self.state_change(state)),
             mode: commit.mode,
+            types,
             ..self.new_step()
         };
+        let mut tells = false;
         if let Some(closing) = closing {
+            tells = closing.notification.is_some();
             step.state = Some(closing.state);
             step.ended = closing.ended;
             step.operations.extend(closing.notification);
         }
         let committed = self.house.ports.store.commit(step).await?;
+        if let Some(Err(refused)) = committed.results.last().filter(|_| tells && !committed.mail_waits) {
+            return Err(StoreError::BadStep(format!("its end could not be told: {refused}")));
+        }
+        self.types.told = types.or(self.types.told);
         self.written(committed.mail_waits).await;
         for (entry, message) in entries.into_iter().zip(messages) {
             let (seq, kind) = (entry.seq, entry.kind);

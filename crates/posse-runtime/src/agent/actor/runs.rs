@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use posse_protocol::{
     AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification, Outcome,
-    RunChange as News, RunFacts, RunNews, RunStatus, RunUsage,
+    RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
 };
 use uuid::Uuid;
 
@@ -14,12 +14,17 @@ use super::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
 use crate::port::store::{
     Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step, StoreError,
 };
+use crate::port::worktree::Worktree;
 use crate::spawn::ending;
 use crate::spawn::house::{By, House, Shell, Stop};
 use crate::spawn::output::Output;
 use crate::spawn::run::{Run, shell_facts};
 use crate::spawn::words;
 use crate::tool::RunReport;
+
+/// How long is looked at a checkout before the end of a run is told: who was told to stop is waited for
+/// about as long.
+const LOOK: Duration = Duration::from_millis(1500);
 
 /// What makes an agent a sub-agent.
 pub(in crate::agent) struct Sub {
@@ -34,11 +39,13 @@ pub(in crate::agent) struct Sub {
     pub(in crate::agent) last_tool: Option<String>,
     /// What it came to.
     pub(in crate::agent) end: Option<Notification>,
+    /// The checkout that it has for itself.
+    pub(in crate::agent) worktree: Option<Worktree>,
 }
 
 impl Sub {
     pub(in crate::agent) fn new(run: Arc<Run>, parent: AgentId, output: Output, prompt: String) -> Self {
-        Self { run, parent, output, prompt, starter_kept: false, last_tool: None, end: None }
+        Self { run, parent, output, prompt, starter_kept: false, last_tool: None, end: None, worktree: None }
     }
 
     /// Whom the store is to be told of as its starter, if it was not yet.
@@ -57,6 +64,19 @@ pub(super) struct LastWords {
 }
 
 impl Actor {
+    /// It has a checkout for itself; it is given back when the agent departs.
+    pub(in crate::agent) fn has_worktree(&mut self, worktree: Option<Worktree>) {
+        if let Some(sub) = &mut self.sub {
+            sub.worktree = worktree;
+        }
+    }
+
+    /// What is to be told of its checkout at the end of a run.
+    async fn worktree_end(&self) -> Option<WorktreeEnd> {
+        let worktree = self.sub.as_ref()?.worktree.as_ref()?;
+        Some(worktree_end(&self.house, worktree).await)
+    }
+
     /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
     /// will hear of any more is stopped first.
     pub(super) async fn close(&mut self, closing: &Closing, after: &[Effect], began: Duration) -> LastWords {
@@ -73,9 +93,11 @@ impl Actor {
         let by = if self.stop.token.is_cancelled() { self.stop.by() } else { By::Person };
         let (status, state, error) = judged(&closing.outcome, by);
         let by = (status == RunStatus::Killed).then_some(by);
-        let text = tally.text.clone();
+        let value = tally.value.clone();
+        let text = value.as_ref().map_or_else(|| tally.text.clone(), |value| value.get().to_owned());
         let model = tally.spent.last().map_or_else(|| self.model.clone(), |spent| spent.model.clone());
         let mail = if by.is_some() { self.newest_mail().await } else { 0 };
+        let worktree = self.worktree_end().await;
         let Some(sub) = &mut self.sub else {
             // Only sub-agents close.
             return LastWords { state: StateChange::To(state), ended: None, notification: None };
@@ -89,7 +111,7 @@ impl Actor {
             By::Person | By::Shutdown => false,
         });
         let mut end = ending::of_agent(&sub.run.facts, sub.run.id, (status, error.clone()), &text, usage);
-        end.model = model;
+        (end.model, end.value, end.worktree) = (model, value, worktree);
         let notification = (told_by_mail && !quiet).then(|| notification(&end, sub.run.starter()));
         let ended = EndedRun {
             run: sub.run.id,
@@ -98,6 +120,8 @@ impl Actor {
             mail,
             usage,
             text: (!told_by_mail || quiet).then(|| end.result.clone()),
+            value: end.value.clone(),
+            worktree: end.worktree.clone(),
         };
         sub.end = Some(end);
         let state = if closing.unless_mail { StateChange::UnlessMail(state) } else { StateChange::To(state) };
@@ -248,11 +272,14 @@ impl Actor {
         }
     }
 
-    /// Leaves the house, and tells whoever waits how it ended. Whether mail has come for it since.
+    /// Leaves the house, and tells whoever waits how it ended. Whether mail may have come for it since.
     pub(super) async fn depart(mut self, lost: Option<EventKind>) -> bool {
         let agent = self.identity.agent;
-        // From here on it can be brought to life again.
-        drop(self.living.take());
+        // Of a run that breaks off nobody has looked yet.
+        let looked = if lost.is_some() { self.worktree_end().await } else { None };
+        let worktree = self.sub.as_mut().and_then(|sub| sub.worktree.take());
+        // From here on it can be brought to life again, unless what it works in must be given back first.
+        let living = self.living.take().filter(|_| worktree.is_some());
         let unread = self.machine.left_mail() && !self.stop.token.is_cancelled();
         let Some(sub) = self.sub else {
             self.house.leave(agent);
@@ -264,7 +291,7 @@ impl Actor {
             return false;
         };
         let broken = |error| ending::broken(&sub.run.facts, sub.run.id, error);
-        let end = match (sub.end, &lost) {
+        let mut end = match (sub.end, &lost) {
             (Some(end), None) => end,
             (_, Some(EventKind::Ended(end))) => match &end.outcome {
                 Outcome::Failed(fault) => broken(fault.message.clone()),
@@ -272,19 +299,46 @@ impl Actor {
             },
             _ => broken("it was stopped before it had begun".into()),
         };
+        end.worktree = end.worktree.or(looked);
         if lost.is_some() && sub.run.is_durable() {
-            last_resort(&self.house, self.identity, &sub.run, &end).await;
+            last_resort(&self.house, self.identity, &sub.run, &end, 0).await;
         }
         let (mail, durable) = (self.house.leave(agent) || unread, sub.run.is_durable());
+        let removed = end.worktree.as_ref().is_some_and(|worktree| worktree.kept.is_none());
         sub.run.over(end.clone());
-        if !durable {
-            // Nobody has heard that it began, either.
-            return mail;
+        // Of one that is not durable nobody has heard that it began, either.
+        if durable {
+            let news = RunNews { run: sub.run.facts.clone(), what: News::Ended(Box::new(end)) };
+            self.outlet.emit(EventKind::Run(Box::new(news))).await;
         }
-        let news = RunNews { run: sub.run.facts.clone(), what: News::Ended(Box::new(end)) };
-        self.outlet.emit(EventKind::Run(Box::new(news))).await;
-        mail
+        let Some(worktree) = worktree else { return mail };
+        if let Some(kept) = self.house.ports.worktrees.release(&worktree).await.filter(|_| removed) {
+            let what = format!("the worktree {} is kept after all: {kept}", worktree.path.display());
+            self.outlet.emit(EventKind::Unheard(what)).await;
+        }
+        drop(living);
+        // Mail that has come meanwhile could not bring it back. Where the store fails it would fail again.
+        mail || lost.is_none()
     }
+
+    /// It was put together, and will not live after all.
+    pub(in crate::agent) async fn give_back(mut self) {
+        self.house.leave(self.identity.agent);
+        if let Some(worktree) = self.sub.as_mut().and_then(|sub| sub.worktree.take()) {
+            self.house.ports.worktrees.release(&worktree).await;
+        }
+    }
+}
+
+/// What is to be told of a checkout at the end of a run.
+pub(super) async fn worktree_end(house: &House, worktree: &Worktree) -> WorktreeEnd {
+    let mut late = house.ports.clock.sleep(LOOK);
+    let kept = tokio::select! {
+        kept = house.ports.worktrees.changes(worktree) => kept,
+        () = &mut late => Some("what could not be looked at in time".into()),
+    };
+    let Worktree { path, branch, base, .. } = worktree.clone();
+    WorktreeEnd { path, branch, base, kept }
 }
 
 /// What a run that has come to this has used.
@@ -299,16 +353,24 @@ fn note(output: &mut Output, text: &str) {
 
 /// A run broke off: tries to keep that, and to tell its starter. If that fails too, it is found open by
 /// whoever takes the agent next.
-pub(super) async fn last_resort(house: &House, who: Identity, run: &Run, end: &Notification) {
+pub(in crate::agent) async fn last_resort(
+    house: &House,
+    who: Identity,
+    run: &Run,
+    end: &Notification,
+    mail: u64,
+) {
     let Identity { realm, agent, epoch } = who;
     let by_mail = run.is_background();
     let ended = EndedRun {
         run: end.run,
         error: end.error.clone(),
         by_person: false,
-        mail: 0,
+        mail,
         usage: end.usage,
         text: (!by_mail).then(|| end.result.clone()),
+        value: None,
+        worktree: end.worktree.clone(),
     };
     let step = Step {
         state: Some(StateChange::To(AgentState::Failed)),

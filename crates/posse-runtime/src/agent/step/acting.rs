@@ -382,7 +382,7 @@ impl Machine {
             if self.life == (Life::Root { joins: true }) {
                 content.extend(self.queue.all_prompts());
             }
-            content.extend(self.show_mail(decision));
+            content.extend(self.show_news(decision));
         }
         self.add(decision, EntryKind::Results, Message { role: Role::User, content }, None);
         match acting.stopping {

@@ -1,6 +1,6 @@
 //! What a run has come to so far.
 
-use posse_protocol::{ContentBlock, Denial, Spent, StopReason};
+use posse_protocol::{ContentBlock, Denial, RawJson, Spent, StopReason};
 
 use crate::govern;
 use crate::port::store::Charge;
@@ -14,6 +14,10 @@ pub(crate) struct Run {
     pub(crate) stop: Option<StopReason>,
     pub(crate) spent: Vec<Spent>,
     pub(crate) denials: Vec<Denial>,
+    /// The answer as a value, if it must be one and is.
+    pub(crate) value: Option<RawJson>,
+    /// Whether it was asked for once more.
+    pub(crate) repaired: bool,
 }
 
 impl Run {

@@ -14,6 +14,7 @@ use crate::govern::Budget;
 use crate::permission::{Policy, Standing};
 use crate::port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
 use crate::port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
+use crate::spawn::contract::Contract;
 use crate::tool::{Intent, Subject, ToolError, Workspace};
 
 fn machine(asker: Asker, limits: Limits) -> Machine {
@@ -347,4 +348,53 @@ fn calls_that_end_together_are_one_step() {
     decision.add(machine.step(done(1, 2, "c")));
     assert_eq!(told(&decision), "t0=a, t1=b, t2=c, call");
     assert_eq!(decision.commit.state, Some(AgentState::Running));
+}
+
+/// A sub-agent whose answer must be an integer, and what it says.
+fn bound() -> Machine {
+    let Machine { rights, .. } = machine(Asker::Nobody, FREE);
+    let mut machine = Machine::new(rights, Life::Sub, 0, false);
+    machine.bind(Some(Contract::new(&serde_json::json!({"type": "integer"})).unwrap()));
+    machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
+    machine
+}
+
+fn saying(text: &str) -> Input {
+    let Input::Reply { mut reply, charges, intents, capped } = reply("", StopReason::EndTurn) else {
+        panic!("a reply")
+    };
+    reply.content = vec![ContentBlock::text(text)];
+    Input::Reply { reply, charges, intents, capped }
+}
+
+// proves AG-12 (open: the model's side, in the scenarios of posse-testkit)
+#[test]
+fn an_answer_that_mail_has_overtaken_is_no_answer() {
+    let mut machine = bound();
+    assert!(machine.step(saying("seven")).commit.closing.is_none(), "it is asked for once more");
+    let decision = machine.step(saying("7"));
+    assert_eq!(decision.commit.closing.unwrap().outcome, Outcome::Completed);
+    assert_eq!(machine.run().value.as_ref().unwrap().get(), "7");
+    // Mail waits: the run goes on, and may ask for its new answer once more.
+    machine.step(Input::Settled { mail_waits: true });
+    assert_eq!((&machine.run().value, machine.run().repaired), (&None, false));
+    machine.step(Input::Continue);
+    machine.step(Input::Mail(vec![posse_protocol::Mail {
+        id: uuid::Uuid::nil().into(),
+        number: 1,
+        to: uuid::Uuid::nil().into(),
+        from: posse_protocol::Sender::User,
+        kind: posse_protocol::MailKind::Text,
+        summary: String::new(),
+        body: "and the next?".into(),
+        sent_ms: 0,
+        shown_in: None,
+    }]));
+    let decision = machine.step(saying("eight"));
+    assert!(decision.commit.closing.is_none() && decision.after.contains(&Effect::CallModel), "{decision:?}");
+    let decision = machine.step(saying("nine"));
+    let outcome = decision.commit.closing.unwrap().outcome;
+    assert!(matches!(outcome, Outcome::Failed(fault) if fault.message.contains("output schema")));
+    let Some(Effect::End(ended)) = decision.after.last() else { panic!("{:?}", decision.after) };
+    assert_eq!((ended.run.text.as_str(), &ended.run.value), ("nine", &None));
 }

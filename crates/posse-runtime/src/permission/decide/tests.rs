@@ -1,6 +1,7 @@
 //! The order of rules and modes.
 
 mod tricks;
+mod worktree;
 
 use std::path::PathBuf;
 

@@ -70,7 +70,8 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         }
         // The older name is still met in settings.
         ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
-        ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(name))),
+        // Types are found without case, so they are ruled without it.
+        ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(&name.to_lowercase()))),
         ("Write" | "Grep" | "Glob", Some(_)) => {
             Err(format!("paths are ruled by Read(…) and Edit(…), for {tool} too"))
         }

@@ -1,5 +1,7 @@
 //! That nobody may do what one above may not.
 
+mod worktree;
+
 use super::*;
 use crate::permission::{RuleList, Source};
 use crate::tool::Subject;
@@ -43,6 +45,37 @@ fn word(standing: &Standing, (tool, intent): &(&str, Intent)) -> &'static str {
         Verdict::Ask(_) => "ask",
         Verdict::Deny(_) => "deny",
     }
+}
+
+// proves AD-10
+#[test]
+fn without_a_mode_a_child_has_its_parents() {
+    let root = Standing::root(Default, policy(&[], &[], &[]), workspace("/w", &["/w"]).into());
+    let child = root.child(None, workspace("/w", &["/w"])).unwrap();
+    let grandchild = child.child(None, workspace("/w", &["/w"])).unwrap();
+    let own = root.child(Some(AcceptEdits), workspace("/w", &["/w"])).unwrap();
+    let below = own.child(None, workspace("/w", &["/w"])).unwrap();
+    let table = [
+        (Plan, "deny", "deny"),
+        (Default, "ask", "ask"),
+        (AcceptEdits, "allow", "allow"),
+        (DontAsk, "deny", "deny"),
+        (BypassPermissions, "allow", "allow"),
+    ];
+    for (mode, expected, kept) in table {
+        root.set_mode(mode);
+        let call = edit("/w/a");
+        assert_eq!([&root, &child, &grandchild].map(|agent| word(agent, &call)), [expected; 3], "{mode:?}");
+        assert_eq!([&root, &child, &grandchild].map(Standing::mode), [mode; 3]);
+        // One with a mode of its own keeps it, and hands it down.
+        assert_eq!([&own, &below].map(|agent| word(agent, &call)), [kept; 2], "{mode:?}");
+        assert_eq!(own.own_mode(), AcceptEdits);
+        assert_eq!(below.own_mode(), AcceptEdits);
+    }
+    // What only bypassPermissions allows tells the two apart.
+    assert_eq!([&grandchild, &below].map(|agent| word(agent, &edit("/w/.git/x"))), ["allow", "deny"]);
+    child.set_mode(Plan);
+    assert_eq!([&root, &child, &grandchild].map(Standing::mode), [BypassPermissions, Plan, Plan]);
 }
 
 #[test]
@@ -151,7 +184,7 @@ const RULES: &[&str] = &[
     "Edit(//w/sub/**)",
     "Edit(//out/**)",
     "WebFetch(domain:docs.rs)",
-    "Agent(explore)",
+    "Agent(Explore)",
     "mcp__srv",
 ];
 
@@ -162,7 +195,7 @@ fn calls() -> Vec<(&'static str, Intent)> {
     let mut calls = vec![
         ("WebFetch", intent(true, Subject::Fetches { host: "docs.rs".into() })),
         ("WebFetch", intent(true, Subject::Fetches { host: "example.com".into() })),
-        ("Agent", intent(false, Subject::Starts { agent: "explore".into() })),
+        ("Agent", intent(false, Subject::Starts { agent: "Explore".into() })),
         ("mcp__srv__get", intent(true, Subject::Nothing)),
         ("AskUser", intent(true, Subject::Nothing)),
     ];

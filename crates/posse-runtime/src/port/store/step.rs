@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{
-    AgentId, Cost, EntryKind, Name, PermissionMode, RealmId, ReplyFacts, RunKind, RunStatus, RunUsage,
-    ToolContent, Usage,
+    AgentId, Cost, EntryKind, Name, PermissionMode, RawJson, RealmId, ReplyFacts, RunKind, RunStatus,
+    RunUsage, ToolContent, Usage, WorktreeEnd,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -414,4 +414,10 @@ pub struct EndedRun {
     /// What it said last, if no mail tells of it: somebody waited for it.
     #[serde(default)]
     pub text: Option<String>,
+    /// The same as a value, if a shape was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<RawJson>,
+    /// What became of the checkout that it had for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeEnd>,
 }

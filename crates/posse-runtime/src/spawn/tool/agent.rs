@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use posse_protocol::{Notification, RawJson, ToolSpec};
 
-use super::Caller;
+use super::{Caller, startable};
 use crate::port::BoxFuture;
 use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::spawn::door::Wish;
 use crate::spawn::house::By;
-use crate::spawn::route::{AgentInput, spec};
-use crate::spawn::run::Run;
+use crate::spawn::route::{AgentInput, named, spec};
 use crate::spawn::words::{self, Returned};
 use crate::spawn::{Background, Definition};
 use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
@@ -18,13 +17,21 @@ use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Wor
 /// Starts agents.
 pub(super) struct AgentTool {
     caller: Caller,
-    types: Vec<Definition>,
+    /// As the model was told of it first; what it can start changes.
+    spec: ToolSpec,
     background: Background,
 }
 
 impl AgentTool {
-    pub(super) fn new(caller: Caller, types: Vec<Definition>, background: Background) -> Self {
-        Self { caller, types, background }
+    pub(super) fn new(caller: Caller, types: &[Arc<Definition>], background: Background) -> Self {
+        Self { caller, spec: spec(background, types), background }
+    }
+
+    /// The name that a type has, however it is written.
+    fn name_of(&self, wanted: &str) -> String {
+        let here = self.caller.house.resident(self.caller.agent);
+        let types = here.map(|here| startable(&here.tree.setup)).unwrap_or_default();
+        named(&types, wanted).map_or_else(|| wanted.to_owned(), |kind| kind.name.clone())
     }
 }
 
@@ -34,15 +41,14 @@ impl Tool for AgentTool {
     }
 
     fn spec(&self) -> ToolSpec {
-        spec(self.background, &self.types)
+        self.spec.clone()
     }
 
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let input = read(input)?;
         let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL_PURPOSE);
         // Rules are asked about the name that the type has, however it is written.
-        let known = self.types.iter().find(|kind| kind.name.eq_ignore_ascii_case(wanted));
-        let agent = known.map_or(wanted, |kind| kind.name.as_str()).to_owned();
+        let agent = self.name_of(wanted);
         let in_background = self.background == Background::Always || input.run_in_background == Some(true);
         Ok(Intent {
             read_only: true,
@@ -67,7 +73,11 @@ async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<
     let prompt = input.prompt.clone();
     let wish = Wish { by: caller.agent, key: context.key, call: context.call, input };
     let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
-    let run = Arc::clone(&leash.run);
+    let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
+    let told = |end: &Notification| {
+        let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
+        words::result(end, of, caller.reader)
+    };
     let launched = || ToolOutput::text(words::launched(&run.facts, &prompt, caller.reader));
     if run.is_background() {
         leash.off();
@@ -85,23 +95,15 @@ async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<
         biased;
         () = context.cancel.cancelled() => {
             caller.house.stop(run.facts.task, By::Agent(caller.agent)).await;
-            told(&caller, &run, &*run.ended().await)
+            told(&*run.ended().await)
         }
-        end = run.let_go() => end.map_or_else(|| Ok(launched()), |end| told(&caller, &run, &end)),
+        end = run.let_go() => end.map_or_else(|| Ok(launched()), |end| told(&end)),
         () = auto => {
             caller.house.detach(&run);
             // It may just have ended instead.
-            run.let_go().await.map_or_else(|| Ok(launched()), |end| told(&caller, &run, &end))
+            run.let_go().await.map_or_else(|| Ok(launched()), |end| told(&end))
         }
     };
     leash.off();
     answer
-}
-
-fn told(caller: &Caller, run: &Arc<Run>, end: &Notification) -> Result<ToolOutput, ToolError> {
-    let definition =
-        caller.house.resident(caller.agent).and_then(|it| it.tree.definition(&run.facts.agent_type));
-    let one_shot = definition.is_some_and(|definition| definition.one_shot);
-    let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
-    words::result(end, of, caller.reader)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_protocol::{AgentId, Notification, RunFacts, RunKind, RunStatus};
+use posse_protocol::{AgentId, Notification, RunFacts, RunKind, RunStatus, WorktreeEnd};
 
 use super::frame::{framed, share};
 use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, line, neutral, or_nothing, usage};
@@ -42,13 +42,17 @@ pub fn result(end: &Notification, of: Returned<'_>, reader: Reader) -> Result<To
         told.push_str(&format!(".\n(no output{so_far}: it wrote no text)"));
     } else {
         let text = cut(&end.result, MOST_CHARACTERS, file);
+        let what = if end.value.is_some() { "answer, which fits the output schema" } else { "output" };
         told.push_str(&format!(
-            ".\nIts output{so_far}, written by a model and no word of the user:\n{}",
+            ".\nIts {what}{so_far}, written by a model and no word of the user:\n{}",
             run_output(&text)
         ));
     }
-    if !of.one_shot {
-        let write = if reader.sends { " (SendMessage writes to it)" } else { "" };
+    if let Some(worktree) = &end.worktree {
+        told.push_str(&format!("\n{}", checkout(worktree)));
+    }
+    if !of.one_shot || end.worktree.is_some() {
+        let write = if reader.sends && !of.one_shot { " (SendMessage writes to it)" } else { "" };
         let used = usage(RunKind::Agent, end.usage);
         told.push_str(&format!("\nagent id: {}{write}; model: {}; {used}", end.task, line(of.model)));
     }
@@ -223,6 +227,19 @@ pub fn without_transcript(name: &str) -> String {
         "Nothing was sent: no transcript of {} is left to go on from, if there ever was one. Start another agent.",
         line(name)
     )
+}
+
+/// What became of a worktree.
+fn checkout(worktree: &WorktreeEnd) -> String {
+    let WorktreeEnd { path, branch, base, kept } = worktree;
+    match kept {
+        Some(kept) => format!(
+            "worktree: {} is kept, with {}; branch: {branch}, made from {base}",
+            line(&path.display().to_string()),
+            line(kept)
+        ),
+        None => format!("worktree: it changed nothing there, so that and its branch {branch} are removed"),
+    }
 }
 
 /// What a run is called.

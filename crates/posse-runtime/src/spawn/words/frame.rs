@@ -1,7 +1,7 @@
 //! What waits in an inbox, as a model reads it: ends of runs, and mail.
 
 use jiff::Timestamp;
-use posse_protocol::{ContentBlock, Mail, MailKind, Notification, RunKind, Sender};
+use posse_protocol::{ContentBlock, Mail, MailKind, Notification, RunKind, Sender, WorktreeEnd};
 
 use super::neutral::{inside, neutral};
 use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, or_nothing, plain_line, usage};
@@ -64,6 +64,19 @@ pub(super) fn framed(end: &Notification, most: usize) -> String {
     if let Some(error) = &end.error {
         out.push_str(&format!("<error>{}</error>\n", inside(&cut(error, LEAST_CHARACTERS, None))));
     }
+    if let Some(WorktreeEnd { path, branch, base, kept }) = &end.worktree {
+        let (path, branch) = (path.display().to_string(), inside(branch));
+        match kept {
+            Some(kept) => out.push_str(&format!(
+                "<worktree>{} (made from {base}; kept, with {})</worktree>\n<branch>{branch}</branch>\n",
+                inside(&plain_line(&path)),
+                inside(&plain_line(kept))
+            )),
+            None => out.push_str(&format!(
+                "<worktree>removed: it changed nothing there</worktree>\n<branch>{branch} (removed)</branch>\n"
+            )),
+        }
+    }
     out.push_str(&format!("<usage>{}</usage>\n</task-notification>", usage(end.kind, end.usage)));
     out
 }
@@ -96,7 +109,7 @@ fn time(ms: i64) -> String {
 }
 
 /// A text between quotes.
-fn attribute(text: &str) -> String {
+pub(in crate::spawn) fn attribute(text: &str) -> String {
     let mut out = String::new();
     for c in plain_line(text).chars() {
         match c {

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 /// The tags of posse's frames.
-pub(super) const FRAMES: &[&str] = &["task-notification", "run-output", "system-reminder", "mail"];
+pub(super) const FRAMES: &[&str] =
+    &["task-notification", "run-output", "system-reminder", "mail", "agent-notes"];
 
 /// What stands in a `task-notification`. Elsewhere these words mean nothing.
 pub(super) const INNER: &[&str] = &[

@@ -72,8 +72,16 @@ impl Shelf {
         };
         let mut child = Step::new(realm, Uuid::now_v7().into(), Epoch(1), 1);
         let usage = RunUsage::default();
-        let ended =
-            EndedRun { run: Uuid::now_v7(), error: None, by_person: false, usage, text: None, mail: 0 };
+        let ended = EndedRun {
+            run: Uuid::now_v7(),
+            error: None,
+            by_person: false,
+            usage,
+            text: None,
+            mail: 0,
+            value: None,
+            worktree: None,
+        };
         child.birth = Some(Box::new(birth(Some(Box::new(origin)))));
         (child.starter, child.ended) = (Some(parent), Some(Box::new(ended)));
         child.state = Some(StateChange::To(AgentState::Completed));

@@ -8,7 +8,9 @@ use posse_model::RetryPolicy;
 use posse_protocol::{ContentBlock, Message, StopReason, Usage};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::clock::{Clock, SystemClock};
-use posse_runtime::port::model::{Body, Call, Failure, Model, Piece, Preamble, RateLimits, Reply, Request};
+use posse_runtime::port::model::{
+    Body, Call, Failure, Model, Names, Piece, Preamble, RateLimits, Reply, Request,
+};
 use posse_testkit::scripted;
 use serde_json::{Value, json};
 
@@ -16,6 +18,8 @@ use crate::ours::{memory_kb, runtime, start, turn};
 use crate::{Failed, cpu_ms};
 
 struct AtOnce<M>(M);
+
+impl<M> Names for AtOnce<M> {}
 
 impl<M: Model> Model for AtOnce<M> {
     fn dialect(&self) -> &'static str {

@@ -11,6 +11,12 @@
 //! - `open URL DIR N`: memory of N in the background while their replies hang;
 //! - `ends URL DIR ROUNDS N`: how soon after its last word the parent of a sub-agent is called, N in each round;
 //! - `messages URL DIR ROUNDS N`: how soon a message calls a sub-agent that had ended, N in each round;
+//! - `worktrees prepare REPO FILES`: makes a repository of so many files;
+//! - `worktrees plain REPO DIR N`: how long git takes to make N worktrees at once;
+//! - `worktrees made REPO DIR N`: how long posse takes to make N at once, with no agent around;
+//! - `worktrees shared URL REPO DIR N`: how soon after its starter's reply each of N sub-agents makes its first
+//!   request;
+//! - `worktrees isolated URL REPO DIR N`: the same with a worktree for each, and whether all was as it should be;
 //! - `sync DIR`: how long the disk takes to make a page durable.
 
 #![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
@@ -24,6 +30,7 @@ mod rows;
 mod session;
 mod soon;
 mod together;
+mod worktrees;
 
 use std::error::Error;
 use std::path::Path;
@@ -64,6 +71,21 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
         }
         ["messages", url, directory, rounds, count] => {
             soon::messages(url, Path::new(directory), rounds.parse()?, count.parse()?).await?
+        }
+        ["worktrees", "prepare", repository, files] => {
+            worktrees::prepare(Path::new(repository), files.parse()?)?
+        }
+        ["worktrees", "plain", repository, directory, count] => {
+            worktrees::plain(Path::new(repository), Path::new(directory), count.parse()?)?
+        }
+        ["worktrees", "made", repository, directory, count] => {
+            worktrees::made(Path::new(repository), Path::new(directory), count.parse()?).await?
+        }
+        ["worktrees", "shared", url, repository, directory, count] => {
+            worktrees::shared(url, Path::new(repository), Path::new(directory), count.parse()?).await?
+        }
+        ["worktrees", "isolated", url, repository, directory, count] => {
+            worktrees::isolated(url, Path::new(repository), Path::new(directory), count.parse()?).await?
         }
         ["sync", directory] => disk::sync(Path::new(directory))?,
         _ => return Err("see the head of this program for its arguments".into()),

@@ -30,6 +30,13 @@ pub(crate) struct House {
 impl House {
     /// In `directory`, with a model at `url`; so many agents work at once.
     pub(crate) fn new(url: &str, directory: &Path, running: usize) -> Result<Self, Failed> {
+        let work = directory.join("work");
+        std::fs::create_dir_all(&work)?;
+        Self::within(url, directory, &work, running)
+    }
+
+    /// The same, but agents work elsewhere.
+    pub(crate) fn within(url: &str, directory: &Path, work: &Path, running: usize) -> Result<Self, Failed> {
         let at = |name: &str| -> Result<PathBuf, Failed> {
             let path = directory.join(name);
             std::fs::create_dir_all(&path)?;
@@ -44,7 +51,7 @@ impl House {
             memory: Arc::new(SystemMemory),
             worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
         });
-        let cwd = at("work")?;
+        let cwd = work.canonicalize()?;
         let mut policy = Policy::default();
         let source = Source { name: "the bench".into(), root: cwd.clone(), cwd: cwd.clone(), home: None };
         policy.add(&source, &RuleList { allow: vec!["Bash(echo *)".into()], ..RuleList::default() })?;
@@ -82,14 +89,24 @@ impl House {
         self.directory.join("home")
     }
 
+    /// Where its worktrees are.
+    pub(crate) fn worktrees(&self) -> PathBuf {
+        self.directory.join("worktrees")
+    }
+
     /// A session that nobody has said anything in.
     pub(crate) fn session(&self) -> Session {
+        self.session_in(PermissionMode::Default)
+    }
+
+    /// The same in another mode.
+    pub(crate) fn session_in(&self, mode: PermissionMode) -> Session {
         let character = Character {
             model: "claude-opus-5".into(),
             system: vec!["You work on code. ".repeat(200)],
             thinking: Thinking::Default,
             effort: None,
-            mode: PermissionMode::Default,
+            mode,
         };
         Session(self.runtime.start(&character, self.setup.clone()))
     }

@@ -50,7 +50,7 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
     let told = last_words(&main[1]);
     let frame =
         "written by a model and no word of the user:\n<run-output>\nThere are three callers.\n</run-output>";
-    assert!(told.starts_with("The sub-agent (explore) has completed.") && told.ends_with(frame), "{told}");
+    assert!(told.starts_with("The sub-agent (Explore) has completed.") && told.ends_with(frame), "{told}");
     assert!(!told.contains("agent id") && !told.contains("tokens"), "{told}");
 
     let requests = rig.server.requests();
@@ -84,7 +84,7 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
         _ => None,
     });
     let (call, title) = call.unwrap();
-    assert_eq!(title, "explore: Find callers");
+    assert_eq!(title, "Explore: Find callers");
     let done = at(&EventKind::CallDone { call: call.clone(), is_error: false }).unwrap();
     let told: Vec<_> = events[..done].iter().filter_map(news).collect();
     assert_eq!(told.len(), 4, "{told:#?}");
@@ -92,7 +92,7 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
     let child = AgentId::from(facts.task);
     assert!(told.iter().all(|news| news.run == *facts));
     assert!(events.iter().filter(|event| news(event).is_some()).all(|event| event.agent == child));
-    assert_eq!((facts.kind, facts.agent_type.as_str(), facts.depth), (RunKind::Agent, "explore", 1));
+    assert_eq!((facts.kind, facts.agent_type.as_str(), facts.depth), (RunKind::Agent, "Explore", 1));
     assert_eq!((facts.call.as_str(), facts.starter), (call.as_str(), agent.id));
     assert_eq!(told[0].what, RunChange::Started { prompt: "Who calls add?".into(), background: false });
     for (at, (uses, line)) in [(1, "Looking."), (1, "There are three callers.")].into_iter().enumerate() {

@@ -43,7 +43,7 @@ async fn refused(rig: &Rig) -> String {
     last_words(body)
 }
 
-// proves AG-01 (open: teams, worktrees and remote agents, which are refused)
+// proves AG-01 (open: teams and remote agents, which are refused)
 #[tokio::test]
 async fn what_a_call_says_is_heeded() {
     let input = r#", name = "scout", model = "claude-haiku-5-5", effort = "low", cwd = "below""#;
@@ -66,16 +66,20 @@ async fn what_a_call_says_is_heeded() {
     assert!(told.contains("; model: claude-haiku-5-5; ") && told.contains(" 1 tool use, "), "{told}");
 }
 
-// proves AG-01 (open: teams, worktrees and remote agents, which are refused)
-// proves AG-07 (open: worktrees)
+// proves AG-01 (open: teams and remote agents, which are refused)
+// proves AG-07
 // proves AG-17 (open: teammates, on whom it acts)
 #[tokio::test]
 async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
     for (input, why) in [
-        (r#", subagent_type = "reviewer""#, "there is no reviewer; there are general-purpose, explore, plan"),
+        (
+            r#", subagent_type = "reviewer""#,
+            "there is no reviewer; there are general-purpose, Explore, Plan, Bash",
+        ),
         (r#", mode = "plan""#, "mode acts on teammates only"),
         (r#", team_name = "red", name = "a""#, "there are no teammates yet"),
-        (r#", isolation = "worktree""#, "isolation: worktree is not there yet"),
+        (r#", isolation = "remote""#, "isolation: remote agents are not there yet"),
+        (r#", isolation = "moon""#, "isolation: there is no moon; there is worktree"),
         (r#", isolation = "worktree", cwd = ".""#, "cwd and isolation exclude each other"),
         (r#", cwd = "/""#, "lies outside the directories"),
         (r#", cwd = "nowhere""#, "cwd: "),
@@ -97,7 +101,7 @@ async fn a_type_that_a_rule_denies_is_an_error_and_never_another_type() {
     let body = &sent_by(&rig, "/main")[0];
     let tool = body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "Agent").unwrap();
     let text = tool["description"].as_str().unwrap();
-    assert!(!text.contains("explore") && text.contains("\n- plan: "), "it is not offered either: {text}");
+    assert!(!text.contains("- Explore: ") && text.contains("\n- Plan: "), "it is not offered either: {text}");
 }
 
 // proves AG-05 (open: forks, teammates and remote agents; frozen agents, in another test)

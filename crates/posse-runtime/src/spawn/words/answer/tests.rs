@@ -79,7 +79,7 @@ fn no_text_is_said_to_be_none() {
 // proves AG-13 (open: worktrees)
 #[test]
 fn one_shot_types_have_no_trailer() {
-    let one_shot = Returned { agent_type: "explore", one_shot: true, ..RETURNED };
+    let one_shot = Returned { agent_type: "Explore", one_shot: true, ..RETURNED };
     let given = text(result(&end(RunStatus::Completed, "Found.", None), one_shot, ALL).unwrap());
     assert!(given.ends_with("\nFound.\n</run-output>"), "{given}");
     assert!(!given.contains("00000000") && !given.contains("tokens"), "{given}");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use posse_protocol::{
-    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, RunKind, RunStatus, RunUsage, TaskId,
-    TaskStatus, Usage,
+    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, RawJson, RunKind, RunStatus, RunUsage, TaskId,
+    TaskStatus, Usage, WorktreeEnd,
 };
 use posse_runtime::port::store::{
     Address, AgentState, AskChangeKind, AskKind, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun,
@@ -251,7 +251,14 @@ fn states() -> impl Strategy<Value = StateChange> {
 fn endings() -> impl Strategy<Value = EndedRun> {
     (any::<u128>(), of(Just("no money".to_owned())), any::<bool>()).prop_map(|(run, error, by_person)| {
         let usage = RunUsage { total_tokens: 1, tool_uses: 2, duration_ms: 3 };
-        EndedRun { run: Uuid::from_u128(run), error, by_person, usage, text: None, mail: 0 }
+        let value = by_person.then(RawJson::empty_object);
+        let worktree = error.clone().map(|kept| WorktreeEnd {
+            path: "/t/a".into(),
+            branch: "posse/a".into(),
+            base: "3f".into(),
+            kept: Some(kept),
+        });
+        EndedRun { run: Uuid::from_u128(run), error, by_person, usage, text: None, mail: 0, value, worktree }
     })
 }
 

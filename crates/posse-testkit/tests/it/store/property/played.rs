@@ -177,6 +177,7 @@ impl<'a> Played<'a> {
         worded.asks.extend(draft.ask.clone().map(|(id, change)| AskChange { id: some(id), change }));
         worded.runs.extend(draft.run.clone().map(|(id, change)| RunChange { id: some(id), change }));
         (worded.state, worded.mode) = (draft.state, draft.mode);
+        worded.types = draft.mode.map(|mode| u64::MAX - mode as u64);
         (worded.ended, worded.starter) = (draft.ended.clone().map(Box::new), draft.starter.map(agent));
         let ours = Step { epoch: Epoch(ours), ..worded.clone() };
         (worded, ours)

@@ -1,0 +1,350 @@
+//! Sub-agents that come back: those that a message wakes, and those that a dead process left at work.
+
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use posse_protocol::{AgentId, Command, Event, EventKind, MailKind, Sender};
+use uuid::Uuid;
+
+use super::StartError;
+use super::actor::{Identity, Sub, last_resort};
+use super::bring::startable_at;
+use super::build::{About, Assembled, Below, Seed};
+use super::recover::{depth, facts};
+use crate::permission::Standing;
+use crate::port::store::{AgentFilter, Epoch, MailFilter, Session, StoreError, Taken};
+use crate::spawn::contract::Contract;
+use crate::spawn::house::House;
+use crate::spawn::nudge::About as Nudging;
+use crate::spawn::output::Output;
+use crate::spawn::run::Run;
+use crate::spawn::terms::Terms;
+use crate::spawn::tree::Tree;
+use crate::spawn::{door, ending, words};
+use crate::supervise::Living;
+use crate::tool::Workspace;
+
+/// More unfinished agents than this are not taken up at once.
+const UNFINISHED: usize = 10_000;
+
+/// Mail for which an agent is brought back.
+struct Waiting {
+    newest: u64,
+    /// Who wrote the first of it.
+    from: Option<AgentId>,
+}
+
+impl Waiting {
+    /// Who is told of the end of the run that it begins: whoever wrote it. An end that wakes somebody is
+    /// told up the tree: two who told each other of their ends would wake each other for ever.
+    fn starter(&self, session: &Session) -> AgentId {
+        let parent = session.origin.as_ref().map_or(session.agent, |origin| origin.parent);
+        self.from.unwrap_or(parent)
+    }
+}
+
+impl House {
+    /// Brings back a sub-agent for whom mail waits.
+    pub(crate) async fn revive(self: &Arc<Self>, agent: AgentId) {
+        // Who cannot be brought back now has mail that waits: whoever takes it later is told.
+        let _ = self.try_revive(agent).await;
+    }
+
+    async fn try_revive(self: &Arc<Self>, agent: AgentId) -> Result<(), StartError> {
+        // Whoever is being brought back looks into its inbox when it is here: no hint is lost.
+        let Some(living) = self.supervisor.room_for(agent) else { return Ok(()) };
+        let Some(session) = self.row(agent).await? else { return Ok(()) };
+        let Some(waiting) = self.wants_back(&session).await? else { return Ok(()) };
+        let Some(tree) = self.tree_of(&session).await? else { return Ok(()) };
+        let (newest, starter) = (waiting.newest, waiting.starter(&session));
+        let brought = async {
+            let taken = self.ports.store.take(agent).await?;
+            self.bring_back(taken, living, &tree, starter).await
+        };
+        match brought.await {
+            Ok((assembled, _)) => {
+                assembled.0.expect_mail();
+                self.animate(assembled);
+                Ok(())
+            }
+            Err(error) => {
+                // It is tried again when there is more mail, not at every hint of this.
+                self.beyond_reach().insert(agent, newest);
+                Err(error)
+            }
+        }
+    }
+
+    fn beyond_reach(&self) -> MutexGuard<'_, HashMap<AgentId, u64>> {
+        self.beyond_reach.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mail for which an agent that has ended is brought back: none for a root, for one that a person
+    /// has stopped, for what waited when it was stopped, and for what it could not be brought back for.
+    async fn wants_back(&self, session: &Session) -> Result<Option<Waiting>, StoreError> {
+        let ended = session.ended.as_deref();
+        if session.origin.is_none() || ended.is_some_and(|ended| ended.by_person) {
+            return Ok(None);
+        }
+        let filter = MailFilter { waiting: true, after: 0 };
+        let mail = self.ports.store.mail(session.realm, session.agent, filter, UNFINISHED).await?;
+        let newest = mail.last().map_or(0, |mail| mail.number);
+        let stopped = ended.map_or(0, |ended| ended.mail);
+        let tried = self.beyond_reach().get(&session.agent).copied().unwrap_or(0);
+        let frozen = session
+            .origin
+            .as_ref()
+            .is_some_and(|origin| self.resident(origin.parent).is_some() && self.is_frozen(origin.parent));
+        if newest <= stopped.max(tried) || frozen {
+            return Ok(None);
+        }
+        let words = mail.iter().filter(|mail| mail.kind != MailKind::Notification);
+        let from = words.filter_map(|mail| match mail.from {
+            Sender::Agent { id, .. } if id != session.agent => Some(id),
+            _ => None,
+        });
+        Ok(Some(Waiting { newest, from: from.into_iter().next() }))
+    }
+
+    /// Takes up the sub-agents of a session that a dead process left at work, or that mail waits for.
+    /// They do not live yet.
+    pub(super) async fn adopt(self: &Arc<Self>, tree: &Arc<Tree>) -> Result<Vec<Assembled>, StartError> {
+        let filter = AgentFilter { realm: Some(tree.realm), unfinished: true, ..AgentFilter::default() };
+        let found = self.ports.store.agents(filter, UNFINISHED).await?;
+        let mut adopted: Vec<Assembled> = Vec::new();
+        for session in &found {
+            match self.take_up(session, tree).await {
+                Ok(assembled) => adopted.extend(assembled),
+                Err(StartError::Store(error @ (StoreError::Engine { .. } | StoreError::Full { .. }))) => {
+                    for (actor, _) in adopted {
+                        actor.give_back().await;
+                    }
+                    return Err(error.into());
+                }
+                // One that is damaged, or that another process has, keeps nobody from the rest.
+                Err(error) => {
+                    let what = format!("sub-agent {} could not be taken up: {error}", session.agent);
+                    let event = Event { agent: tree.root, kind: EventKind::Unheard(what) };
+                    let _ = tree.events.try_send(event);
+                }
+            }
+        }
+        for (actor, _) in &adopted {
+            if let Some(sub) = &actor.sub {
+                self.count(&sub.run);
+            }
+            // What it waited for may be over by now.
+            self.nudge(actor.agent(), Nudging::Settle);
+        }
+        Ok(adopted)
+    }
+
+    /// Takes up one of them, if it is of this session and there is something for it to do.
+    async fn take_up(
+        self: &Arc<Self>,
+        session: &Session,
+        tree: &Arc<Tree>,
+    ) -> Result<Option<Assembled>, StartError> {
+        let starter = match session.state.is_open() {
+            true => session.starter.or(session.origin.as_ref().map(|origin| origin.parent)),
+            false => self.wants_back(session).await?.map(|waiting| waiting.starter(session)),
+        };
+        let Some(starter) = starter else { return Ok(None) };
+        let mine = self.tree_of(session).await?.is_some_and(|found| Arc::ptr_eq(&found, tree));
+        let Some(living) = self.supervisor.room_for(session.agent).filter(|_| mine) else { return Ok(None) };
+        let taken = self.ports.store.take(session.agent).await?;
+        let (assembled, unanswered) = self.bring_back(taken, living, tree, starter).await?;
+        if unanswered {
+            // There is room: nobody else knows it yet.
+            let _ = self.pass_on(session.agent, Command::Continue);
+        }
+        assembled.0.expect_mail();
+        Ok(Some(assembled))
+    }
+
+    /// Puts a stored sub-agent together again, in a run of its own in the background, and settles what
+    /// was open. Whether it has something to go on with besides mail. One that cannot go on has failed, and
+    /// its starter is told.
+    async fn bring_back(
+        self: &Arc<Self>,
+        taken: Taken,
+        living: Living,
+        tree: &Arc<Tree>,
+        starter: AgentId,
+    ) -> Result<(Assembled, bool), StartError> {
+        let (session, epoch) = (taken.transcript.session.clone(), taken.epoch);
+        match self.in_its_place(taken, tree, starter).await {
+            Ok((mut assembled, unanswered)) => {
+                assembled.0.living = Some(living);
+                Ok((assembled, unanswered))
+            }
+            Err(error) => {
+                if !is_of_the_store(&error) {
+                    self.give_up(&session, epoch, tree, starter, &error).await;
+                }
+                // Only now may others try.
+                drop(living);
+                Err(error)
+            }
+        }
+    }
+
+    /// The same, with the checkout that it has for itself.
+    async fn in_its_place(
+        self: &Arc<Self>,
+        taken: Taken,
+        tree: &Arc<Tree>,
+        starter: AgentId,
+    ) -> Result<(Assembled, bool), StartError> {
+        self.same_dialect(&taken.transcript)?;
+        let terms = terms(&taken.transcript.session, tree);
+        let Some(worktree) = terms.worktree.clone() else {
+            return self.rebuild(taken, tree, starter, terms).await;
+        };
+        let remade = self.ports.worktrees.reclaim(&worktree).await.map_err(StartError::Place)?;
+        match self.rebuild(taken, tree, starter, terms).await {
+            Ok((mut assembled, unanswered)) => {
+                if remade {
+                    assembled.0.machine.tell(words::remade(&worktree));
+                }
+                assembled.0.has_worktree(Some(worktree));
+                Ok((assembled, unanswered))
+            }
+            Err(error) => {
+                self.ports.worktrees.release(&worktree).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// A sub-agent cannot go on: that is its end, and is told as one.
+    async fn give_up(
+        &self,
+        session: &Session,
+        epoch: Epoch,
+        tree: &Tree,
+        starter: AgentId,
+        error: &StartError,
+    ) {
+        let run = Run::new(facts(session, starter, tree.output(session.agent)), Uuid::now_v7(), true);
+        let mut end = ending::broken(&run.facts, run.id, format!("it could not go on: {error}"));
+        end.worktree = session.ended.as_ref().and_then(|ended| ended.worktree.clone());
+        let filter = MailFilter { waiting: true, after: 0 };
+        let mail = self.ports.store.mail(session.realm, session.agent, filter, UNFINISHED).await;
+        let newest = mail.ok().and_then(|mail| mail.last().map(|mail| mail.number)).unwrap_or(0);
+        let who = Identity { realm: session.realm, agent: session.agent, epoch };
+        last_resort(self, who, &run, &end, newest).await;
+    }
+
+    async fn rebuild(
+        self: &Arc<Self>,
+        taken: Taken,
+        tree: &Arc<Tree>,
+        starter: AgentId,
+        terms: Terms,
+    ) -> Result<(Assembled, bool), StartError> {
+        let session = taken.transcript.session.clone();
+        let agent = session.agent;
+        let output_file = tree.output(agent);
+        let mut facts = facts(&session, starter, output_file.clone());
+        if !session.state.is_open() {
+            // No call has begun this run, a message has.
+            facts.call.clear();
+        }
+        let parent = session.origin.as_ref().map_or(tree.root, |origin| origin.parent);
+        let depth = depth(&session.path);
+        let (parent_here, root_here) = (self.resident(parent), self.resident(tree.root));
+        // Whoever follows the mode of one who has gone keeps the last that was known.
+        let mode = if parent_here.is_some() { terms.mode } else { Some(session.mode) };
+        let (above, account) = match parent_here.or(root_here) {
+            Some(above) => (above.standing.clone(), above.account.clone()),
+            None => (tree.standing.clone(), tree.account.clone()),
+        };
+        let workspace = workspace_again(&above, &session, &terms).map_err(StartError::Place)?;
+        let standing =
+            above.child(mode, workspace).map_err(|outside| StartError::Place(outside.to_string()))?;
+        let about = About {
+            identity: Identity { realm: session.realm, agent, epoch: taken.epoch },
+            model: session.model.clone(),
+            mode: session.mode,
+            effort: terms.effort,
+            path: session.path.clone(),
+            living: None,
+            preamble: taken.transcript.preamble.clone(),
+            birth: None,
+            told: session.types,
+        };
+        let name = facts.name.as_ref().map_or_else(|| session.path.clone(), ToString::to_string);
+        let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
+        let sub = Sub::new(run, parent, Output::new(output_file), String::new());
+        let types = startable_at(depth, &tree.setup);
+        let below = Below {
+            tree: Arc::clone(tree),
+            sub,
+            depth,
+            account: account.reopen(tree.setup.spawning.budgets, self.ports.clock.now(), &session.charges),
+            tools: self.tools_of_sub(agent, &tree.setup, &terms, types.as_deref()),
+            turns: terms.turns,
+            // What could be checked once can be checked again.
+            contract: terms.schema.as_deref().and_then(|schema| Contract::new(schema).ok()),
+            standing,
+            name,
+        };
+        let seed = Seed::of(&taken)?;
+        let frozen = || StoreError::BadStep("nothing is started any more".into());
+        let mut assembled = self.assemble_sub(about, seed, below).ok_or_else(frozen)?;
+        let settled = match self.recover(&mut assembled.0, taken).await {
+            Ok(settle) => assembled.0.settle(settle).await.map_err(StartError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = settled {
+            self.leave(agent);
+            return Err(error);
+        }
+        let unanswered = session.state.is_open() && assembled.0.machine.unfinished();
+        Ok((assembled, unanswered))
+    }
+}
+
+/// Whether it is the store that fails, and not this one agent.
+fn is_of_the_store(error: &StartError) -> bool {
+    let others = |error: &StoreError| !matches!(error, StoreError::BadStep(_) | StoreError::Damaged { .. });
+    matches!(error, StartError::Store(error) if others(error))
+}
+
+/// Where an agent works that is brought back below `above`. Who worked in a worktree works there or not at
+/// all; of others, where they worked may not be worked in any more.
+fn workspace_again(above: &Standing, session: &Session, terms: &Terms) -> Result<Workspace, String> {
+    let here = above.workspace();
+    let shared = here.mirror.as_ref().is_some_and(|mirror| session.cwd.starts_with(&mirror.here));
+    let mut workspace = match &terms.worktree {
+        Some(worktree) => {
+            // If its parent has gone, it lies below one whose checkout is a copy's original, or contains it.
+            let origins = [&worktree.origin].into_iter().chain(&terms.copies);
+            let found = origins.map(|origin| here.below(origin.clone()).in_worktree(&worktree.path, origin));
+            let within = |workspace: &Workspace| !workspace.roots.is_empty();
+            let found = found.flatten().find(within).ok_or("its worktree is of another repository")?;
+            let workspace = Workspace { cwd: session.cwd.clone(), ..found };
+            door::make_room(&workspace, &worktree.path)?;
+            workspace
+        }
+        None if !terms.copies.is_empty() && !shared => {
+            return Err("it worked in the worktree of an agent that has ended".into());
+        }
+        None if here.roots.iter().any(|root| session.cwd.starts_with(root)) => {
+            here.below(session.cwd.clone())
+        }
+        None => here.below(here.cwd.clone()),
+    };
+    workspace.notes.clone_from(&terms.notes);
+    Ok(workspace)
+}
+
+/// What holds for a stored sub-agent.
+pub(super) fn terms(session: &Session, tree: &Tree) -> Terms {
+    let Some(origin) = session.origin.as_deref() else { return Terms::lost() };
+    let of_type = || tree.definition(&origin.agent_type).map(|kind| Terms::of(&kind));
+    // An older posse kept none; then it is the type that is there now, or nothing.
+    let kept = if origin.terms.is_empty() { of_type() } else { Terms::kept(origin) };
+    kept.unwrap_or_else(Terms::lost)
+}

@@ -1,0 +1,167 @@
+//! What comes in and what is decided about it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_protocol::{
+    Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Outcome, PermissionMode, RawJson, ReplyFacts,
+    ToolContent,
+};
+use uuid::Uuid;
+
+use super::Run;
+use crate::port::model::{Failure, Reply};
+use crate::port::store::{
+    AgentState, CallChange, CallChangeKind, CallKey, Charge, Op, Operation, RunChange, TakenMail,
+};
+use crate::tool::{Intent, Subject, ToolError};
+
+/// Something that an agent must react to.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A person's words.
+    Prompt(Vec<ContentBlock>),
+    /// Mail that waits.
+    Mail(Vec<Mail>),
+    /// Go on without new words.
+    Continue,
+    /// The model answered. `intents` are what its tool calls mean to do, in their order. `capped`: it
+    /// could say less than usual, because a budget holds no more.
+    Reply { reply: Box<Reply>, charges: Vec<Charge>, intents: Vec<Result<Intent, ToolError>>, capped: bool },
+    /// A budget forbids the call that was to be made, or another attempt at it; why, for people.
+    Refused { why: String, charges: Vec<Charge> },
+    /// The model did not answer.
+    Failed { failure: Box<Failure>, charges: Vec<Charge> },
+    /// A person answered. `intent` is that of the input they put in place of the model's.
+    Answer { call: String, answer: Answer, intent: Option<Result<Intent, ToolError>> },
+    /// A tool has ended; none if it panicked or had to be given up.
+    CallDone { key: CallKey, result: Option<Result<Answered, ToolError>> },
+    /// The step that was to end the run unless mail waits is committed.
+    Settled { mail_waits: bool },
+    /// What it has started may all be over.
+    Settle,
+    /// Stop the run.
+    Interrupt,
+    /// Another mode.
+    SetMode(PermissionMode),
+    /// Nobody can tell or answer anything any more.
+    Unattended,
+}
+
+/// What a tool answered, as far as decisions need it.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    pub(crate) content: Vec<ToolContent>,
+    pub(crate) then: Consequence,
+}
+
+/// What an answer has for a consequence; see [`Then`](crate::tool::Then).
+#[derive(Debug, Default)]
+pub(crate) enum Consequence {
+    #[default]
+    Nothing,
+    Operate(Vec<Op>),
+    Took(Vec<u64>),
+    Began {
+        id: Uuid,
+        description: String,
+        output: PathBuf,
+    },
+}
+
+/// What is to be done about an input: first the commit, then the effects.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Decision {
+    pub(crate) commit: Commit,
+    pub(crate) after: Vec<Effect>,
+}
+
+impl Decision {
+    /// Adds what was decided right after it, so that both are one step.
+    pub(crate) fn add(&mut self, more: Self) {
+        let Commit { entries, calls, charges, mail, operations, runs, state, closing, mode, types } =
+            more.commit;
+        if entries.iter().any(|entry| entry.kind == EntryKind::Results) {
+            // They tell what the calls came to, which need not be kept twice.
+            self.commit.calls.retain(|call| !matches!(call.change, CallChangeKind::Done(_)));
+        }
+        self.commit.entries.extend(entries);
+        self.commit.calls.extend(calls);
+        self.commit.charges.extend(charges);
+        self.commit.mail.extend(mail);
+        self.commit.operations.extend(operations);
+        self.commit.runs.extend(runs);
+        self.commit.state = state.or(self.commit.state);
+        self.commit.closing = closing.or(self.commit.closing.take());
+        self.commit.mode = mode.or(self.commit.mode);
+        self.commit.types = types.or(self.commit.types);
+        self.after.extend(more.after);
+    }
+}
+
+/// A step in words; the actor spells it.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Commit {
+    pub(crate) entries: Vec<Draft>,
+    pub(crate) calls: Vec<CallChange>,
+    pub(crate) charges: Vec<Charge>,
+    pub(crate) mail: Vec<TakenMail>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) runs: Vec<RunChange>,
+    pub(crate) state: Option<AgentState>,
+    /// That the run ends by it.
+    pub(crate) closing: Option<Closing>,
+    pub(crate) mode: Option<PermissionMode>,
+    /// The types of agents that the entries tell of.
+    pub(crate) types: Option<u64>,
+}
+
+/// How a run is to end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Closing {
+    pub(crate) outcome: Outcome,
+    /// Only if no mail waits; then [`Input::Settled`] says what came of it.
+    pub(crate) unless_mail: bool,
+}
+
+impl Commit {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// An entry in words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) kind: EntryKind,
+    pub(crate) message: Arc<Message>,
+    pub(crate) reply: Option<ReplyFacts>,
+}
+
+/// Something to be done outside, once the commit is durable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Call the model with the whole history.
+    CallModel,
+    /// End the call.
+    AbortModel,
+    /// Run a tool.
+    Run { key: CallKey, call: String, tool: String, input: RawJson, subject: Subject },
+    /// Let go on in the background what a call has begun.
+    StartRun(Uuid),
+    /// End all tools that run.
+    AbortCalls,
+    /// Tell the front ends.
+    Emit(EventKind),
+    /// The run begins; its time is taken from here.
+    Begin,
+    /// Tell the front ends that the run has ended, with what it took.
+    End(Box<Ended>),
+}
+
+/// A run that ended, but for its times.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) run: Run,
+}

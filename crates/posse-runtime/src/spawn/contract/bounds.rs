@@ -1,0 +1,111 @@
+//! Whether judging by a schema is bounded: it refers to no other document and not to itself, and is not large
+//! once each reference is replaced by what it stands for.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+/// How deep a schema may be nested, references followed.
+const MOST_LEVELS: usize = 128;
+/// How many objects and lists it may consist of, references followed.
+const MOST_PARTS: usize = 20_000;
+/// What would make a reference mean another place than the one it names.
+const MOVING: [&str; 4] = ["$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor"];
+
+/// Refuses a schema that is not bounded.
+pub(super) fn check(schema: &Value) -> Result<(), String> {
+    let mut walk = Walk { root: schema, known: HashMap::new() };
+    let size = walk.size(schema)?;
+    if size.levels > MOST_LEVELS {
+        return Err(format!(
+            "the schema is {} levels deep, references followed; {MOST_LEVELS} are the most",
+            size.levels
+        ));
+    }
+    if size.parts > MOST_PARTS {
+        return Err(format!("the schema has more than {MOST_PARTS} parts, references followed"));
+    }
+    Ok(())
+}
+
+/// How large a part is.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    levels: usize,
+    parts: usize,
+}
+
+impl Size {
+    fn and(self, other: Self) -> Self {
+        Self { levels: self.levels.max(other.levels), parts: self.parts.saturating_add(other.parts) }
+    }
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    /// What each reference stands for; none while it is being looked at.
+    known: HashMap<&'a str, Option<Size>>,
+}
+
+impl<'a> Walk<'a> {
+    fn size(&mut self, part: &'a Value) -> Result<Size, String> {
+        let mut size = Size::default();
+        match part {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    size = size.and(self.size(value)?);
+                    size = size.and(self.referred(key, value)?);
+                }
+                self.stays(part, map)?;
+            }
+            Value::Array(list) => {
+                for value in list {
+                    size = size.and(self.size(value)?);
+                }
+            }
+            _ => return Ok(size),
+        }
+        Ok(Size { levels: size.levels + 1, parts: size.parts.saturating_add(1) })
+    }
+
+    /// What a reference stands for.
+    fn referred(&mut self, key: &str, value: &'a Value) -> Result<Size, String> {
+        let ("$ref", Value::String(to)) = (key, value) else { return Ok(Size::default()) };
+        match self.known.get(to.as_str()) {
+            Some(Some(size)) => return Ok(*size),
+            Some(None) => return Err(itself(to)),
+            None => {}
+        }
+        let place = to.strip_prefix('#').ok_or_else(|| {
+            format!("$ref: {to} is another document, and nothing is fetched; put it into $defs and refer to `#/$defs/…`")
+        })?;
+        if place.is_empty() {
+            return Err(itself(to));
+        }
+        // A percent sign would be read in two ways.
+        let target = Some(place).filter(|place| place.starts_with('/') && !place.contains('%'));
+        let target = target.and_then(|place| self.root.pointer(place));
+        let target = target.ok_or_else(|| format!("$ref: there is nothing at {to}"))?;
+        self.known.insert(to, None);
+        let size = self.size(target)?;
+        self.known.insert(to, Some(size));
+        Ok(size)
+    }
+
+    /// Refuses words by which references lead elsewhere.
+    fn stays(&self, part: &Value, map: &Map<String, Value>) -> Result<(), String> {
+        let said = |word: &str| map.get(word).is_some_and(Value::is_string);
+        if let Some(word) = MOVING.into_iter().find(|word| said(word)) {
+            return Err(format!("{word}: only `$ref` to a place `#/…` is followed"));
+        }
+        let whole = std::ptr::eq(part, self.root);
+        match ["$id", "$schema"].into_iter().find(|word| !whole && said(word)) {
+            Some(word) => Err(format!("{word}: only the whole schema may have one")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn itself(to: &str) -> String {
+    format!("$ref: what {to} stands for contains itself; write out the levels that are needed")
+}

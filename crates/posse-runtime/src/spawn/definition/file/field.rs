@@ -1,0 +1,271 @@
+//! The fields of a definition: what each may be, and what it does.
+
+use std::sync::Arc;
+
+use posse_protocol::PermissionMode;
+use serde_json::{Map, Value};
+
+use super::super::{Isolation, MemoryScope};
+use super::{Read, check_name, tools};
+use crate::port::model::Effort;
+use crate::spawn::Definition;
+use crate::spawn::contract::Contract;
+use crate::spelling::closest;
+
+/// Every key of front matter.
+pub(super) const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "tools",
+    "disallowedTools",
+    "model",
+    "effort",
+    "permissionMode",
+    "background",
+    "isolation",
+    "maxTurns",
+    "color",
+    "memory",
+    "skills",
+    "mcpServers",
+    "requiredMcpServers",
+    "hooks",
+    "initialPrompt",
+    "outputSchema",
+];
+
+/// Those that are a text of any kind.
+pub(super) const TEXTS: &[&str] = &["name", "description", "model", "color", "initialPrompt"];
+
+/// Those that are names, in a list or in a text with commas.
+pub(super) const LISTS: &[&str] = &["tools", "disallowedTools", "skills", "requiredMcpServers"];
+
+/// Keys that other programs have, or that come to mind, for what is called otherwise here.
+const OTHERWISE: [(&str, &str); 6] = [
+    ("allowedtools", "tools"),
+    ("deniedtools", "disallowedTools"),
+    ("mode", "permissionMode"),
+    ("schema", "outputSchema"),
+    ("turns", "maxTurns"),
+    ("worktree", "isolation"),
+];
+
+const COLOURS: [&str; 8] = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
+
+/// Takes one field over; what is odd about it comes into `notes`.
+pub(super) fn take(read: &mut Read, key: &str, value: Value, notes: &mut Vec<String>) -> Result<(), String> {
+    let definition = &mut read.definition;
+    if value.is_null() && FIELDS.contains(&key) && !matches!(key, "name" | "description" | "tools") {
+        notes.push(format!("`{key}` has no value; it is as if it were not there"));
+        return Ok(());
+    }
+    match key {
+        "name" => {
+            definition.name = text(key, value)?;
+            check_name(&definition.name)?;
+        }
+        "description" => definition.description = text(key, value)?,
+        "tools" => definition.tools = tools::granted(&value, notes)?,
+        "disallowedTools" => definition.disallowed = tools::denied(&value, notes)?,
+        "model" => definition.model = Some(text(key, value)?),
+        "effort" => definition.effort = effort(&value, notes)?,
+        "permissionMode" => definition.mode = Some(mode(&value)?),
+        "background" => definition.background = truth(key, &value)?,
+        "isolation" => definition.isolation = Some(isolation(&value)?),
+        "maxTurns" => definition.max_turns = Some(turns(&value)?),
+        "color" => definition.color = Some(colour(value, notes)?),
+        "memory" => read.memory = Some(memory(&value)?),
+        "skills" => {
+            definition.skills = names(key, value)?;
+            notes.extend((!definition.skills.is_empty()).then(|| idle(key)));
+        }
+        "mcpServers" => {
+            definition.mcp_servers = servers(value)?;
+            notes.extend((!definition.mcp_servers.is_empty()).then(|| idle(key)));
+        }
+        "requiredMcpServers" => definition.required_mcp_servers = names(key, value)?,
+        "hooks" => {
+            let hooks = mapping(key, value)?;
+            notes.extend((!hooks.is_empty()).then(|| idle(key)));
+            definition.hooks = Some(Value::Object(hooks));
+        }
+        "initialPrompt" => definition.initial_prompt = Some(text(key, value)?),
+        "outputSchema" => definition.output_schema = Some(schema(key, value)?),
+        other => notes.push(unknown(other)),
+    }
+    Ok(())
+}
+
+/// What no definition can do without and this one has not.
+pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
+    let Definition { name, description, prompt, .. } = definition;
+    let needed = [("name", name), ("description", description), ("prompt", prompt)];
+    needed.into_iter().find(|(_, value)| value.is_empty()).map(|(key, _)| key)
+}
+
+/// A text that is not empty, without white space around it.
+pub(super) fn text(key: &str, value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Value::String(_) | Value::Null => Err(format!("`{key}` is empty")),
+        other => Err(format!("`{key}` is a text, not {}; put it in quotes", kind(&other))),
+    }
+}
+
+/// What a value is, in words.
+pub(super) fn kind(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+        Value::String(text) => format!("`{}`", quoted(text)),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
+    }
+}
+
+/// A part of a file in a reason: short, and on one line.
+pub(super) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let line = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = text.chars().take(LONGEST).map(line).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+fn unknown(key: &str) -> String {
+    if key == "prompt" {
+        return "`prompt` is not heeded: the text below the front matter is the prompt".to_owned();
+    }
+    let letters: String = key.chars().filter(|c| !matches!(c, '-' | '_')).take(64).collect();
+    let otherwise =
+        OTHERWISE.iter().find(|(name, _)| *name == letters.to_lowercase()).map(|(_, field)| *field);
+    match otherwise.or_else(|| closest(&letters, FIELDS)) {
+        Some(meant) => format!("`{}` is not known; did you mean `{meant}`?", quoted(key)),
+        None => format!("`{}` is not known, and not heeded", quoted(key)),
+    }
+}
+
+fn idle(key: &str) -> String {
+    format!("`{key}` is kept, but this posse does not act on it yet")
+}
+
+/// One of some words.
+fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, String> {
+    if let Some((_, meant)) =
+        value.as_str().and_then(|word| words.iter().find(|(name, _)| *name == word.trim()))
+    {
+        return Ok(*meant);
+    }
+    let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+    let known = match known.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    };
+    Err(format!("`{key}` is {known}, not {}", kind(value)))
+}
+
+fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, String> {
+    if value.is_u64() {
+        notes.push("`effort` as a number is not heeded; it is a word here".to_owned());
+        return Ok(None);
+    }
+    one_of("effort", value, &Effort::ALL.map(|effort| (effort.as_str(), effort))).map(Some)
+}
+
+fn mode(value: &Value) -> Result<PermissionMode, String> {
+    match value.as_str().map(str::trim) {
+        // What other programs call it.
+        Some("manual") => Ok(PermissionMode::Default),
+        _ => one_of("permissionMode", value, &PermissionMode::ALL.map(|mode| (mode.as_str(), mode))),
+    }
+}
+
+fn isolation(value: &Value) -> Result<Isolation, String> {
+    match value.as_str().map(str::trim) {
+        Some("remote") => Err("`isolation: remote` is not there yet; `worktree` is".to_owned()),
+        _ => one_of("isolation", value, &[("worktree", Isolation::Worktree)]),
+    }
+}
+
+fn memory(value: &Value) -> Result<MemoryScope, String> {
+    let scopes =
+        [("user", MemoryScope::User), ("project", MemoryScope::Project), ("local", MemoryScope::Local)];
+    one_of("memory", value, &scopes)
+}
+
+fn truth(key: &str, value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| match value {
+        Value::String(_) => format!("`{key}` is true or false, not the text {}", kind(value)),
+        _ => format!("`{key}` is true or false, not {}", kind(value)),
+    })
+}
+
+fn turns(value: &Value) -> Result<u32, String> {
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| match value {
+        Value::String(_) => format!("`maxTurns` is a whole number from 1 on, not the text {}", kind(value)),
+        _ => format!("`maxTurns` is a whole number from 1 on, not {}", kind(value)),
+    })
+}
+
+fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
+    let colour = text("color", value)?;
+    if !COLOURS.contains(&colour.as_str()) {
+        notes.push(format!("`{}` is none of the colours {}", quoted(&colour), COLOURS.join(", ")));
+    }
+    Ok(colour)
+}
+
+/// Names in a list, or in a text with commas.
+fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::String(names) => {
+            Ok(names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+        }
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| match item {
+                Value::String(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
+                Value::String(_) => Err(format!("`{key}` has an empty name in it")),
+                other => Err(format!("`{key}` lists names, not {}", kind(&other))),
+            })
+            .collect(),
+        other => Err(format!("`{key}` is a list of names, or names with commas, not {}", kind(&other))),
+    }
+}
+
+/// MCP servers: names and servers in a list, or servers by name.
+fn servers(value: Value) -> Result<Vec<Value>, String> {
+    match value {
+        Value::Array(items) => {
+            let fits =
+                |item: &Value| item.is_object() || item.as_str().is_some_and(|name| !name.trim().is_empty());
+            match items.iter().find(|item| !fits(item)) {
+                Some(odd) => Err(format!("`mcpServers` lists names and servers, not {}", kind(odd))),
+                None => Ok(items),
+            }
+        }
+        Value::Object(servers) => Ok(servers
+            .into_iter()
+            .map(|(name, server)| Value::Object(Map::from_iter([(name, server)])))
+            .collect()),
+        other => Err(format!("`mcpServers` is a list or a mapping, not {}", kind(&other))),
+    }
+}
+
+/// A schema that answers can be held against.
+fn schema(key: &str, value: Value) -> Result<Arc<Value>, String> {
+    let schema = Value::Object(mapping(key, value)?);
+    Contract::new(&schema).map_err(|reason| format!("`{key}` cannot be used: {reason}"))?;
+    Ok(Arc::new(schema))
+}
+
+fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!("`{key}` is a mapping, not {}", kind(&other))),
+    }
+}

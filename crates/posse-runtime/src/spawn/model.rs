@@ -1,0 +1,162 @@
+//! Which model an agent has that another starts. Pure.
+
+use posse_protocol::PermissionMode;
+
+use crate::port::model::Names;
+
+/// Short names that every provider is asked for; one that has no such model leaves the agent its parent's.
+const SHORT: [&str; 5] = ["opus", "sonnet", "haiku", "fable", SMALL];
+/// The smallest that there is.
+pub(crate) const SMALL: &str = "small";
+
+/// Who wants which model. The first that says something is heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes<'a> {
+    /// For every sub-agent, whatever the others say.
+    pub forced: Option<&'a str>,
+    /// The call that starts it.
+    pub call: Option<&'a str>,
+    /// Its type.
+    pub definition: Option<&'a str>,
+    /// For those of which nobody says anything.
+    pub usual: Option<&'a str>,
+}
+
+/// The id of the model, for an agent that starts in `mode`.
+///
+/// Where it is of the same family as the parent's it is the parent's, to the letter: a tree does not mix
+/// versions, and what a gateway adds to an id is kept.
+pub fn resolve(wishes: &Wishes<'_>, parent: &str, mode: PermissionMode, names: &dyn Names) -> String {
+    let Wishes { forced, call, definition, usual } = *wishes;
+    let said = |wish: &Option<&str>| wish.is_some_and(|wish| !wish.trim().is_empty());
+    let wish = [forced, call, definition, usual].into_iter().find(said).flatten();
+    let Some(wish) = wish.map(str::trim) else { return parent.to_owned() };
+    let lower = wish.to_lowercase();
+    let short = match lower.as_str() {
+        "inherit" => return parent.to_owned(),
+        "opusplan" if mode == PermissionMode::Plan => "opus",
+        "opusplan" => "sonnet",
+        short => short,
+    };
+    match names.model_of(short) {
+        Some(found) if is_family(&found, parent, names) => parent.to_owned(),
+        Some(found) if short == SMALL && !spelt_alike(&found, parent) => parent.to_owned(),
+        Some(found) => found,
+        None if SHORT.contains(&short) => parent.to_owned(),
+        None => wish.to_owned(),
+    }
+}
+
+fn is_family(one: &str, other: &str, names: &dyn Names) -> bool {
+    names.family_of(one).is_some_and(|family| names.family_of(other) == Some(family))
+}
+
+/// Whether two ids begin with the same word. If not, there is a gateway, or another maker's model behind the
+/// same API: nobody knows what else is to be had there, and `small` is what types wish for that never saw it.
+fn spelt_alike(one: &str, other: &str) -> bool {
+    let first = |id: &str| id.split('-').next().unwrap_or_default().to_lowercase();
+    first(one) == first(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use PermissionMode::{AcceptEdits, Default as Usual, Plan};
+
+    use super::*;
+
+    /// A provider with two families.
+    struct Two;
+
+    impl Names for Two {
+        fn model_of(&self, short: &str) -> Option<String> {
+            let found = match short {
+                "opus" => "claude-opus-9",
+                "sonnet" => "claude-sonnet-9",
+                "small" => "claude-sonnet-9",
+                _ => return None,
+            };
+            Some(found.to_owned())
+        }
+
+        fn family_of(&self, model: &str) -> Option<String> {
+            ["opus", "sonnet"].into_iter().find(|family| model.contains(family)).map(str::to_owned)
+        }
+    }
+
+    /// One without.
+    struct Other;
+
+    impl Names for Other {}
+
+    fn by_call(wish: &str, parent: &str, mode: PermissionMode) -> String {
+        resolve(&Wishes { call: Some(wish), ..Wishes::default() }, parent, mode, &Two)
+    }
+
+    // proves AD-06 (open: that agents are started with it)
+    #[test]
+    fn the_first_who_says_something_is_heard() {
+        let all = ["forced", "call", "definition", "usual"];
+        for said in 0..16 {
+            let wish = |at: usize| (said >> at & 1 == 1).then_some(all[at]);
+            let (forced, call, definition, usual) = (wish(0), wish(1), wish(2), wish(3));
+            let expected = (0..4).find_map(wish).unwrap_or("claude-opus-5");
+            let wishes = Wishes { forced, call, definition, usual };
+            assert_eq!(resolve(&wishes, "claude-opus-5", Usual, &Two), expected, "{wishes:?}");
+        }
+        // `inherit` is something; nothing at all is not.
+        let wishes = Wishes { forced: Some("inherit"), call: Some("m"), ..Wishes::default() };
+        assert_eq!(resolve(&wishes, "parent", Usual, &Two), "parent");
+        let wishes = Wishes { forced: Some(" "), call: Some(""), definition: Some("m"), usual: None };
+        assert_eq!(resolve(&wishes, "parent", Usual, &Two), "m");
+    }
+
+    // proves AD-06 (open: that agents are started with it)
+    #[test]
+    fn short_names_stand_for_models() {
+        let (old, gateway) = ("claude-opus-5-20260101", "eu.anthropic.claude-sonnet-5-v1:0");
+        for (wish, parent, mode, expected) in [
+            ("inherit", old, Usual, old),
+            ("INHERIT", gateway, Plan, gateway),
+            // A family, of the parent's and of another.
+            ("opus", old, Usual, old),
+            ("Opus", old, Usual, old),
+            ("sonnet", old, Usual, "claude-sonnet-9"),
+            ("sonnet", gateway, Usual, gateway),
+            ("opus", gateway, Usual, "claude-opus-9"),
+            ("opus", "something-else", Usual, "claude-opus-9"),
+            ("small", old, Usual, "claude-sonnet-9"),
+            ("small", gateway, Usual, gateway),
+            ("small", "anthropic/claude-opus-5", Usual, "anthropic/claude-opus-5"),
+            ("small", "llama-9", Usual, "llama-9"),
+            // By the mode that the agent starts in.
+            ("opusplan", gateway, Plan, "claude-opus-9"),
+            ("opusplan", gateway, Usual, gateway),
+            ("opusplan", old, Plan, old),
+            ("OpusPlan", old, AcceptEdits, "claude-sonnet-9"),
+            // Nothing that the provider has.
+            ("haiku", old, Usual, old),
+            ("Fable", gateway, Usual, gateway),
+            // Ids as they are written.
+            ("claude-opus-9", old, Usual, "claude-opus-9"),
+            ("My/Model:1", old, Usual, "My/Model:1"),
+            (" spaced ", old, Usual, "spaced"),
+        ] {
+            assert_eq!(by_call(wish, parent, mode), expected, "{wish} of {parent}");
+        }
+    }
+
+    // proves AD-06 (open: that agents are started with it)
+    #[test]
+    fn without_short_names_agents_have_their_parents_model() {
+        for wish in SHORT.into_iter().chain(["inherit", "opusplan"]) {
+            for wishes in [
+                Wishes { forced: Some(wish), ..Wishes::default() },
+                Wishes { usual: Some(wish), ..Wishes::default() },
+            ] {
+                assert_eq!(resolve(&wishes, "gpt-9", Plan, &Other), "gpt-9", "{wishes:?}");
+            }
+        }
+        let wishes = Wishes { definition: Some("gpt-9-mini"), ..Wishes::default() };
+        assert_eq!(resolve(&wishes, "gpt-9", Usual, &Other), "gpt-9-mini");
+    }
+}

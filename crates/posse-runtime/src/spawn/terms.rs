@@ -1,0 +1,162 @@
+//! What is agreed when a sub-agent is started. It holds for its life, whatever becomes of the files and
+//! flags that its type came from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_protocol::PermissionMode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Definition;
+use crate::port::model::Effort;
+use crate::port::store::Origin;
+use crate::port::worktree::Worktree;
+use crate::tool::Notes;
+
+/// What an agent has that keeps notes, whatever else it has.
+const NOTING: [&str; 3] = ["Read", "Write", "Edit"];
+
+/// The terms of a sub-agent's life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Terms {
+    /// The only tools it has; none for all that its parent has.
+    pub(crate) tools: Option<Vec<String>>,
+    /// Tools that it does not have, whatever `tools` says.
+    pub(crate) disallowed: Vec<String>,
+    /// Its mode, if not its parent's.
+    pub(crate) mode: Option<PermissionMode>,
+    /// How hard it tries.
+    pub(crate) effort: Option<Effort>,
+    /// Model calls in a run.
+    pub(crate) turns: Option<u32>,
+    /// Whether nobody writes to it later.
+    pub(crate) one_shot: bool,
+    /// The JSON Schema that its answer must fit.
+    pub(crate) schema: Option<Arc<Value>>,
+    /// The checkout that it has for itself.
+    pub(crate) worktree: Option<Worktree>,
+    /// What the checkout that it works in is a copy of, if it is one: its own, or that of its parent.
+    pub(crate) copies: Vec<PathBuf>,
+    /// Where it keeps notes.
+    pub(crate) notes: Option<Notes>,
+}
+
+impl Terms {
+    /// Those of a type.
+    pub(crate) fn of(kind: &Definition) -> Self {
+        Self {
+            tools: kind.tools.clone(),
+            disallowed: kind.disallowed.clone(),
+            mode: kind.mode,
+            effort: kind.effort,
+            turns: kind.max_turns,
+            one_shot: kind.one_shot,
+            schema: kind.output_schema.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Those of somebody who may do nothing: what they were is not known any more.
+    pub(crate) fn lost() -> Self {
+        Self { tools: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Those that were kept; none if an older posse kept none.
+    pub(crate) fn kept(origin: &Origin) -> Option<Self> {
+        serde_json::from_str(&origin.terms).ok()
+    }
+
+    /// The same to be kept; not if a path is no text.
+    pub(crate) fn to_keep(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|error| error.to_string())
+    }
+
+    /// Whether it has a tool, if its parent has.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        let listed = self.tools.as_deref().is_none_or(named);
+        let notes = self.notes.is_some() && NOTING.contains(&tool);
+        (listed || notes) && !named(&self.disallowed)
+    }
+
+    /// Notes in a directory. Whoever may edit nothing by its type may edit those alone.
+    pub(crate) fn keep_notes(&mut self, directory: PathBuf) {
+        let only = !(self.has("Write") || self.has("Edit"));
+        self.notes = Some(Notes { directory, only });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    // proves AD-04 (open: how a file says it)
+    #[test]
+    fn what_is_disallowed_is_taken_from_what_is_listed() {
+        type Case<'a> = (Option<&'a [&'a str]>, &'a [&'a str], [bool; 3]);
+        let table: [Case<'_>; 5] = [
+            (None, &[], [true, true, true]),
+            (None, &["Bash"], [true, false, true]),
+            (Some(&["Read", "Bash"]), &[], [true, true, false]),
+            (Some(&["Read", "Bash"]), &["Bash"], [true, false, false]),
+            (Some(&[]), &[], [false, false, false]),
+        ];
+        for (tools, disallowed, expected) in table {
+            let terms = Terms { tools: tools.map(names), disallowed: names(disallowed), ..Terms::default() };
+            assert_eq!(["Read", "Bash", "Grep"].map(|tool| terms.has(tool)), expected, "{terms:?}");
+        }
+    }
+
+    #[test]
+    fn who_keeps_notes_can_write_them_and_perhaps_nothing_else() {
+        let with = |tools: Option<&[&str]>, disallowed: &[&str]| {
+            let mut terms =
+                Terms { tools: tools.map(names), disallowed: names(disallowed), ..Terms::default() };
+            terms.keep_notes("/notes".into());
+            (["Read", "Write", "Grep"].map(|tool| terms.has(tool)), terms.notes.unwrap().only)
+        };
+        assert_eq!(with(None, &[]), ([true, true, true], false));
+        assert_eq!(with(Some(&["Grep"]), &[]), ([true, true, true], true));
+        assert_eq!(with(Some(&["Edit"]), &[]), ([true, true, false], false));
+        assert_eq!(with(Some(&["Grep"]), &["Write"]), ([true, false, true], true));
+    }
+
+    #[test]
+    fn terms_are_kept() {
+        let worktree = Worktree {
+            path: "/t/a".into(),
+            origin: "/w".into(),
+            branch: "posse/a".into(),
+            base: "3f2a".into(),
+            carried: None,
+        };
+        let terms = Terms {
+            tools: Some(names(&["Read"])),
+            mode: Some(PermissionMode::Plan),
+            effort: Some(Effort::XHigh),
+            turns: Some(3),
+            schema: Some(Arc::new(serde_json::json!({"type": "object"}))),
+            worktree: Some(worktree),
+            copies: vec!["/w".into()],
+            ..Terms::default()
+        };
+        let origin = |terms: String| Origin {
+            parent: uuid::Uuid::nil().into(),
+            call: crate::port::store::CallKey { seq: 0, ordinal: 0 },
+            call_id: String::new(),
+            agent_type: String::new(),
+            name: None,
+            description: String::new(),
+            terms,
+        };
+        assert_eq!(Terms::kept(&origin(terms.to_keep().unwrap())), Some(terms));
+        assert_eq!(Terms::kept(&origin(String::new())), None);
+        assert!(!Terms::lost().has("Read"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What posse itself tells a model: where it works, and what has changed since.
+
+use std::path::Path;
+
+use super::{line, neutral};
+use crate::port::worktree::{Made, Worktree};
+
+/// Words of posse's own.
+fn reminder(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}
+
+/// A path in one line of ours, whatever it is called.
+fn shown(path: &Path) -> String {
+    line(&path.display().to_string())
+}
+
+/// That an agent works elsewhere than its system prompt says. It is told with the first message: agents
+/// that differ only in this share what stands before.
+pub fn elsewhere(cwd: &Path) -> String {
+    reminder(&format!("You work in another directory than the one named above: {}", shown(cwd)))
+}
+
+/// That an agent has a checkout for itself, what that was made from, and what is not in it.
+pub fn worktree(made: &Made, cwd: &Path) -> String {
+    let Made { worktree, base, missing, carried } = made;
+    let mut text = format!(
+        "You work in a git worktree of your own, not in the directory named above: {}\n\
+         It is on branch {}, made from {}. Work inside it only; {} is the checkout of whoever started you, \
+         and not yours to touch.\n",
+        shown(cwd),
+        worktree.branch,
+        neutral(base),
+        shown(&worktree.origin)
+    );
+    if let Some(carried) = carried {
+        text.push_str(&format!(
+            "Uncommitted work from there is in it, uncommitted too: {}\n",
+            neutral(carried)
+        ));
+    }
+    if let Some(missing) = missing {
+        text.push_str(&format!(
+            "Uncommitted work from there is NOT in it: {}. If your work depends on that, say so in your \
+             answer.\n",
+            neutral(missing)
+        ));
+    }
+    text.push_str(
+        "What you leave in it, committed or not, is kept and named with your answer. If you change nothing it \
+         is removed.",
+    );
+    reminder(&text)
+}
+
+/// That a worktree was gone when its agent went on.
+pub fn remade(worktree: &Worktree) -> String {
+    reminder(&format!(
+        "Your worktree {} had been removed, and was made again: branch {}, first made from commit {}. Look at \
+         what is in it before you rely on what you remember.",
+        shown(&worktree.path),
+        worktree.branch,
+        worktree.base
+    ))
+}
+
+/// The types of agents that can be started now. `listing` is empty if there are none.
+pub fn types(listing: &str) -> String {
+    let listing = if listing.is_empty() { " none" } else { listing };
+    reminder(&format!(
+        "The types of agents that you can start have changed. Forget earlier lists; there are now:{listing}"
+    ))
+}

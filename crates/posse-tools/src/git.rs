@@ -1,0 +1,365 @@
+//! Runs git: the one place that does. What the environment or a repository's settings could make it do
+//! otherwise (another directory, hooks, questions, files left out of a look) is ruled out here.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// How long a look may take, and a change.
+const LOOK: Duration = Duration::from_secs(60);
+const CHANGE: Duration = Duration::from_secs(600);
+/// How long git may tidy up after it was told to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How much it may print; of complaints, only the start is kept.
+const MOST_OUTPUT: usize = 256 << 20;
+const MOST_COMPLAINTS: usize = 64 << 10;
+
+/// What leads git elsewhere, or makes it read paths otherwise.
+const ASTRAY: &[&str] = &[
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INDEX_VERSION",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_ATTR_SOURCE",
+    "GIT_REFLOG_ACTION",
+    "GIT_REF_PARANOIA",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_TRACE",
+    "GIT_TRACE2",
+];
+
+/// Settings that would run other programs, or hide something from a look; and where HEAD was is recorded.
+const SETTINGS: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.ignoreStat=false",
+    "core.checkStat=default",
+    "core.trustctime=true",
+    "core.logAllRefUpdates=true",
+    "status.showUntrackedFiles=normal",
+    "status.aheadBehind=false",
+    "diff.ignoreSubmodules=none",
+    "worktree.useRelativePaths=false",
+];
+
+/// A call of git that is being put together.
+pub(crate) struct Git {
+    command: Command,
+    input: Option<Vec<u8>>,
+    limit: Duration,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// There is no git.
+    Missing,
+    /// It could not be started, or not be heard.
+    Io(io::Error),
+    /// It took too long, and was ended.
+    Late(Duration),
+    /// It printed more than anybody can read.
+    TooMuch,
+    /// It said no. What it had printed until then, and why.
+    Refused { printed: Vec<u8>, said: String },
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("there is no git on this machine, or it is not in the PATH"),
+            Self::Io(error) => write!(f, "git cannot be run: {error}"),
+            Self::Late(limit) => write!(f, "git had not finished after {} s", limit.as_secs()),
+            Self::TooMuch => f.write_str("git printed more than can be read"),
+            Self::Refused { said, .. } => write!(f, "git said: {said}"),
+        }
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Git {
+    /// A look from `at`: it writes nothing and fetches nothing.
+    pub(crate) fn look(at: &Path) -> Self {
+        let mut git = Self::at(at, LOOK);
+        git.command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1");
+        git
+    }
+
+    /// A change, from `at`.
+    pub(crate) fn change(at: &Path) -> Self {
+        Self::at(at, CHANGE)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is where git is started")]
+    fn at(at: &Path, limit: Duration) -> Self {
+        let mut command = Command::new("git");
+        for name in ASTRAY {
+            command.env_remove(name);
+        }
+        // Its words are read; and nobody is there to answer it.
+        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
+        command.arg("-C").arg(at);
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        Self { command, input: None, limit }
+    }
+
+    /// With this git directory, whatever lies around `at`.
+    pub(crate) fn directory(self, directory: &Path) -> Self {
+        let mut option = OsString::from("--git-dir=");
+        option.push(directory);
+        self.word(option)
+    }
+
+    /// With this as its checkout.
+    pub(crate) fn checkout(self, checkout: &Path) -> Self {
+        let mut option = OsString::from("--work-tree=");
+        option.push(checkout);
+        self.word(option)
+    }
+
+    /// With another index than the checkout's own.
+    pub(crate) fn index(mut self, index: &Path) -> Self {
+        self.command.env("GIT_INDEX_FILE", index);
+        self
+    }
+
+    /// One more word.
+    pub(crate) fn word(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.command.arg(word);
+        self
+    }
+
+    /// More words.
+    pub(crate) fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.command.args(words);
+        self
+    }
+
+    /// What it reads.
+    pub(crate) fn input(mut self, input: Vec<u8>) -> Self {
+        self.input = Some(input);
+        self
+    }
+
+    /// Runs it; what it printed.
+    pub(crate) fn run(mut self) -> Result<Vec<u8>, Failed> {
+        let input = match &self.input {
+            Some(input) => Stdio::from(in_memory(input)?),
+            None => Stdio::null(),
+        };
+        // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what git has started
+        // can be ended with it.
+        self.command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let child = self.command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failed::Missing,
+            _ => Failed::Io(error),
+        })?;
+        Running::new(child, self.limit)?.finish()
+    }
+
+    /// Runs it; what it printed, without the end of the last line.
+    pub(crate) fn line(self) -> Result<String, Failed> {
+        let printed = self.run()?;
+        Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
+    }
+}
+
+/// What git is to read, in a file, so that nobody has to write while it is read from.
+fn in_memory(input: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("posse-git", MemfdFlags::CLOEXEC)?);
+    file.write_all(input)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// A git that was started. It is ended if this is dropped.
+struct Running {
+    child: Child,
+    group: Pid,
+    exit: OwnedFd,
+    ended: bool,
+    limit: Duration,
+}
+
+impl Running {
+    fn new(mut child: Child, limit: Duration) -> io::Result<Self> {
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let handle =
+            group.ok_or(Errno::SRCH).and_then(|pid| Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)));
+        let (group, exit) = match handle {
+            Ok(handle) => handle,
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                return Err(error.into());
+            }
+        };
+        let running = Self { child, group, exit, ended: false, limit };
+        for pipe in running.pipes() {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+        }
+        Ok(running)
+    }
+
+    fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let output = self.child.stdout.as_ref().map(AsFd::as_fd);
+        output.into_iter().chain(self.child.stderr.as_ref().map(AsFd::as_fd))
+    }
+
+    /// Hears it out.
+    fn finish(mut self) -> Result<Vec<u8>, Failed> {
+        let until = Instant::now() + self.limit;
+        let (mut printed, mut said) = (Vec::new(), Vec::new());
+        loop {
+            let over = self.wait(until)?;
+            // What it has left running may hold the pipes for longer; nobody waits for that.
+            self.hear(&mut printed, &mut said)?;
+            if printed.len() > MOST_OUTPUT {
+                return Err(Failed::TooMuch);
+            }
+            if over {
+                break;
+            }
+            if Instant::now() >= until {
+                return Err(Failed::Late(self.limit));
+            }
+        }
+        let status = self.child.wait()?;
+        self.ended = true;
+        if status.success() {
+            Ok(printed)
+        } else {
+            Err(Failed::Refused { printed, said: words(&said, status) })
+        }
+    }
+
+    /// Waits until it has ended, which is told, or said something, or it is `until`.
+    fn wait(&self, until: Instant) -> io::Result<bool> {
+        let mut polled = vec![PollFd::new(&self.exit, PollFlags::IN)];
+        polled.extend(self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut polled, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => Ok(!polled[0].revents().is_empty()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes what is in its pipes.
+    fn hear(&mut self, printed: &mut Vec<u8>, said: &mut Vec<u8>) -> io::Result<()> {
+        if drain(self.child.stdout.as_mut(), printed, MOST_OUTPUT + 1)? {
+            self.child.stdout = None;
+        }
+        if drain(self.child.stderr.as_mut(), said, MOST_COMPLAINTS)? {
+            self.child.stderr = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        // It takes its own locks away if it is asked; nobody hears it any more.
+        (self.child.stdout, self.child.stderr) = (None, None);
+        let _ = kill_process_group(self.group, Signal::TERM);
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until && !self.wait(until).unwrap_or(true) {}
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Takes what is there, keeping at most `most` bytes in all; whether that was the end.
+fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+    let Some(pipe) = pipe else { return Ok(false) };
+    let mut buffer = [0; 16 << 10];
+    loop {
+        match pipe.read(&mut buffer) {
+            Ok(0) => return Ok(true),
+            Ok(read) => kept.extend_from_slice(&buffer[..read.min(most.saturating_sub(kept.len()))]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Why it said no, in one line.
+fn words(said: &[u8], status: ExitStatus) -> String {
+    let said = String::from_utf8_lossy(said);
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // What it was about to do is no reason.
+    let reasons: Vec<&str> = lines.filter(|line| !line.starts_with("Preparing worktree")).collect();
+    let mut text: String = reasons.join("; ").chars().filter(|c| !c.is_control()).take(1_000).collect();
+    if text.is_empty() {
+        text = status.to_string();
+    }
+    // It stands in a sentence.
+    text.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_prints_and_why_it_refuses_are_told() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(Git::look(here).word("--version").line().unwrap().starts_with("git version"));
+        let input = b"some text".to_vec();
+        let hashed = Git::look(Path::new("/")).words(["hash-object", "--stdin"]).input(input).line();
+        assert_eq!(hashed.unwrap(), "b649a9bf89116c581f8329b8ec3c79a86a70be04".to_owned());
+        let refused = Git::look(here).word("no-such-command").run().unwrap_err();
+        assert!(refused.to_string().contains("'no-such-command' is not a git command"), "{refused}");
+    }
+
+    #[test]
+    fn a_git_that_does_not_end_is_ended() {
+        let mut git = Git::look(Path::new("/"));
+        git.limit = Duration::from_millis(50);
+        let begun = Instant::now();
+        let late = git.words(["-c", "alias.wait=!sleep 1000", "wait"]).run().unwrap_err();
+        assert!(matches!(late, Failed::Late(_)), "{late}");
+        assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,143 @@
+//! The end of a worktree: looked at, then removed or kept.
+
+use std::fs;
+
+use posse_protocol::AgentId;
+use posse_runtime::port::worktree::Worktree;
+
+use crate::git::Git;
+
+use super::plot::Plot;
+use super::registration::{Lock, gone_is_fine};
+use super::{Found, GitWorktrees, branch_of, host, look};
+
+impl GitWorktrees {
+    pub(super) fn changes_now(&self, worktree: &Worktree) -> Option<String> {
+        match self.whose(worktree) {
+            Ok((plot, agent)) => look::keeps(&plot, agent, worktree),
+            Err(told) => Some(look::unseen(&told)),
+        }
+    }
+
+    pub(super) fn release_now(&self, worktree: &Worktree) -> Option<String> {
+        let (plot, agent) = match self.whose(worktree) {
+            Ok(found) => found,
+            Err(told) => return Some(look::unseen(&told)),
+        };
+        let lock = match plot.lock() {
+            Ok(lock) => lock,
+            Err(error) => return Some(look::unseen(&error.to_string())),
+        };
+        let registration = plot.registration(agent);
+        match registration.lock() {
+            Lock::Host(host) if !self.is_own(host) && host::lives(&self.home, host) => {
+                return Some("another posse works in it".to_owned());
+            }
+            Lock::Stranger(reason) => return Some(format!("somebody has locked it: {reason}")),
+            Lock::Host(_) | Lock::Nobody => {}
+        }
+        if let Some(kept) = look::keeps(&plot, agent, worktree) {
+            // It is kept with or without its lock.
+            let _ = registration.unlock();
+            return Some(kept);
+        }
+        let cleared = clear(&plot, agent, Some(&worktree.base));
+        drop(lock);
+        // What takes longest holds up nobody.
+        let razed = cleared.and_then(|()| sink(&plot, agent));
+        razed.err().map(|why| format!("it cannot be removed: {why}"))
+    }
+
+    pub(super) fn discard_now(&self, found: &Found) -> Result<(), String> {
+        let directory = found.path.parent().ok_or("it has no directory")?;
+        let plot = Plot::at(directory).map_err(|error| error.to_string())?;
+        if found.path != plot.path(found.agent) {
+            return Err("it is no worktree of posse".to_owned());
+        }
+        let _lock = plot.lock().map_err(|error| error.to_string())?;
+        if self.lives(&plot, found.agent) {
+            return Err("an agent works in it".to_owned());
+        }
+        if let Lock::Stranger(reason) = plot.registration(found.agent).lock() {
+            return Err(format!("somebody has locked it: {reason}"));
+        }
+        raze(&plot, found.agent, None)?;
+        let reference = format!("refs/heads/{}", branch_of(found.agent));
+        if plot.common.is_dir() && tip(&plot, &reference)?.is_some() {
+            // Git refuses if it is checked out elsewhere.
+            let git = Git::change(&plot.directory).directory(&plot.common);
+            git.words(["branch", "-q", "-D", &branch_of(found.agent)])
+                .run()
+                .map_err(|failed| failed.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes a worktree with all that is in it, and its branch if that is at `base`.
+pub(super) fn raze(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+    clear(plot, agent, base)?;
+    sink(plot, agent)
+}
+
+/// First it is out of the way, in one step: whoever finds it so knows that nothing is lost with it, and goes
+/// on from there.
+fn clear(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+    let path = plot.path(agent);
+    // A link is nothing of ours.
+    if path.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+        sink(plot, agent)?;
+        fs::rename(&path, plot.gone(agent)).map_err(|error| error.to_string())?;
+    }
+    forget(plot, agent, base)
+}
+
+/// Goes on with one that is out of the way.
+pub(super) fn finish(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+    forget(plot, agent, base)?;
+    sink(plot, agent)
+}
+
+/// The branch first: of what git knows, the base is a part.
+fn forget(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+    if let Some(base) = base {
+        drop_branch(plot, agent, base)?;
+    }
+    let registration = plot.registration(agent);
+    // One that leads elsewhere was moved by somebody, and is theirs.
+    if registration.leads_to(&plot.path(agent)) || !registration.directory.join("gitdir").exists() {
+        registration.remove().map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn sink(plot: &Plot, agent: AgentId) -> Result<(), String> {
+    gone_is_fine(fs::remove_dir_all(plot.gone(agent))).map_err(|error| error.to_string())
+}
+
+fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), String> {
+    let reference = format!("refs/heads/{}", branch_of(agent));
+    if !plot.common.is_dir() || tip(plot, &reference)?.as_deref() != Some(base) {
+        return Ok(());
+    }
+    let delete = || {
+        let git = Git::change(&plot.directory).directory(&plot.common);
+        git.words(["update-ref", "-d", &reference, base]).run()
+    };
+    // A git that was killed leaves this; nobody else has to do with this branch.
+    let stale = plot.common.join(format!("{reference}.lock"));
+    let deleted = match delete() {
+        Err(_) if fs::remove_file(stale).is_ok() => delete(),
+        deleted => deleted,
+    };
+    deleted.map(drop).map_err(|failed| failed.to_string())
+}
+
+/// The commit that a reference leads to.
+pub(super) fn tip(plot: &Plot, reference: &str) -> Result<Option<String>, String> {
+    let git = Git::look(&plot.directory).directory(&plot.common);
+    // Where there is none, this is an empty list, not an error.
+    let told = git.words(["for-each-ref", "--format=%(objectname)", reference]).line();
+    let told = told.map_err(|failed| failed.to_string())?;
+    Ok((!told.is_empty()).then_some(told))
+}

@@ -1,0 +1,65 @@
+//! Hosts: processes that have worktrees. A host locks a file of its own name for its life; the kernel
+//! unlocks it when the process ends, however it ends.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+/// Where the files of hosts lie, beneath the home of worktrees.
+const DIRECTORY: &str = ".hosts";
+
+/// This process, alive until it is dropped.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) id: Uuid,
+    file: PathBuf,
+    _lock: File,
+}
+
+impl Host {
+    /// Settles at `home`.
+    pub(super) fn settle(home: &Path) -> io::Result<Self> {
+        let directory = home.join(DIRECTORY);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let id = Uuid::now_v7();
+        let new = directory.join(format!("{id}.new"));
+        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        lock.lock()?;
+        // It gets its name only now: a file with a host's name is locked or its host is dead.
+        let file = directory.join(id.to_string());
+        fs::rename(&new, &file)?;
+        Ok(Self { id, file, _lock: lock })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // A host without a file is dead, too.
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// Whether a host lives. If that cannot be found out, it does.
+pub(super) fn lives(home: &Path, id: Uuid) -> bool {
+    match File::open(home.join(DIRECTORY).join(id.to_string())) {
+        // Shared, and given back at once: others who look at the same moment see the same.
+        Ok(file) => file.try_lock_shared().is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+/// Removes what dead hosts left.
+pub(super) fn bury(home: &Path) {
+    for entry in fs::read_dir(home.join(DIRECTORY)).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(file) = File::open(&path) else { continue };
+        // One that is being made is locked a moment after; it is not looked at before it has its name.
+        let named = path.extension().is_none();
+        if named && !matches!(file.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_))) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Looking at a worktree: would anything be lost if it were removed? What cannot be found out would be.
+
+mod ignored;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use posse_protocol::AgentId;
+use posse_runtime::port::worktree::Worktree;
+
+use crate::git::{Failed, Git};
+
+use super::carry::Draft;
+use super::end::tip;
+use super::plot::{Plot, entries};
+use super::registration::Registration;
+use super::status::{self, Kind, Status};
+use super::words::{count, name, names};
+
+pub(super) use ignored::holds_files;
+
+/// How far back is looked for commits that no branch has.
+const MOST_COMMITS: usize = 2_000;
+
+/// Files and directories of git's that say what is under way.
+const UNDER_WAY: &[(&str, &str)] = &[
+    ("MERGE_HEAD", "a merge under way"),
+    ("MERGE_AUTOSTASH", "a merge under way"),
+    ("rebase-merge", "a rebase under way"),
+    ("rebase-apply", "a rebase under way"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick under way"),
+    ("REVERT_HEAD", "a revert under way"),
+    ("sequencer", "a sequence of commits under way"),
+    ("BISECT_LOG", "a bisection under way"),
+];
+
+/// What would be lost, in a line; none if nothing would.
+pub(super) fn keeps(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
+    let registration = plot.registration(agent);
+    match (Look { plot, worktree, registration }).all() {
+        Ok(found) if found.is_empty() => None,
+        Ok(found) => Some(found.join(", ")),
+        Err(why) => Some(unseen(&why)),
+    }
+}
+
+/// What is told of a worktree that cannot be looked at.
+pub(super) fn unseen(why: &str) -> String {
+    format!("could not be looked at: {why}")
+}
+
+struct Look<'a> {
+    plot: &'a Plot,
+    worktree: &'a Worktree,
+    registration: Registration,
+}
+
+impl Look<'_> {
+    fn all(&self) -> Result<Vec<String>, String> {
+        let path = &self.worktree.path;
+        let there = path.symlink_metadata().is_ok();
+        if !self.plot.common.is_dir() {
+            // Without the repository, commits are lost already.
+            return if there { Err("its repository is gone".to_owned()) } else { Ok(Vec::new()) };
+        }
+        if !there {
+            return self.without_directory();
+        }
+        if !self.registration.exists() {
+            let nothing = path.is_dir() && !holds_files(path);
+            return if nothing {
+                self.without_directory()
+            } else {
+                Err("git does not know it any more".to_owned())
+            };
+        }
+        if !self.registration.is_known_at(path) {
+            return Err("its .git file was removed or replaced".to_owned());
+        }
+        let status = self.status(None)?;
+        let mut found = self.commits(&status)?;
+        found.extend(self.under_way()?);
+        found.extend(self.files(status)?);
+        found.extend(self.hidden()?);
+        Ok(found)
+    }
+
+    /// Only what was committed can be lost then.
+    fn without_directory(&self) -> Result<Vec<String>, String> {
+        let tip = self.tip()?;
+        let tips: Vec<&str> = tip.as_deref().filter(|tip| *tip != self.worktree.base).into_iter().collect();
+        let mut found = if tips.is_empty() { Vec::new() } else { vec![self.ahead(&tips)?] };
+        if self.registration.exists() {
+            found.extend(self.without_branch(&tips)?);
+        }
+        Ok(found)
+    }
+
+    /// Git with this worktree's own directory, whatever lies in the worktree.
+    fn git(&self) -> Git {
+        let path = &self.worktree.path;
+        Git::look(path).directory(&self.registration.directory).checkout(path)
+    }
+
+    fn status(&self, index: Option<&Path>) -> Result<Status, String> {
+        let git = self.git().words(["status", "--porcelain=v2", "-z", "--branch", "--no-renames"]);
+        let git =
+            git.words(["--untracked-files=normal", "--ignored=traditional", "--ignore-submodules=none"]);
+        let git = if let Some(index) = index { git.index(index) } else { git };
+        let printed = git.run().map_err(|failed| failed.to_string())?;
+        status::parse(&printed).ok_or_else(|| "git's answer cannot be read".to_owned())
+    }
+
+    fn tip(&self) -> Result<Option<String>, String> {
+        tip(self.plot, &format!("refs/heads/{}", self.worktree.branch))
+    }
+
+    /// Whether anything was committed, or HEAD or the branch moved otherwise.
+    fn commits(&self, status: &Status) -> Result<Vec<String>, String> {
+        let (base, head) = (&self.worktree.base, &status.head);
+        let on_branch = status.branch.as_ref() == Some(&self.worktree.branch);
+        let branch = if on_branch { head.clone() } else { self.tip()? };
+        let tips: BTreeSet<&str> =
+            head.iter().chain(&branch).map(String::as_str).filter(|tip| *tip != base).collect();
+        let tips: Vec<&str> = tips.into_iter().collect();
+        let mut found = Vec::new();
+        if head.is_none() {
+            found.push("a branch without a commit".to_owned());
+        } else if !tips.is_empty() {
+            found.push(self.ahead(&tips)?);
+        }
+        if !on_branch {
+            found.push(match &status.branch {
+                Some(branch) => format!("it is on branch {}", name(Path::new(branch))),
+                None => "it is on no branch".to_owned(),
+            });
+        }
+        found.extend(self.without_branch(&tips)?);
+        Ok(found)
+    }
+
+    /// How many commits `tips` have that the base has not.
+    fn ahead(&self, tips: &[&str]) -> Result<String, String> {
+        let not_base = format!("^{}", self.worktree.base);
+        let git = Git::look(&self.plot.directory).directory(&self.plot.common);
+        let told = git.words(["rev-list", "--count"]).words(tips).word(not_base).word("--").line();
+        Ok(match number(told)? {
+            0 => "its branch was moved back".to_owned(),
+            commits => count(commits, "commit"),
+        })
+    }
+
+    /// Commits that were made here, and that nothing leads to but the record of where HEAD was.
+    fn without_branch(&self, tips: &[&str]) -> Result<Option<String>, String> {
+        let mut once = self.record()?;
+        once.remove(&self.worktree.base);
+        for tip in tips {
+            once.remove(*tip);
+        }
+        if once.is_empty() {
+            return Ok(None);
+        }
+        if once.len() > MOST_COMMITS {
+            return Ok(Some("more commits than can be looked through".to_owned()));
+        }
+        let git = Git::look(&self.plot.directory).directory(&self.plot.common);
+        let git = git.words(["rev-list", "--count", "--ignore-missing"]).words(&once);
+        let told =
+            git.word("--not").word(&self.worktree.base).words(tips).words(["--glob=refs/*", "--"]).line();
+        let commits = number(told)?;
+        Ok((commits > 0).then(|| format!("{} on no branch", count(commits, "commit"))))
+    }
+
+    /// Where HEAD was.
+    fn record(&self) -> Result<BTreeSet<String>, String> {
+        let lines = match fs::read(self.registration.directory.join("logs/HEAD")) {
+            Ok(lines) => String::from_utf8_lossy(&lines).into_owned(),
+            // It may be kept in another way.
+            Err(_) => {
+                let git = Git::look(&self.plot.directory).directory(&self.registration.directory);
+                let git = git.words(["reflog", "show", "--format=- %H", "HEAD", "--"]);
+                git.line().map_err(|failed| failed.to_string())?
+            }
+        };
+        Ok(lines.lines().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect())
+    }
+
+    fn under_way(&self) -> Result<Vec<String>, String> {
+        let directory = &self.registration.directory;
+        let begun = UNDER_WAY.iter().filter(|(file, _)| directory.join(file).symlink_metadata().is_ok());
+        let mut found: Vec<String> = begun.map(|(_, told)| (*told).to_owned()).collect();
+        found.dedup();
+        if holds_files(&directory.join("modules")) {
+            found.push("repositories of submodules".to_owned());
+        }
+        let git = Git::look(&self.plot.directory).directory(directory);
+        let own = if self.plot.common.join("reftable").exists() {
+            let told = git.words(["for-each-ref", "refs/worktree", "refs/bisect", "refs/rewritten"]).line();
+            !told.map_err(|failed| failed.to_string())?.is_empty()
+        } else {
+            holds_files(&directory.join("refs"))
+        };
+        if own {
+            found.push("references of its own".to_owned());
+        }
+        Ok(found)
+    }
+
+    /// Files that are not as they were given.
+    fn files(&self, status: Status) -> Result<Vec<String>, String> {
+        let staged = |status: &Status| paths(status, |kind| matches!(kind, Kind::Known { staged: true, .. }));
+        let mut uncommitted = staged(&status);
+        let status = match &self.worktree.carried {
+            Some(tree) if !status.entries.is_empty() => self.compared(tree)?,
+            _ => status,
+        };
+        uncommitted
+            .extend(paths(&status, |kind| matches!(kind, Kind::Known { changed: true, .. } | Kind::New)));
+        let mut ignored = paths(&status, |kind| kind == Kind::Ignored);
+        ignored.retain(|path| !ignored::is_disposable(&self.worktree.path, path));
+        let told = |paths: BTreeSet<PathBuf>, kind: &str| {
+            let paths: Vec<PathBuf> = paths.into_iter().collect();
+            (!paths.is_empty()).then(|| format!("{} ({})", count(paths.len(), kind), names(&paths)))
+        };
+        Ok([told(uncommitted, "uncommitted file"), told(ignored, "ignored file")]
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+
+    /// How it differs from the tree that it was given.
+    fn compared(&self, tree: &str) -> Result<Status, String> {
+        let directory = &self.registration.directory;
+        let draft = Draft::copy(&directory.join("index"), directory).map_err(|error| error.to_string())?;
+        self.git()
+            .index(&draft.0)
+            .words(["read-tree", "--reset", "-i", tree])
+            .run()
+            .map_err(|failed| failed.to_string())?;
+        self.status(Some(&draft.0))
+    }
+
+    /// What git was told not to look at, and what it does not look into.
+    fn hidden(&self) -> Result<Vec<String>, String> {
+        let git = self.git().words(["ls-files", "-v", "--stage", "-z"]);
+        let printed = git.run().map_err(|failed| failed.to_string())?;
+        let (mut hidden, mut submodules) = (Vec::new(), Vec::new());
+        for record in printed.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+            let tab = memchr::memchr(b'\t', record).ok_or("git's answer cannot be read")?;
+            let (about, path) = (&record[..tab], Path::new(std::ffi::OsStr::from_bytes(&record[tab + 1..])));
+            let unseen = about.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
+            let place = || self.worktree.path.join(path);
+            if unseen && place().symlink_metadata().is_ok() {
+                hidden.push(path);
+            }
+            if about[1..].starts_with(b" 160000 ") && entries(&place()).next().is_some() {
+                submodules.push(path);
+            }
+        }
+        let told = |paths: &[&Path], noun: &str| {
+            (!paths.is_empty()).then(|| format!("{} ({})", count(paths.len(), noun), names(paths)))
+        };
+        let told = [told(&hidden, "file hidden from git's status"), told(&submodules, "submodule")];
+        Ok(told.into_iter().flatten().collect())
+    }
+}
+
+fn paths(status: &Status, which: impl Fn(Kind) -> bool) -> BTreeSet<PathBuf> {
+    status.entries.iter().filter(|entry| which(entry.kind)).map(|entry| entry.path.clone()).collect()
+}
+
+fn number(told: Result<String, Failed>) -> Result<usize, String> {
+    let told = told.map_err(|failed| failed.to_string())?;
+    told.parse().map_err(|_| "git's answer cannot be read".to_owned())
+}

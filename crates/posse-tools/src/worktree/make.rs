@@ -1,0 +1,211 @@
+//! Making a worktree, and taking back one that was not finished.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::path::Path;
+use std::thread;
+
+use posse_protocol::AgentId;
+use posse_runtime::port::worktree::{Dirty, Made, Wanted, Worktree};
+use uuid::Uuid;
+
+use crate::git::{Failed, Git};
+
+use super::carry::{self, Carried};
+use super::end;
+use super::parent::Parent;
+use super::plot::{Note, Plot};
+use super::words::name;
+use super::{GitWorktrees, branch_of};
+
+/// A worktree that is being made by this process.
+pub(super) struct Making<'a> {
+    pub(super) plot: &'a Plot,
+    pub(super) agent: AgentId,
+    pub(super) host: Uuid,
+    pub(super) note: Note,
+}
+
+/// Git gives up if it meets a worktree that another git is just about to note (its `commondir` is there, but
+/// empty). A moment later it is not so any more.
+const HALF_MADE: &str = "/commondir: ";
+const MOST_TRIES: u32 = 20;
+
+impl GitWorktrees {
+    pub(super) fn make_now(&self, wanted: &Wanted) -> Result<Made, String> {
+        let parent = Parent::ask(&wanted.from, wanted.base)?;
+        let host = self.host().map_err(|error| no_place(&error))?;
+        let plot = Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
+        let worktree = Worktree {
+            path: plot.path(wanted.agent),
+            origin: parent.top.clone(),
+            branch: branch_of(wanted.agent),
+            base: parent.base.clone(),
+            carried: None,
+        };
+        let note = Note { worktree, branch: true };
+        let making = Making { plot: &plot, agent: wanted.agent, host: host.id, note };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_to_make(wanted, &parent, &making) {
+                Err(told) if tries < MOST_TRIES && told.contains(HALF_MADE) => {}
+                made => return made,
+            }
+        }
+    }
+
+    /// If it comes to nothing, nothing is left of it.
+    fn try_to_make(&self, wanted: &Wanted, parent: &Parent, making: &Making<'_>) -> Result<Made, String> {
+        making.begin()?;
+        let made = thread::scope(|scope| {
+            // What is changed is changed from the parent's HEAD: it fits nothing else.
+            let dirty = if parent.base == parent.head { wanted.dirty } else { Dirty::Tell };
+            let look = (dirty == Dirty::Tell).then(|| scope.spawn(|| self.looks.uncommitted(parent)));
+            let made = making.fill(parent, dirty);
+            let missing = look.and_then(|look| look.join().unwrap_or(None));
+            made.map(|made| Made { missing: missing.or(made.missing), ..made })
+        });
+        made.map_err(|told| making.undo(told))
+    }
+}
+
+impl Making<'_> {
+    /// Notes it, and makes its directory, which nobody may have made before.
+    pub(super) fn begin(&self) -> Result<(), String> {
+        let path = &self.note.worktree.path;
+        if path.symlink_metadata().is_ok() {
+            return Err(format!(
+                "there is something at {} already, where the worktree would be. Move it away, or leave \
+                 isolation out",
+                name(path)
+            ));
+        }
+        self.plot.begin(self.agent, self.host, &self.note).map_err(|error| no_place(&error))?;
+        DirBuilder::new().create(path).map_err(|error| {
+            let told = no_place(&error);
+            let _ = self.plot.finish(self.agent, self.host);
+            told
+        })
+    }
+
+    fn fill(&self, parent: &Parent, dirty: Dirty) -> Result<Made, String> {
+        let worktree = &self.note.worktree;
+        let printed = self.add(Git::change(&parent.top), &["-b", &worktree.branch], &worktree.base)?;
+        let carried = match dirty {
+            Dirty::Carry => self.carry(parent)?,
+            Dirty::Tell => Carried::default(),
+        };
+        let worktree = Worktree { carried: carried.tree.clone(), ..worktree.clone() };
+        self.hand_out(&worktree)?;
+        Ok(Made {
+            base: base_in_words(parent, &printed),
+            worktree,
+            missing: carried.missing,
+            carried: carried.carried,
+        })
+    }
+
+    /// Has git make it, locked; what it printed. It is noted and filled in two calls, as git does itself in
+    /// one: only the first must be made by one at a time.
+    pub(super) fn add(&self, git: Git, branch: &[&str], start: &str) -> Result<String, String> {
+        let worktree = &self.note.worktree;
+        let registration = self.plot.registration(self.agent);
+        let reason = registration.reason(self.host);
+        let git = git.words(["worktree", "add", "--no-checkout", "--lock", "--reason", &reason]);
+        {
+            let _noting = self.plot.lock_notes().map_err(|error| no_place(&error))?;
+            let noted = git.words(branch).word(&worktree.path).word(start).run();
+            noted.map_err(|failed| cannot_make(&failed))?;
+        }
+        let filled = Git::change(&worktree.path).words(["reset", "--hard", "--no-recurse-submodules"]).line();
+        let printed = filled.map_err(|failed| cannot_make(&failed))?;
+        let ours = registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path);
+        let real = worktree.path.canonicalize().is_ok_and(|real| real == worktree.path);
+        if ours && real {
+            Ok(printed)
+        } else {
+            Err(format!("{} is not where git made the worktree. Leave isolation out", name(&worktree.path)))
+        }
+    }
+
+    fn carry(&self, parent: &Parent) -> Result<Carried, String> {
+        let failed = |failed: Failed| {
+            format!(
+                "the uncommitted work in {} cannot be carried over: {failed}. Commit it first, or leave out \
+                 what carries it",
+                name(&parent.top)
+            )
+        };
+        let carried = carry::gather(parent, &self.plot.registration(self.agent).directory).map_err(failed)?;
+        if let Some(tree) = &carried.tree {
+            carry::unpack(&self.note.worktree.path, tree).map_err(failed)?;
+        }
+        Ok(carried)
+    }
+
+    /// All is done: from now on somebody may work in it.
+    pub(super) fn hand_out(&self, worktree: &Worktree) -> Result<(), String> {
+        // No sync: a file system that forgets this after a power cut has forgotten as well what was made
+        // in the worktree later.
+        self.plot.registration(self.agent).mark(worktree).map_err(|error| no_place(&error))?;
+        self.plot.finish(self.agent, self.host).map_err(|error| no_place(&error))
+    }
+
+    /// It came to nothing: nothing is left of it. Adds to what is told if that is not so.
+    pub(super) fn undo(&self, told: String) -> String {
+        match take_back(self.plot, self.agent, self.host, &self.note) {
+            Ok(()) => told,
+            Err(left) => format!("{told}. What was begun could not be removed yet: {left}"),
+        }
+    }
+}
+
+/// Removes what was begun, and nobody has worked in.
+pub(super) fn take_back(plot: &Plot, agent: AgentId, host: Uuid, note: &Note) -> Result<(), String> {
+    let base = note.branch.then_some(note.worktree.base.as_str());
+    if note.branch {
+        // A git that was killed leaves this; nobody else has to do with this branch.
+        let lock = plot.common.join(format!("refs/heads/{}.lock", note.worktree.branch));
+        let _ = std::fs::remove_file(lock);
+    }
+    end::raze(plot, agent, base)?;
+    plot.finish(agent, host).map_err(|error| error.to_string())
+}
+
+/// `main, 3f2a91c "Fix the parser"`.
+fn base_in_words(parent: &Parent, printed: &str) -> String {
+    let now_at = printed.lines().find_map(|line| line.strip_prefix("HEAD is now at "));
+    let (short, subject) = now_at.and_then(|text| text.split_once(' ')).unwrap_or((&parent.base, ""));
+    let subject: String = subject.chars().filter(|c| !c.is_control()).take(100).collect();
+    let branch =
+        parent.branch.as_ref().map_or_else(String::new, |branch| format!("{}, ", name(Path::new(branch))));
+    format!("{branch}{short} \"{subject}\"")
+}
+
+fn cannot_make(failed: &Failed) -> String {
+    let next = match failed {
+        Failed::Refused { said, .. }
+            if said.contains("No space left") || said.contains("unable to write") =>
+        {
+            FULL
+        }
+        Failed::Refused { said, .. } if said.contains("Permission denied") => NOT_ALLOWED,
+        _ => "Put that right, or leave isolation out",
+    };
+    format!("the worktree could not be made: {failed}. {next}")
+}
+
+const FULL: &str = "The disk seems to be full: make room (`posse worktrees list` shows what others take), or \
+                    leave isolation out";
+const NOT_ALLOWED: &str = "Let posse write there, or leave isolation out";
+
+/// Why there is no place for a worktree.
+pub(super) fn no_place(error: &io::Error) -> String {
+    let next = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FULL,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => NOT_ALLOWED,
+        _ => "Put that right, or leave isolation out",
+    };
+    format!("the worktree could not be made: {error}. {next}")
+}

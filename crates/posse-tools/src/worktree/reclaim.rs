@@ -1,0 +1,84 @@
+//! A worktree's agent goes on: it is locked again, and made again if it is gone.
+
+use std::fs;
+
+use posse_protocol::AgentId;
+use posse_runtime::port::worktree::{Base, Worktree};
+use uuid::Uuid;
+
+use crate::git::Git;
+
+use super::GitWorktrees;
+use super::carry;
+use super::end::{finish, tip};
+use super::host;
+use super::make::{Making, no_place};
+use super::parent::Parent;
+use super::plot::{Note, Plot};
+use super::registration::Lock;
+use super::words::name;
+
+impl GitWorktrees {
+    pub(super) fn reclaim_now(&self, worktree: &Worktree) -> Result<bool, String> {
+        let host = self.host().map_err(|error| no_place(&error))?;
+        let (plot, agent) = match self.whose(worktree) {
+            Ok(found) => found,
+            // Somebody has removed the whole plot; the checkout knows its repository.
+            Err(_) => self.plot_again(worktree)?,
+        };
+        let _lock = plot.lock().map_err(|error| no_place(&error))?;
+        let registration = plot.registration(agent);
+        let lock = registration.lock();
+        match &lock {
+            Lock::Host(other) if *other != host.id && host::lives(&host.home, *other) => {
+                return Err(format!("another posse works in the worktree {}", name(&worktree.path)));
+            }
+            _ => {}
+        }
+        if registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path) {
+            // Somebody else's lock keeps it as well as ours would.
+            if !matches!(lock, Lock::Stranger(_)) {
+                registration.set_lock(host.id).map_err(|error| no_place(&error))?;
+            }
+            return Ok(false);
+        }
+        again(&plot, agent, host.id, worktree).map(|()| true)
+    }
+
+    fn plot_again(&self, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
+        let parent = Parent::ask(&worktree.origin, Base::Head)?;
+        let host = self.host().map_err(|error| no_place(&error))?;
+        Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
+        self.whose(worktree)
+    }
+}
+
+/// Makes it again, as it was when its agent got it, with the commits that are on its branch.
+fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result<(), String> {
+    let path = &worktree.path;
+    // If it is empty, nothing is lost with it.
+    if path.symlink_metadata().is_ok() && fs::remove_dir(path).is_err() {
+        return Err(format!(
+            "git does not know the worktree {} any more, and there are files in it. Move them away first",
+            name(path)
+        ));
+    }
+    // Of one that was on its way out, the branch goes too; else it may have commits.
+    let leaving = plot.gone(agent).exists().then_some(worktree.base.as_str());
+    finish(plot, agent, leaving)?;
+    let tip = tip(plot, &format!("refs/heads/{}", worktree.branch))?;
+    let note = Note { worktree: worktree.clone(), branch: tip.is_none() };
+    let making = Making { plot, agent, host, note };
+    making.begin()?;
+    let git = Git::change(&plot.directory).directory(&plot.common);
+    let added = match &tip {
+        Some(_) => making.add(git, &[], &worktree.branch),
+        None => making.add(git, &["-b", &worktree.branch], &worktree.base),
+    };
+    let filled = added.and_then(|_| match &worktree.carried {
+        Some(tree) if tip.as_ref().is_none_or(|tip| *tip == worktree.base) => carry::unpack(path, tree)
+            .map_err(|failed| format!("the work that was carried over cannot be had again: {failed}")),
+        _ => Ok(()),
+    });
+    filled.and_then(|()| making.hand_out(worktree)).map_err(|told| making.undo(told))
+}

@@ -1,0 +1,167 @@
+//! All worktrees there are: a list for people, and the sweep that removes what dead processes left.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use posse_protocol::AgentId;
+
+use super::end::{finish, raze};
+use super::make::take_back;
+use super::plot::{Plot, entries, tidy};
+use super::registration::{Lock, Marked};
+use super::{Found, GitWorktrees, Swept, host, look};
+
+impl GitWorktrees {
+    /// Every worktree there is, with what would be lost with it. Blocks.
+    pub fn list(&self) -> io::Result<Vec<Found>> {
+        let plots = self.plots()?;
+        let found = plots.iter().flat_map(|plot| known(plot).into_iter().map(move |agent| (plot, agent)));
+        Ok(found.map(|(plot, agent)| self.found(plot, agent)).collect())
+    }
+
+    /// What nobody works in: removed if nothing is lost with it, else unlocked and told. Blocks.
+    pub fn sweep(&self) -> Vec<Swept> {
+        self.sweep_those(|_| true)
+    }
+
+    /// The same for what processes left that died, and no sweep has seen yet. What was kept since is not
+    /// looked at again: it costs no more than there are such. Blocks.
+    pub fn sweep_left(&self) -> Vec<Swept> {
+        self.sweep_those(|lock| matches!(lock, Lock::Host(_)))
+    }
+
+    fn sweep_those(&self, meant: impl Fn(Lock) -> bool) -> Vec<Swept> {
+        let plots = self.plots().unwrap_or_default();
+        for entry in entries(&self.home) {
+            tidy(&entry.path());
+        }
+        let swept = plots.iter().flat_map(|plot| self.sweep_plot(plot, &meant)).collect();
+        if !plots.is_empty() {
+            host::bury(&self.home);
+        }
+        swept
+    }
+
+    fn plots(&self) -> io::Result<Vec<Plot>> {
+        let directories = match fs::read_dir(&self.home) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened?,
+        };
+        // As it is in what git was told.
+        let home = self.home.canonicalize()?;
+        let mut names: Vec<_> = directories.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        Ok(names.iter().filter_map(|name| Plot::at(&home.join(name)).ok()).collect())
+    }
+
+    fn sweep_plot(&self, plot: &Plot, meant: impl Fn(Lock) -> bool) -> Vec<Swept> {
+        let Ok(_lock) = plot.lock() else { return Vec::new() };
+        for agent in plot.contents().gone {
+            // If it cannot be done now, it is done another time.
+            let _ = finish(plot, agent, self.base(plot, agent).as_deref());
+        }
+        let known = known(plot);
+        for (agent, host, note) in plot.making() {
+            if host::lives(&self.home, host) {
+                continue;
+            }
+            let _ = match note {
+                // It was handed out, if only just.
+                Some(_) if plot.registration(agent).marked() != Marked::No => {
+                    plot.finish(agent, host).map_err(|error| error.to_string())
+                }
+                Some(note) => take_back(plot, agent, host, &note),
+                None => {
+                    plot.drop_notes(agent, host);
+                    Ok(())
+                }
+            };
+        }
+        let known = known.into_iter().filter(|agent| meant(plot.registration(*agent).lock()));
+        known.filter_map(|agent| self.sweep_one(plot, agent)).collect()
+    }
+
+    /// None if there is nothing any more, or its agent lives.
+    pub(super) fn sweep_one(&self, plot: &Plot, agent: AgentId) -> Option<Swept> {
+        if self.lives(plot, agent) {
+            return None;
+        }
+        let registration = plot.registration(agent);
+        let path = plot.path(agent);
+        if !registration.leads_to(&path) && path.symlink_metadata().is_err() {
+            return None;
+        }
+        let found = self.found(plot, agent);
+        if found.keeps.is_none() && raze(plot, agent, found.base.as_deref()).is_ok() {
+            return Some(Swept { found, removed: true });
+        }
+        if !matches!(registration.lock(), Lock::Stranger(_)) {
+            let _ = registration.unlock();
+        }
+        Some(Swept { found, removed: false })
+    }
+
+    fn base(&self, plot: &Plot, agent: AgentId) -> Option<String> {
+        match plot.registration(agent).marked() {
+            Marked::Yes(marker) => Some(marker.worktree.base),
+            Marked::No | Marked::Damaged => None,
+        }
+    }
+
+    /// Whether an agent of a process that lives has it, or will have it.
+    pub(super) fn lives(&self, plot: &Plot, agent: AgentId) -> bool {
+        // The note first: it goes when all else is there.
+        let lives = |id| host::lives(&self.home, id);
+        let making = plot.making().iter().any(|(made, host, _)| *made == agent && lives(*host));
+        making || matches!(plot.registration(agent).lock(), Lock::Host(host) if lives(host))
+    }
+
+    pub(super) fn found(&self, plot: &Plot, agent: AgentId) -> Found {
+        let (path, live) = (plot.path(agent), self.lives(plot, agent));
+        let registration = plot.registration(agent);
+        let worktree = match registration.marked() {
+            Marked::Yes(marker) if marker.agent == agent && marker.worktree.path == path => {
+                Some(marker.worktree)
+            }
+            _ => None,
+        };
+        let keeps = match &worktree {
+            _ if live && worktree.is_none() => None,
+            Some(worktree) => look::keeps(plot, agent, worktree),
+            None => unmarked(plot, agent, &path),
+        };
+        let keeps = keeps.or_else(|| match registration.lock() {
+            Lock::Stranger(reason) => Some(format!("somebody has locked it: {reason}")),
+            Lock::Host(_) | Lock::Nobody => None,
+        });
+        Found {
+            agent,
+            origin: worktree.as_ref().map(|worktree| worktree.origin.clone()),
+            branch: worktree.as_ref().map(|worktree| worktree.branch.clone()),
+            base: worktree.map(|worktree| worktree.base),
+            path,
+            live,
+            keeps,
+        }
+    }
+}
+
+/// What would be lost with a directory that nobody knows more of.
+fn unmarked(plot: &Plot, agent: AgentId, path: &Path) -> Option<String> {
+    if plot.registration(agent).exists() {
+        return Some(look::unseen("posse's note on it cannot be read"));
+    }
+    look::holds_files(path).then(|| look::unseen("git does not know it any more"))
+}
+
+/// Whose worktrees a plot has: by directories, and by what git knows.
+fn known(plot: &Plot) -> BTreeSet<AgentId> {
+    let mut agents: BTreeSet<AgentId> = plot.contents().agents.into_iter().collect();
+    let names =
+        entries(&plot.common.join("worktrees")).filter_map(|entry| entry.file_name().into_string().ok());
+    let registered = names.filter_map(|name| name.parse().ok());
+    agents.extend(registered.filter(|agent| plot.registration(*agent).leads_to(&plot.path(*agent))));
+    agents
+}
