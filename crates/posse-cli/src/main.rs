@@ -1,7 +1,9 @@
 //! The posse binary: arguments, environment and wiring. What it can do lives in the libraries.
 
 mod commands;
+mod definitions;
 mod environment;
+mod guide;
 mod hint;
 mod instructions;
 mod moment;
@@ -45,6 +47,7 @@ enum Command {
     Task(commands::task::TaskCommand),
     Mail(commands::mail::MailCommand),
     Agents(commands::agents::Agents),
+    Worktrees(commands::worktrees::Worktrees),
     Cost(commands::cost::CostCommand),
     Store(commands::store::StoreCommand),
     AskModel(commands::ask_model::AskModel),
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Some(Command::Task(command)) => command.run(),
         Some(Command::Mail(command)) => command.run(),
         Some(Command::Agents(command)) => command.run(),
+        Some(Command::Worktrees(command)) => command.run(),
         Some(Command::Cost(command)) => command.run(),
         Some(Command::Store(command)) => command.run(),
         Some(Command::AskModel(command)) => command.run(),

@@ -13,6 +13,7 @@ use posse_store::Sqlite;
 use posse_tools::{Guardian, Means, Reach};
 
 use crate::commands::guard;
+use crate::definitions::{Given, Sources};
 use crate::environment::{self, posse_home};
 use crate::hint::Advised;
 use crate::instructions;
@@ -153,6 +154,11 @@ pub(crate) fn settings(cwd: &Path, flags: FlagSettings) -> anyhow::Result<Settin
 /// What is written down for agents in `cwd` and above, as one block.
 pub(crate) fn instructions(cwd: &Path) -> Option<String> {
     instructions::render(&instructions::gather(&places(cwd)))
+}
+
+/// Where types of agents are defined for who works in `cwd`.
+pub(crate) fn definitions(cwd: &Path, given: Given) -> Sources {
+    Sources::new(places(cwd), given)
 }
 
 fn places(cwd: &Path) -> Places {

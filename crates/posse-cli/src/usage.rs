@@ -2,6 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, CommandFactory, Error};
+use posse_runtime::spelling::closest;
 
 /// Whether the command that was given has `--json`.
 pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
@@ -44,32 +45,6 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
     Some(command.error(ErrorKind::InvalidSubcommand, format!("there is no command `{word}`{meant}")))
 }
 
-/// The name that was probably meant.
-pub(crate) fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
-    let far = |name: &str| edits(&word.to_lowercase(), &name.to_lowercase());
-    let best = names.iter().copied().min_by_key(|name| far(name))?;
-    (far(best) <= 2.min(word.chars().count() / 2)).then_some(best)
-}
-
-/// How many letters must be added, removed, changed or swapped with the next to make one of the other.
-fn edits(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in other.iter().enumerate() {
-            let mut cost = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
-                cost = cost.min(before[j - 1] + 1);
-            }
-            row.push(cost);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -95,13 +70,5 @@ mod tests {
         {
             assert_eq!(complaint(line), None, "{line}");
         }
-    }
-
-    #[test]
-    fn what_is_near_is_meant() {
-        assert_eq!(closest("dney", &["allow", "deny"]), Some("deny"));
-        assert_eq!(closest("Deny", &["allow", "deny"]), Some("deny"));
-        assert_eq!(closest("no", &["ask", "deny"]), None);
-        assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("ab", "ba")), (2, 3, 1));
     }
 }

@@ -1,14 +1,21 @@
 //! `posse agents`.
 
+mod check;
+mod describe;
+mod list;
+mod new;
 mod ps;
+mod show;
 
 use std::process::ExitCode;
 
 pub(crate) use ps::state;
 
+use crate::definitions::{Given, Sources};
 use crate::store::StoreArgs;
+use crate::{environment, session};
 
-/// Look at agents.
+/// Look at agents, and at the types of them that are defined here.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Agents {
@@ -20,17 +27,32 @@ pub(crate) struct Agents {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    List(list::List),
+    Show(show::Show),
+    Check(check::Check),
+    New(new::New),
     Ps(ps::Ps),
 }
 
 impl Agents {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let runtime = super::runtime()?;
-        let store = crate::session::look_into_store(&self.store)?;
         match self.command {
-            Command::Ps(command) => runtime.block_on(command.run(store.as_ref())),
+            Command::List(command) => command.run(&definitions()?),
+            Command::Show(command) => command.run(&definitions()?),
+            Command::Check(command) => command.run(&definitions()?),
+            Command::New(command) => command.run(&definitions()?),
+            Command::Ps(command) => {
+                let runtime = super::runtime()?;
+                let store = session::look_into_store(&self.store)?;
+                runtime.block_on(command.run(store.as_ref()))
+            }
         }
     }
+}
+
+/// Where types are defined for who works here.
+fn definitions() -> anyhow::Result<Sources> {
+    Ok(session::definitions(&environment::working_directory()?, Given::default()))
 }
 
 /// The number of a process as stores tell it: `pid 4711`.

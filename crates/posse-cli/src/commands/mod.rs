@@ -14,6 +14,7 @@ pub(crate) mod sessions;
 pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod team;
+pub(crate) mod worktrees;
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};

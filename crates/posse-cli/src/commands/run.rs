@@ -39,6 +39,7 @@ use self::face::Face;
 use self::lines::Lines;
 use self::open::{Opened, Which, Wish};
 use self::text::Text;
+use crate::definitions::Given;
 use crate::hint::{self, Advised};
 use crate::output::{json_line, print};
 use crate::provider::ProviderArgs;
@@ -96,6 +97,9 @@ pub(crate) struct Run {
     /// The longest reply, in tokens [default: 32000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
+    /// More types of agents that can be started, {"NAME": {"description": …, "prompt": …}}; or @FILE
+    #[arg(long, value_name = "JSON")]
+    agents: Option<String>,
     /// Let so many agents work at once; more wait [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_agents: Option<u32>,
@@ -157,11 +161,9 @@ enum InputFormat {
 
 impl Run {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        if let Err(error) = self.check() {
-            error.exit();
-        }
+        let given = self.check().and_then(|()| self.given()).unwrap_or_else(|error| error.exit());
         let runtime = super::runtime()?;
-        let result = runtime.block_on(self.work());
+        let result = runtime.block_on(self.work(given));
         // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
         runtime.shutdown_background();
         if let Err(error) = &result
@@ -204,7 +206,15 @@ impl Run {
         Ok(())
     }
 
-    async fn work(&self) -> anyhow::Result<ExitCode> {
+    /// The types of agents that are defined by the command line itself.
+    fn given(&self) -> Result<Given, clap::Error> {
+        let given = self.agents.as_deref().map(Given::read).transpose();
+        let wrong =
+            |why: String| crate::Args::command().error(ErrorKind::ValueValidation, crate::output::tame(&why));
+        given.map(Option::unwrap_or_default).map_err(wrong)
+    }
+
+    async fn work(&self, given: Given) -> anyhow::Result<ExitCode> {
         let by_lines = self.input_format() == InputFormat::StreamJson;
         let words =
             if by_lines { None } else { stdin::prompt(self.prompt.as_deref(), self.which().is_none())? };
@@ -214,7 +224,7 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        let Opened { runtime, agent, facts, store } = open::open(self.wish()).await?;
+        let Opened { runtime, agent, facts, store, live, swept } = open::open(self.wish(given)).await?;
         let Agent { handle, mut events, unfinished, .. } = agent;
         let first = match words {
             Some(words) => Some(posse_protocol::Command::Prompt(vec![ContentBlock::text(words)])),
@@ -237,8 +247,9 @@ impl Run {
         let (clock, lines) = (SystemClock::default(), by_lines.then(stdin::lines));
         let stopping = stop::when_told(store);
         tokio::pin!(stopping);
+        let _watching = live.watch();
         let ending = tokio::select! {
-            ending = drive::drive(exchange, handle, &mut events, lines, &clock) => ending,
+            ending = drive::drive(exchange, handle, &mut events, lines, swept, &clock) => ending,
             Err(error) = &mut stopping => Err(error),
         };
         if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
@@ -260,7 +271,7 @@ impl Run {
         }
     }
 
-    fn wish(&self) -> Wish {
+    fn wish(&self, given: Given) -> Wish {
         Wish {
             which: self.which(),
             fork: self.fork_session,
@@ -285,6 +296,7 @@ impl Run {
                 no_background: self.no_background,
                 auto_background: self.auto_background.map(Duration::from_secs),
             },
+            given,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             asker: match self.input_format() {

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use posse_protocol::Cost;
+use posse_runtime::port::worktree::{Base, Dirty};
 use posse_runtime::{Background, Budget, Budgets};
 use serde::{Deserialize, Deserializer};
 
@@ -37,11 +38,17 @@ pub(crate) struct Agents {
     pub(crate) auto_background: Option<Duration>,
     /// What each sub-agent may use.
     pub(crate) budgets: Budgets,
+    /// What worktrees begin with.
+    pub(crate) base: Base,
+    /// What becomes of uncommitted work when a worktree is made.
+    pub(crate) dirty: Dirty,
 }
 
 /// The keys of `agents`.
-pub(super) const KEYS: [&str; 6] =
-    ["maxDepth", "maxRunning", "background", "autoBackgroundSeconds", "budget", "subtreeBudget"];
+pub(super) const KEYS: [&str; 7] =
+    ["maxDepth", "maxRunning", "background", "autoBackgroundSeconds", "budget", "subtreeBudget", "worktree"];
+/// The keys of `worktree`.
+pub(super) const WORKTREE_KEYS: [&str; 2] = ["base", "dirty"];
 /// The keys of a budget.
 pub(super) const BUDGET_KEYS: [&str; 4] = ["usd", "tokens", "turns", "seconds"];
 
@@ -58,6 +65,14 @@ pub(super) struct AgentsFile {
     budget: BudgetFile,
     #[serde(default)]
     subtree_budget: BudgetFile,
+    #[serde(default)]
+    worktree: WorktreeFile,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+struct WorktreeFile {
+    base: Option<Base>,
+    dirty: Option<Dirty>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -99,6 +114,8 @@ impl AgentsFile {
         ] {
             note(asked != Budget::default() && least(asked, holds) != asked, name);
         }
+        // Whose work is looked at is the user's affair.
+        note(self.worktree != WorktreeFile::default(), "worktree");
         beyond
     }
 }
@@ -120,6 +137,8 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> Agents {
             alone: said.budget(|file| file.budget.budget()),
             subtree: said.budget(|file| file.subtree_budget.budget()),
         },
+        base: said.own(|file| file.worktree.base).unwrap_or_default(),
+        dirty: said.own(|file| file.worktree.dirty).unwrap_or_default(),
     }
 }
 
@@ -164,6 +183,11 @@ impl Said {
         }
         let own = self.managed.iter().chain(&self.user);
         own.filter_map(|file| file.background).next().unwrap_or_default()
+    }
+
+    /// What only the administrator and the user may say.
+    fn own<T>(&self, key: impl Fn(&AgentsFile) -> Option<T>) -> Option<T> {
+        self.managed.iter().chain(&self.user).find_map(key)
     }
 
     fn auto_background(&self, flag: Option<Duration>) -> Option<Duration> {

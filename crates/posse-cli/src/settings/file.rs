@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::SettingsError;
 use super::agents::{self, AgentsFile};
-use crate::usage::closest;
+use posse_runtime::spelling::closest;
 
 /// What posse understands of a settings file.
 #[derive(Debug, Default, Deserialize)]
@@ -79,6 +79,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
         for part in ["budget", "subtreeBudget"] {
             parts.push((part, &ours[part], &agents::BUDGET_KEYS));
         }
+        parts.push(("worktree", &ours["worktree"], &agents::WORKTREE_KEYS));
     }
     let unknown = parts.into_iter().map(|(part, value, known)| (part, not_known(value, known)));
     file.unknown = unknown.filter(|(_, keys)| !keys.is_empty()).collect();

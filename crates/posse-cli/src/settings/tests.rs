@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use posse_protocol::Cost;
 use posse_runtime::permission::{Verdict, decide};
+use posse_runtime::port::worktree::{Base, Dirty};
 use posse_runtime::tool::{Intent, Subject, Workspace};
 use posse_runtime::{Background, Budget};
 
@@ -307,7 +308,8 @@ fn how_agents_start_others_has_defaults_and_can_be_said() {
     disk.write(
         "posse/settings.json",
         r#"{"agents": {"maxDepth": 5, "maxRunning": 8, "background": "always", "autoBackgroundSeconds": 120,
-            "budget": {"usd": 0.25, "tokens": 1000, "turns": 7, "seconds": 60}, "subtreeBudget": {"usd": 2}}}"#,
+            "budget": {"usd": 0.25, "tokens": 1000, "turns": 7, "seconds": 60}, "subtreeBudget": {"usd": 2},
+            "worktree": {"base": "fresh", "dirty": "carry"}}}"#,
     );
     // Another program's key of the same name is its own.
     disk.write("home/.claude/settings.json", r#"{"agents": ["theirs"]}"#);
@@ -316,6 +318,7 @@ fn how_agents_start_others_has_defaults_and_can_be_said() {
     let agents = settings.agents;
     assert_eq!((agents.depth, agents.running, agents.background), (5, 8, Background::Always));
     assert_eq!(agents.auto_background, Some(Duration::from_secs(120)));
+    assert_eq!((agents.base, agents.dirty), (Base::Fresh, Dirty::Carry));
     let alone = Budget {
         cost: Some(Cost::from_pico_usd(250_000_000_000)),
         tokens: Some(1000),
@@ -336,7 +339,7 @@ fn a_repository_lowers_the_limits_of_agents_and_no_more() {
     disk.write(
         "repo/.posse/settings.json",
         r#"{"agents": {"maxDepth": 1, "maxRunning": 1000, "background": "always", "autoBackgroundSeconds": 1,
-            "budget": {"usd": 1}, "subtreeBudget": {"tokens": 50, "turns": 5}}}"#,
+            "budget": {"usd": 1}, "subtreeBudget": {"tokens": 50, "turns": 5}, "worktree": {"base": "fresh"}}}"#,
     );
     disk.write(
         "posse/settings.json",
@@ -345,12 +348,13 @@ fn a_repository_lowers_the_limits_of_agents_and_no_more() {
     let settings = disk.load(FlagSettings::default()).unwrap();
     let agents = settings.agents;
     assert_eq!((agents.depth, agents.running, agents.background), (1, 64, Background::Asked));
-    assert_eq!(agents.auto_background, None);
+    assert_eq!((agents.auto_background, agents.base, agents.dirty), (None, Base::Head, Dirty::Tell));
     assert_eq!(agents.budgets.alone.cost, Some(Cost::from_pico_usd(500_000_000_000)));
     assert_eq!((agents.budgets.subtree.tokens, agents.budgets.subtree.turns), (Some(9), Some(5)));
     let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
-    assert!(warning.starts_with("ignored: 5 keys of agents in "), "{warning}");
-    let exact = "keys of agents maxRunning, background, autoBackgroundSeconds, budget, subtreeBudget in";
+    assert!(warning.starts_with("ignored: 6 keys of agents in "), "{warning}");
+    let exact =
+        "keys of agents maxRunning, background, autoBackgroundSeconds, budget, subtreeBudget, worktree in";
     assert!(settings.details[0].contains(exact), "{:?}", settings.details);
     disk.write("repo/.posse/settings.json", r#"{"agents": {"background": "off", "maxDepth": 0}}"#);
     let flag = AgentFlags { depth: Some(2), ..AgentFlags::default() };

@@ -25,7 +25,7 @@ fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: 
         parent: parent.parse().unwrap(),
         call: CallKey { seq: 1, ordinal: 0 },
         call_id: "call".into(),
-        agent_type: "explore".into(),
+        agent_type: "Explore".into(),
         name: Some(name.parse().unwrap()),
         description: "look \u{1b}[2Jaround\nhere".into(),
         terms: String::new(),
@@ -185,8 +185,8 @@ fn a_bill_can_be_read() {
     assert_eq!(rows[0], head);
     assert_eq!(rows[1].last(), Some(&"/main"));
     let words = ["look", "\\u{1b}[2Jaround", "here"];
-    assert_eq!(rows[2], [&["$1.2345", "?", "11", "2", "explore", "completed", "one:"], &words[..]].concat());
-    assert_eq!(rows[3], [&["?", "?", "11", "2", "explore", "completed", "two:"], &words[..]].concat());
+    assert_eq!(rows[2], [&["$1.2345", "?", "11", "2", "Explore", "completed", "one:"], &words[..]].concat());
+    assert_eq!(rows[3], [&["?", "?", "11", "2", "Explore", "completed", "two:"], &words[..]].concat());
     assert!(shown.contains("  one: look") && shown.contains("    two: look"), "{shown}");
     assert!(shown.contains("total price not known · ") && shown.contains(" out · 3 agents\n"), "{shown}");
     assert!(

@@ -83,6 +83,7 @@ fn it_says_what_it_is() {
         "task",
         "mail",
         "agents",
+        "worktrees",
         "store",
         "ask-model",
         "scripted-model",

@@ -1,12 +1,14 @@
-//! README's commands, and those of docs/cli.md that make a team, as written.
+//! Commands of README and of the manual, as written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs what stands in README's blocks between two marks, and gives what it said.
-fn run(mark: &str, port: &str, place: &str) -> (PathBuf, String) {
-    let readme = include_str!("../../../../README.md");
-    let (_, after) = readme.split_once(&format!("<!-- tested: {mark} -->\n")).unwrap();
+const README: &str = include_str!("../../../../README.md");
+const AGENTS: &str = include_str!("../../../../docs/agents.md");
+
+/// Runs what stands in a page's blocks from a mark to the end of the section, and gives what it said.
+fn run(page: &str, mark: &str, port: &str, place: &str) -> (PathBuf, String) {
+    let (_, after) = page.split_once(&format!("<!-- tested: {mark} -->\n")).unwrap();
     let (section, _) = after.split_once("\n## ").unwrap();
     let blocks = section.split("```sh\n").skip(1).map(|block| block.split_once("```").unwrap().0);
     // Any free port, so that this test can run beside a server that somebody uses.
@@ -36,14 +38,14 @@ fn bash(script: &str, place: &str) -> (PathBuf, String) {
 
 #[test]
 fn the_first_minute_works_as_written() {
-    let (_, said) = run("first minute", "4141", "minute");
+    let (_, said) = run(README, "first minute", "4141", "minute");
     assert!(said.contains("Hello! I am posse's scripted model"), "{said}");
     assert!(said.contains("You said: why?"), "{said}");
 }
 
 #[test]
 fn the_five_minutes_work_as_written() {
-    let (place, said) = run("five minutes", "4242", "tour");
+    let (place, said) = run(README, "five minutes", "4242", "tour");
     let fixed = std::fs::read_to_string(place.join("tour/add.sh")).unwrap();
     assert_eq!(fixed, "#!/bin/sh\necho $(($1 + $2))\n");
     for expected in [
@@ -55,6 +57,18 @@ fn the_five_minutes_work_as_written() {
     ] {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }
+}
+
+#[test]
+fn an_agent_is_written_checked_and_tried_as_the_manual_says() {
+    let (place, said) = run(AGENTS, "trying", "4343", "trying");
+    for expected in [
+        "1 definition: 0 errors, 0 warnings, 0 notes\n",
+        "\nThe reviewer found one thing: x is never used.\nLook at lexer.rs.\n",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in:\n{said}");
+    }
+    assert!(place.join("try/.posse/agents/reviewer.md").exists());
 }
 
 #[test]

@@ -164,7 +164,7 @@ mod tests {
             parent: session().agent,
             call: CallKey { seq: 1, ordinal: 0 },
             call_id: "toolu_1".into(),
-            agent_type: "explore".into(),
+            agent_type: "Explore".into(),
             name: Some("ann".parse().unwrap()),
             description: "find the parser".into(),
             terms: String::new(),
@@ -182,13 +182,13 @@ mod tests {
         let rows: Vec<Vec<&str>> = all.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[0][..5], ["ID", "PATH", "TYPE", "NAME", "STATE"]);
         assert_eq!(rows[1][1..5], ["/main", "–", "–", "idle"]);
-        assert_eq!(rows[2][1..7], ["/main/ann", "explore", "ann", "waiting", "pid", "7"]);
+        assert_eq!(rows[2][1..7], ["/main/ann", "Explore", "ann", "waiting", "pid", "7"]);
         for width in [40, 60, 80] {
             let narrow = readable(&[session(), child()], 61_000, Some(width));
             assert!(narrow.lines().all(|line| line.chars().count() <= width), "{narrow}");
         }
         let told = object(&child(), session().agent);
-        assert_eq!((&told["agent_type"], &told["name"]), (&"explore".into(), &"ann".into()));
+        assert_eq!((&told["agent_type"], &told["name"]), (&"Explore".into(), &"ann".into()));
         assert_eq!((&told["parent"], &told["state"]), (&json!(session().agent), &"waiting".into()));
         assert_eq!(object(&session(), session().agent)["name"], Value::Null);
     }

@@ -97,13 +97,14 @@ fn deepest(error: &dyn std::error::Error) -> String {
 }
 
 pub(super) fn git() -> Finding {
-    let advice = "install git 2.20 or later; posse isolates agents in its worktrees";
+    // The first that gives a new worktree its lock and the reason for it in one go.
+    let advice = "install git 2.33 or later; posse isolates agents in its worktrees";
     match version_of("git", &["--version"]) {
         None => not("git", Grade::Bad, "not found", advice),
         Some(found) => {
             let numbers = found.trim_start_matches("git version ").split('.');
             let numbers: Vec<u32> = numbers.map_while(|part| part.parse().ok()).take(2).collect();
-            if numbers >= vec![2, 20] { good("git", found) } else { not("git", Grade::Bad, found, advice) }
+            if numbers >= vec![2, 33] { good("git", found) } else { not("git", Grade::Bad, found, advice) }
         }
     }
 }

@@ -9,7 +9,7 @@ use posse_protocol::Event;
 use posse_runtime::AgentHandle;
 use posse_runtime::port::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::exchange::{Ending, Exchange};
 use super::speaker::Speaker;
@@ -28,6 +28,7 @@ pub(super) async fn drive(
     handle: AgentHandle,
     events: &mut mpsc::Receiver<Event>,
     mut lines: Option<mpsc::Receiver<Line>>,
+    swept: oneshot::Receiver<String>,
     clock: &dyn Clock,
 ) -> io::Result<Ending> {
     let mut signals = Signals::new()?;
@@ -35,6 +36,7 @@ pub(super) async fn drive(
     let mut handle = Some(handle);
     let mut sending: Option<Sending> = None;
     let mut wait: Option<Wait> = None;
+    let mut swept = Some(swept);
     speaker.say(exchange.greet());
     while !exchange.must_leave() {
         if sending.is_none()
@@ -64,6 +66,10 @@ pub(super) async fn drive(
             () = over(&mut wait), if wait.is_some() => {
                 wait = None;
                 speaker.say(exchange.waited());
+            }
+            note = told(&mut swept), if swept.is_some() => {
+                swept = None;
+                speaker.say(note.map_or_else(Vec::new, |note| exchange.note(note)));
             }
             () = sent(&mut sending), if sending.is_some() => sending = None,
             event = events.recv(), if hears => match event {
@@ -146,6 +152,14 @@ fn ignores_hangup(status: &str) -> bool {
 async fn sent(sending: &mut Option<Sending>) {
     if let Some(sending) = sending {
         sending.await;
+    }
+}
+
+/// What there is to tell, if there is anything.
+async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
+    match swept {
+        Some(swept) => swept.await.ok(),
+        None => None,
     }
 }
 

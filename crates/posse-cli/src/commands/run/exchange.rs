@@ -115,6 +115,11 @@ impl Exchange {
         self.face.greet()
     }
 
+    /// Something that has nothing to do with what agents do.
+    pub(super) fn note(&mut self, note: String) -> Vec<Said> {
+        self.face.note(note)
+    }
+
     /// What the agent is to be told next.
     pub(super) fn next_command(&mut self) -> Option<Command> {
         self.pending.pop_front()

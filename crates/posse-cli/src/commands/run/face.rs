@@ -129,6 +129,14 @@ impl Face {
         }
     }
 
+    /// A line for people, between all else.
+    pub(super) fn note(&mut self, note: String) -> Vec<Said> {
+        match self {
+            Self::Text(text) => text.trouble(note),
+            Self::Json(_) | Self::Lines(_) => vec![Said::Note(note)],
+        }
+    }
+
     /// What is written of a line of input that could not be read.
     pub(super) fn not_understood(&self, what: &str) -> Vec<Said> {
         let note = Said::Note(format!("input: {}", tame(what)));
@@ -172,7 +180,7 @@ mod tests {
     fn of_many_runs_the_first_are_named() {
         let runs: Vec<RunFacts> = (1..=6).map(run).collect();
         let names = |count: usize| listed(&runs.iter().take(count).collect::<Vec<_>>());
-        let one = "explore (find callers)";
+        let one = "Explore (find callers)";
         assert_eq!((names(0), names(1)), (String::new(), format!(": {one}")));
         assert_eq!(names(6), format!(": {one}, {one}, {one}, {one} and 2 more"));
     }

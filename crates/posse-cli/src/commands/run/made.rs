@@ -21,7 +21,7 @@ pub(super) fn facts() -> Facts {
         model: "m".into(),
         cwd: PathBuf::from("/work"),
         tools: vec!["Read".into(), "Bash".into()],
-        agents: vec!["explore".into()],
+        agents: vec!["Explore".into()],
         mode: PermissionMode::Default,
         key_source: None,
         retries: 8,
@@ -70,7 +70,7 @@ pub(super) fn run(number: u128) -> RunFacts {
     RunFacts {
         task: Uuid::from_u128(number),
         kind: RunKind::Agent,
-        agent_type: "explore".into(),
+        agent_type: "Explore".into(),
         name: None,
         description: "find callers".into(),
         call: format!("t{number}"),

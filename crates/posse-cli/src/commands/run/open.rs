@@ -10,12 +10,15 @@ use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::Thinking;
 use posse_runtime::port::price::Prices;
 use posse_runtime::port::store::{Session, Store};
-use posse_runtime::spawn::definition;
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
 use posse_store::Sqlite;
+use posse_tools::GitWorktrees;
+use tokio::sync::oneshot;
 
 use crate::commands::sessions::find;
+use crate::commands::worktrees::sweep;
+use crate::definitions::{Given, Live};
 use crate::hint::Advised;
 use crate::output::say;
 use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
@@ -28,6 +31,9 @@ const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
 
 /// No agent is started if the machine has less memory left than this, in bytes.
 const LEAST_MEMORY: u64 = 256 << 20;
+
+/// How many warnings about definitions of agents are told.
+const MOST_WARNINGS: usize = 5;
 
 /// Which session goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub(super) struct Wish {
     pub(super) add_dir: Vec<PathBuf>,
     pub(super) limits: Limits,
     pub(super) agents: AgentFlags,
+    /// `--agents`.
+    pub(super) given: Given,
     pub(super) system_prompt: Option<String>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) asker: Asker,
@@ -63,6 +71,10 @@ pub(super) struct Opened {
     pub(super) agent: Agent,
     pub(super) facts: Facts,
     pub(super) store: Arc<Sqlite>,
+    /// The types that it can start, as they change.
+    pub(super) live: Live,
+    /// Comes if somebody should look at worktrees.
+    pub(super) swept: oneshot::Receiver<String>,
 }
 
 /// Makes or finds the agent that was asked for.
@@ -100,16 +112,20 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let prices = Arc::new(provider::prices()?);
     let budgets = settings.agents.budgets;
     affordable(&*prices, &name, &[wish.limits.budget, budgets.alone, budgets.subtree])?;
+    let home = session::worktrees()?;
+    let worktrees = GitWorktrees::new(home.clone());
     let ports = Ports {
         model: Arc::from(model),
         store: store.clone(),
         clock: Arc::new(SystemClock::default()),
         prices,
         memory: Arc::new(SystemMemory),
-        worktrees: Arc::new(posse_tools::GitWorktrees::new(session::worktrees()?)),
+        worktrees: Arc::new(worktrees.clone()),
     };
     let runtime = Runtime::new(ports);
-    let setup = setup(&wish, &settings, cwd.clone())?;
+    let live = Live::new(session::definitions(&cwd, wish.given.clone()));
+    warn(&live);
+    let setup = setup(&wish, &settings, cwd.clone(), &live)?;
     let types = setup.spawning.types.now();
     let names = types.iter().map(|definition| definition.name.clone());
     let agents = names.filter(|name| !settings.policy.forbids_agent(name)).collect();
@@ -120,10 +136,11 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
         None => runtime.start(&character(&wish, &name, mode, &cwd), setup),
     };
+    let swept = sweep::start(worktrees, &home);
     let (short, tools) = (session::short(agent.id), agent.tools.clone());
     let facts =
         Facts { session: agent.id, short, model: name, cwd, tools, agents, mode, key_source, retries };
-    Ok(Opened { runtime, agent, facts, store })
+    Ok(Opened { runtime, agent, facts, store, live, swept })
 }
 
 async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {
@@ -173,7 +190,7 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
     Ok(())
 }
 
-fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup> {
+fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live) -> anyhow::Result<Setup> {
     let mut roots = vec![cwd.clone()];
     for directory in &settings.additional_directories {
         match directory.canonicalize() {
@@ -185,7 +202,7 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup
         }
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
-    let spawning = spawning(settings, &cwd);
+    let spawning = spawning(settings, &cwd, live);
     let workspace = Workspace { cwd, roots, spill: session::spill()?, home, mirror: None, notes: None };
     Ok(Setup {
         tools: match wish.which {
@@ -204,16 +221,16 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Setup
     })
 }
 
-fn spawning(settings: &Settings, cwd: &Path) -> Spawning {
+fn spawning(settings: &Settings, cwd: &Path, live: &Live) -> Spawning {
     let agents = &settings.agents;
     let (instead, more, day) = (None, None, today());
     let instructions = session::instructions(cwd);
     Spawning {
-        types: Arc::new(definition::built_in().into()),
-        forced_model: None,
-        usual_model: None,
-        base: Default::default(),
-        dirty: Default::default(),
+        types: live.types.clone(),
+        forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
+        usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
+        base: agents.base,
+        dirty: agents.dirty,
         context: prompt::surroundings(prompt::Parts { instead, more, cwd, instructions, day: &day }).into(),
         depth: agents.depth,
         running: agents.running,
@@ -221,6 +238,17 @@ fn spawning(settings: &Settings, cwd: &Path) -> Spawning {
         auto_background: agents.auto_background,
         budgets: agents.budgets,
         least_memory: LEAST_MEMORY,
+    }
+}
+
+/// Says what is wrong with definitions, as far as one reads that before something else.
+fn warn(live: &Live) {
+    let trouble: Vec<_> = live.loaded.trouble().collect();
+    for remark in trouble.iter().take(MOST_WARNINGS) {
+        say(&format!("warning: {}", remark.in_a_line(live.sources.cwd())));
+    }
+    if let Some(more) = trouble.len().checked_sub(MOST_WARNINGS).filter(|more| *more > 0) {
+        say(&format!("warning: and {more} more about agents: `posse agents check` tells all"));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus};
+use posse_protocol::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, WorktreeEnd};
 use uuid::Uuid;
 
 use super::runs::described;
@@ -71,6 +71,9 @@ pub(super) fn ended(facts: &RunFacts, end: &Notification) -> String {
         parts.push(format!("{} tokens", grouped(usage.total_tokens)));
     }
     parts.push(format!("{:.1} s", usage.duration_ms as f64 / 1000.0));
+    if let Some(WorktreeEnd { kept: Some(kept), .. }) = &end.worktree {
+        parts.push(format!("kept: {} (posse worktrees list)", shortened(kept, LONGEST)));
+    }
     parts.join(" · ")
 }
 
@@ -100,8 +103,8 @@ mod tests {
         let mut note = |news: RunNews| shown.note(&news, 1);
         let named = RunFacts { name: Some("scout".parse().unwrap()), depth: 2, ..run(2) };
         for (news, line) in [
-            (started(run(1), true), Some("⇢ explore: find callers (background)")),
-            (started(named, false), Some("  ⇢ explore scout: find callers")),
+            (started(run(1), true), Some("⇢ Explore: find callers (background)")),
+            (started(named, false), Some("  ⇢ Explore scout: find callers")),
             (progress(run(1), 0), None),
             (progress(run(1), 1), Some("· find callers: Grep step")),
             (progress(run(1), 1), None),
@@ -134,8 +137,13 @@ mod tests {
         assert_eq!(ended(&run(1), &failed), line);
         let shell = RunFacts { kind: RunKind::Shell, ..run(1) };
         let usage = RunUsage { duration_ms: 1000, ..RunUsage::default() };
-        let end = Notification { summary: "exit code 0".into(), usage, ..*end };
-        assert_eq!(ended(&shell, &end), "⇠ completed find callers · exit code 0 · 1.0 s");
+        let exit = Notification { summary: "exit code 0".into(), usage, ..*end.clone() };
+        assert_eq!(ended(&shell, &exit), "⇠ completed find callers · exit code 0 · 1.0 s");
+        let kept = Some("2 commits".to_owned());
+        let worktree = WorktreeEnd { path: "/t/a".into(), branch: "posse/a".into(), base: "3f".into(), kept };
+        let changed = Notification { worktree: Some(worktree), ..*end };
+        let line = "⇠ completed find callers · 3 tool uses · 12,345 tokens · 4.2 s · kept: 2 commits (posse worktrees list)";
+        assert_eq!(ended(&run(1), &changed), line);
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
         let named = RunFacts { name: Some("scout".parse().unwrap()), ..run(2) };
         runs.news(&started(run(1), true));
         runs.news(&started(named, true));
-        assert_eq!(runs.called(run(1).task.into()), "explore (find callers)");
+        assert_eq!(runs.called(run(1).task.into()), "Explore (find callers)");
         assert_eq!(runs.called(run(2).task.into()), "scout");
         assert_eq!(runs.called(run(3).task.into()), run(3).task.to_string());
     }

@@ -1,6 +1,8 @@
 //! Sub-agents and background commands as lines: what programs call tasks.
 
-use posse_protocol::{AgentId, Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage};
+use posse_protocol::{
+    AgentId, Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd,
+};
 use serde_json::{Value, json};
 
 /// The lines of what happened to a run in this session.
@@ -71,6 +73,13 @@ fn ended(line: &mut Value, end: &Notification) {
     if let Some(error) = &end.error {
         line["error"] = json!(error);
     }
+    if let Some(value) = &end.value {
+        line["structured_output"] = json!(value);
+    }
+    if let Some(WorktreeEnd { path, branch, base, kept }) = &end.worktree {
+        let path = path.to_string_lossy();
+        line["worktree"] = json!({"path": path, "branch": branch, "base": base, "kept": kept});
+    }
 }
 
 /// The call that started a run; null if a message did.
@@ -85,6 +94,7 @@ fn usage_of(usage: &RunUsage) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use posse_protocol::RawJson;
     use uuid::Uuid;
 
     use super::super::made::{detached, progress, run, run_ended, session, started};
@@ -96,7 +106,7 @@ mod tests {
         let id = json!(run(1).task);
         let start = json!({
             "type": "system", "subtype": "task_started", "task_id": id, "tool_use_id": "t1",
-            "description": "find callers", "task_type": "agent", "subagent_type": "explore", "agent_name": null,
+            "description": "find callers", "task_type": "agent", "subagent_type": "Explore", "agent_name": null,
             "is_backgrounded": true, "spawn_depth": 1, "parent_task_id": null,
             "output_file": "/spill/run.output", "prompt": "Who calls step?",
         });
@@ -123,6 +133,24 @@ mod tests {
             "usage": {"total_tokens": 12345, "tool_uses": 3, "duration_ms": 4210},
         });
         assert_eq!(ended[1..], [end]);
+    }
+
+    #[test]
+    fn a_value_and_a_worktree_are_for_programs_too() {
+        let mut news = run_ended(run(1));
+        if let RunChange::Ended(end) = &mut news.what {
+            end.value = Some(RawJson::from(&json!({"line": 7})));
+            end.worktree = Some(WorktreeEnd {
+                path: "/t/a".into(),
+                branch: "posse/a".into(),
+                base: "3f".into(),
+                kept: Some("1 commit".into()),
+            });
+        }
+        let told = &lines(&news, session())[1];
+        assert_eq!(told["structured_output"], json!({"line": 7}));
+        let worktree = json!({"path": "/t/a", "branch": "posse/a", "base": "3f", "kept": "1 commit"});
+        assert_eq!(told["worktree"], worktree);
     }
 
     #[test]

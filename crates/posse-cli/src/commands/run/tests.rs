@@ -38,7 +38,7 @@ fn rules_come_in_lists_and_both_spellings() {
         "WebFetch",
     ])
     .unwrap();
-    let wish = run.wish();
+    let wish = run.wish(Given::default());
     assert_eq!(wish.allow, ["Bash(git diff *)", "Edit", "Read"]);
     assert_eq!(wish.deny, ["WebFetch"]);
 }
@@ -68,13 +68,13 @@ fn limits_of_all_kinds_are_passed_on() {
         "--auto-background",
         "120",
     ];
-    let wish = parsed(&flags).unwrap().wish();
+    let wish = parsed(&flags).unwrap().wish(Given::default());
     let time = Some(Duration::from_secs(60));
     assert_eq!(wish.limits.budget, Budget { tokens: Some(9), time, ..Budget::default() });
     assert_eq!((wish.agents.depth, wish.agents.running), (Some(0), Some(5)));
     assert_eq!(wish.agents.auto_background, Some(Duration::from_secs(120)));
     assert!(!wish.agents.no_background);
-    assert!(parsed(&["-p", "x", "--no-background"]).unwrap().wish().agents.no_background);
+    assert!(parsed(&["-p", "x", "--no-background"]).unwrap().wish(Given::default()).agents.no_background);
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn what_does_not_go_together_is_a_usage_error() {
     assert!(parsed(&["-p", "hi", "there"]).unwrap_err().to_string().contains("quote it, \"hi there …\""));
     assert_eq!(parsed(&["-p", "x", "--add-dir", "/etc/../etc"]).unwrap().add_dir, [PathBuf::from("/etc")]);
     let run = parsed(&["-p", "--input-format", "stream-json", "--output-format", "stream-json"]).unwrap();
-    assert_eq!(run.wish().asker, Asker::FrontEnd);
-    assert_eq!(parsed(&["-p", "x"]).unwrap().wish().asker, Asker::Nobody);
+    assert_eq!(run.wish(Given::default()).asker, Asker::FrontEnd);
+    assert_eq!(parsed(&["-p", "x"]).unwrap().wish(Given::default()).asker, Asker::Nobody);
     assert_eq!(parsed(&["-p", "-r", "0197"]).unwrap().which(), Some(Which::Id("0197".into())));
     assert_eq!(parsed(&["-p", "-c"]).unwrap().which(), Some(Which::Newest));
 }

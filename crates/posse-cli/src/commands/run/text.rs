@@ -264,7 +264,7 @@ mod tests {
             EventKind::CallStarted {
                 call: "t1".into(),
                 tool: "Agent".into(),
-                title: "explore: find callers".into(),
+                title: "Explore: find callers".into(),
             },
             news(started(run(1), true)),
             news(progress(run(1), 1)),
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(
             notes[..3],
             [
-                "⇢ explore: find callers (background)".to_owned(),
+                "⇢ Explore: find callers (background)".to_owned(),
                 "· find callers: Grep step".into(),
                 format!("⇠ completed {end}")
             ]

@@ -6,7 +6,7 @@ use posse_runtime::port::store::{SessionFilter, Store};
 use crate::commands::sessions::find;
 use crate::hint::Advised;
 use crate::output::tame;
-use crate::usage::closest;
+use posse_runtime::spelling::closest;
 
 /// How many candidates are named.
 const NAMED: usize = 8;

@@ -181,7 +181,7 @@ fn a_sub_agents_own_doings_are_not_the_main_agents() {
     tell(&mut exchange, prompt("one"));
     let denial = end(Outcome::Completed).denials[0].clone();
     let told = values(exchange.event(Event { agent: child, kind: EventKind::Denied(denial) }));
-    assert_eq!(told[0]["agent_name"], "explore (find callers)");
+    assert_eq!(told[0]["agent_name"], "Explore (find callers)");
     assert_eq!((&told[0]["agent_id"], &told[0]["tool_name"]), (&json!(child), &json!("Bash")));
     assert!(exchange.event(Event { agent: child, kind: ended().kind }).is_empty());
     exchange.line(None);
@@ -229,7 +229,7 @@ fn while_background_runs_go_on_the_last_word_is_not_said() {
     let mut exchange = single(Face::Json(facts()));
     assert_eq!(exchange.waits(), None, "the main agent works");
     let said = exchange.event(ended_with(1));
-    let waiting = "waiting for 1 background run: explore (find callers); Ctrl-C stops";
+    let waiting = "waiting for 1 background run: Explore (find callers); Ctrl-C stops";
     assert_eq!(said, [Said::Aside(waiting.into())]);
     let (first, patience) = exchange.waits().unwrap();
     assert_eq!(patience, Duration::from_secs(600));
@@ -265,7 +265,7 @@ fn what_does_not_end_is_told_and_stopped() {
     let mut exchange = single(Face::Json(facts()));
     exchange.event(ended_with(1));
     let note =
-        "left running: none of it ended for 600 s; 1 background run will be stopped: explore (find callers)";
+        "left running: none of it ended for 600 s; 1 background run will be stopped: Explore (find callers)";
     assert_eq!(exchange.waited(), [Said::Note(note.into())]);
     assert_eq!(exchange.next_command(), Some(Command::StopRuns));
     assert_eq!(exchange.waits(), None);

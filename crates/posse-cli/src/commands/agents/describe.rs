@@ -1,0 +1,78 @@
+//! A type of agents, for programs and for people.
+
+use posse_runtime::spawn::definition::{Definition, Isolation, MemoryScope};
+use serde_json::{Value, json};
+
+use crate::definitions::Known;
+
+/// What a list says of a type.
+pub(super) fn object(known: &Known) -> Value {
+    let Definition { name, description, tools, disallowed, model, .. } = &known.definition;
+    json!({
+        "name": name, "source": known.source.as_str(),
+        "path": known.path.as_ref().map(|path| path.to_string_lossy()),
+        "description": description, "model": model, "tools": tools, "disallowed_tools": disallowed,
+    })
+}
+
+/// All that there is to say of it, but what it stands before.
+pub(super) fn whole(known: &Known) -> Value {
+    let it = &known.definition;
+    let memory = it
+        .memory
+        .as_ref()
+        .map(|memory| json!({"scope": scope(memory.scope), "directory": memory.directory.to_string_lossy()}));
+    let mut object = object(known);
+    let more = json!({
+        "effort": it.effort.map(|effort| effort.as_str()), "permission_mode": it.mode,
+        "background": it.background, "isolation": it.isolation.map(isolation), "max_turns": it.max_turns,
+        "memory": memory, "output_schema": it.output_schema, "color": it.color,
+        "required_mcp_servers": it.required_mcp_servers, "mcp_servers": it.mcp_servers,
+        "skills": it.skills, "hooks": it.hooks, "initial_prompt": it.initial_prompt, "prompt": it.prompt,
+    });
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
+}
+
+/// The fields that say something, as they are written in a file.
+pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
+    let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
+    let all = [
+        ("model", Some(it.model.clone().unwrap_or_else(|| "inherit".into()))),
+        ("tools", Some(it.tools.as_ref().map_or_else(|| "all".into(), |tools| tools.join(", ")))),
+        ("disallowedTools", list(&it.disallowed)),
+        ("effort", it.effort.map(|effort| effort.as_str().to_owned())),
+        ("permissionMode", it.mode.map(|mode| mode.to_string())),
+        ("background", it.background.then(|| "true".to_owned())),
+        ("isolation", it.isolation.map(|it| isolation(it).to_owned())),
+        ("maxTurns", it.max_turns.map(|turns| turns.to_string())),
+        (
+            "memory",
+            it.memory.as_ref().map(|it| format!("{}, in {}", scope(it.scope), it.directory.display())),
+        ),
+        ("color", it.color.clone()),
+        ("requiredMcpServers", list(&it.required_mcp_servers)),
+        ("mcpServers", (!it.mcp_servers.is_empty()).then(|| Value::from(it.mcp_servers.clone()).to_string())),
+        ("skills", list(&it.skills)),
+        ("hooks", it.hooks.as_ref().map(Value::to_string)),
+        ("initialPrompt", it.initial_prompt.clone()),
+        ("outputSchema", it.output_schema.as_ref().map(|schema| schema.to_string())),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn scope(scope: MemoryScope) -> &'static str {
+    match scope {
+        MemoryScope::User => "user",
+        MemoryScope::Project => "project",
+        MemoryScope::Local => "local",
+    }
+}
+
+fn isolation(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Worktree => "worktree",
+    }
+}

@@ -1,0 +1,81 @@
+//! `posse agents list`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::describe;
+use crate::definitions::{Known, Loaded, Sources};
+use crate::output::{json_line, print, say_to_person, tame, width};
+use crate::table::{Column, needed, spare, table};
+
+const COLUMNS: [Column; 5] =
+    [needed("NAME"), spare("SOURCE", 1), spare("MODEL", 2), spare("TOOLS", 3), needed("DESCRIPTION")];
+
+/// What is shown before the description if what does not count is shown as well.
+const SHADOWED: Column = needed("SHADOWED BY");
+
+/// List the types of agents that can be started here.
+#[derive(clap::Args)]
+pub(super) struct List {
+    /// Also those that another of the same name stands before
+    #[arg(long)]
+    all: bool,
+    /// One JSON object per type
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+        let loaded = sources.load();
+        let shadowed = loaded.shadowed.iter().filter(|_| self.all);
+        if self.json {
+            for known in loaded.types.iter().chain(shadowed) {
+                let mut object = describe::object(known);
+                object["shadowed_by"] =
+                    json!(winner(&loaded, known).map(|known| known.origin(Path::new(""))));
+                print(json_line(&object).as_bytes())?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let shown: Vec<&Known> = loaded.types.iter().chain(shadowed).collect();
+        print(readable(&loaded, &shown, sources.cwd(), self.all, width()).as_bytes())?;
+        match loaded.trouble().count() {
+            0 => {}
+            trouble => say_to_person(&format!("{trouble} not in order: `posse agents check` tells")),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What stands before this one, if it is not the one that counts.
+fn winner<'a>(loaded: &'a Loaded, known: &Known) -> Option<&'a Known> {
+    loaded.find(&known.definition.name).filter(|winner| *winner != known)
+}
+
+fn readable(loaded: &Loaded, shown: &[&Known], cwd: &Path, all: bool, columns: Option<usize>) -> String {
+    let row = |known: &&Known| {
+        let it = &known.definition;
+        let tools = it.tools.as_ref().map_or_else(|| "all".into(), |tools| tools.join(" "));
+        let description = it.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut row = vec![
+            tame(&it.name),
+            known.source.as_str().to_owned(),
+            tame(it.model.as_deref().unwrap_or("inherit")),
+            tame(&tools),
+            tame(&description),
+        ];
+        if all {
+            let by = winner(loaded, known).map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
+            row.insert(4, by);
+        }
+        row
+    };
+    let mut titles = COLUMNS.to_vec();
+    if all {
+        titles.insert(4, SHADOWED);
+    }
+    table(&titles, &shown.iter().map(row).collect::<Vec<_>>(), columns)
+}

@@ -1,0 +1,135 @@
+//! `posse agents new`.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use posse_runtime::spawn::definition::file;
+use serde_json::json;
+
+use crate::definitions::{Sources, shown};
+use crate::hint::Advised;
+use crate::output::{json_line, print};
+
+const TEMPLATE: &str = include_str!("new.md");
+const DESCRIPTION: &str = "Say here when to use it, and what to tell it.";
+
+/// Write a definition of agents to begin with.
+#[derive(clap::Args)]
+pub(super) struct New {
+    /// What the type is called
+    #[arg(value_parser = name)]
+    name: String,
+    /// When to use it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// For all your projects, not for this one
+    #[arg(long)]
+    user: bool,
+    /// The only tools it has, `Read,Grep` for one; without it, all
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    tools: Vec<String>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl New {
+    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+        let text = text(&self.name, self.description.as_deref().unwrap_or(DESCRIPTION), &self.tools);
+        if let Err(problem) = file::read(&text) {
+            anyhow::bail!(Advised {
+                what: format!("such a definition would not load: {}", problem.reason),
+                advice: "leave --description and --tools away, and write them into the file".into(),
+            });
+        }
+        let path = sources.place_for(&self.name, self.user).ok_or_else(|| Advised {
+            what: "there is no home directory".into(),
+            advice: "set POSSE_HOME to a directory of yours".into(),
+        })?;
+        let before = sources.load().find(&self.name).map(|known| known.origin(sources.cwd()));
+        write(&path, &text, sources.cwd())?;
+        let after = sources.load();
+        let counts = after.find(&self.name).is_some_and(|known| known.path.as_deref() == Some(&path));
+        if self.json {
+            let told = json!({"name": self.name, "path": path.to_string_lossy(), "counts": counts});
+            print(json_line(&told).as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut out = format!("{}\n", shown(&path, sources.cwd()));
+        match before {
+            Some(before) if counts => out.push_str(&format!("\nIt stands before {before} from now on.\n")),
+            Some(before) => out.push_str(&format!("\nIt does not count: {before} stands before it.\n")),
+            None => {}
+        }
+        out.push_str(&next(&self.name));
+        print(out.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn name(name: &str) -> Result<String, String> {
+    file::check_name(name).map(|()| name.to_owned())
+}
+
+/// The file's text. What people give is quoted as JSON does it, which YAML understands.
+fn text(name: &str, description: &str, tools: &[String]) -> String {
+    let tools = match tools {
+        [] => "# tools: Read, Grep, Glob\n".to_owned(),
+        tools => format!("tools: {}\n", json!(tools.iter().map(|tool| tool.trim()).collect::<Vec<_>>())),
+    };
+    let fill = |name: &str| {
+        TEMPLATE
+            .replacen("NAME", name, 1)
+            .replace("are NAME", &format!("are {}", name.trim_matches('"')))
+            .replace("TOOLS\n", &tools)
+            .replace("DESCRIPTION", &json!(description).to_string())
+    };
+    let plain = fill(name);
+    // Some names are something else in YAML: 12, true.
+    match file::read(&plain) {
+        Ok(Some(read)) if read.definition.name == name => plain,
+        _ => fill(&json!(name).to_string()),
+    }
+}
+
+fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
+    let directory: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
+    std::fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", shown(&directory, cwd)))?;
+    let made = std::fs::File::options().write(true).create_new(true).open(path);
+    match made.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => anyhow::bail!(Advised {
+            what: format!("{} is there already", shown(path, cwd)),
+            advice: "choose another name, or edit the file".into(),
+        }),
+        written => written.with_context(|| format!("cannot write {}", shown(path, cwd))),
+    }
+}
+
+/// What to do with it.
+fn next(name: &str) -> String {
+    format!(
+        r#"
+Write into it what the agent is for, then:
+
+  posse agents check                             # what is wrong with it
+  posse agents show {name}                       # what posse makes of it
+  posse -p "have {name} look at the last commit"
+
+To try it without a model, and without a cost, save this as try.toml:
+
+  [[rule]]
+  when.agent = "re:^/main/."
+  reply = [{{ text = "I am {name}, and this is my answer." }}]
+  [[rule]]
+  when.tool = "re:."
+  reply = [{{ text = "It said: {{{{tool}}}}" }}]
+  [[rule]]
+  reply = [{{ tool = "Agent", input = {{ description = "try it", prompt = "Begin.", subagent_type = "{name}" }} }}]
+
+and run `posse scripted-model try.toml` beside
+`ANTHROPIC_BASE_URL=http://127.0.0.1:4141 posse -p --allowedTools Agent go`.
+"#
+    )
+}

@@ -1,0 +1,74 @@
+//! `posse agents show`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use posse_runtime::spelling::closest;
+use serde_json::json;
+
+use super::describe;
+use crate::definitions::{Known, Loaded, Sources};
+use crate::hint::Advised;
+use crate::output::{json_line, print, tame};
+
+/// Show a type of agents: where it is from, what it may, its prompt.
+#[derive(clap::Args)]
+pub(super) struct Show {
+    /// Its name; case does not matter
+    name: String,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+        let loaded = sources.load();
+        let Some(known) = loaded.find(&self.name) else { anyhow::bail!(unknown(&self.name, &loaded)) };
+        let shadows: Vec<&Known> =
+            loaded.shadowed.iter().filter(|other| other.is_called(&self.name)).collect();
+        let shown = if self.json {
+            let mut object = describe::whole(known);
+            let places: Vec<String> = shadows.iter().map(|other| other.origin(Path::new(""))).collect();
+            object["shadows"] = json!(places);
+            json_line(&object)
+        } else {
+            readable(known, &shadows, sources.cwd())
+        };
+        print(shown.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn unknown(name: &str, loaded: &Loaded) -> Advised {
+    let names: Vec<&str> = loaded.types.iter().map(|known| known.definition.name.as_str()).collect();
+    let meant = closest(name, &names).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    let broken =
+        if loaded.trouble().next().is_some() { "; `posse agents check` tells what is broken" } else { "" };
+    Advised {
+        what: format!("there is no type of agents called {name}"),
+        advice: format!("{meant}there are {}{broken}", names.join(", ")),
+    }
+}
+
+fn readable(known: &Known, shadows: &[&Known], cwd: &Path) -> String {
+    let it = &known.definition;
+    let mut out = format!("\x1b[1m{}\x1b[0m\n{}\n\n", tame(&it.name), tame(it.description.trim()));
+    let mut line = |name: &str, value: &str| out.push_str(&format!("{name:<19} {value}\n"));
+    let from = match &known.path {
+        Some(_) => format!("{}: {}", known.source.as_str(), known.origin(cwd)),
+        None => known.source.as_str().to_owned(),
+    };
+    line("from", &from);
+    for other in shadows {
+        line("stands before", &other.origin(cwd));
+    }
+    for (name, value) in describe::fields(it) {
+        line(name, &tame(&value));
+    }
+    let prompt = it.prompt.trim();
+    if !prompt.is_empty() {
+        out.push_str(&format!("\n{}\n", tame(prompt)));
+    }
+    out
+}

@@ -1,0 +1,81 @@
+//! `posse worktrees`.
+
+mod clean;
+mod list;
+mod repository;
+pub(crate) mod sweep;
+
+use std::io;
+use std::process::ExitCode;
+
+use posse_tools::{Found, GitWorktrees};
+use serde_json::{Value, json};
+
+/// Look at the git worktrees of agents, and remove them.
+#[derive(clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Worktrees {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    List(list::List),
+    Clean(clean::Clean),
+}
+
+impl Worktrees {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let worktrees = GitWorktrees::new(crate::session::worktrees()?);
+        match self.command {
+            Command::List(command) => command.run(&worktrees),
+            Command::Clean(command) => command.run(&worktrees),
+        }
+    }
+}
+
+/// Every worktree, the newest last: ids begin with the time.
+fn all(worktrees: &GitWorktrees) -> io::Result<Vec<Found>> {
+    let mut found = worktrees.list()?;
+    found.sort_by_key(|found| found.agent);
+    Ok(found)
+}
+
+/// What is to be known of a worktree, in a word.
+fn state(found: &Found) -> &'static str {
+    match (found.live, &found.keeps) {
+        (true, _) => "live",
+        (false, Some(_)) => "kept",
+        (false, None) => "left",
+    }
+}
+
+/// A worktree for programs.
+fn object(found: &Found) -> Value {
+    json!({
+        "agent_id": found.agent, "state": state(found), "keeps": found.keeps,
+        "repository": repository::of(found).map(|it| it.to_string_lossy().into_owned()),
+        "branch": found.branch, "base": found.base, "path": found.path.to_string_lossy(),
+    })
+}
+
+#[cfg(test)]
+mod made {
+    //! Hand-made worktrees.
+
+    use super::*;
+
+    pub(super) fn found(id: u32, live: bool, keeps: Option<&str>) -> Found {
+        let agent = format!("0197f0aa-0000-7000-8000-{id:012}");
+        Found {
+            path: format!("/home/me/.posse/worktrees/app-1a2b3c4d/{agent}").into(),
+            origin: Some("/work/app".into()),
+            branch: Some(format!("posse/{agent}")),
+            base: Some("3f2a91c0".into()),
+            agent: agent.parse().unwrap(),
+            live,
+            keeps: keeps.map(str::to_owned),
+        }
+    }
+}

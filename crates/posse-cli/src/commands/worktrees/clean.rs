@@ -1,0 +1,203 @@
+//! `posse worktrees clean`.
+
+use std::process::ExitCode;
+
+use posse_tools::{Found, GitWorktrees, Swept};
+use serde_json::{Value, json};
+
+use super::object;
+use crate::hint::Advised;
+use crate::output::{json_line, print, tame};
+use crate::session::short;
+
+/// How many candidates are named.
+const NAMED: usize = 8;
+
+/// Remove worktrees whose agents are gone.
+///
+/// Without ids: all that hold nothing; of the others it is told what they hold. With ids: those, unless
+/// something would be lost. The worktree of an agent at work stays in any case.
+#[derive(clap::Args)]
+pub(super) struct Clean {
+    /// Which; the beginnings of their agents' ids will do
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// With all that is in them, committed or not
+    #[arg(long, requires = "ids")]
+    discard: bool,
+    /// One JSON object per worktree
+    #[arg(long)]
+    json: bool,
+}
+
+impl Clean {
+    pub(super) fn run(self, worktrees: &GitWorktrees) -> anyhow::Result<ExitCode> {
+        if self.ids.is_empty() {
+            self.sweep(worktrees)?;
+        } else {
+            // All are looked at before any is touched.
+            let meant = meant(&super::all(worktrees)?, &self.ids)?;
+            meant.iter().try_for_each(|found| allowed(found, self.discard))?;
+            for found in meant {
+                if self.discard { self.discard(worktrees, &found)? } else { self.remove(worktrees, &found)? }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn sweep(&self, worktrees: &GitWorktrees) -> anyhow::Result<()> {
+        let mut swept = worktrees.sweep();
+        swept.sort_by_key(|swept| swept.found.agent);
+        if swept.is_empty() && !self.json {
+            print(b"nothing to remove\n")?;
+        }
+        swept.iter().try_for_each(|swept| self.tell(swept))
+    }
+
+    fn remove(&self, worktrees: &GitWorktrees, found: &Found) -> anyhow::Result<()> {
+        let swept = worktrees.clean(found).map_err(|why| stuck(found, &why))?;
+        if !swept.removed {
+            // Somebody has worked in it since it was looked at.
+            allowed(&swept.found, false)?;
+            anyhow::bail!(stuck(&swept.found, "there is something in its way"));
+        }
+        self.tell(&swept)
+    }
+
+    fn discard(&self, worktrees: &GitWorktrees, found: &Found) -> anyhow::Result<()> {
+        let commits = worktrees.commits(found);
+        worktrees.discard(found).map_err(|why| stuck(found, &why))?;
+        print(
+            if self.json { json_line(&done(found, true, &commits)) } else { gone(found, &commits) }
+                .as_bytes(),
+        )?;
+        Ok(())
+    }
+
+    fn tell(&self, swept: &Swept) -> anyhow::Result<()> {
+        let Swept { found, removed } = swept;
+        let told = match (self.json, removed) {
+            (true, _) => json_line(&done(found, *removed, &[])),
+            (false, true) => format!("removed {}\n", place(found)),
+            (false, false) => {
+                let why = found.keeps.as_deref().map_or_else(|| "it could not be removed".to_owned(), tame);
+                format!("kept {}: {why}\n", place(found))
+            }
+        };
+        print(told.as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Whether it may be removed.
+fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
+    let id = short(found.agent);
+    if found.live {
+        return Err(Advised {
+            what: format!("{} is that of an agent at work", place(found)),
+            advice: "stop the process that has it (`posse agents ps` tells which), then try again".into(),
+        });
+    }
+    match &found.keeps {
+        Some(_) if !discard => Err(Advised {
+            what: format!("{} would be lost with {}", holds(found), place(found)),
+            advice: format!(
+                "`posse worktrees list` says how to bring it back; `posse worktrees clean {id} --discard` throws \
+                 it away"
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// It may be removed, but cannot be.
+fn stuck(found: &Found, why: &str) -> Advised {
+    Advised {
+        what: format!("{} cannot be removed: {}", place(found), tame(why)),
+        advice: "put that right and try again; `posse worktrees list` shows what there is now".into(),
+    }
+}
+
+/// The worktrees whose agents' ids begin so.
+fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
+    let mut meant: Vec<Found> = Vec::new();
+    for prefix in ids {
+        let prefix = prefix.trim().to_ascii_lowercase();
+        let begins = |found: &&Found| found.agent.to_string().starts_with(&prefix);
+        let matching: Vec<&Found> = all.iter().filter(begins).collect();
+        match matching[..] {
+            [one] if meant.contains(one) => {}
+            [one] => meant.push(one.clone()),
+            [] => {
+                return Err(Advised {
+                    what: format!("there is no worktree of an agent {}", tame(&prefix)),
+                    advice: "`posse worktrees list` shows what there is".into(),
+                });
+            }
+            [..] => {
+                let named = matching.iter().take(NAMED).map(|it| format!("\n  {}  {}", it.agent, holds(it)));
+                let more = if matching.len() > NAMED { "\n  and more" } else { "" };
+                return Err(Advised {
+                    what: format!("`{}` begins the ids of several", tame(&prefix)),
+                    advice: format!("give more of the id:{}{more}", named.collect::<String>()),
+                });
+            }
+        }
+    }
+    Ok(meant)
+}
+
+fn place(found: &Found) -> String {
+    tame(&found.path.to_string_lossy())
+}
+
+fn holds(found: &Found) -> String {
+    found.keeps.as_deref().map_or_else(|| "nothing".to_owned(), tame)
+}
+
+/// What became of a worktree, for programs.
+fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
+    let mut told = object(found);
+    told["removed"] = json!(removed);
+    told["commits"] = json!(commits);
+    told
+}
+
+/// What was thrown away, and how what was committed can be got back.
+fn gone(found: &Found, commits: &[String]) -> String {
+    let mut told = format!("threw away {}: {}\n", place(found), holds(found));
+    for commit in commits {
+        told.push_str(&format!(
+            "  what was committed is there until git clears it away: git branch NAME {commit}\n"
+        ));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made::found;
+    use super::*;
+
+    #[test]
+    fn beginnings_of_ids_will_do_if_they_are_clear() {
+        let all = [found(1, false, None), found(12, false, Some("1 commit")), found(2, false, None)];
+        let meant = |ids: &[&str]| meant(&all, &ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+        let [one, twelve, two] = all.clone().map(|found| found.agent.to_string());
+        assert_eq!(meant(&[&two, &one, &two[..]]).unwrap(), [all[2].clone(), all[0].clone()]);
+        assert_eq!(meant(&[&one.to_uppercase()]).unwrap(), all[..1]);
+        let several = meant(&[&one, "0197f0aa"]).unwrap_err();
+        assert!(several.advice.contains(&format!("{twelve}  1 commit")), "{}", several.advice);
+        assert!(meant(&["ffff"]).unwrap_err().what.contains("no worktree of an agent ffff"));
+    }
+
+    #[test]
+    fn what_holds_something_is_removed_by_those_who_say_so_and_what_is_live_by_nobody() {
+        assert!(allowed(&found(1, false, None), false).is_ok());
+        let kept = found(1, false, Some("1 commit"));
+        assert!(allowed(&kept, false).unwrap_err().advice.contains("--discard"));
+        assert!(allowed(&kept, true).is_ok());
+        let live = found(1, true, None);
+        assert!(allowed(&live, true).unwrap_err().what.contains("an agent at work"));
+    }
+}

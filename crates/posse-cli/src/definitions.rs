@@ -1,0 +1,301 @@
+//! Types of agents as people define them: where the files are, which of several with one name counts, and
+//! what is wrong with the others. What a file says is the runtime's business.
+
+mod given;
+mod memory;
+mod place;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use posse_runtime::spawn::Definition;
+use posse_runtime::spawn::definition::file;
+
+pub(crate) use self::given::Given;
+use self::place::Directory;
+pub(crate) use self::watch::Live;
+use crate::output::tame;
+use crate::settings::Places;
+
+/// Who brings a definition, the highest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The administrator.
+    Managed,
+    /// `--agents`.
+    Flag,
+    /// Whoever wrote the repository.
+    Project,
+    /// The user.
+    User,
+    /// posse itself.
+    BuiltIn,
+}
+
+impl Source {
+    /// In a word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::Flag => "--agents",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::BuiltIn => "built-in",
+        }
+    }
+}
+
+/// A definition, and where it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) definition: Definition,
+    pub(crate) source: Source,
+    /// Its file, if it has one.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Known {
+    /// Whether this is its name; case does not matter.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        same(&self.definition.name, name)
+    }
+
+    /// Where it is from, for people: its file, or who brings it.
+    pub(crate) fn origin(&self, cwd: &Path) -> String {
+        self.path.as_deref().map_or_else(|| self.source.as_str().to_owned(), |path| shown(path, cwd))
+    }
+}
+
+/// How much a remark weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// Something is not loaded.
+    Error,
+    /// Something is not as it was written.
+    Warning,
+    /// Something to know.
+    Note,
+}
+
+impl Weight {
+    /// In a word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// Something to say about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    pub(crate) weight: Weight,
+    pub(crate) path: PathBuf,
+    /// Counted from 1; none if it is about the whole.
+    pub(crate) line: Option<usize>,
+    pub(crate) reason: String,
+}
+
+impl Remark {
+    /// `file:line`, safe to show.
+    pub(crate) fn place(&self, cwd: &Path) -> String {
+        let path = shown(&self.path, cwd);
+        self.line.map_or_else(|| path.clone(), |line| format!("{path}:{line}"))
+    }
+
+    /// `file:line: reason`, safe to show.
+    pub(crate) fn in_a_line(&self, cwd: &Path) -> String {
+        format!("{}: {}", self.place(cwd), tame(&self.reason))
+    }
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    /// What can be started: posse's own first, then by name.
+    pub(crate) types: Vec<Known>,
+    /// What another of the same name stands before, the highest first.
+    pub(crate) shadowed: Vec<Known>,
+    pub(crate) remarks: Vec<Remark>,
+    /// The directories that were looked into, and what their links lead to.
+    directories: BTreeSet<PathBuf>,
+}
+
+impl Loaded {
+    /// The definitions that count.
+    pub(crate) fn definitions(&self) -> Vec<Definition> {
+        self.types.iter().map(|known| known.definition.clone()).collect()
+    }
+
+    /// What a person should know who did not ask: errors and warnings.
+    pub(crate) fn trouble(&self) -> impl Iterator<Item = &Remark> {
+        self.remarks.iter().filter(|remark| remark.weight < Weight::Note)
+    }
+
+    /// What counts under this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Known> {
+        self.types.iter().find(|known| known.is_called(name))
+    }
+
+    /// Takes one that is lower than all before it.
+    fn add(&mut self, known: Known) {
+        match self.find(&known.definition.name) {
+            Some(_) => self.shadowed.push(known),
+            None => self.types.push(known),
+        }
+    }
+
+    /// Takes all that a directory holds.
+    fn read(&mut self, directory: &Directory, places: &Places) {
+        let scanned = scan::scan(&directory.path, directory.bounds.as_deref());
+        self.remarks.extend(scanned.remarks);
+        self.directories.extend(scanned.directories);
+        let mut here: Vec<Known> = Vec::new();
+        for (path, text) in scanned.files {
+            let Some(known) = self.take(path, &text, directory, places) else { continue };
+            let Some(first) = here.iter().find(|first| first.is_called(&known.definition.name)) else {
+                here.push(known);
+                continue;
+            };
+            let Some(path) = known.path else { continue };
+            let file = first.origin(&directory.path);
+            let reason = format!("there is a {} in {file} already", known.definition.name);
+            let line = Some(scan::line_of_name(&text));
+            self.remarks.push(Remark { weight: Weight::Error, path, line, reason });
+        }
+        here.into_iter().for_each(|known| self.add(known));
+    }
+
+    /// What one file defines.
+    fn take(&mut self, path: PathBuf, text: &str, directory: &Directory, places: &Places) -> Option<Known> {
+        let mut say = |weight, line, reason| {
+            self.remarks.push(Remark { weight, path: path.clone(), line: Some(line), reason });
+        };
+        let file::Read { mut definition, memory, notes } = match file::read(text) {
+            Ok(read) => read?,
+            Err(problem) => {
+                say(Weight::Error, problem.line, problem.reason);
+                return None;
+            }
+        };
+        notes.into_iter().for_each(|note| say(Weight::Note, note.line, note.reason));
+        if let Some(scope) = memory {
+            let (memory, warning) = memory::resolve(scope, &definition.name, Some(directory), places);
+            definition.memory = memory;
+            warning.into_iter().for_each(|why| say(Weight::Warning, scan::line_of(text, "memory"), why));
+        }
+        Some(Known { definition, source: directory.source, path: Some(path) })
+    }
+
+    /// posse's own come first, in their order; the others by name.
+    fn in_order(mut self) -> Self {
+        let own = crate::guide::built_in();
+        let place = |known: &Known| own.iter().position(|own| known.is_called(&own.name));
+        self.types
+            .sort_by_key(|known| (place(known).unwrap_or(own.len()), known.definition.name.to_lowercase()));
+        self
+    }
+}
+
+/// Where definitions come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    places: Places,
+    given: Given,
+}
+
+impl Sources {
+    pub(crate) fn new(places: Places, given: Given) -> Self {
+        // One directory has one name: links to it would else make two of it.
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let (posse_home, home) = (places.posse_home.map(real), places.home.map(real));
+        Self { places: Places { posse_home, home, cwd: real(places.cwd), ..places }, given }
+    }
+
+    /// Where the agent works.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+
+    /// Reads all that there is now.
+    pub(crate) fn load(&self) -> Loaded {
+        let mut loaded = Loaded::default();
+        let (managed, others) = place::directories(&self.places);
+        loaded.read(&managed, &self.places);
+        for (definition, remarks) in self.given.resolved(&self.places) {
+            loaded.remarks.extend(remarks);
+            loaded.add(Known { definition, source: Source::Flag, path: None });
+        }
+        let mut seen = BTreeSet::new();
+        for directory in others {
+            // Often the one is a link to the other.
+            if seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+                loaded.read(&directory, &self.places);
+            }
+        }
+        for definition in crate::guide::built_in() {
+            loaded.add(Known { definition, source: Source::BuiltIn, path: None });
+        }
+        loaded.in_order()
+    }
+
+    /// Reads these files and directories only. What lies where nobody looks is taken for the user's.
+    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> Loaded {
+        let mut loaded = Loaded::default();
+        for path in paths {
+            let directory = self.directory_of(path);
+            if path.is_dir() {
+                loaded.read(&directory, &self.places);
+                continue;
+            }
+            let error = |line, reason| Remark { weight: Weight::Error, path: path.clone(), line, reason };
+            let before = loaded.remarks.len();
+            match scan::read(path, None) {
+                Ok(text) => match loaded.take(path.clone(), &text, &directory, &self.places) {
+                    Some(known) => loaded.add(known),
+                    None if loaded.remarks.len() > before => {}
+                    None => loaded.remarks.push(error(
+                        Some(1),
+                        "it is no definition: that begins with a line `---` and fields".into(),
+                    )),
+                },
+                Err((line, reason)) => loaded.remarks.push(error(line, reason)),
+            }
+        }
+        loaded.in_order()
+    }
+
+    fn directory_of(&self, path: &Path) -> Directory {
+        let (managed, others) = place::directories(&self.places);
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let holds = |directory: &Directory| real.starts_with(&directory.path);
+        let source = [managed].into_iter().chain(others).find(holds).map(|directory| directory.source);
+        Directory { path: path.to_owned(), source: source.unwrap_or(Source::User), bounds: None }
+    }
+
+    /// Where a new definition of the project's goes, or one of the user's.
+    pub(crate) fn place_for(&self, name: &str, user: bool) -> Option<PathBuf> {
+        let project = self.places.project();
+        let is_home = self.places.home.as_deref() == Some(project);
+        let directory =
+            if user || is_home { self.places.posse_home.clone()? } else { project.join(".posse") };
+        Some(directory.join("agents").join(format!("{name}.md")))
+    }
+}
+
+/// Whether two names mean the same type.
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// A path for people: as seen from `cwd` if it lies beneath it.
+pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
+    let near = path.strip_prefix(cwd).ok().filter(|near| !near.as_os_str().is_empty());
+    tame(&near.unwrap_or(path).to_string_lossy())
+}

@@ -1,0 +1,64 @@
+//! `--agents`: definitions of the command line.
+
+use std::path::{Path, PathBuf};
+
+use posse_runtime::spawn::Definition;
+use posse_runtime::spawn::definition::file::{self, Read};
+use serde_json::Value;
+
+use super::{Remark, Weight, memory, same, scan};
+use crate::settings::Places;
+
+/// What was given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given(Vec<Read>);
+
+impl Given {
+    /// Reads the flag's value: JSON, or `@FILE` with it in a file. Else what is wrong with it.
+    pub(crate) fn read(value: &str) -> Result<Self, String> {
+        let text = match value.strip_prefix('@') {
+            None => value.to_owned(),
+            Some(path) => {
+                let unread = |(_, why): (_, String)| format!("--agents: {path}: {why}");
+                scan::read(Path::new(path), None).map_err(unread)?
+            }
+        };
+        let all: Value =
+            serde_json::from_str(&text).map_err(|error| format!("--agents is no JSON: {error}"))?;
+        let Value::Object(entries) = all else {
+            return Err(r#"--agents is an object: {"NAME": {"description": "…", "prompt": "…"}}"#.into());
+        };
+        let mut given: Vec<Read> = Vec::new();
+        for (name, entry) in &entries {
+            let wrong = |why: String| format!("--agents: `{name}`: {why}");
+            let read = file::from_json(name, entry).map_err(wrong)?;
+            let taken = |other: &&Read| same(&other.definition.name, name);
+            if let Some(other) = given.iter().find(taken) {
+                return Err(wrong(format!("there is a `{}` already", other.definition.name)));
+            }
+            given.push(read);
+        }
+        Ok(Self(given))
+    }
+
+    /// Each definition, with what is to be said about it.
+    pub(super) fn resolved(&self, places: &Places) -> Vec<(Definition, Vec<Remark>)> {
+        let resolve = |read: &Read| {
+            let mut definition = read.definition.clone();
+            let name = definition.name.clone();
+            let remark = |weight, reason: &str| {
+                let reason = format!("`{name}`: {reason}");
+                Remark { weight, path: PathBuf::from("--agents"), line: None, reason }
+            };
+            let mut remarks: Vec<Remark> =
+                read.notes.iter().map(|note| remark(Weight::Note, &note.reason)).collect();
+            if let Some(scope) = read.memory {
+                let (memory, warning) = memory::resolve(scope, &name, None, places);
+                definition.memory = memory;
+                remarks.extend(warning.map(|why| remark(Weight::Warning, &why)));
+            }
+            (definition, remarks)
+        };
+        self.0.iter().map(resolve).collect()
+    }
+}

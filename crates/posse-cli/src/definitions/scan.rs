@@ -1,0 +1,192 @@
+//! Files of definitions beneath a directory, within bounds: what a repository holds may be anything.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::{Remark, Weight};
+
+/// How deep directories are looked into.
+const DEPTH: usize = 8;
+/// How many files and directories are looked at.
+const MOST: usize = 1_000;
+/// How many names of a directory are read.
+const NAMES: usize = 10_000;
+/// How long a file may be, in bytes.
+const LONGEST: u64 = 256 * 1024;
+
+/// What is wrong with a file: where, if that is known, and what.
+type Unread = (Option<usize>, String);
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// Files with their texts, in the order of their paths.
+    pub(super) files: Vec<(PathBuf, String)>,
+    /// The directories that were looked into, and those that linked files lie in.
+    pub(super) directories: BTreeSet<PathBuf>,
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// Looks for `*.md` in a directory and all beneath it. Files that links lead to must lie within `bounds`.
+pub(super) fn scan(directory: &Path, bounds: Option<&Path>) -> Scanned {
+    let mut scan = Scan { bounds, found: Scanned::default(), seen: BTreeSet::new(), full: false };
+    match directory.canonicalize() {
+        Ok(real) if !beneath(&real, bounds) => {
+            scan.remark(Weight::Error, directory, None, leads_out(bounds));
+        }
+        Ok(_) => scan.walk(directory, 0),
+        Err(error) if is_absence(&error) => {}
+        Err(error) => scan.remark(Weight::Error, directory, None, format!("cannot be read: {error}")),
+    }
+    scan.found
+}
+
+/// Reads one file, if it is one that can be a definition.
+pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, Unread> {
+    let unread = |error: std::io::Error| (None, format!("cannot be read: {error}"));
+    let real = path.canonicalize().map_err(unread)?;
+    if !beneath(&real, bounds) {
+        return Err((None, leads_out(bounds)));
+    }
+    // To read a pipe would be to wait.
+    if !fs::metadata(&real).map_err(unread)?.is_file() {
+        return Err((None, "it is no file".into()));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(&real).map_err(unread)?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err((None, "it is longer than 256 KiB".into()));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        (Some(line), "it is not all UTF-8".into())
+    })
+}
+
+/// The line that says the name.
+pub(super) fn line_of_name(text: &str) -> usize {
+    line_of(text, "name")
+}
+
+/// The line of the front matter that a field is on; the first if it is not found.
+pub(super) fn line_of(text: &str, field: &str) -> usize {
+    let says = |line: &str| {
+        let line = line.trim_start_matches(['"', '\'']);
+        line.strip_prefix(field)
+            .is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+    };
+    text.lines().position(says).map_or(1, |at| at + 1)
+}
+
+struct Scan<'a> {
+    bounds: Option<&'a Path>,
+    found: Scanned,
+    /// What files really are: a link to one that was read is not another.
+    seen: BTreeSet<PathBuf>,
+    full: bool,
+}
+
+impl Scan<'_> {
+    fn remark(&mut self, weight: Weight, path: &Path, line: Option<usize>, reason: String) {
+        self.found.remarks.push(Remark { weight, path: path.to_owned(), line, reason });
+    }
+
+    fn walk(&mut self, directory: &Path, depth: usize) {
+        let (names, more) = match names(directory) {
+            Ok(found) => found,
+            Err(error) => {
+                return self.remark(Weight::Error, directory, None, format!("cannot be read: {error}"));
+            }
+        };
+        self.found.directories.insert(directory.to_owned());
+        if more {
+            let reason = format!("not all of it is looked at: it has more than {NAMES} entries");
+            self.remark(Weight::Error, directory, None, reason);
+        }
+        for path in names {
+            let is_link = path.is_symlink();
+            if path.is_dir() {
+                self.enter(&path, is_link, depth + 1);
+            } else if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
+                self.take(&path, is_link);
+            }
+            if self.full {
+                return;
+            }
+        }
+    }
+
+    fn enter(&mut self, path: &Path, is_link: bool, depth: usize) {
+        if is_link {
+            // It could lead in a circle, or to more than anybody wants to read.
+            return self.remark(Weight::Warning, path, None, "links to directories are not followed".into());
+        }
+        if depth > DEPTH {
+            let reason = format!("not looked into: it lies deeper than {DEPTH} directories");
+            return self.remark(Weight::Error, path, None, reason);
+        }
+        if self.room(path) {
+            self.walk(path, depth);
+        }
+    }
+
+    fn take(&mut self, path: &Path, is_link: bool) {
+        if !self.room(path) {
+            return;
+        }
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if !self.seen.insert(real.clone()) {
+            return;
+        }
+        match read(path, self.bounds) {
+            Ok(text) => {
+                let parent = real.parent().filter(|_| is_link);
+                self.found.directories.extend(parent.map(Path::to_owned));
+                self.found.files.push((path.to_owned(), text));
+            }
+            Err((line, reason)) => self.remark(Weight::Error, path, line, reason),
+        }
+    }
+
+    /// Whether one more may be looked at.
+    fn room(&mut self, path: &Path) -> bool {
+        self.full = self.seen.len() + self.found.directories.len() > MOST;
+        if self.full {
+            let reason = format!("not looked at, nor what follows: there are more than {MOST} files");
+            self.remark(Weight::Error, path, None, reason);
+        }
+        !self.full
+    }
+}
+
+/// What a directory holds, by name, and whether it holds more. What begins with a dot is some program's, not
+/// a person's.
+fn names(directory: &Path) -> std::io::Result<(Vec<PathBuf>, bool)> {
+    let mut names = Vec::new();
+    let mut entries = fs::read_dir(directory)?;
+    for entry in entries.by_ref().take(NAMES) {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            names.push(entry.path());
+        }
+    }
+    names.sort_unstable();
+    Ok((names, entries.next().is_some()))
+}
+
+fn beneath(real: &Path, bounds: Option<&Path>) -> bool {
+    bounds.is_none_or(|bounds| bounds.canonicalize().is_ok_and(|bounds| real.starts_with(bounds)))
+}
+
+fn leads_out(bounds: Option<&Path>) -> String {
+    let bounds = bounds.map(|bounds| bounds.display().to_string()).unwrap_or_default();
+    format!("it is a link that leads out of {bounds}")
+}
+
+fn is_absence(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,208 @@
+//! Definitions that change while posse runs: a thread watches where they can be, reads them anew, and says
+//! what has changed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use posse_runtime::spawn::Catalogue;
+
+use super::{Loaded, Remark, Sources, place};
+use crate::output::{say, tame};
+
+/// Changes that come so soon after each other are one.
+const QUIET: Duration = Duration::from_millis(100);
+/// But they are not waited for longer than this.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How many remarks are told at once.
+const TOLD: usize = 5;
+
+/// The types of a run, and where they come from.
+pub(crate) struct Live {
+    pub(crate) sources: Sources,
+    pub(crate) loaded: Loaded,
+    pub(crate) types: Arc<Catalogue>,
+}
+
+/// Definitions are watched until this is dropped.
+pub(crate) struct Watching {
+    stop: Arc<AtomicBool>,
+    wake: SyncSender<()>,
+}
+
+impl Live {
+    pub(crate) fn new(sources: Sources) -> Self {
+        let loaded = sources.load();
+        let types = Arc::new(loaded.definitions().into());
+        Self { sources, loaded, types }
+    }
+
+    /// Begins to watch. Nothing is waited for: all is done in a thread.
+    pub(crate) fn watch(self) -> Watching {
+        let (wake, woken) = sync_channel(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let watching = Watching { stop: stop.clone(), wake: wake.clone() };
+        let work = move || keep_up(self, &wake, &woken, &stop);
+        if let Err(error) = std::thread::Builder::new().name("posse-agents".into()).spawn(work) {
+            unwatched(&error);
+        }
+        watching
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // If it has no room, the thread is about to wake anyway.
+        let _ = self.wake.try_send(());
+    }
+}
+
+fn unwatched(why: &dyn std::fmt::Display) {
+    let what = format!("warning: agents: not watched, changes count from the next run on: {why}");
+    say(&tame(&what));
+}
+
+/// Goes on until it is told to stop.
+fn keep_up(mut live: Live, wake: &SyncSender<()>, woken: &Receiver<()>, stop: &AtomicBool) {
+    let around = Around::of(&live.sources);
+    let (wake, watched) = (wake.clone(), around.clone());
+    let hear = move |event: notify::Result<Event>| {
+        if event.as_ref().map_or(true, |event| watched.concerns(event)) {
+            // If there is no room, somebody has said it already.
+            let _ = wake.try_send(());
+        }
+    };
+    let mut watch = match notify::recommended_watcher(hear) {
+        Ok(watcher) => Watch { watcher, armed: BTreeSet::new(), told: false },
+        Err(error) => return unwatched(&error),
+    };
+    loop {
+        let now = watch.load(&live.sources, &around);
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        if now.definitions() != live.loaded.definitions() {
+            live.types.replace(now.definitions());
+        }
+        if let Some(line) = difference(&live.loaded, &now, live.sources.cwd()) {
+            say(&line);
+        }
+        live.loaded = now;
+        if woken.recv().is_err() {
+            return;
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && woken.recv_timeout(QUIET).is_ok() {}
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+}
+
+struct Watch {
+    watcher: RecommendedWatcher,
+    armed: BTreeSet<PathBuf>,
+    /// Whether it was said that something cannot be watched.
+    told: bool,
+}
+
+impl Watch {
+    /// Reads everything, such that whatever changes after it was read is heard of. All watches are set
+    /// anew: a directory may be another one of the same name by now.
+    fn load(&mut self, sources: &Sources, around: &Around) -> Loaded {
+        let before = std::mem::take(&mut self.armed);
+        loop {
+            let loaded = sources.load();
+            let there = around.parents.iter().filter(|path| path.is_dir());
+            let wanted: BTreeSet<PathBuf> = loaded.directories.iter().chain(there).cloned().collect();
+            let new: Vec<PathBuf> = wanted.difference(&self.armed).cloned().collect();
+            if new.is_empty() {
+                for gone in before.difference(&self.armed) {
+                    // It may be gone from the disk as well.
+                    let _ = self.watcher.unwatch(gone);
+                }
+                return loaded;
+            }
+            for path in new {
+                self.arm(path);
+            }
+        }
+    }
+
+    fn arm(&mut self, path: PathBuf) {
+        let outcome = self.watcher.watch(&path, RecursiveMode::NonRecursive);
+        self.armed.insert(path);
+        match outcome {
+            Err(error) if !matches!(error.kind, notify::ErrorKind::PathNotFound) && !self.told => {
+                self.told = true;
+                unwatched(&error);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where directories of definitions can be.
+#[derive(Clone)]
+struct Around {
+    /// The directories themselves, there or not.
+    candidates: Vec<PathBuf>,
+    /// The two above each of them, in which one is seen to come or go.
+    parents: BTreeSet<PathBuf>,
+}
+
+impl Around {
+    fn of(sources: &Sources) -> Self {
+        let (managed, others) = place::directories(&sources.places);
+        let candidates: Vec<PathBuf> =
+            [managed].into_iter().chain(others).map(|directory| directory.path).collect();
+        let above = |path: &PathBuf| path.ancestors().skip(1).take(2).map(Path::to_owned).collect::<Vec<_>>();
+        let parents = candidates.iter().flat_map(above).collect();
+        Self { candidates, parents }
+    }
+
+    /// Whether something has changed that could define agents. That files were looked at is no change: we
+    /// look at them ourselves.
+    fn concerns(&self, event: &Event) -> bool {
+        if matches!(event.kind, EventKind::Access(_)) {
+            return false;
+        }
+        let concerns = |path: &PathBuf| {
+            let beside = path.parent().is_some_and(|parent| self.parents.contains(parent));
+            !beside || self.candidates.iter().any(|candidate| candidate.starts_with(path))
+        };
+        event.need_rescan() || event.paths.iter().any(concerns)
+    }
+}
+
+/// What has changed, in a line; none if nothing has.
+fn difference(before: &Loaded, now: &Loaded, cwd: &Path) -> Option<String> {
+    let name = |sign: &str, name: &str| format!("{sign} {}", tame(name));
+    let mut names = Vec::new();
+    for known in &now.types {
+        match before.find(&known.definition.name) {
+            None => names.push(name("+", &known.definition.name)),
+            Some(was) if was.definition != known.definition => {
+                names.push(name("~", &known.definition.name));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = before.types.iter().filter(|known| now.find(&known.definition.name).is_none());
+    names.extend(gone.map(|known| name("-", &known.definition.name)));
+    let new: Vec<&Remark> = now.trouble().filter(|remark| !before.remarks.contains(remark)).collect();
+    let mut parts: Vec<String> = Vec::from_iter((!names.is_empty()).then(|| names.join(", ")));
+    parts.extend(new.iter().take(TOLD).map(|remark| remark.in_a_line(cwd)));
+    if new.len() > TOLD {
+        parts.push(format!("and {} more: `posse agents check` tells all", new.len() - TOLD));
+    }
+    (!parts.is_empty()).then(|| format!("agents: {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests;

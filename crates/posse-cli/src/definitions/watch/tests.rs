@@ -1,0 +1,111 @@
+//! What is heard, and what is said of it.
+
+use std::sync::mpsc;
+
+use notify::event::{AccessKind, AccessMode, CreateKind, Flag, ModifyKind};
+
+use super::*;
+use crate::definitions::{Given, Weight};
+use crate::settings::tests::Disk;
+
+fn sources(disk: &Disk) -> Sources {
+    Sources::new(disk.places.clone(), Given::default())
+}
+
+fn write(disk: &Disk, name: &str, description: &str) {
+    let text = format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n");
+    disk.write(&format!("repo/.posse/agents/{name}.md"), &text);
+}
+
+#[test]
+fn a_line_says_what_has_changed() {
+    let disk = Disk::new();
+    let cwd = disk.path("repo");
+    for name in ["same", "tester", "old"] {
+        write(&disk, name, "x");
+    }
+    let before = sources(&disk).load();
+    assert_eq!(difference(&before, &before, &cwd), None);
+    write(&disk, "tester", "y");
+    write(&disk, "reviewer", "x");
+    std::fs::remove_file(disk.path("repo/.posse/agents/old.md")).unwrap();
+    disk.write("repo/.posse/agents/broken.md", "---\nname: broken\ndescription:\n---\nx\n");
+    let now = sources(&disk).load();
+    let line = difference(&before, &now, &cwd).unwrap();
+    let start = "agents: + reviewer, ~ tester, - old; .posse/agents/broken.md:3: ";
+    assert!(line.starts_with(start), "{line}");
+    assert_eq!(difference(&now, &now, &cwd), None, "what was told is not told again");
+    let mut many = now.clone();
+    many.remarks = (0..7)
+        .map(|line| Remark {
+            weight: if line == 6 { Weight::Note } else { Weight::Error },
+            path: "/x.md".into(),
+            line: Some(line),
+            reason: "\x1b[2J".into(),
+        })
+        .collect();
+    let line = difference(&now, &many, &cwd).unwrap();
+    assert!(line.contains("; /x.md:4: \\u{1b}[2J; and 1 more: `posse agents check`"), "{line}");
+}
+
+#[test]
+fn what_is_only_looked_at_or_lies_beside_is_no_change() {
+    let disk = Disk::new();
+    let around = Around::of(&sources(&disk));
+    let created = EventKind::Create(CreateKind::Any);
+    let concerns = |kind, name: &str| around.concerns(&Event::new(kind).add_path(disk.path(name)));
+    for name in
+        ["repo/.posse", "repo/.posse/agents", "repo/sub/.claude", "posse/agents", "home/.claude/agents"]
+    {
+        assert!(concerns(created, name), "{name}");
+    }
+    for name in ["repo/.posse/agents/x.md", "repo/.posse/agents/deep/x.md", "dotfiles/x.md"] {
+        assert!(concerns(EventKind::Modify(ModifyKind::Any), name), "{name}");
+    }
+    for name in ["repo/src.rs", "repo/.posse/settings.json", "repo/sub/x.md", "posse/posse.db", "home/x"] {
+        assert!(!concerns(created, name), "{name}");
+    }
+    assert!(!concerns(EventKind::Access(AccessKind::Open(AccessMode::Any)), "repo/.posse/agents/x.md"));
+    assert!(around.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+}
+
+/// Everything that comes, goes or is another by now is heard of: each time after it was read once.
+#[test]
+fn whatever_changes_after_it_was_read_is_heard() {
+    let disk = Disk::new();
+    let (sources, around) = (sources(&disk), Around::of(&sources(&disk)));
+    let (heard, hears) = mpsc::channel();
+    let watched = around.clone();
+    let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        if watched.concerns(&event.unwrap()) {
+            let _ = heard.send(());
+        }
+    });
+    let mut watch = Watch { watcher: watcher.unwrap(), armed: BTreeSet::new(), told: false };
+    let agents = disk.path("repo/.posse/agents");
+    let found = |watch: &mut Watch| watch.load(&sources, &around).find("x").is_some();
+    assert!(!found(&mut watch));
+    let changes: [(&str, &dyn Fn(), bool); 7] = [
+        ("a directory above comes", &|| std::fs::create_dir(disk.path("repo/.posse")).unwrap(), false),
+        ("the directory comes", &|| std::fs::create_dir(&agents).unwrap(), false),
+        ("a directory beneath comes", &|| std::fs::create_dir(agents.join("deep")).unwrap(), false),
+        (
+            "a file comes",
+            &|| disk.write("repo/.posse/agents/deep/x.md", "---\nname: x\ndescription: x\n---\nx\n"),
+            true,
+        ),
+        ("all goes", &|| std::fs::remove_dir_all(disk.path("repo/.posse")).unwrap(), false),
+        ("all comes at once", &|| write(&disk, "x", "x"), true),
+        ("a file goes", &|| std::fs::remove_file(agents.join("x.md")).unwrap(), false),
+    ];
+    for (what, change, there) in changes {
+        while hears.try_recv().is_ok() {}
+        change();
+        hears.recv_timeout(Duration::from_secs(20)).expect(what);
+        // More may be heard of the same change: one looks until all is there.
+        let begun = Instant::now();
+        while found(&mut watch) != there {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        }
+    }
+}
