@@ -7,6 +7,7 @@ mod spawn;
 mod startup;
 mod store;
 mod turn;
+mod worktree;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -79,7 +80,8 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         "turn" => turn::run(&binaries, effort)?,
         "store" => store::run(&binaries, effort)?,
         "spawn" => spawn::run(&binaries, effort)?,
-        _ => bail!("there is no bench `{name}`; there are startup, model, turn, store and spawn"),
+        "worktree" => worktree::run(&binaries, effort)?,
+        _ => bail!("there is no bench `{name}`; there are startup, model, turn, store, spawn and worktree"),
     };
     println!("load before {load}, after {}", self::load()?);
     for note in &found.notes {

@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] | bench startup|model|turn|store|spawn [--quick] | faults";
+const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] | bench startup|model|turn|store|spawn|worktree [--quick] | faults";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -198,21 +198,8 @@ fn soon(binaries: &Path, bench: &Bench, quick: bool, notes: &mut Vec<String>) ->
     ])
 }
 
-impl Bench {
-    /// Runs the program with a scripted model in place of `URL`.
-    fn asking(&self, binaries: &Path, script: &str, arguments: &[&str]) -> Result<Value> {
-        let server = Server::start(binaries, script)?;
-        let fill = |argument: &&str| match *argument {
-            "URL" => server.url.clone(),
-            other => other.to_owned(),
-        };
-        let arguments: Vec<String> = arguments.iter().map(fill).collect();
-        self.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
-    }
-}
-
 /// So many calls of Agent; `word` and a number are the prompt.
-fn calls(count: u32, word: &str, how: &str) -> String {
+pub(super) fn calls(count: u32, word: &str, how: &str) -> String {
     let call = |number| {
         format!(
             r#"{{ tool = "Agent", input = {{ description = "A piece of work", prompt = "{word} {number}.", {how} }} }}"#
