@@ -65,6 +65,10 @@ const SETTINGS: &[&str] = &[
     "core.ignoreStat=false",
     "core.checkStat=default",
     "core.trustctime=true",
+    "core.fileMode=true",
+    "core.ignoreCase=false",
+    "submodule.recurse=false",
+    "log.showSignature=false",
     "core.logAllRefUpdates=true",
     "status.showUntrackedFiles=normal",
     "status.aheadBehind=false",
@@ -263,7 +267,7 @@ impl Running {
         }
         let status = self.child.wait()?;
         self.ended = true;
-        if status.success() {
+        if status.success() && !is_blind(&said) {
             Ok(printed)
         } else {
             Err(Failed::Refused { printed, said: words(&said, status) })
@@ -324,6 +328,11 @@ fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::R
     }
 }
 
+/// Whether it could not look everywhere: to git that is no failure.
+fn is_blind(said: &[u8]) -> bool {
+    memchr::memmem::find(said, b"could not open directory").is_some()
+}
+
 /// Why it said no, in one line.
 fn words(said: &[u8], status: ExitStatus) -> String {
     let said = String::from_utf8_lossy(said);
@@ -351,6 +360,15 @@ mod tests {
         assert_eq!(hashed.unwrap(), "b649a9bf89116c581f8329b8ec3c79a86a70be04".to_owned());
         let refused = Git::look(here).word("no-such-command").run().unwrap_err();
         assert!(refused.to_string().contains("'no-such-command' is not a git command"), "{refused}");
+    }
+
+    #[test]
+    fn what_could_not_be_looked_into_is_no_answer() {
+        assert!(is_blind(b"warning: could not open directory 'x/': Permission denied\n"));
+        assert!(!is_blind(b"warning: something else\n"));
+        let warns = ["-c", "alias.warn=!echo \"could not open directory 'x/'\" >&2", "warn"];
+        let failed = Git::look(Path::new("/")).words(warns).run().unwrap_err();
+        assert!(failed.to_string().contains("could not open directory"), "{failed}");
     }
 
     #[test]

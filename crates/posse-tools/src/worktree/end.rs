@@ -41,11 +41,17 @@ impl GitWorktrees {
             let _ = registration.unlock();
             return Some(kept);
         }
-        let cleared = clear(&plot, agent, Some(&worktree.base));
+        let cleared = clear_if_clean(&plot, agent, worktree);
         drop(lock);
-        // What takes longest holds up nobody.
-        let razed = cleared.and_then(|()| sink(&plot, agent));
-        razed.err().map(|why| format!("it cannot be removed: {why}"))
+        match cleared {
+            Ok(Some(kept)) => {
+                let _ = registration.unlock();
+                Some(kept)
+            }
+            // What takes longest holds up nobody.
+            Ok(None) => sink(&plot, agent).err().map(|why| format!("it cannot be removed: {why}")),
+            Err(why) => Some(format!("it cannot be removed: {why}")),
+        }
     }
 
     pub(super) fn discard_now(&self, found: &Found) -> Result<(), String> {
@@ -83,13 +89,37 @@ pub(super) fn raze(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<()
 /// First it is out of the way, in one step: whoever finds it so knows that nothing is lost with it, and goes
 /// on from there.
 fn clear(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+    put_aside(plot, agent)?;
+    forget(plot, agent, base)
+}
+
+/// The same for one that was looked at, with a last look at its files where nobody writes by its path any
+/// more. What came into it since the first look is given back, and told.
+pub(super) fn clear_if_clean(
+    plot: &Plot,
+    agent: AgentId,
+    worktree: &Worktree,
+) -> Result<Option<String>, String> {
+    if put_aside(plot, agent)?
+        && let Some(late) = look::files_at(plot, agent, worktree, plot.gone(agent))
+    {
+        fs::rename(plot.gone(agent), plot.path(agent)).map_err(|error| error.to_string())?;
+        return Ok(Some(late));
+    }
+    forget(plot, agent, Some(&worktree.base))?;
+    Ok(None)
+}
+
+/// Whether there was a directory.
+fn put_aside(plot: &Plot, agent: AgentId) -> Result<bool, String> {
     let path = plot.path(agent);
     // A link is nothing of ours.
-    if path.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+    let there = path.symlink_metadata().is_ok_and(|there| there.is_dir());
+    if there {
         sink(plot, agent)?;
         fs::rename(&path, plot.gone(agent)).map_err(|error| error.to_string())?;
     }
-    forget(plot, agent, base)
+    Ok(there)
 }
 
 /// Goes on with one that is out of the way.
@@ -100,18 +130,18 @@ pub(super) fn finish(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<
 
 /// The branch first: of what git knows, the base is a part.
 fn forget(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+    let registration = plot.registration(agent);
+    if registration.leads_elsewhere(&plot.path(agent)) {
+        // It was moved by somebody, and is theirs, with its branch.
+        return Ok(());
+    }
     if let Some(base) = base {
         drop_branch(plot, agent, base)?;
     }
-    let registration = plot.registration(agent);
-    // One that leads elsewhere was moved by somebody, and is theirs.
-    if registration.leads_to(&plot.path(agent)) || !registration.directory.join("gitdir").exists() {
-        registration.remove().map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    registration.remove().map_err(|error| error.to_string())
 }
 
-fn sink(plot: &Plot, agent: AgentId) -> Result<(), String> {
+pub(super) fn sink(plot: &Plot, agent: AgentId) -> Result<(), String> {
     gone_is_fine(fs::remove_dir_all(plot.gone(agent))).map_err(|error| error.to_string())
 }
 

@@ -3,7 +3,6 @@
 mod ignored;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use crate::git::{Failed, Git};
 use super::carry::Draft;
 use super::end::tip;
 use super::plot::{Plot, entries};
-use super::registration::Registration;
+use super::registration::{Registration, is_object, read_small};
 use super::status::{self, Kind, Status};
 use super::words::{count, name, names};
 
@@ -23,6 +22,9 @@ pub(super) use ignored::holds_files;
 
 /// How far back is looked for commits that no branch has.
 const MOST_COMMITS: usize = 2_000;
+
+/// How long the record of where HEAD was may be, in bytes.
+const MOST_RECORD: u64 = 16 << 20;
 
 /// Files and directories of git's that say what is under way.
 const UNDER_WAY: &[(&str, &str)] = &[
@@ -42,6 +44,31 @@ pub(super) fn keeps(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<
     match (Look { plot, worktree, registration }).all() {
         Ok(found) if found.is_empty() => None,
         Ok(found) => Some(found.join(", ")),
+        Err(why) => Some(unseen(&why)),
+    }
+}
+
+/// Files of a worktree that lies at `path` now which are not as they were given.
+pub(super) fn files_at(plot: &Plot, agent: AgentId, worktree: &Worktree, path: PathBuf) -> Option<String> {
+    let registration = plot.registration(agent);
+    if !registration.exists() {
+        return None;
+    }
+    let worktree = Worktree { path, ..worktree.clone() };
+    let look = Look { plot, worktree: &worktree, registration };
+    match look.status(None).and_then(|status| look.files(status)) {
+        Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
+        Err(why) => Some(unseen(&why)),
+    }
+}
+
+/// What would be lost with what git knows of a worktree whose directory is gone, but for its branch.
+pub(super) fn only_registered(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
+    let look = Look { plot, worktree, registration: plot.registration(agent) };
+    let tip = look.tip();
+    let found = tip.and_then(|tip| look.registered(&tip.as_deref().into_iter().collect::<Vec<_>>()));
+    match found {
+        Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
         Err(why) => Some(unseen(&why)),
     }
 }
@@ -92,9 +119,17 @@ impl Look<'_> {
         let tip = self.tip()?;
         let tips: Vec<&str> = tip.as_deref().filter(|tip| *tip != self.worktree.base).into_iter().collect();
         let mut found = if tips.is_empty() { Vec::new() } else { vec![self.ahead(&tips)?] };
-        if self.registration.exists() {
-            found.extend(self.without_branch(&tips)?);
+        found.extend(self.registered(&tips)?);
+        Ok(found)
+    }
+
+    /// What only git's notes on this worktree lead to.
+    fn registered(&self, tips: &[&str]) -> Result<Vec<String>, String> {
+        if !self.registration.exists() {
+            return Ok(Vec::new());
         }
+        let mut found: Vec<String> = self.without_branch(tips)?.into_iter().collect();
+        found.extend(self.under_way()?);
         Ok(found)
     }
 
@@ -175,8 +210,9 @@ impl Look<'_> {
 
     /// Where HEAD was.
     fn record(&self) -> Result<BTreeSet<String>, String> {
-        let lines = match fs::read(self.registration.directory.join("logs/HEAD")) {
+        let lines = match read_small(&self.registration.directory.join("logs/HEAD"), MOST_RECORD) {
             Ok(lines) => String::from_utf8_lossy(&lines).into_owned(),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.to_string()),
             // It may be kept in another way.
             Err(_) => {
                 let git = Git::look(&self.plot.directory).directory(&self.registration.directory);
@@ -184,7 +220,11 @@ impl Look<'_> {
                 git.line().map_err(|failed| failed.to_string())?
             }
         };
-        Ok(lines.lines().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect())
+        let commit = |line: &str| match line.split(' ').nth(1) {
+            Some(commit) if is_object(commit) => Ok(commit.to_owned()),
+            _ => Err("the record of where HEAD was cannot be read".to_owned()),
+        };
+        lines.lines().map(commit).collect()
     }
 
     fn under_way(&self) -> Result<Vec<String>, String> {

@@ -10,11 +10,12 @@
 //! ```
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use posse_protocol::AgentId;
 use posse_runtime::port::worktree::Worktree;
@@ -23,6 +24,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::registration::{Registration, gone_is_fine, put};
+
+/// How long is waited for a lock. Whoever holds it may be stopped.
+const PATIENCE: Duration = Duration::from_secs(20);
+const MOMENT: Duration = Duration::from_millis(2);
 
 const LOCK: &str = ".lock";
 const NOTING: &str = ".noting";
@@ -104,8 +109,12 @@ impl Plot {
 
     /// The same for whoever has git note a new worktree: git stumbles over one that another git has only half
     /// noted.
-    pub(super) fn lock_notes(&self) -> io::Result<File> {
-        lock(&self.directory, NOTING)
+    /// If somebody is stopped who holds it, it is done without: git says so if it stumbles.
+    pub(super) fn lock_notes(&self) -> io::Result<Option<File>> {
+        match lock(&self.directory, NOTING) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            locked => locked.map(Some),
+        }
     }
 
     fn note(&self, agent: AgentId, host: Uuid) -> PathBuf {
@@ -164,13 +173,24 @@ impl Plot {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the one who holds it is no clock of ours")]
 fn lock(plot: &Path, name: &str) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
     let file = options.open(plot.join(name))?;
-    file.lock()?;
-    Ok(file)
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => {
+                let busy = "another posse has been busy with worktrees of this repository for long";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, busy));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(MOMENT),
+        }
+    }
 }
 
 /// Removes what was being written when a process ended that had just found this place for a plot.

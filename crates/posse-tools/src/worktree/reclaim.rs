@@ -12,10 +12,11 @@ use super::GitWorktrees;
 use super::carry;
 use super::end::{finish, tip};
 use super::host;
-use super::make::{Making, no_place};
+use super::look;
+use super::make::{Making, no_place, take_back};
 use super::parent::Parent;
 use super::plot::{Note, Plot};
-use super::registration::Lock;
+use super::registration::{Lock, Marked};
 use super::words::name;
 
 impl GitWorktrees {
@@ -35,6 +36,11 @@ impl GitWorktrees {
             }
             _ => {}
         }
+        for (made, other, note) in plot.making() {
+            if made == agent && !host::lives(&host.home, other) {
+                settle(&plot, agent, other, note)?;
+            }
+        }
         if registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path) {
             // Somebody else's lock keeps it as well as ours would.
             if !matches!(lock, Lock::Stranger(_)) {
@@ -53,6 +59,18 @@ impl GitWorktrees {
     }
 }
 
+/// Somebody who is dead was making it: either it was handed out, or nothing of it counts.
+fn settle(plot: &Plot, agent: AgentId, host: Uuid, note: Option<Note>) -> Result<(), String> {
+    match note {
+        Some(note) if plot.registration(agent).marked() == Marked::No => take_back(plot, agent, host, &note),
+        Some(_) => plot.finish(agent, host).map_err(|error| no_place(&error)),
+        None => {
+            plot.drop_notes(agent, host);
+            Ok(())
+        }
+    }
+}
+
 /// Makes it again, as it was when its agent got it, with the commits that are on its branch.
 fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result<(), String> {
     let path = &worktree.path;
@@ -65,6 +83,13 @@ fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result
     }
     // Of one that was on its way out, the branch goes too; else it may have commits.
     let leaving = plot.gone(agent).exists().then_some(worktree.base.as_str());
+    if let Some(lost) = look::only_registered(plot, agent, worktree).filter(|_| leaving.is_none()) {
+        return Err(format!(
+            "the directory of the worktree {} is gone, and git alone still has this of it: {lost}. Bring the \
+             directory back, or save that first",
+            name(path)
+        ));
+    }
     finish(plot, agent, leaving)?;
     let tip = tip(plot, &format!("refs/heads/{}", worktree.branch))?;
     let note = Note { worktree: worktree.clone(), branch: tip.is_none() };

@@ -2,12 +2,14 @@
 //! marker are files in it, which are written and removed here; the rest is git's.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use posse_protocol::AgentId;
 use posse_runtime::port::worktree::Worktree;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -35,6 +37,36 @@ pub(super) struct Marker {
     pub(super) worktree: Worktree,
 }
 
+impl Marker {
+    /// Whether it says what we would have written: git is told it word by word.
+    fn is_sound(&self) -> bool {
+        let Worktree { branch, base, carried, .. } = &self.worktree;
+        let named = *branch == super::branch_of(self.agent);
+        named && is_object(base) && carried.as_deref().is_none_or(is_object)
+    }
+}
+
+/// Whether it is the name of an object, and nothing that git could take for an option.
+pub(super) fn is_object(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// No file of these is longer.
+const MOST: u64 = 64 << 10;
+
+/// Reads a file that whoever can write in the repository could have put there. What is none, or too long, is
+/// an error: nobody waits for a pipe, or for what has no end.
+pub(super) fn read_small(file: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(file)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut content = Vec::new();
+    file.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most { Err(io::Error::other("it is too long")) } else { Ok(content) }
+}
+
 /// Whether there is a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Marked {
@@ -59,13 +91,19 @@ impl Registration {
         told.is_some_and(|told| told == path.join(".git"))
     }
 
+    /// Whether it is that of a worktree somewhere else. One that git has only begun to write leads nowhere.
+    pub(super) fn leads_elsewhere(&self, path: &Path) -> bool {
+        let told = led(&self.directory.join("gitdir"), "", &self.directory);
+        told.is_some_and(|told| told != path.join(".git"))
+    }
+
     /// Whether the worktree at `path` knows that it is its.
     pub(super) fn is_known_at(&self, path: &Path) -> bool {
         led(&path.join(".git"), "gitdir: ", path).is_some_and(|told| told == self.directory)
     }
 
     pub(super) fn lock(&self) -> Lock {
-        match fs::read(self.directory.join("locked")) {
+        match read_small(&self.directory.join("locked"), MOST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Lock::Nobody,
             Err(error) => Lock::Stranger(error.to_string()),
             Ok(reason) => {
@@ -94,11 +132,14 @@ impl Registration {
     }
 
     pub(super) fn marked(&self) -> Marked {
-        match fs::read(self.directory.join("posse")) {
+        match read_small(&self.directory.join("posse"), MOST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Marked::No,
             Err(_) => Marked::Damaged,
             // After a power cut it may be empty. It was there, and that counts.
-            Ok(text) => serde_json::from_slice(&text).map_or(Marked::Damaged, Marked::Yes),
+            Ok(text) => match serde_json::from_slice::<Box<Marker>>(&text) {
+                Ok(marker) if marker.is_sound() => Marked::Yes(marker),
+                _ => Marked::Damaged,
+            },
         }
     }
 
@@ -116,9 +157,12 @@ impl Registration {
 
 /// Where a file of git's leads, which says so in one line.
 fn led(file: &Path, prefix: &str, from: &Path) -> Option<PathBuf> {
-    let text = fs::read(file).ok()?;
+    let text = read_small(file, MOST).ok()?;
     let text = text.strip_prefix(prefix.as_bytes())?;
     let text = text.strip_suffix(b"\n").unwrap_or(text);
+    if text.is_empty() {
+        return None;
+    }
     let told = Path::new(std::ffi::OsStr::from_bytes(text));
     if told.is_absolute() {
         return Some(told.to_owned());

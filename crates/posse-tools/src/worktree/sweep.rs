@@ -6,8 +6,9 @@ use std::io;
 use std::path::Path;
 
 use posse_protocol::AgentId;
+use posse_runtime::port::worktree::Worktree;
 
-use super::end::{finish, raze};
+use super::end::{clear_if_clean, finish, raze, sink};
 use super::make::take_back;
 use super::plot::{Plot, entries, tidy};
 use super::registration::{Lock, Marked};
@@ -64,7 +65,8 @@ impl GitWorktrees {
         }
         let known = known(plot);
         for (agent, host, note) in plot.making() {
-            if host::lives(&self.home, host) {
+            // Another may have gone on with it since.
+            if host::lives(&self.home, host) || self.lives(plot, agent) {
                 continue;
             }
             let _ = match note {
@@ -93,9 +95,21 @@ impl GitWorktrees {
         if !registration.leads_to(&path) && path.symlink_metadata().is_err() {
             return None;
         }
-        let found = self.found(plot, agent);
-        if found.keeps.is_none() && raze(plot, agent, found.base.as_deref()).is_ok() {
-            return Some(Swept { found, removed: true });
+        let mut found = self.found(plot, agent);
+        if found.keeps.is_none() {
+            let cleared = match self.marked(plot, agent) {
+                Some(worktree) => clear_if_clean(plot, agent, &worktree),
+                None => raze(plot, agent, found.base.as_deref()).map(|()| None),
+            };
+            match cleared {
+                // What cannot be removed now is on its way out, and goes another time.
+                Ok(None) => {
+                    let _ = sink(plot, agent);
+                    return Some(Swept { found, removed: true });
+                }
+                Ok(late) => found.keeps = late,
+                Err(_) => {}
+            }
         }
         if !matches!(registration.lock(), Lock::Stranger(_)) {
             let _ = registration.unlock();
@@ -104,9 +118,16 @@ impl GitWorktrees {
     }
 
     fn base(&self, plot: &Plot, agent: AgentId) -> Option<String> {
+        self.marked(plot, agent).map(|worktree| worktree.base)
+    }
+
+    /// The worktree as it was handed out, if that is known.
+    fn marked(&self, plot: &Plot, agent: AgentId) -> Option<Worktree> {
         match plot.registration(agent).marked() {
-            Marked::Yes(marker) => Some(marker.worktree.base),
-            Marked::No | Marked::Damaged => None,
+            Marked::Yes(marker) if marker.agent == agent && marker.worktree.path == plot.path(agent) => {
+                Some(marker.worktree)
+            }
+            _ => None,
         }
     }
 
@@ -121,12 +142,7 @@ impl GitWorktrees {
     pub(super) fn found(&self, plot: &Plot, agent: AgentId) -> Found {
         let (path, live) = (plot.path(agent), self.lives(plot, agent));
         let registration = plot.registration(agent);
-        let worktree = match registration.marked() {
-            Marked::Yes(marker) if marker.agent == agent && marker.worktree.path == path => {
-                Some(marker.worktree)
-            }
-            _ => None,
-        };
+        let worktree = self.marked(plot, agent);
         let keeps = match &worktree {
             _ if live && worktree.is_none() => None,
             Some(worktree) => look::keeps(plot, agent, worktree),

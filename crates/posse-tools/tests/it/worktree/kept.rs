@@ -292,3 +292,47 @@ async fn somebody_elses_lock_is_heeded() {
     assert!(ground.other().discard(&swept[0].found).unwrap_err().contains("on a stick"));
     assert!(worktree.path.exists());
 }
+
+/// What a repository's settings would hide from a look is seen all the same.
+#[tokio::test]
+async fn files_that_differ_in_case_or_mode_are_seen() {
+    let ground = Ground::new();
+    ground.git("r", &["config", "core.ignoreCase", "true"]);
+    ground.git("r", &["config", "core.fileMode", "false"]);
+    let worktree = ground.trees.make(ground.wanted("r")).await.unwrap().worktree;
+    assert_eq!(ground.trees.changes(&worktree).await, None);
+    write(&worktree.path.join("A.TXT"), "");
+    assert!(ground.trees.changes(&worktree).await.unwrap().contains("A.TXT"));
+    fs::remove_file(worktree.path.join("A.TXT")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(worktree.path.join("a.txt"), mode).unwrap();
+    assert!(ground.trees.changes(&worktree).await.unwrap().contains("a.txt"));
+}
+
+/// Whoever can write in the repository's own directory cannot make posse write, or wait, elsewhere.
+#[tokio::test]
+async fn what_stands_in_gits_files_is_no_word_for_git() {
+    let ground = Ground::new();
+    let worktree = ground.trees.make(ground.wanted("r")).await.unwrap().worktree;
+    let (record, victim) = (registration(&worktree).join("logs/HEAD"), ground.path("victim"));
+    write(&victim, "dear");
+    let log = fs::read_to_string(&record).unwrap();
+    write(&record, format!("{log}0 --output={} x\n", victim.display()));
+    assert!(ground.trees.changes(&worktree).await.unwrap().contains("could not be looked at"));
+    write(&record, format!("{log}0 --max-count=0 x\n"));
+    assert!(ground.trees.changes(&worktree).await.unwrap().contains("could not be looked at"));
+    write(&record, &log);
+    let marker = registration(&worktree).join("posse");
+    let marked = fs::read_to_string(&marker).unwrap();
+    write(&marker, marked.replace(&worktree.base, &format!("--output={}", victim.display())));
+    assert!(ground.trees.list().unwrap()[0].base.is_none());
+    write(&marker, &marked);
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "dear");
+    // A pipe that nobody writes to.
+    let lock = registration(&worktree).join("locked");
+    fs::remove_file(&lock).unwrap();
+    git(&worktree.path, &["-c", &format!("alias.pipe=!mkfifo {}", lock.display()), "pipe"]);
+    assert!(ground.trees.release(&worktree).await.is_some());
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(ground.trees.release(&worktree).await, None);
+}

@@ -150,3 +150,61 @@ async fn what_a_person_has_removed_is_made_again() {
     assert!(elsewhere.reclaim(&worktree).await.unwrap_err().contains("is no worktree of this posse"));
     assert!(elsewhere.release(&worktree).await.is_some());
 }
+
+/// A process that died while it made a worktree again has left half of one: nobody is given that, and it is
+/// not taken from whoever goes on.
+#[tokio::test]
+async fn what_was_only_half_made_again_is_made_anew_for_the_next() {
+    let ground = Ground::new();
+    let dead = ground.other();
+    let worktree = dead.make(ground.wanted("r")).await.unwrap().worktree;
+    // As if it had been killed between noting it and handing it out.
+    let agent = worktree.path.file_name().unwrap().to_str().unwrap().to_owned();
+    let host = fs::read_dir(ground.path("home/worktrees/.hosts")).unwrap().next().unwrap().unwrap();
+    let note = format!(".making-{agent}.{}", host.file_name().to_str().unwrap());
+    let text = serde_json::json!({"worktree": worktree, "branch": false}).to_string();
+    write(&worktree.path.with_file_name(note), &text);
+    fs::remove_file(registration(&worktree).join("posse")).unwrap();
+    fs::remove_file(worktree.path.join("a.txt")).unwrap();
+    drop(dead);
+    let next = ground.other();
+    assert_eq!(next.reclaim(&worktree).await, Ok(true), "half of one is none");
+    assert!(worktree.path.join("a.txt").exists());
+    write(&worktree.path.join("work.rs"), "");
+    assert_eq!(ground.trees.sweep(), [], "its agent lives");
+    assert!(worktree.path.join("work.rs").exists());
+    assert!(next.release(&worktree).await.unwrap().contains("work.rs"));
+}
+
+#[tokio::test]
+async fn commits_that_git_alone_remembers_are_not_forgotten_with_the_directory() {
+    let ground = Ground::new();
+    let worktree = ground.trees.make(ground.wanted("r")).await.unwrap().worktree;
+    git(&worktree.path, &["checkout", "-q", "--detach"]);
+    write(&worktree.path.join("x.rs"), "");
+    git(&worktree.path, &["add", "-A"]);
+    git(&worktree.path, &["commit", "-q", "-m", "on no branch"]);
+    let known = registration(&worktree);
+    fs::remove_dir_all(&worktree.path).unwrap();
+    let refused = ground.other().reclaim(&worktree).await;
+    assert!(refused.is_err(), "another has it");
+    let refused = ground.trees.reclaim(&worktree).await.unwrap_err();
+    assert!(refused.contains("1 commit on no branch"), "{refused}");
+    assert!(ground.trees.release(&worktree).await.unwrap().contains("1 commit on no branch"));
+    assert!(known.join("logs/HEAD").exists());
+}
+
+#[tokio::test]
+async fn one_that_was_moved_keeps_its_branch() {
+    let ground = Ground::new();
+    let worktree = ground.trees.make(ground.wanted("r")).await.unwrap().worktree;
+    let there = ground.path("elsewhere");
+    let (from, to) = (worktree.path.to_str().unwrap(), there.to_str().unwrap());
+    ground.git("r", &["worktree", "move", "-f", "-f", from, to]);
+    let _ = ground.trees.release(&worktree).await;
+    assert!(there.join("a.txt").exists());
+    assert_eq!(
+        ground.git("r", &["branch", "--list", "--format=%(refname:short)", "posse/*"]),
+        worktree.branch
+    );
+}
