@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::definition::{Memory, MemoryScope};
-use super::words::{attribute, line, neutral};
+use super::words::{attribute, line, neutral, shown};
 
 /// What is read first, and what the agent keeps as its list of contents.
 const INDEX: &str = "MEMORY.md";
@@ -36,7 +36,7 @@ pub struct Loaded {
 
 /// An agent's notes. Makes their directory if it is missing.
 pub fn load(memory: &Memory) -> Loaded {
-    let place = line(&memory.directory.display().to_string());
+    let place = shown(&memory.directory);
     match read(memory) {
         Ok((directory, notes)) => {
             Loaded { text: format!("{}\n\n{}", rules(&place), notes.told()), directory: Some(directory) }

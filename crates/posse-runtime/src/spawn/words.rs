@@ -50,6 +50,11 @@ pub(in crate::spawn) fn line(text: &str) -> String {
     neutral(&plain_line(text)).into_owned()
 }
 
+/// A path in one line of ours, whatever it is called.
+pub(in crate::spawn) fn shown(path: &Path) -> String {
+    line(&path.display().to_string())
+}
+
 /// A text, or if it is longer than `most` characters its beginning and its end.
 fn cut<'a>(text: &'a str, most: usize, file: Option<&Path>) -> Cow<'a, str> {
     let all = text.chars().count();

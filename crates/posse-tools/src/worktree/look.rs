@@ -41,9 +41,13 @@ const UNDER_WAY: &[(&str, &str)] = &[
 /// What would be lost, in a line; none if nothing would.
 pub(super) fn keeps(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
     let registration = plot.registration(agent);
-    match (Look { plot, worktree, registration }).all() {
-        Ok(found) if found.is_empty() => None,
-        Ok(found) => Some(found.join(", ")),
+    told((Look { plot, worktree, registration }).all())
+}
+
+/// What was found, in a line. What cannot be found out is something.
+fn told(found: Result<Vec<String>, String>) -> Option<String> {
+    match found {
+        Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
         Err(why) => Some(unseen(&why)),
     }
 }
@@ -56,21 +60,13 @@ pub(super) fn files_at(plot: &Plot, agent: AgentId, worktree: &Worktree, path: P
     }
     let worktree = Worktree { path, ..worktree.clone() };
     let look = Look { plot, worktree: &worktree, registration };
-    match look.status(None).and_then(|status| look.files(status)) {
-        Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
-        Err(why) => Some(unseen(&why)),
-    }
+    told(look.status(None).and_then(|status| look.files(status)))
 }
 
 /// What would be lost with what git knows of a worktree whose directory is gone, but for its branch.
 pub(super) fn only_registered(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
     let look = Look { plot, worktree, registration: plot.registration(agent) };
-    let tip = look.tip();
-    let found = tip.and_then(|tip| look.registered(&tip.as_deref().into_iter().collect::<Vec<_>>()));
-    match found {
-        Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
-        Err(why) => Some(unseen(&why)),
-    }
+    told(look.tip().and_then(|tip| look.registered(&tip.as_deref().into_iter().collect::<Vec<_>>())))
 }
 
 /// What is told of a worktree that cannot be looked at.

@@ -60,7 +60,7 @@ impl GitWorktrees {
 }
 
 /// Somebody who is dead was making it: either it was handed out, or nothing of it counts.
-fn settle(plot: &Plot, agent: AgentId, host: Uuid, note: Option<Note>) -> Result<(), String> {
+pub(super) fn settle(plot: &Plot, agent: AgentId, host: Uuid, note: Option<Note>) -> Result<(), String> {
     match note {
         Some(note) if plot.registration(agent).marked() == Marked::No => take_back(plot, agent, host, &note),
         Some(_) => plot.finish(agent, host).map_err(|error| no_place(&error)),

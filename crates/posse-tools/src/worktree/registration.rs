@@ -87,14 +87,17 @@ impl Registration {
 
     /// Whether it is that of the worktree at `path`, which may be gone.
     pub(super) fn leads_to(&self, path: &Path) -> bool {
-        let told = led(&self.directory.join("gitdir"), "", &self.directory);
-        told.is_some_and(|told| told == path.join(".git"))
+        self.place().is_some_and(|told| told == path.join(".git"))
     }
 
     /// Whether it is that of a worktree somewhere else. One that git has only begun to write leads nowhere.
     pub(super) fn leads_elsewhere(&self, path: &Path) -> bool {
-        let told = led(&self.directory.join("gitdir"), "", &self.directory);
-        told.is_some_and(|told| told != path.join(".git"))
+        self.place().is_some_and(|told| told != path.join(".git"))
+    }
+
+    /// The `.git` of the worktree that it is of.
+    fn place(&self) -> Option<PathBuf> {
+        led(&self.directory.join("gitdir"), "", &self.directory)
     }
 
     /// Whether the worktree at `path` knows that it is its.

@@ -9,8 +9,8 @@ use posse_protocol::AgentId;
 use posse_runtime::port::worktree::Worktree;
 
 use super::end::{clear_if_clean, finish, raze, sink};
-use super::make::take_back;
 use super::plot::{Plot, entries, tidy};
+use super::reclaim::settle;
 use super::registration::{Lock, Marked};
 use super::{Found, GitWorktrees, Swept, host, look};
 
@@ -69,17 +69,8 @@ impl GitWorktrees {
             if host::lives(&self.home, host) || self.lives(plot, agent) {
                 continue;
             }
-            let _ = match note {
-                // It was handed out, if only just.
-                Some(_) if plot.registration(agent).marked() != Marked::No => {
-                    plot.finish(agent, host).map_err(|error| error.to_string())
-                }
-                Some(note) => take_back(plot, agent, host, &note),
-                None => {
-                    plot.drop_notes(agent, host);
-                    Ok(())
-                }
-            };
+            // If it cannot be done now, it is done another time.
+            let _ = settle(plot, agent, host, note);
         }
         let known = known.into_iter().filter(|agent| meant(plot.registration(*agent).lock()));
         known.filter_map(|agent| self.sweep_one(plot, agent)).collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 use posse_protocol::{AgentId, Notification, RunFacts, RunKind, RunStatus, WorktreeEnd};
 
 use super::frame::{framed, share};
-use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, line, neutral, or_nothing, usage};
+use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, line, neutral, or_nothing, shown, usage};
 use crate::spawn::output::Tail;
 use crate::tool::{ToolError, ToolOutput};
 
@@ -235,7 +235,7 @@ fn checkout(worktree: &WorktreeEnd) -> String {
     match kept {
         Some(kept) => format!(
             "worktree: {} is kept, with {}; branch: {branch}, made from {base}",
-            line(&path.display().to_string()),
+            shown(path),
             line(kept)
         ),
         None => format!("worktree: it changed nothing there, so that and its branch {branch} are removed"),

@@ -2,17 +2,12 @@
 
 use std::path::Path;
 
-use super::{line, neutral};
+use super::{neutral, shown};
 use crate::port::worktree::{Made, Worktree};
 
 /// Words of posse's own.
 fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
-}
-
-/// A path in one line of ours, whatever it is called.
-fn shown(path: &Path) -> String {
-    line(&path.display().to_string())
 }
 
 /// That an agent works elsewhere than its system prompt says. It is told with the first message: agents
