@@ -65,6 +65,9 @@ async fn more_agents_than_places_work_one_after_another_in_their_order() {
     let (mut rig, clock) = paced(&ten());
     rig.setup.spawning.running = 1;
     let mut agent = rig.prompted("go").await.unwrap();
+    // The first may be at work before the last is born: all are there when the main agent's turn is over.
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.live, 10);
     for number in 0..10 {
         clock.asleep_for(SECOND).await;
         let children = rows(&rig, agent.id).await;
