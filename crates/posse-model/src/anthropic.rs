@@ -9,7 +9,7 @@ mod stream;
 use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
-use posse_protocol::Message;
+use posse_protocol::{ContentBlock, Message};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::model::{
     ApiError, Attribution, Body, Call, Failure, Model, Names, Piece, Place, Preamble, RateLimits, Reply,
@@ -82,6 +82,14 @@ impl Model for Anthropic {
 
     fn entry(&self, message: &Message) -> Piece {
         encode::entry(message)
+    }
+
+    fn opening(&self, content: &[ContentBlock]) -> Piece {
+        encode::opening(content)
+    }
+
+    fn closing(&self, content: &[ContentBlock]) -> Piece {
+        encode::closing(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {

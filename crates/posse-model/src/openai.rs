@@ -8,7 +8,7 @@ mod stream;
 use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
-use posse_protocol::Message;
+use posse_protocol::{ContentBlock, Message};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::model::{
     Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Names, Piece, Place,
@@ -48,6 +48,14 @@ impl Model for OpenAi {
 
     fn entry(&self, message: &Message) -> Piece {
         encode::entry(message)
+    }
+
+    fn opening(&self, content: &[ContentBlock]) -> Piece {
+        encode::opening(content)
+    }
+
+    fn closing(&self, content: &[ContentBlock]) -> Piece {
+        encode::closing(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {

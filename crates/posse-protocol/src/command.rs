@@ -24,6 +24,11 @@ pub enum Command {
     },
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),
+    /// Put a summary in place of the history, before the next model call or at once.
+    Compact {
+        /// What the summary should keep above all, in a person's words.
+        keep: Option<String>,
+    },
     /// Stop a sub-agent, with all it has started, or a background command.
     StopRun(Uuid),
     /// Stop everything that goes on in the background. No run begins because of it: the agent is told with

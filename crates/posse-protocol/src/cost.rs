@@ -57,3 +57,36 @@ impl Sum for Cost {
         costs.fold(Self::ZERO, Add::add)
     }
 }
+
+/// What a model call was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The agent's own work.
+    #[default]
+    Work,
+    /// A summary that replaces its history.
+    Compaction,
+    /// A question about it that is no part of its conversation.
+    Question,
+    /// Where it stands, for those who look on.
+    Progress,
+    /// What of its work is worth remembering.
+    Memory,
+}
+
+impl Purpose {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Work, Self::Compaction, Self::Question, Self::Progress, Self::Memory];
+
+    /// The word in lists.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Compaction => "compaction",
+            Self::Question => "question",
+            Self::Progress => "progress",
+            Self::Memory => "memory",
+        }
+    }
+}

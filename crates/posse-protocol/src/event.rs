@@ -54,6 +54,13 @@ pub enum EventKind {
     Denied(Denial),
     /// The mode changed.
     Mode(PermissionMode),
+    /// The history is being replaced by a summary; an entry brings it.
+    Compacting {
+        /// Whether posse does it by itself, since the context is nearly full.
+        auto: bool,
+        /// How large the prompt was, in tokens.
+        tokens: u64,
+    },
     /// Something happened to a sub-agent or a background command.
     Run(Box<RunNews>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.
@@ -85,6 +92,8 @@ pub enum EntryKind {
     Reply,
     /// What the tools of a reply answered.
     Results,
+    /// A summary that stands for all before it: from here on the model is sent nothing older.
+    Compaction,
 }
 
 /// What is known of a reply beside its words.
@@ -98,6 +107,19 @@ pub struct ReplyFacts {
     pub stop: Option<StopReason>,
     /// What it used.
     pub usage: Usage,
+    /// What of its prompt was in the provider's cache once, and was not found there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<Missed>,
+}
+
+/// A beginning of a prompt that was sent before and had to be read anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missed {
+    /// How much of it.
+    pub tokens: u64,
+    /// Why: `expired` if nobody used it for longer than the cache keeps it, else what the provider says
+    /// (`tools_changed` for one), or `unknown`.
+    pub why: String,
 }
 
 /// A piece of a reply that is arriving.

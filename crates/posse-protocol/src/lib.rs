@@ -17,9 +17,9 @@ pub mod usage;
 
 pub use command::{Answer, Command};
 pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
-pub use cost::Cost;
+pub use cost::{Cost, Purpose};
 pub use event::{
-    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, Outcome, Question,
+    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, Missed, Outcome, Question,
     ReplyFacts, Retry, RunEnd, Spent,
 };
 pub use id::{AgentId, HostId, MailId, RealmId};

@@ -100,6 +100,9 @@ pub struct Limits {
     pub budget: Budget,
     /// The longest reply, in tokens.
     pub max_tokens: u32,
+    /// How large a prompt may be, in tokens, before a summary takes its place: by itself near the end of
+    /// the model's window.
+    pub compact_at: Option<u64>,
 }
 
 /// Who answers when a rule says ask.

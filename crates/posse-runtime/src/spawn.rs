@@ -37,6 +37,8 @@ pub struct Spawning {
     pub forced_model: Option<String>,
     /// The model of sub-agents for which neither call nor type names one; none for their parent's.
     pub usual_model: Option<String>,
+    /// Whether a call that names no type starts a fork.
+    pub implicit_fork: bool,
     /// What worktrees begin with.
     pub base: Base,
     /// What becomes of uncommitted work when a worktree is made.

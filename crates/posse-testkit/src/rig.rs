@@ -70,7 +70,7 @@ impl Rig {
             }),
             policy: Arc::new(Policy::default()),
             workspace: Arc::new(workspace),
-            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096 },
+            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096, compact_at: None },
             asker: Asker::Nobody,
             spawning: spawning(),
             joins: false,
@@ -173,6 +173,7 @@ impl Rig {
 /// How agents may start others, unless a test says otherwise; there are no types yet.
 pub fn spawning() -> Spawning {
     Spawning {
+        implicit_fork: false,
         types: Arc::default(),
         forced_model: None,
         usual_model: None,

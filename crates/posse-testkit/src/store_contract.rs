@@ -93,6 +93,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
         model: "a-model".into(),
         stop,
         usage: Usage { input: 1, cache_read: u64::MAX, output: 3, ..Usage::default() },
+        missed: None,
     };
     let stops = [None, Some(StopReason::EndTurn), Some(StopReason::Other("tired".into()))];
     let bytes: [Vec<u8>; 4] =
@@ -101,10 +102,10 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     for seq in 0..40_u64 {
         let kind = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results][seq as usize % 3];
         let bytes = bytes[seq as usize % 4].clone();
-        last = posse_runtime::port::store::checksum(last, seq, kind, &bytes);
         let piece = Piece { mark_at: (seq % 2 == 0).then_some(bytes.len()), bytes: bytes.into() };
+        last = posse_runtime::port::store::checksum(last, seq, kind, None, &piece);
         let reply = (kind == EntryKind::Reply).then(|| facts(stops[seq as usize % 3].clone()));
-        wanted.push(NewEntry { seq, kind, piece, checksum: last, reply });
+        wanted.push(NewEntry { seq, kind, head: None, piece, checksum: last, reply });
     }
     store.commit(birth(1)).await.unwrap();
     for (number, entries) in wanted.chunks(3).enumerate() {
@@ -364,5 +365,10 @@ fn asked(id: &str) -> CallChangeKind {
 
 fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
     let usage = Usage { input: tokens, output: tokens, ..Usage::default() };
-    Charge { model: model.into(), usage, cost: pico.map(Cost::from_pico_usd) }
+    Charge {
+        model: model.into(),
+        usage,
+        cost: pico.map(Cost::from_pico_usd),
+        purpose: posse_protocol::Purpose::Work,
+    }
 }

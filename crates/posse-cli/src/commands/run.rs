@@ -289,6 +289,7 @@ impl Run {
                     time: self.max_time.map(Duration::from_secs),
                 },
                 max_tokens: self.max_tokens.unwrap_or(32_000),
+                compact_at: None,
             },
             agents: AgentFlags {
                 depth: self.max_depth,

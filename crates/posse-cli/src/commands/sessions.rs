@@ -103,6 +103,7 @@ pub(crate) mod made {
                 model: "m".into(),
                 usage: Usage::default(),
                 cost: Some(Cost::from_pico_usd(500_000_000_000)),
+                purpose: posse_protocol::Purpose::Work,
             }],
             types: None,
         }
@@ -114,13 +115,14 @@ pub(crate) mod made {
         let entry = |seq, kind, bytes, reply| StoredEntry {
             agent: ID.parse().unwrap(),
             at_ms: 1_000,
-            entry: NewEntry { seq, kind, piece: piece(bytes), checksum: 255, reply },
+            entry: NewEntry { seq, kind, head: None, piece: piece(bytes), checksum: 255, reply },
         };
         let reply = ReplyFacts {
             id: "msg_1".into(),
             model: "m".into(),
             stop: Some(StopReason::ToolUse),
             usage: Usage::default(),
+            missed: None,
         };
         Transcript {
             session: session(),

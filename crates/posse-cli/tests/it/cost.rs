@@ -57,7 +57,12 @@ fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: 
 
 fn charge(model: &str, input: u64, cost: Option<u64>) -> Charge {
     let usage = Usage { input, cache_read: 1, output: 2, ..Usage::default() };
-    Charge { model: model.into(), usage, cost: cost.map(Cost::from_pico_usd) }
+    Charge {
+        model: model.into(),
+        usage,
+        cost: cost.map(Cost::from_pico_usd),
+        purpose: posse_protocol::Purpose::Work,
+    }
 }
 
 /// Dollars of JSON, exactly.

@@ -53,13 +53,39 @@ pub(super) fn entry(message: &Message) -> Piece {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    let mut out = format!(r#"{{"role":"{role}","content":["#);
-    let (start, mut mark_at) = (out.len(), None);
     // The API refuses a reply that ends in thinking; thoughts that led to nothing bind nothing.
     let said = message.content.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
-    for block in &message.content[..said] {
+    // Nor does it take an empty message; one that had nothing to say says so.
+    let spelt = blocks(&message.content[..said]).unwrap_or_else(|| blocks_of("(nothing)"));
+    around(&format!(r#"{{"role":"{role}","content":["#), &spelt, "]}")
+}
+
+/// The beginning of a message to the model.
+pub(super) fn opening(content: &[ContentBlock]) -> Piece {
+    let spelt = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
+    around(r#"{"role":"user","content":["#, &spelt, "")
+}
+
+/// The end of it.
+pub(super) fn closing(content: &[ContentBlock]) -> Piece {
+    let spelt = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
+    around("", &spelt, "]}")
+}
+
+fn around(before: &str, spelt: &Piece, after: &str) -> Piece {
+    let mut out = Vec::with_capacity(before.len() + spelt.bytes.len() + after.len());
+    for part in [before.as_bytes(), &spelt.bytes, after.as_bytes()] {
+        out.extend_from_slice(part);
+    }
+    Piece { bytes: out.into(), mark_at: spelt.mark_at.map(|at| before.len() + at) }
+}
+
+/// Blocks with commas between them; none if nothing of them can be sent.
+fn blocks(content: &[ContentBlock]) -> Option<Piece> {
+    let (mut out, mut mark_at) = (String::new(), None);
+    for block in content {
         let Some(text) = block_json(block) else { continue };
-        if out.len() > start {
+        if !out.is_empty() {
             out.push(',');
         }
         out.push_str(&text);
@@ -67,13 +93,12 @@ pub(super) fn entry(message: &Message) -> Piece {
             mark_at = Some(out.len() - 1);
         }
     }
-    if out.len() == start {
-        // The API refuses an empty message; one that had nothing to say says so.
-        out.push_str(&text_block("(nothing)"));
-        mark_at = Some(out.len() - 1);
-    }
-    out.push_str("]}");
-    Piece { bytes: out.into(), mark_at }
+    (!out.is_empty()).then(|| Piece { bytes: out.into(), mark_at })
+}
+
+fn blocks_of(text: &str) -> Piece {
+    let spelt = text_block(text);
+    Piece { mark_at: Some(spelt.len() - 1), bytes: spelt.into() }
 }
 
 fn is_thinking(block: &ContentBlock) -> bool {

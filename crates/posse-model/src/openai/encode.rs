@@ -40,14 +40,21 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
 
 /// One message; a user message with tool results is several on this wire, answers first.
 pub(super) fn entry(message: &Message) -> Piece {
-    let bytes = match message.role {
-        Role::Assistant => assistant(&message.content).to_string(),
-        Role::User => {
-            let spelt: Vec<String> = user(&message.content).iter().map(Value::to_string).collect();
-            spelt.join(",")
-        }
-    };
-    Piece { bytes: bytes.into(), mark_at: None }
+    match message.role {
+        Role::Assistant => Piece { bytes: assistant(&message.content).to_string().into(), mark_at: None },
+        Role::User => closing(&message.content),
+    }
+}
+
+/// The answers that a message to the model begins with.
+pub(super) fn opening(content: &[ContentBlock]) -> Piece {
+    closing(content)
+}
+
+/// What it says after them.
+pub(super) fn closing(content: &[ContentBlock]) -> Piece {
+    let spelt: Vec<String> = user(content).iter().map(Value::to_string).collect();
+    Piece { bytes: spelt.join(",").into(), mark_at: None }
 }
 
 fn assistant(content: &[ContentBlock]) -> Value {

@@ -286,6 +286,7 @@ impl Actor {
                 let unheard = |_| Input::Answer { call, answer: Answer::Allow { input: None }, intent: None };
                 passed.err().map(unheard)
             }
+            Command::Compact { .. } => None,
             Command::StopRun(task) => {
                 let (house, outlet) = (Arc::clone(&self.house), self.outlet.clone());
                 self.house.supervisor.start_errand(async move {

@@ -17,15 +17,33 @@ const JOIN_AT: usize = 16;
 /// A piece of this size is not joined with others any more.
 const LARGE: usize = 1 << 20;
 
+/// What a fork's own history begins with.
+pub(crate) const FORK_TAG: &str = "<fork-directive>";
+
 /// An agent's history.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
-    /// The first `shared` ones are another agent's, then joined ones, then one for each of `apart`.
+    /// The first `shared` ones are another agent's, or the same as its siblings'; then joined ones, then one
+    /// for each of `apart`.
     pieces: Vec<Piece>,
     shared: usize,
+    /// Where the last request of the agent ended that it was forked from.
+    forked_after: Option<usize>,
     apart: Vec<EntryKind>,
     next_seq: u64,
     chain: u64,
+    /// The own entry that it begins with, if that took the place of all before it.
+    since: Option<u64>,
+    /// Whether it says of itself that it is a fork's.
+    tagged: bool,
+}
+
+/// An entry in the making.
+pub(crate) struct Part {
+    pub(crate) kind: EntryKind,
+    pub(crate) head: Option<Piece>,
+    pub(crate) piece: Piece,
+    pub(crate) reply: Option<ReplyFacts>,
 }
 
 impl History {
@@ -33,9 +51,12 @@ impl History {
     pub(crate) fn forked(&self) -> Self {
         Self {
             shared: self.pieces.len(),
+            forked_after: self.request_end(),
             apart: Vec::new(),
             next_seq: 0,
             chain: 0,
+            since: None,
+            tagged: self.tagged,
             pieces: self.pieces.clone(),
         }
     }
@@ -45,23 +66,43 @@ impl History {
         self.next_seq
     }
 
+    /// The own entry that it begins with, if that took the place of all before it.
+    pub(crate) fn since(&self) -> Option<u64> {
+        self.since
+    }
+
+    /// Whether it says of itself that it is a fork's.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.tagged
+    }
+
     /// Makes the entries that follow; they are part of the history once they are [`push`](Self::push)ed.
-    pub(crate) fn draft(&self, parts: Vec<(EntryKind, Piece, Option<ReplyFacts>)>) -> Vec<NewEntry> {
+    pub(crate) fn draft(&self, parts: Vec<Part>) -> Vec<NewEntry> {
         let (mut seq, mut chain) = (self.next_seq, self.chain);
-        let entry = |(kind, piece, reply): (EntryKind, Piece, Option<ReplyFacts>)| {
-            chain = checksum(chain, seq, kind, &piece.bytes);
+        let entry = |Part { kind, head, piece, reply }: Part| {
+            chain = checksum(chain, seq, kind, head.as_ref(), &piece);
             seq += 1;
-            NewEntry { seq: seq - 1, kind, piece, checksum: chain, reply }
+            NewEntry { seq: seq - 1, kind, head, piece, checksum: chain, reply }
         };
         parts.into_iter().map(entry).collect()
     }
 
     /// Adds an entry that is durable.
-    pub(crate) fn push(&mut self, kind: EntryKind, piece: Piece, checksum: u64) {
-        self.next_seq += 1;
-        self.chain = checksum;
-        self.pieces.push(piece);
-        self.apart.push(kind);
+    pub(crate) fn push(&mut self, entry: &NewEntry) {
+        self.next_seq = entry.seq + 1;
+        self.chain = entry.checksum;
+        if entry.kind == EntryKind::Compaction {
+            (self.pieces, self.apart) = (Vec::new(), Vec::new());
+            (self.shared, self.forked_after, self.since) = (0, None, Some(entry.seq));
+        }
+        if let Some(head) = &entry.head {
+            self.pieces.push(head.clone());
+            self.apart.clear();
+            self.shared = self.pieces.len();
+        }
+        self.tagged |= entry.kind == EntryKind::Prompt && says_fork(&entry.piece);
+        self.pieces.push(entry.piece.clone());
+        self.apart.push(entry.kind);
         if self.apart.len() >= APART + JOIN_AT {
             self.join();
         }
@@ -69,11 +110,12 @@ impl History {
 
     /// Adds an entry that a store had, if it is the one that was stored.
     pub(crate) fn restore(&mut self, entry: &NewEntry) -> Result<(), u64> {
-        let expected = checksum(self.chain, self.next_seq, entry.kind, &entry.piece.bytes);
-        if entry.seq != self.next_seq || entry.checksum != expected {
+        let expected = checksum(self.chain, entry.seq, entry.kind, entry.head.as_ref(), &entry.piece);
+        let follows = entry.seq == self.next_seq || entry.kind == EntryKind::Compaction;
+        if !follows || entry.checksum != expected {
             return Err(self.next_seq);
         }
-        self.push(entry.kind, entry.piece.clone(), entry.checksum);
+        self.push(entry);
         Ok(())
     }
 
@@ -99,24 +141,46 @@ impl History {
         &self.pieces
     }
 
-    /// Where the cache should keep what it reads: the preamble, what is shared with another agent, the
-    /// end of the request before this one, and the end of this one.
-    pub(crate) fn marks(&self) -> Vec<Mark> {
+    /// Where the last request ended.
+    fn request_end(&self) -> Option<usize> {
         let first_apart = self.pieces.len() - self.apart.len();
         let last_reply = self.apart.iter().rposition(|kind| *kind == EntryKind::Reply);
-        let before = last_reply.and_then(|index| (first_apart + index).checked_sub(1));
-        let mut places: Vec<usize> = [self.shared.checked_sub(1), before, self.pieces.len().checked_sub(1)]
-            .into_iter()
-            .flatten()
-            .collect();
+        match last_reply {
+            Some(index) => (first_apart + index).checked_sub(1),
+            None => self.forked_after,
+        }
+    }
+
+    /// Where the cache should keep what it reads, for the agent's whole life: the preamble, what is shared
+    /// with others, the end of the request before this one, and the end of this one. The first request of
+    /// a fork has its parent's last one before it.
+    pub(crate) fn marks(&self, ttl: Ttl) -> Vec<Mark> {
+        let mut marks = self.marks_before(ttl);
+        let end = Place::Entry(self.pieces.len().saturating_sub(1));
+        if !self.pieces.is_empty() && marks.last().is_none_or(|mark| mark.place != end) {
+            marks.push(Mark { place: end, ttl });
+        }
+        marks
+    }
+
+    /// The same but for the end of this one: what others have left is read, and nothing is left.
+    pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<Mark> {
+        let mut places: Vec<usize> =
+            [self.shared.checked_sub(1), self.request_end()].into_iter().flatten().collect();
+        places.sort_unstable();
         places.dedup();
         let entries = places.into_iter().map(Place::Entry);
-        [Place::Preamble]
-            .into_iter()
-            .chain(entries)
-            .map(|place| Mark { place, ttl: Ttl::FiveMinutes })
-            .collect()
+        [Place::Preamble].into_iter().chain(entries).map(|place| Mark { place, ttl }).collect()
     }
+}
+
+/// Whether an entry begins as a fork's first one does.
+fn says_fork(piece: &Piece) -> bool {
+    let begins = format!("\"text\":\"{FORK_TAG}");
+    piece
+        .bytes
+        .get(..256.min(piece.bytes.len()))
+        .is_some_and(|front| front.windows(begins.len()).any(|window| window == begins.as_bytes()))
 }
 
 fn join(pieces: &[Piece]) -> Piece {
@@ -144,6 +208,10 @@ mod tests {
         Piece { mark_at: Some(text.len() - 1), bytes: text.into() }
     }
 
+    fn part(kind: EntryKind, index: usize) -> Part {
+        Part { kind, head: None, piece: entry(index), reply: None }
+    }
+
     fn kind(index: usize) -> EntryKind {
         if index.is_multiple_of(2) { EntryKind::Prompt } else { EntryKind::Reply }
     }
@@ -151,8 +219,8 @@ mod tests {
     fn grown(entries: usize) -> History {
         let mut history = History::default();
         for index in 0..entries {
-            for new in history.draft(vec![(kind(index), entry(index), None)]) {
-                history.push(new.kind, new.piece, new.checksum);
+            for new in history.draft(vec![part(kind(index), index)]) {
+                history.push(&new);
             }
         }
         history
@@ -193,7 +261,8 @@ mod tests {
                     String::from_utf8(piece.bytes[..piece.mark_at.unwrap()].to_vec()).unwrap()
                 }),
             };
-            let marked: Vec<String> = history.marks().iter().filter_map(|mark| ends(mark.place)).collect();
+            let marked: Vec<String> =
+                history.marks(Ttl::FiveMinutes).iter().filter_map(|mark| ends(mark.place)).collect();
             let spelt = |index: usize| format!("{{entry {index} {}", "x".repeat(index % 97));
             let last =
                 |text: &String| text.rsplit_once("},{").map_or(text.clone(), |(_, last)| format!("{{{last}"));
@@ -209,22 +278,25 @@ mod tests {
         let parent = grown(57);
         let mut fork = parent.forked();
         for index in 0..500 {
-            for new in fork.draft(vec![(kind(index), entry(index), None)]) {
-                fork.push(new.kind, new.piece, new.checksum);
+            for new in fork.draft(vec![part(kind(index), index)]) {
+                fork.push(&new);
             }
         }
         for (mine, theirs) in fork.pieces().iter().zip(parent.pieces()) {
             assert_eq!(mine.bytes.as_ptr(), theirs.bytes.as_ptr(), "the same memory");
         }
-        assert!(fork.marks().iter().any(|mark| mark.place == Place::Entry(parent.pieces().len() - 1)));
+        assert!(
+            fork.marks(Ttl::FiveMinutes)
+                .iter()
+                .any(|mark| mark.place == Place::Entry(parent.pieces().len() - 1))
+        );
         assert_eq!(fork.next_seq(), 500);
     }
 
     #[test]
     fn what_a_store_changed_is_found() {
         let source = grown(3);
-        let drafts =
-            source.draft(vec![(EntryKind::Prompt, entry(8), None), (EntryKind::Reply, entry(9), None)]);
+        let drafts = source.draft(vec![part(EntryKind::Prompt, 8), part(EntryKind::Reply, 9)]);
         let restored = |change: &dyn Fn(&mut Vec<NewEntry>)| {
             let (mut history, mut entries) = (source.clone(), drafts.clone());
             change(&mut entries);

@@ -385,6 +385,7 @@ impl Machine {
             model: reply.model,
             stop: Some(reply.stop.clone()),
             usage: reply.usage,
+            missed: None,
         };
         let acting = Acting::new(seq, &reply.content, intents);
         self.add(decision, EntryKind::Reply, Message::assistant(reply.content), Some(facts));
@@ -437,7 +438,7 @@ impl Machine {
         if failure.finished.iter().any(said) {
             self.run.heard(&failure.finished, None);
             let usage = failure.spent.last().copied().unwrap_or_default();
-            let facts = ReplyFacts { id: String::new(), model, stop: None, usage };
+            let facts = ReplyFacts { id: String::new(), model, stop: None, usage, missed: None };
             let acting = Acting::new(self.next_seq, &failure.finished, Vec::new());
             self.add(decision, EntryKind::Reply, Message::assistant(failure.finished), Some(facts));
             if !acting.is_empty() {

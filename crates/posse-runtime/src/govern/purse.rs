@@ -123,7 +123,7 @@ impl Purse {
 
 /// Adds charges to a tally by model.
 pub(crate) fn add(spent: &mut Vec<Spent>, charges: &[Charge]) {
-    for Charge { model, usage, cost } in charges {
+    for Charge { model, usage, cost, .. } in charges {
         match spent.iter_mut().find(|spent| spent.model == *model) {
             Some(spent) => {
                 spent.usage += *usage;

@@ -24,6 +24,11 @@ pub trait Names {
         None
     }
 
+    /// How large a prompt may become together with its reply, in tokens, if that is known.
+    fn window_of(&self, _model: &str) -> Option<u64> {
+        None
+    }
+
     /// The short name of the family that a model is of, whatever a date or a gateway adds to its id.
     fn family_of(&self, _model: &str) -> Option<String> {
         None
@@ -40,6 +45,13 @@ pub trait Model: Names + Send + Sync {
 
     /// Spells one message of the history.
     fn entry(&self, message: &Message) -> Piece;
+
+    /// Spells the beginning of a message to the model, whose end is not known yet.
+    fn opening(&self, content: &[ContentBlock]) -> Piece;
+
+    /// Spells the end of it. Joined by a comma, the two are what [`entry`](Self::entry) makes of one message
+    /// with all the content.
+    fn closing(&self, content: &[ContentBlock]) -> Piece;
 
     /// Strings pieces together into a request, splicing in cache marks. Costs O(pieces), not O(bytes).
     fn body(&self, request: &Request<'_>) -> Body;

@@ -67,6 +67,7 @@ mod tests {
 
     fn spawning() -> Spawning {
         Spawning {
+            implicit_fork: false,
             context: Arc::new([]),
             types: Arc::default(),
             forced_model: None,

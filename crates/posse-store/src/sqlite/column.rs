@@ -19,11 +19,14 @@ pub(super) fn kind(kind: EntryKind) -> i64 {
         EntryKind::Prompt => 1,
         EntryKind::Reply => 2,
         EntryKind::Results => 3,
+        EntryKind::Compaction => 4,
     }
 }
 
 pub(super) fn kind_from(number: i64) -> Option<EntryKind> {
-    [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results].into_iter().find(|it| kind(*it) == number)
+    [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction]
+        .into_iter()
+        .find(|it| kind(*it) == number)
 }
 
 pub(super) fn state(state: AgentState) -> i64 {

@@ -67,6 +67,9 @@ impl Acting<'_> {
             Op::Send { id, to, kind, summary, body } => {
                 self.send(to, &send::Letter { id: *id, kind: *kind, summary, body })
             }
+            Op::Charge { agent, .. } => {
+                Err(Stop::Refused(Refusal::NoSuchRecipient { to: agent.to_string() }))
+            }
             Op::CreateTeam { team, description, settings, lead } => {
                 self.create_team(team, description, settings, lead)
             }

@@ -150,7 +150,11 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
     let piece =
         Piece { bytes: Bytes::copy_from_slice(row.get_ref(6)?.as_blob()?), mark_at: column::mark(row, 4)? };
     let (seq, checksum) = (column::from_bits(row.get(0)?), column::from_bits(row.get(3)?));
-    Ok(Some(StoredEntry { agent, at_ms: row.get(2)?, entry: NewEntry { seq, kind, piece, checksum, reply } }))
+    Ok(Some(StoredEntry {
+        agent,
+        at_ms: row.get(2)?,
+        entry: NewEntry { seq, kind, head: None, piece, checksum, reply },
+    }))
 }
 
 fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<CallOutcome>> {

@@ -266,7 +266,7 @@ mod tests {
         let (kind, piece) = (EntryKind::Prompt, piece(100_000));
         let step = Step {
             birth: Some(Box::new(birth)),
-            entries: vec![NewEntry { seq: 0, kind, piece, checksum: 0, reply: None }],
+            entries: vec![NewEntry { seq: 0, kind, head: None, piece, checksum: 0, reply: None }],
             ..Step::new(Uuid::now_v7().into(), Uuid::now_v7().into(), Epoch(1), 0)
         };
         (Job { work: Work::Commit(Box::new(step)), answer }, answered)

@@ -295,6 +295,7 @@ impl Agent {
             model: model.clone(),
             usage: *usage,
             cost: *cost,
+            purpose: posse_protocol::Purpose::Work,
         };
         Session {
             realm: self.realm,

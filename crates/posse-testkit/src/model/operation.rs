@@ -23,6 +23,9 @@ impl Model {
             Op::Send { id, to, kind, summary, body } => {
                 self.send(doer, realm, to, &Letter { id: *id, kind: *kind, summary, body, at_ms })
             }
+            Op::Charge { agent, .. } => {
+                Err(posse_runtime::port::store::Refusal::NoSuchRecipient { to: agent.to_string() })
+            }
             Op::CreateTeam { team, description, settings, lead } => {
                 self.create_team(realm, team, (description, settings), lead, at_ms)
             }

@@ -64,7 +64,7 @@ pub fn child(number: u64, parent: u64, called: &str) -> Step {
 /// An entry, with the checksum of one that follows nothing.
 pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
     let piece = Piece { bytes: text.to_owned().into(), mark_at: None };
-    NewEntry { seq, kind, checksum: checksum(0, seq, kind, &piece.bytes), piece, reply: None }
+    NewEntry { seq, kind, head: None, checksum: checksum(0, seq, kind, None, &piece), piece, reply: None }
 }
 
 /// Something that happened to a tool call.
@@ -157,8 +157,8 @@ pub fn receipts(result: OpResult) -> Vec<Receipt> {
 pub fn verify(transcript: &Transcript) -> Result<(), u64> {
     let mut last = 0;
     for stored in &transcript.entries[transcript.inherited..] {
-        let NewEntry { seq, kind, piece, checksum: stored, .. } = &stored.entry;
-        last = checksum(last, *seq, *kind, &piece.bytes);
+        let NewEntry { seq, kind, head, piece, checksum: stored, .. } = &stored.entry;
+        last = checksum(last, *seq, *kind, head.as_ref(), piece);
         if last != *stored {
             return Err(*seq);
         }

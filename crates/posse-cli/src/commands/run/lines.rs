@@ -62,6 +62,7 @@ impl Lines {
             EventKind::Ended(end) => vec![result::result(self.facts.session, end)],
             EventKind::Run(news) => tasks::lines(news, self.facts.session),
             EventKind::Started
+            | EventKind::Compacting { .. }
             | EventKind::Unheard(_)
             | EventKind::Asked(_)
             | EventKind::Withdrawn { .. }
@@ -170,7 +171,8 @@ mod tests {
     use super::*;
 
     fn entry(kind: EntryKind, message: Message, stop: Option<StopReason>) -> EventKind {
-        let facts = ReplyFacts { id: "msg_1".into(), model: "m".into(), stop, usage: Usage::default() };
+        let facts =
+            ReplyFacts { id: "msg_1".into(), model: "m".into(), stop, usage: Usage::default(), missed: None };
         let reply = (kind == EntryKind::Reply).then_some(facts);
         EventKind::Entry(Box::new(Entry { seq: 0, kind, message: Arc::new(message), reply }))
     }

@@ -226,6 +226,7 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live) -> Spawning {
     let (instead, more, day) = (None, None, today());
     let instructions = session::instructions(cwd);
     Spawning {
+        implicit_fork: false,
         types: live.types.clone(),
         forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),

@@ -141,6 +141,7 @@ mod tests {
             model: "m".into(),
             stop: Some(StopReason::ToolUse),
             usage: Usage::default(),
+            missed: None,
         };
         let mut events: Vec<Value> = deltas.iter().flat_map(|delta| partial.delta(delta)).collect();
         events.extend(partial.whole(&facts));

@@ -71,6 +71,7 @@ impl Text {
             EventKind::Mode(mode) => self.note(&mut said, &format!("permission mode: {mode}")),
             EventKind::Ended(_) => self.end_line(&mut said),
             EventKind::Started
+            | EventKind::Compacting { .. }
             | EventKind::Entry(_)
             | EventKind::Delta(_)
             | EventKind::Asked(_)

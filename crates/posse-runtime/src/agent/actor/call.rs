@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{ContentBlock, Cost, Usage};
+use posse_protocol::{ContentBlock, Cost, Purpose, Usage};
 use tokio_util::sync::CancellationToken;
 
 use super::super::outlet::Arriving;
@@ -11,7 +11,7 @@ use super::super::step::Input;
 use super::{Actor, Work};
 use crate::agent::Ports;
 use crate::govern::{Ask, Coming, Reservation};
-use crate::port::model::{Failure, ModelError, Reply, Request};
+use crate::port::model::{Failure, ModelError, Reply, Request, Ttl};
 use crate::port::store::{AgentState, Charge, StoreError};
 
 /// The lowest cap on a reply that is of any use.
@@ -116,7 +116,7 @@ impl Actor {
         self.house.ports.model.body(&Request {
             preamble: &self.preamble,
             entries: self.history.pieces(),
-            marks: &self.history.marks(),
+            marks: &self.history.marks(Ttl::FiveMinutes),
             max_tokens,
             previous: self.previous_reply.as_deref(),
         })
@@ -140,8 +140,12 @@ impl Actor {
         let asked = self.model.clone();
         let price =
             |model: &str, usage: &Usage| prices.cost(model, usage).or_else(|| prices.cost(&asked, usage));
-        let charge =
-            |model: &str, usage| Charge { model: model.to_owned(), usage, cost: price(model, &usage) };
+        let charge = |model: &str, usage| Charge {
+            model: model.to_owned(),
+            usage,
+            cost: price(model, &usage),
+            purpose: Purpose::Work,
+        };
         let capped = reservation.output < self.setup.limits.max_tokens;
         match result {
             Ok(reply) => {

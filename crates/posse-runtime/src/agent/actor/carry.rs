@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use posse_protocol::{Entry, EntryKind, EventKind, RawJson};
 
+use super::super::history::Part;
 use super::super::step::{Commit, Decision, Effect, Input};
 use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
 use crate::port::store::{AgentState, CallKey, Committed, Done, OpResult, StateChange, Step, StoreError};
@@ -125,7 +126,8 @@ impl Actor {
         let mut messages = Vec::with_capacity(commit.entries.len());
         let mut parts = Vec::with_capacity(commit.entries.len());
         for draft in commit.entries {
-            parts.push((draft.kind, self.house.ports.model.entry(&draft.message), draft.reply));
+            let piece = self.house.ports.model.entry(&draft.message);
+            parts.push(Part { kind: draft.kind, head: None, piece, reply: draft.reply });
             messages.push(draft.message);
         }
         let entries = self.history.draft(parts);
@@ -163,7 +165,7 @@ impl Actor {
         self.written(committed.mail_waits).await;
         for (entry, message) in entries.into_iter().zip(messages) {
             let (seq, kind) = (entry.seq, entry.kind);
-            self.history.push(kind, entry.piece, entry.checksum);
+            self.history.push(&entry);
             let told = Entry { seq, kind, message, reply: entry.reply };
             self.note(&told, began);
             self.outlet.emit(EventKind::Entry(Box::new(told))).await;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_protocol::{
-    Answer, ContentBlock, Cost, EventKind, Limit, Outcome, PermissionMode, RawJson, StopReason, ToolContent,
-    Usage,
+    Answer, ContentBlock, Cost, EventKind, Limit, Outcome, PermissionMode, Purpose, RawJson, StopReason,
+    ToolContent, Usage,
 };
 
 use super::{Answered, Decision, Effect, Input, Life, Machine, Rights};
@@ -33,7 +33,7 @@ fn machine(asker: Asker, limits: Limits) -> Machine {
 }
 
 const NOTHING: Budget = Budget { tokens: None, cost: None, turns: None, time: None };
-const FREE: Limits = Limits { turns: None, budget: NOTHING, max_tokens: 100 };
+const FREE: Limits = Limits { turns: None, budget: NOTHING, max_tokens: 100, compact_at: None };
 
 fn started(asker: Asker, limits: Limits) -> Machine {
     let mut machine = machine(asker, limits);
@@ -73,7 +73,12 @@ fn reply(calls: &str, stop: StopReason) -> Input {
             limits: RateLimits::default(),
             attempts: 1,
         }),
-        charges: vec![Charge { model: "model".into(), usage, cost: Some(Cost::from_pico_usd(5)) }],
+        charges: vec![Charge {
+            model: "model".into(),
+            usage,
+            cost: Some(Cost::from_pico_usd(5)),
+            purpose: Purpose::Work,
+        }],
         intents: calls.chars().map(intent).collect(),
         capped: false,
     }

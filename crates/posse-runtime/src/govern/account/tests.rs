@@ -2,7 +2,7 @@
 
 mod property;
 
-use posse_protocol::Usage;
+use posse_protocol::{Purpose, Usage};
 
 use super::*;
 use crate::govern::Budget;
@@ -20,11 +20,11 @@ fn ask(input: u64, output: u32, least: u32) -> Ask<'static> {
 
 fn charge(model: &str, input: u64, output: u32) -> Charge {
     let usage = Usage { input, output: u64::from(output), ..Usage::default() };
-    Charge { model: model.into(), usage, cost: price(input, output) }
+    Charge { model: model.into(), usage, cost: price(input, output), purpose: Purpose::Work }
 }
 
 fn spent(model: &str, input: u64, output: u32) -> Spent {
-    let Charge { model, usage, cost } = charge(model, input, output);
+    let Charge { model, usage, cost, .. } = charge(model, input, output);
     Spent { model, usage, cost }
 }
 

@@ -9,7 +9,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, RealmId, Task, TaskId, Tas
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::CallKey;
+use super::{CallKey, Charge};
 
 /// The longest message, summary included, in bytes.
 pub const MAIL_BYTES: usize = 256 * 1024;
@@ -76,6 +76,13 @@ pub enum Op {
         summary: String,
         /// The text.
         body: String,
+    },
+    /// Books a model call that was made about an agent of the realm, and not by it.
+    Charge {
+        /// The agent.
+        agent: AgentId,
+        /// What it took.
+        charge: Box<Charge>,
     },
     /// Makes a team, with its lead as first member.
     CreateTeam {
@@ -242,6 +249,8 @@ pub type OpResult = Result<Done, Refusal>;
 pub enum Done {
     /// The message is in these inboxes, by name.
     Sent(Vec<Receipt>),
+    /// The call is booked.
+    Charged,
     /// The team is there.
     TeamCreated,
     /// The team is gone.

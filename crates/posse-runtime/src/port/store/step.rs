@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{
-    AgentId, Cost, EntryKind, Name, PermissionMode, RawJson, RealmId, ReplyFacts, RunKind, RunStatus,
-    RunUsage, ToolContent, Usage, WorktreeEnd,
+    AgentId, Cost, EntryKind, Name, PermissionMode, Purpose, RawJson, RealmId, ReplyFacts, RunKind,
+    RunStatus, RunUsage, ToolContent, Usage, WorktreeEnd,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -161,25 +161,33 @@ pub struct NewEntry {
     pub seq: u64,
     /// What it is.
     pub kind: EntryKind,
-    /// The bytes as sent.
+    /// How it begins, if its siblings begin with the same bytes: a comma joins it to the piece. Kept once per
+    /// realm, by content.
+    pub head: Option<Piece>,
+    /// The bytes as sent, after the head.
     pub piece: Piece,
-    /// Of these bytes and of all the agent's own entries before it; see [`checksum`].
+    /// Of these bytes and of the agent's own entries before it, back to the last compaction; see
+    /// [`checksum`].
     pub checksum: u64,
     /// About a reply.
     pub reply: Option<ReplyFacts>,
 }
 
-/// Chains an entry to the ones before it: a flipped bit, a lost and a swapped entry are all found.
-pub fn checksum(previous: u64, seq: u64, kind: EntryKind, bytes: &[u8]) -> u64 {
-    let kind = match kind {
-        EntryKind::Prompt => 1,
-        EntryKind::Reply => 2,
-        EntryKind::Results => 3,
+/// Chains an entry to the ones before it: a flipped bit, a lost and a swapped entry are all found. A
+/// compaction begins a new chain, since nothing older is read with it.
+pub fn checksum(previous: u64, seq: u64, kind: EntryKind, head: Option<&Piece>, piece: &Piece) -> u64 {
+    let (previous, kind) = match kind {
+        EntryKind::Prompt => (previous, 1),
+        EntryKind::Reply => (previous, 2),
+        EntryKind::Results => (previous, 3),
+        EntryKind::Compaction => (0, 4),
     };
-    let head = [previous, seq, kind, bytes.len() as u64].map(u64::to_le_bytes);
+    let head = head.map_or(&[][..], |head| &head.bytes);
+    let front = [previous, seq, kind, (head.len() + piece.bytes.len()) as u64].map(u64::to_le_bytes);
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(head.as_flattened());
-    hasher.update(bytes);
+    hasher.update(front.as_flattened());
+    hasher.update(head);
+    hasher.update(&piece.bytes);
     hasher.digest()
 }
 
@@ -227,7 +235,7 @@ pub struct CallOutcome {
 }
 
 /// A model call to be paid for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// The model that answered, or was asked.
     pub model: String,
@@ -235,6 +243,8 @@ pub struct Charge {
     pub usage: Usage,
     /// What that cost; none when the price is not known.
     pub cost: Option<Cost>,
+    /// What it was made for.
+    pub purpose: Purpose,
 }
 
 /// A file whose content an agent knows.

@@ -141,7 +141,7 @@ pub struct Session {
     pub first_prompt: Option<Bytes>,
     /// Number of entries, inherited ones included.
     pub entries: u64,
-    /// Everything it was charged, by model.
+    /// Everything it was charged, by model and purpose.
     pub charges: Vec<Charge>,
     /// A fingerprint of the types of agents that its model has been told of.
     pub types: Option<u64>,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use posse_runtime::agent::in_a_line;
+use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{StoreError, checksum};
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
@@ -137,7 +138,8 @@ fn transcripts(
 fn link(row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Option<u64>> {
     let (seq, stored) = (column::from_bits(row.get(1)?), column::from_bits(row.get(3)?));
     let Some(kind) = column::kind_from(row.get(2)?) else { return Ok(None) };
-    let expected = checksum(chain, seq, kind, row.get_ref(4)?.as_blob()?);
+    let expected =
+        checksum(chain, seq, kind, None, &Piece { bytes: row.get::<_, Vec<u8>>(4)?.into(), mark_at: None });
     Ok((seq == next && expected == stored).then_some(stored))
 }
 

@@ -150,8 +150,8 @@ fn birth(origin: Option<Box<Origin>>) -> Birth {
 /// The next link of a chain.
 fn entry(chain: &mut u64, seq: u64, kind: EntryKind) -> NewEntry {
     let piece = piece();
-    *chain = checksum(*chain, seq, kind, &piece.bytes);
-    NewEntry { seq, kind, piece, checksum: *chain, reply: None }
+    *chain = checksum(*chain, seq, kind, None, &piece);
+    NewEntry { seq, kind, head: None, piece, checksum: *chain, reply: None }
 }
 
 impl Drop for Shelf {

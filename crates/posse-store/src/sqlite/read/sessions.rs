@@ -162,7 +162,7 @@ impl Reader<'_> {
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
             let (usage, cost) = column::spent(row, 1)?;
-            Ok(Charge { model: row.get(0)?, usage, cost })
+            Ok(Charge { model: row.get(0)?, usage, cost, purpose: posse_protocol::Purpose::Work })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

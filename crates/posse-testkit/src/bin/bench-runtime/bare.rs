@@ -25,6 +25,7 @@ pub(crate) static FACTS: LazyLock<ReplyFacts> = LazyLock::new(|| ReplyFacts {
     model: "claude-opus-5".into(),
     stop: Some(StopReason::EndTurn),
     usage: USAGE,
+    missed: None,
 });
 
 /// The store's own tables, with a plain connection to them.

@@ -34,6 +34,14 @@ impl<M: Model> Model for AtOnce<M> {
         self.0.entry(message)
     }
 
+    fn opening(&self, content: &[ContentBlock]) -> Piece {
+        self.0.opening(content)
+    }
+
+    fn closing(&self, content: &[ContentBlock]) -> Piece {
+        self.0.closing(content)
+    }
+
     fn body(&self, request: &Request<'_>) -> Body {
         self.0.body(request)
     }

@@ -59,7 +59,7 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
         tools: Toolbox::default(),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
-        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096 },
+        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096, compact_at: None },
         asker: Asker::Nobody,
         spawning: spawning(),
         joins: false,
@@ -149,12 +149,18 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
         entries: vec![NewEntry {
             seq,
             kind: if reply { EntryKind::Reply } else { EntryKind::Prompt },
+            head: None,
             piece,
             checksum: seq,
             reply: reply.then(|| FACTS.clone()),
         }],
         charges: if reply {
-            vec![Charge { model: "claude-opus-5".into(), usage: USAGE, cost: None }]
+            vec![Charge {
+                model: "claude-opus-5".into(),
+                usage: USAGE,
+                cost: None,
+                purpose: posse_protocol::Purpose::Work,
+            }]
         } else {
             Vec::new()
         },

@@ -146,7 +146,7 @@ fn preamble(part: &Part) -> Vec<u8> {
 fn facts() -> ReplyFacts {
     let usage = Usage { input: 12, cache_read: 3400, cache_write_5m: 80, output: 77, ..Usage::default() };
     let (id, model) = ("msg_0123456789".into(), "claude-opus-5".into());
-    ReplyFacts { id, model, stop: Some(StopReason::EndTurn), usage }
+    ReplyFacts { id, model, stop: Some(StopReason::EndTurn), usage, missed: None }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bare program starts its own commands")]

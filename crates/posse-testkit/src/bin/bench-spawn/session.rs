@@ -71,9 +71,10 @@ impl House {
                 mirror: None,
                 notes: None,
             }),
-            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 64_000 },
+            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 64_000, compact_at: None },
             asker: Asker::Nobody,
             spawning: Spawning {
+                implicit_fork: false,
                 types: Arc::new(built_in().into()),
                 background: Background::Asked,
                 running,

@@ -68,7 +68,7 @@ fn setup(directory: &Path) -> Setup {
         }),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
-        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096 },
+        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096, compact_at: None },
         asker: Asker::Nobody,
         spawning: spawning(),
         joins: false,

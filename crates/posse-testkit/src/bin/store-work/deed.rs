@@ -136,7 +136,8 @@ fn message(number: u64) -> String {
 fn chained(number: u64, text: impl Fn(u64) -> String) -> NewEntry {
     let mut last = 0;
     for seq in 0..=number {
-        last = checksum(last, seq, EntryKind::Prompt, text(seq).as_bytes());
+        let piece = entry(seq, EntryKind::Prompt, &text(seq)).piece;
+        last = checksum(last, seq, EntryKind::Prompt, None, &piece);
     }
     NewEntry { checksum: last, ..entry(number, EntryKind::Prompt, &text(number)) }
 }

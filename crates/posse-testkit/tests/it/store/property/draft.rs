@@ -276,6 +276,7 @@ fn charges() -> impl Strategy<Value = Charge> {
         model: if which { "one" } else { "two" }.into(),
         usage: Usage { input: tokens.unwrap_or(1), ..Usage::default() },
         cost: tokens.map(Cost::from_pico_usd),
+        purpose: posse_protocol::Purpose::Work,
     })
 }
 
