@@ -193,6 +193,9 @@ fn for_trouble(trouble: Trouble) -> Option<&'static str> {
 fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
+        Refusal::NoSuchAgent { .. } => {
+            "`posse sessions list` and `posse agents ps` show what there is".into()
+        }
         Refusal::InboxFull { .. } => {
             "nobody got it. It is read when the agent works again: `posse -p --resume ID` of its session"
                 .into()

@@ -5,8 +5,10 @@
 
 mod batch;
 mod bell;
+mod charge;
 mod claim;
 mod column;
+mod content;
 mod error;
 mod free;
 mod gate;
@@ -210,7 +212,7 @@ impl Store for Sqlite {
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
-        Box::pin(self.look(move |reader| reader.transcript(agent)))
+        Box::pin(self.look(move |reader| reader.transcript(agent, read::Extent::All)))
     }
 
     fn sessions(

@@ -7,8 +7,10 @@
 
 mod again;
 mod archive;
+mod charge;
 mod children;
 mod claim;
+mod fork;
 mod mail;
 mod task;
 mod team;
@@ -17,18 +19,23 @@ mod words;
 
 use std::sync::Arc;
 
-use posse_protocol::{Cost, EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
+use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    AgentState, CallChangeKind, CallOutcome, Charge, Epoch, NewEntry, SeenFile, Segment, SessionFilter,
-    StateChange, Store, StoreError,
+    AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, SeenFile, SessionFilter, StateChange, Store,
+    StoreError,
 };
 
 pub use again::{a_step_is_committed_once, operations_commit_with_their_call, what_is_open_is_taken_along};
 pub use archive::{a_team_goes_out_and_comes_in, an_archive_that_contradicts_itself_is_refused};
+pub use charge::{a_call_about_an_agent_is_booked, charges_add_up};
 pub use children::{a_name_is_given_once, children_are_found_with_their_calls, the_unfinished_are_found};
 pub use claim::{
     a_claim_is_granted_to_one, a_task_of_a_host_that_left_is_free, the_lowest_claimable_number_is_next,
+};
+pub use fork::{
+    a_compaction_stands_for_all_before_it, a_fork_of_a_compacted_agent_begins_with_its_compaction,
+    heads_come_back_and_are_shared, segments_are_read_first,
 };
 pub use mail::{
     an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order, no_end_while_mail_waits,
@@ -42,8 +49,8 @@ pub use team::{
     agents_are_found, notes_have_versions, teams_are_deleted_when_nobody_is_there, teams_have_members,
 };
 pub use words::{
-    act, acts, agent, birth, call, child, claim, create, create_team, entry, fate, join, joining, list, name,
-    order, origin, realm, receipts, send, step, update, verify,
+    act, acts, agent, birth, call, chained, child, claim, create, create_team, entry, fate, headed, join,
+    joining, list, name, order, origin, realm, receipts, send, step, update, verify,
 };
 
 /// Opens another host on the same data.
@@ -56,7 +63,7 @@ pub async fn a_refused_step_leaves_nothing(open: Open<'_>) {
     let before = format!("{:?}", store.take(agent(1)).await.unwrap());
     let mut bad = step(1, 2);
     bad.entries = vec![entry(0, EntryKind::Prompt, "hello"), entry(1, EntryKind::Reply, "hi")];
-    bad.charges = vec![charge("m", 1, Some(1))];
+    bad.charges = vec![charge::charge("m", 1, Some(1))];
     bad.seen = vec![SeenFile { path: "/a".into(), version: 1 }];
     (bad.state, bad.mode, bad.at_ms) =
         (Some(StateChange::To(AgentState::Paused)), Some(PermissionMode::Plan), 99);
@@ -184,51 +191,6 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     assert_eq!(fate(&first.commit(step(1, epoch.0)).await), "ok");
 }
 
-/// A history that begins in others' is read in their order, and what they add later is not in it.
-pub async fn segments_are_read_first(open: Open<'_>) {
-    let store = open();
-    for (number, words) in [(1, ["a", "b", "c"]), (2, ["d", "e", "f"])] {
-        let mut first = birth(number);
-        let kinds = [EntryKind::Reply, EntryKind::Prompt, EntryKind::Reply];
-        first.entries =
-            (0..).zip(kinds).zip(words).map(|((seq, kind), text)| entry(seq, kind, text)).collect();
-        store.commit(first).await.unwrap();
-    }
-    let segments = vec![
-        Segment { agent: agent(2), from: 2, to: 3 },
-        Segment { agent: agent(1), from: 1, to: 3 },
-        Segment { agent: agent(2), from: 1, to: 1 },
-    ];
-    let mut fork = birth(3);
-    let about = fork.birth.as_mut().unwrap();
-    (about.origin, about.segments) = (Some(origin(1)), segments.clone());
-    fork.entries = vec![entry(0, EntryKind::Prompt, "own")];
-    store.commit(fork.clone()).await.unwrap();
-    let mut more = step(1, 1);
-    more.entries = vec![entry(3, EntryKind::Prompt, "later")];
-    store.commit(more).await.unwrap();
-
-    let read = store.read(agent(3)).await.unwrap();
-    let whose: Vec<_> = read
-        .entries
-        .iter()
-        .map(|stored| (stored.agent, stored.entry.seq, stored.entry.piece.bytes.as_ref()))
-        .collect();
-    let wanted: [(_, _, &[u8]); 4] =
-        [(agent(2), 2, b"f"), (agent(1), 1, b"b"), (agent(1), 2, b"c"), (agent(3), 0, b"own")];
-    assert_eq!(whose, wanted);
-    assert_eq!((read.inherited, read.segments), (3, segments));
-    assert_eq!((read.session.entries, read.session.origin), (4, Some(origin(1))));
-    assert_eq!(read.session.first_prompt.as_deref(), Some(b"b".as_slice()));
-
-    for wrong in [(1, 0, 5), (1, 2, 1), (9, 0, 0)] {
-        let mut fork = birth(4);
-        let segment = Segment { agent: agent(wrong.0), from: wrong.1, to: wrong.2 };
-        fork.birth.as_mut().unwrap().segments = vec![segment];
-        assert_eq!(fate(&store.commit(fork).await), "bad step", "{segment:?}");
-    }
-}
-
 /// Calls of the last reply are open, with what became of them, until their results are there.
 pub async fn calls_are_open_until_their_results(open: Open<'_>) {
     let store = open();
@@ -286,29 +248,6 @@ pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
     assert_eq!(store.take(agent(1)).await.unwrap().seen, [file("/a", u64::MAX), file("/b", 2)]);
 }
 
-/// Charges add up by model, and one without a price leaves a total without one.
-pub async fn charges_add_up(open: Open<'_>) {
-    let store = open();
-    store.commit(birth(1)).await.unwrap();
-    for charges in [
-        vec![charge("b", 1, Some(10)), charge("a", 2, Some(20)), charge("b", 3, Some(30))],
-        vec![charge("b", 4, Some(40)), charge("c", 5, Some(50))],
-        vec![charge("c", 6, None), charge("d", u64::MAX, Some(u64::MAX)), charge("d", 1, Some(1))],
-        vec![charge("c", 7, Some(70))],
-    ] {
-        store.commit(posse_runtime::port::store::Step { charges, ..step(1, 1) }).await.unwrap();
-    }
-    let wanted = [
-        charge("a", 2, Some(20)),
-        charge("b", 8, Some(80)),
-        charge("c", 18, None),
-        charge("d", u64::MAX, Some(u64::MAX)),
-    ];
-    assert_eq!(store.read(agent(1)).await.unwrap().session.charges, wanted);
-    let sessions = store.sessions(SessionFilter::default(), 1).await.unwrap();
-    assert_eq!(sessions[0].charges, wanted);
-}
-
 /// Sessions are listed by when they were used, and found by directory and by the beginning of the id.
 pub async fn sessions_are_found(open: Open<'_>) {
     let store = open();
@@ -361,14 +300,4 @@ pub async fn sessions_are_found(open: Open<'_>) {
 
 fn asked(id: &str) -> CallChangeKind {
     CallChangeKind::Asked { id: id.into(), tool: "Bash".into() }
-}
-
-fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
-    let usage = Usage { input: tokens, output: tokens, ..Usage::default() };
-    Charge {
-        model: model.into(),
-        usage,
-        cost: pico.map(Cost::from_pico_usd),
-        purpose: posse_protocol::Purpose::Work,
-    }
 }

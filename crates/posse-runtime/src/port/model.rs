@@ -133,6 +133,12 @@ pub struct Piece {
     pub mark_at: Option<usize>,
 }
 
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// A request, as pieces.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {

@@ -16,6 +16,11 @@
 //! **Realms.** Everything belongs to a realm, and nothing reaches from one into another: every key
 //! begins with it, and it may be the key by which data are spread over servers.
 //!
+//! **Compaction.** An entry of the kind [`Compaction`](posse_protocol::EntryKind::Compaction) stands for all
+//! of its agent's history before it, inherited or own. What is older stays, for people and for the forks that
+//! begin with it, but nobody needs it to go on: [`Store::take`] leaves it out. Nothing of a realm is ever
+//! removed but with all of it.
+//!
 //! **Time** is in milliseconds of Unix time, given by the caller, and only kept: lists for people are
 //! sorted by it, but no order of steps, mail or claims depends on it.
 
@@ -65,7 +70,8 @@ pub trait Store: Send + Sync {
     fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>>;
 
     /// Makes this host the agent's only writer, with a higher epoch than any before, and gives all
-    /// there is to go on from. Refused with [`StoreError::Held`] while another host holds it that
+    /// there is to go on from: of an agent with a compaction of its own the entries from the last of these
+    /// on, and nothing inherited. Refused with [`StoreError::Held`] while another host holds it that
     /// lives and is not stalled; if it is dead or stalled, all it held is set free first.
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>>;
 
@@ -80,7 +86,7 @@ pub trait Store: Send + Sync {
     /// time; a call that is dropped loses nothing.
     fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>>;
 
-    /// A transcript to look at; nothing is taken.
+    /// A transcript to look at, with all that a compaction stands for; nothing is taken.
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>>;
 
     /// Root agents, the one used last first, at most `limit`.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use posse_protocol::{Cost, EntryKind, MailKind, Name, RunKind, RunStatus, TaskStatus, Usage};
+use posse_protocol::{Cost, EntryKind, MailKind, Name, Purpose, RunKind, RunStatus, TaskStatus, Usage};
 use posse_runtime::port::store::{AgentState, AskKind};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type};
@@ -27,6 +27,22 @@ pub(super) fn kind_from(number: i64) -> Option<EntryKind> {
     [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction]
         .into_iter()
         .find(|it| kind(*it) == number)
+}
+
+pub(super) fn purpose(purpose: Purpose) -> i64 {
+    match purpose {
+        Purpose::Work => 0,
+        Purpose::Compaction => 1,
+        Purpose::Question => 2,
+        Purpose::Progress => 3,
+        Purpose::Memory => 4,
+    }
+}
+
+/// A purpose in column `at`.
+pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose> {
+    let number: i64 = row.get(at)?;
+    Purpose::ALL.into_iter().find(|it| purpose(*it) == number).ok_or_else(|| senseless(at))
 }
 
 pub(super) fn state(state: AgentState) -> i64 {

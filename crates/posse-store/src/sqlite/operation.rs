@@ -12,17 +12,19 @@ mod send;
 mod team;
 
 use posse_protocol::{AgentId, Name, Owner, RealmId};
-use posse_runtime::port::store::{Done, METADATA_DEPTH, Op, OpResult, Order, Refusal, TEXT_BYTES, depth};
+use posse_runtime::port::store::{
+    Charge, Done, METADATA_DEPTH, Op, OpResult, Order, Refusal, TEXT_BYTES, depth,
+};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::column;
 use super::error::Failure;
 use super::free;
 use super::list::List;
 use super::news::News;
 use super::place::Place;
+use super::{charge, column};
 
 #[cfg(test)]
 pub(super) use claim::{DOES, NEXT};
@@ -67,9 +69,7 @@ impl Acting<'_> {
             Op::Send { id, to, kind, summary, body } => {
                 self.send(to, &send::Letter { id: *id, kind: *kind, summary, body })
             }
-            Op::Charge { agent, .. } => {
-                Err(Stop::Refused(Refusal::NoSuchRecipient { to: agent.to_string() }))
-            }
+            Op::Charge { agent, charge } => self.charge(*agent, charge),
             Op::CreateTeam { team, description, settings, lead } => {
                 self.create_team(team, description, settings, lead)
             }
@@ -89,6 +89,15 @@ impl Acting<'_> {
             Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
             Err(Stop::Failed(failure)) => Err(failure),
         }
+    }
+
+    /// Books what a call took that was made about an agent. It is no sign that somebody uses the agent.
+    fn charge(&self, agent: AgentId, charge: &Charge) -> Outcome {
+        if self.path(agent)?.is_none() {
+            return Err(Stop::Refused(Refusal::NoSuchAgent { agent }));
+        }
+        charge::book(self.connection, &self.realm_key(), agent.uuid().as_bytes(), charge, self.at_ms)?;
+        Ok(Done::Charged)
     }
 
     fn realm_key(&self) -> [u8; 16] {

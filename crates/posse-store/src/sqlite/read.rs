@@ -4,6 +4,7 @@ mod mail;
 mod sessions;
 mod team;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,9 +16,10 @@ use posse_runtime::port::store::{
 };
 use rusqlite::{Row, Transaction, params};
 
-use super::column;
+use super::content::Hash;
 use super::error::Failure;
 use super::place::Place;
+use super::{column, content};
 
 #[cfg(test)]
 pub(super) use mail::{RUNS, WAITING};
@@ -30,8 +32,20 @@ pub(super) struct Reader<'a> {
     snapshot: Transaction<'a>,
 }
 
+/// How much of a history is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All there is.
+    All,
+    /// What is still sent: from the last own compaction on, if there is one.
+    Sent,
+}
+
+/// What entries of one read begin with: those that begin the same way share it in memory too.
+type Heads = HashMap<Hash, Piece>;
+
 /// An entry's columns, in the order of [`entry`].
-const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes FROM entry
+const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, head FROM entry
     WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4 ORDER BY seq";
 
 impl<'a> Reader<'a> {
@@ -39,17 +53,23 @@ impl<'a> Reader<'a> {
         Ok(Self { place, snapshot: connection.unchecked_transaction()? })
     }
 
-    /// An agent and all that belongs to it.
-    pub(super) fn transcript(&self, agent: AgentId) -> Result<Transcript, Failure> {
+    /// An agent and what belongs to it.
+    pub(super) fn transcript(&self, agent: AgentId, extent: Extent) -> Result<Transcript, Failure> {
         let found = self.agent(agent)?.ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
         let realm = found.session.realm;
-        let segments = self.segments(realm, agent)?;
+        let since = found.since.filter(|_| extent == Extent::Sent);
+        let segments = match since {
+            Some(_) => Vec::new(),
+            None => self.segments(realm, agent)?,
+        };
+        let mut heads = Heads::new();
         let mut entries = Vec::with_capacity(found.session.entries.min(1 << 16) as usize);
         for segment in &segments {
-            self.entries(realm, *segment, &mut entries)?;
+            self.entries(realm, *segment, &mut heads, &mut entries)?;
         }
         let inherited = entries.len();
-        self.entries(realm, Segment { agent, from: 0, to: found.own }, &mut entries)?;
+        let own = Segment { agent, from: since.unwrap_or(0), to: found.own };
+        self.entries(realm, own, &mut heads, &mut entries)?;
         let preamble = self.preamble(realm, found.preamble)?;
         let last = entries[inherited..].iter().rev().map(|stored| &stored.entry);
         let open_calls = match last.into_iter().find(|entry| entry.kind != EntryKind::Prompt) {
@@ -69,19 +89,26 @@ impl<'a> Reader<'a> {
 
     /// What whoever has just taken the agent goes on from.
     pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
-        let transcript = self.transcript(agent)?;
+        let transcript = self.transcript(agent, Extent::Sent)?;
         let realm = transcript.session.realm;
         let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
         let (asks, runs) = (self.asks(realm, agent)?, self.runs(realm, agent)?);
         Ok(Taken { epoch, transcript, seen, mail, asks, runs })
     }
 
-    fn preamble(&self, realm: RealmId, hash: [u8; 16]) -> Result<Piece, Failure> {
-        let sql = "SELECT bytes, mark_at FROM preamble WHERE realm = ?1 AND hash = ?2";
-        let mut statement = self.snapshot.prepare_cached(sql)?;
-        Ok(statement.query_row([realm.uuid().as_bytes(), &hash], |row| {
-            Ok(Piece { bytes: row.get::<_, Vec<u8>>(0)?.into(), mark_at: column::mark(row, 1)? })
-        })?)
+    fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Piece, Failure> {
+        let found = content::find(&self.snapshot, realm.uuid().as_bytes(), hash)?;
+        Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+    }
+
+    /// What an entry begins with, if it is there.
+    fn head(&self, realm: &[u8], hash: Hash, heads: &mut Heads) -> Result<Option<Piece>, Failure> {
+        if let Some(head) = heads.get(&hash) {
+            return Ok(Some(head.clone()));
+        }
+        let found = content::find(&self.snapshot, realm, hash)?;
+        heads.extend(found.clone().map(|head| (hash, head)));
+        Ok(found)
     }
 
     fn segments(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Segment>, Failure> {
@@ -96,7 +123,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the entries of a segment. A hole is damage that needs no checksum to be seen.
-    fn entries(&self, realm: RealmId, from: Segment, into: &mut Vec<StoredEntry>) -> Result<(), Failure> {
+    fn entries(
+        &self,
+        realm: RealmId,
+        from: Segment,
+        heads: &mut Heads,
+        into: &mut Vec<StoredEntry>,
+    ) -> Result<(), Failure> {
         let damaged = |seq| Failure::Refused(StoreError::Damaged { agent: from.agent, seq });
         let (realm, agent) = (realm.uuid(), from.agent.uuid());
         let (first, beyond) = (column::bits(from.from), column::bits(from.to));
@@ -104,9 +137,13 @@ impl<'a> Reader<'a> {
         let mut rows = statement.query(params![realm.as_bytes(), agent.as_bytes(), first, beyond])?;
         for seq in from.from..from.to {
             let row = rows.next()?.ok_or_else(|| damaged(seq))?;
-            let stored = entry(row, from.agent)?.ok_or_else(|| damaged(seq))?;
+            let mut stored = entry(row, from.agent)?.ok_or_else(|| damaged(seq))?;
             if stored.entry.seq != seq {
                 return Err(damaged(seq));
+            }
+            if let Some(hash) = row.get(7)? {
+                stored.entry.head =
+                    Some(self.head(realm.as_bytes(), hash, heads)?.ok_or_else(|| damaged(seq))?);
             }
             into.push(stored);
         }

@@ -14,6 +14,7 @@ const VERSIONS: &[&str] = &[
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
 ];
 
 /// The newest version.
@@ -103,11 +104,12 @@ fn migrate(connection: &Connection) -> Result<(), Cause> {
 mod tests {
     use std::path::Path;
 
-    use posse_protocol::RunKind;
-    use posse_runtime::port::store::{AgentFilter, AgentState, Store as _};
+    use posse_protocol::{Cost, EntryKind, Purpose, RunKind, Usage};
+    use posse_runtime::port::store::{AgentFilter, AgentState, Charge, Step, Store as _, checksum};
     use tokio::runtime::Builder;
     use uuid::Uuid;
 
+    use super::super::content;
     use super::super::error::{Trouble, trouble};
     use super::super::timing::Timing;
     use super::super::{Sqlite, maintain};
@@ -149,13 +151,28 @@ mod tests {
         );
     }
 
+    /// Makes a file of an old version with these rows.
+    fn make(path: &Path, version: usize, rows: &str) {
+        let connection = Connection::open(path).unwrap();
+        connection.execute_batch(&VERSIONS[..version].concat()).unwrap();
+        connection.pragma_update(None, "user_version", version as u32).unwrap();
+        let name = u128::from_be_bytes(content::name(b"{}", None));
+        let rows = rows.replace("NAME", &format!("x'{name:032x}'"));
+        let rows = (0..10).fold(rows, |sql, number| {
+            let id = Uuid::from_u128(number).simple().to_string();
+            sql.replace(&format!("ID {number}"), &format!("x'{id}'"))
+        });
+        connection.execute_batch(&rows).unwrap();
+        connection.close().unwrap();
+    }
+
     /// A root with four runs, and a sub-agent that runs and has mail, as the second version kept them; `ID n`
-    /// is an id.
+    /// is an id, `NAME` what its preamble is named.
     const SECOND: &str = "
-        INSERT INTO preamble VALUES (ID 0, ID 0, NULL, x'7b7d');
+        INSERT INTO preamble VALUES (ID 0, NAME, NULL, x'7b7d');
         INSERT INTO agent VALUES
-            (ID 0, ID 1, 3, 0, 2, 9, 'plan', 0, NULL, NULL, NULL, NULL, '/main', 'm', 'd', x'2f', ID 0, 8, NULL, NULL),
-            (ID 0, ID 2, 3, 0, 1, 9, 'plan', 0, NULL, NULL, NULL, ID 1, '/a', 'm', 'd', x'2f', ID 0, 8, NULL, NULL);
+            (ID 0, ID 1, 3, 0, 2, 9, 'plan', 0, NULL, NULL, NULL, NULL, '/main', 'm', 'd', x'2f', NAME, 8, NULL, NULL),
+            (ID 0, ID 2, 3, 0, 1, 9, 'plan', 0, NULL, NULL, NULL, ID 1, '/a', 'm', 'd', x'2f', NAME, 8, NULL, NULL);
         INSERT INTO inbox VALUES (ID 0, ID 2, 1, 1, 2, NULL);
         INSERT INTO mail VALUES (ID 0, ID 2, 1, ID 5, NULL, 'user', 'text', 7, NULL, '', 'hi');
         INSERT INTO run VALUES (ID 0, ID 1, ID 6, 'bash', 1, 4, 0, 'told', x'2f'),
@@ -168,14 +185,7 @@ mod tests {
         let id = |number: u128| Uuid::from_u128(number);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("old.db");
-        let connection = Connection::open(&path).unwrap();
-        connection.execute_batch(&VERSIONS[..2].concat()).unwrap();
-        connection.pragma_update(None, "user_version", 2).unwrap();
-        let second = (0..10).fold(SECOND.to_owned(), |sql, number| {
-            sql.replace(&format!("ID {number}"), &format!("x'{}'", id(number).simple()))
-        });
-        connection.execute_batch(&second).unwrap();
-        connection.close().unwrap();
+        make(&path, 2, SECOND);
 
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let store = Sqlite::open(&path).unwrap();
@@ -192,6 +202,52 @@ mod tests {
         assert_eq!((child.agent.uuid(), origin.parent.uuid(), &origin.name), (id(2), id(1), &None));
         assert_eq!((child.state, origin.call_id.as_str()), (AgentState::Running, ""));
         assert_eq!(runtime.block_on(store.take(child.agent)).unwrap().mail, 1);
+    }
+
+    /// An agent with an entry, two charges and their totals, as the fourth version kept them.
+    const FOURTH: &str = "
+        INSERT INTO preamble VALUES (ID 0, NAME, NULL, x'7b7d');
+        INSERT INTO agent (realm, id, epoch, own, state, used_ms, mode, inherited, path, model, dialect, cwd,
+            preamble, created_ms) VALUES
+            (ID 0, ID 1, 3, 1, 2, 9, 'plan', 0, '/main', 'm', 'd', x'2f', NAME, 8);
+        INSERT INTO entry VALUES (ID 0, ID 1, 0, 1, 5, CHECKSUM, NULL, NULL, x'7b7d');
+        INSERT INTO charge VALUES (ID 0, ID 1, 'b', 0, 5, 1, 2, 3, 4, 5, 6, 7),
+            (ID 0, ID 1, 'b', 1, 5, 1, 2, 3, 4, 5, 6, 7), (ID 0, ID 1, 'a', 0, 5, 1, 0, 0, 0, 0, 0, NULL);
+        INSERT INTO total VALUES (ID 0, ID 1, 'b', 2, 2, 4, 6, 8, 10, 12, 14),
+            (ID 0, ID 1, 'a', 1, 1, 0, 0, 0, 0, 0, NULL);";
+
+    #[test]
+    fn what_the_fourth_version_kept_is_kept() {
+        let id = |number: u128| Uuid::from_u128(number);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old.db");
+        let sum = checksum(0, 0, EntryKind::Prompt, None, b"{}".as_slice()).cast_signed();
+        let rows = FOURTH.replace("CHECKSUM", &sum.to_string());
+        make(&path, 4, &rows);
+
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let store = Sqlite::open(&path).unwrap();
+        let faults = || maintain::check(&path, &mut |_| {}).unwrap().faults;
+        assert_eq!(faults(), Vec::<String>::new());
+        let taken = runtime.block_on(store.take(id(1).into())).unwrap();
+        let entries = &taken.transcript.entries;
+        assert_eq!((entries.len(), &entries[0].entry.head), (1, &None));
+        let [a, b] = &taken.transcript.session.charges[..] else { panic!("two") };
+        assert_eq!((a.model.as_str(), a.purpose, a.cost, a.usage.input), ("a", Purpose::Work, None, 1));
+        assert_eq!((b.purpose, b.cost), (Purpose::Work, Some(Cost::from_pico_usd(14))));
+        let usage =
+            Usage { input: 2, cache_read: 4, cache_write_5m: 6, cache_write_1h: 8, output: 10, thinking: 12 };
+        assert_eq!((b.model.as_str(), b.usage), ("b", usage));
+
+        // They go on as they were.
+        let charges =
+            [Purpose::Work, Purpose::Memory].map(|purpose| Charge { purpose, ..b.clone() }).to_vec();
+        let step = Step { charges, ..Step::new(id(0).into(), id(1).into(), taken.epoch, 10) };
+        runtime.block_on(store.commit(step)).unwrap();
+        let charges = runtime.block_on(store.read(id(1).into())).unwrap().session.charges;
+        let costs: Vec<_> = charges.iter().map(|it| it.cost.map(Cost::pico_usd)).collect();
+        assert_eq!(costs, [None, Some(28), Some(14)]);
+        assert_eq!(faults(), Vec::<String>::new());
     }
 
     #[test]

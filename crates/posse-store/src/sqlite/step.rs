@@ -6,7 +6,6 @@
 
 mod ask;
 mod birth;
-mod charge;
 mod mail;
 mod run;
 
@@ -14,16 +13,16 @@ use std::collections::BTreeMap;
 
 use posse_protocol::{AgentId, EntryKind};
 use posse_runtime::port::store::{
-    CallChange, CallChangeKind, CallKey, Committed, NewEntry, OpResult, StateChange, Step, StoreError,
+    CallChange, CallChangeKind, CallKey, Committed, NewEntry, Op, OpResult, StateChange, Step, StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::column;
 use super::error::Failure;
 use super::news::News;
 use super::operation::Acting;
 use super::place::Place;
+use super::{charge, column, content};
 
 #[cfg(test)]
 pub(super) use birth::NAMED;
@@ -68,7 +67,7 @@ pub(super) fn write(
         writing.call(change)?;
     }
     for charge in &step.charges {
-        writing.charge(charge)?;
+        charge::book(connection, writing.realm, writing.agent, charge, step.at_ms)?;
     }
     for file in &step.seen {
         let sql = "INSERT INTO seen (realm, agent, path, version) VALUES (?1, ?2, ?3, ?4)
@@ -101,11 +100,13 @@ impl Writing<'_> {
                        mode = coalesce(?6, mode), prompt_seq = coalesce(prompt_seq, ?7),
                        prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent),
                        step = ?10, result = ?11, starter = coalesce(?12, starter),
-                       ended = iif(?5 IS NULL, ended, ?13), types = coalesce(?14, types)
+                       ended = iif(?5 IS NULL, ended, ?13), types = coalesce(?14, types),
+                       since = coalesce(?15, since)
                    WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)
                        AND step IS NOT ?10";
         let first = step.entries.first().map(|entry| column::bits(entry.seq));
         let prompt = step.entries.iter().find(|entry| entry.kind == EntryKind::Prompt);
+        let since = step.entries.iter().rfind(|entry| entry.kind == EntryKind::Compaction);
         let state = match step.state {
             Some(StateChange::To(state)) => Some(state),
             Some(StateChange::UnlessMail(state)) if !committed.mail_waits => Some(state),
@@ -128,12 +129,17 @@ impl Writing<'_> {
             starter,
             ended,
             step.types.map(column::bits),
+            since.map(|entry| column::bits(entry.seq)),
         ])?;
         if moved == 1 { Ok(None) } else { self.repeated(step).map(Some) }
     }
 
-    /// Refuses a run that came to something without having ended, and a starter of another realm.
+    /// Refuses a run that came to something without having ended, a starter of another realm, and a charge
+    /// that is no charge of the step.
     fn must_make_sense(&self, step: &Step) -> Result<(), Failure> {
+        if step.operations.iter().any(|operation| matches!(operation.op, Op::Charge { .. })) {
+            return Err(Failure::bad_step("what an agent spends is among its step's charges"));
+        }
         let ends = match step.state {
             Some(StateChange::To(state) | StateChange::UnlessMail(state)) => !state.is_open(),
             None => false,
@@ -217,8 +223,9 @@ impl Writing<'_> {
             return Err(Failure::bad_step(format!("entry {} stands where {seq} belongs", entry.seq)));
         }
         let reply = entry.reply.as_ref().map(column::json).transpose()?;
-        let sql = "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let head = entry.head.as_ref().map(|head| content::keep(self.connection, self.realm, head));
+        let sql = "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes, head)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.realm,
             self.agent,
@@ -229,6 +236,7 @@ impl Writing<'_> {
             entry.piece.mark_at.map(|at| at as i64),
             reply,
             &entry.piece.bytes[..],
+            head.transpose()?,
         ])?;
         Ok(())
     }

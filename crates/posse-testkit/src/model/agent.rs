@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, Cost, EntryKind, Name, PermissionMode, RealmId, RunStatus, Usage};
+use posse_protocol::{AgentId, Cost, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus, Usage};
 use posse_runtime::port::store::{
     AgentState, Ask, AskChange, AskChangeKind, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey,
-    Charge, Committed, EndedRun, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session,
-    StateChange, Step, StepId, StoredEntry,
+    Charge, Committed, EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment,
+    Session, StateChange, Step, StepId, StoredEntry,
 };
 use uuid::Uuid;
 
@@ -34,6 +34,8 @@ pub struct Agent {
     pub segments: Said<Vec<Segment>>,
     /// Their entries.
     pub inherited: Vec<Entry>,
+    /// The first prompt of what they stand for.
+    prompt: Option<Entry>,
     /// Its own entries.
     pub own: Vec<Entry>,
     /// Who made it, and what for.
@@ -47,7 +49,7 @@ pub struct Agent {
     created_ms: i64,
     used_ms: i64,
     calls: BTreeMap<CallKey, Said<OpenCall>>,
-    charges: BTreeMap<String, Said<(Usage, Option<Cost>)>>,
+    charges: BTreeMap<(String, Purpose), Said<(Usage, Option<Cost>)>>,
     seen: BTreeMap<PathBuf, u64>,
     asks: Vec<Said<Ask>>,
     runs: Vec<Said<BackgroundRun>>,
@@ -65,7 +67,9 @@ pub struct Entry {
     pub seq: u64,
     /// What it is.
     pub kind: EntryKind,
-    /// The bytes as sent.
+    /// How it begins, if its siblings begin with the same bytes.
+    pub head: Option<Bytes>,
+    /// The bytes as sent, after the head.
     pub bytes: Bytes,
     /// When it was committed.
     pub at_ms: i64,
@@ -73,9 +77,20 @@ pub struct Entry {
 
 impl From<&StoredEntry> for Entry {
     fn from(stored: &StoredEntry) -> Self {
-        let entry = &stored.entry;
-        let bytes = entry.piece.bytes.clone();
-        Self { agent: stored.agent, seq: entry.seq, kind: entry.kind, bytes, at_ms: stored.at_ms }
+        Self::new(stored.agent, &stored.entry, stored.at_ms)
+    }
+}
+
+impl Entry {
+    fn new(agent: AgentId, entry: &NewEntry, at_ms: i64) -> Self {
+        let (head, bytes) = (entry.head.as_ref().map(|head| head.bytes.clone()), entry.piece.bytes.clone());
+        Self { agent, seq: entry.seq, kind: entry.kind, head, bytes, at_ms }
+    }
+
+    /// Its bytes as sent.
+    fn sent(&self) -> Bytes {
+        let parts: Vec<&[u8]> = self.head.iter().chain([&self.bytes]).map(Bytes::as_ref).collect();
+        parts.join(&b',').into()
     }
 }
 
@@ -90,10 +105,16 @@ impl Agent {
         if step.epoch.0 != 1 {
             return None;
         }
-        let mut inherited = Vec::new();
+        let (mut inherited, mut prompt) = (Vec::new(), None);
         for segment in &birth.segments {
             let source = others.get(&segment.agent).filter(|source| source.realm == step.realm)?;
-            inherited.extend_from_slice(source.own.get(segment.from as usize..segment.to as usize)?);
+            let (from, to) = (segment.from as usize, segment.to as usize);
+            if from > 0 && source.own.get(from)?.kind != EntryKind::Compaction {
+                return None;
+            }
+            inherited.extend_from_slice(source.own.get(from..to)?);
+            let before = source.prompt.as_ref().filter(|_| from > 0);
+            prompt = prompt.or_else(|| before.or_else(|| first_prompt(source.own.get(..to)?)).cloned());
         }
         Some(Self {
             epoch: 1,
@@ -104,6 +125,7 @@ impl Agent {
             mode: birth.mode,
             segments: Said(birth.segments.clone()),
             inherited,
+            prompt,
             own: Vec::new(),
             origin: Said(birth.origin.clone()),
             starter: None,
@@ -136,12 +158,14 @@ impl Agent {
 
     /// Does what a step does to its agent alone, if it is in order; its operations may be left out.
     pub(super) fn advance(&mut self, step: &Step, left_out: bool) -> Option<()> {
+        if step.operations.iter().any(|operation| matches!(operation.op, Op::Charge { .. })) {
+            return None;
+        }
         for entry in &step.entries {
             if entry.seq != self.own.len() as u64 {
                 return None;
             }
-            let (seq, kind, bytes) = (entry.seq, entry.kind, entry.piece.bytes.clone());
-            self.own.push(Entry { agent: step.agent, seq, kind, bytes, at_ms: step.at_ms });
+            self.own.push(Entry::new(step.agent, entry, step.at_ms));
         }
         step.calls.iter().try_for_each(|change| self.call(change))?;
         step.charges.iter().for_each(|charge| self.charge(charge));
@@ -209,15 +233,15 @@ impl Agent {
     }
 
     /// A charge without a price makes a total without one.
-    fn charge(&mut self, charge: &Charge) {
-        let before = self.charges.get(&charge.model);
-        let total = match before {
+    pub(super) fn charge(&mut self, charge: &Charge) {
+        let key = (charge.model.clone(), charge.purpose);
+        let total = match self.charges.get(&key) {
             None => (charge.usage, charge.cost),
             Some(Said((usage, cost))) => {
                 (*usage + charge.usage, cost.zip(charge.cost).map(|(total, more)| total + more))
             }
         };
-        self.charges.insert(charge.model.clone(), Said(total));
+        self.charges.insert(key, Said(total));
     }
 
     fn ask(&mut self, AskChange { id, change }: &AskChange, at_ms: i64) -> Option<()> {
@@ -272,6 +296,20 @@ impl Agent {
         }
     }
 
+    /// The entries that are still sent, and how many of them are not its own: from its last compaction on,
+    /// if there is one.
+    pub fn sent(&self) -> (Vec<Entry>, usize) {
+        match self.own.iter().rposition(|entry| entry.kind == EntryKind::Compaction) {
+            Some(since) => (self.own.get(since..).unwrap_or_default().to_vec(), 0),
+            None => (self.all().cloned().collect(), self.inherited.len()),
+        }
+    }
+
+    /// All entries, inherited ones first.
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.inherited.iter().chain(&self.own)
+    }
+
     /// Files whose content it knows, by path.
     pub fn seen(&self) -> Vec<SeenFile> {
         self.seen.iter().map(|(path, version)| SeenFile { path: path.clone(), version: *version }).collect()
@@ -289,14 +327,13 @@ impl Agent {
 
     /// The agent as a list of sessions shows it; its holder by number.
     pub fn session(&self, id: AgentId) -> Session {
-        let all = || self.inherited.iter().chain(&self.own);
-        let prompt = all().find(|entry| entry.kind == EntryKind::Prompt);
-        let charge = |(model, Said((usage, cost))): (&String, &Said<(Usage, Option<Cost>)>)| Charge {
+        let prompt = self.prompt.as_ref().or_else(|| first_prompt(&self.own));
+        let charges = self.charges.iter().map(|((model, purpose), Said((usage, cost)))| Charge {
             model: model.clone(),
             usage: *usage,
             cost: *cost,
-            purpose: posse_protocol::Purpose::Work,
-        };
+            purpose: *purpose,
+        });
         Session {
             realm: self.realm,
             agent: id,
@@ -311,10 +348,14 @@ impl Agent {
             holder: self.holder.map(|host| host.0.to_string()),
             created_ms: self.created_ms,
             used_ms: self.used_ms,
-            first_prompt: prompt.map(|entry| entry.bytes.clone()),
-            entries: all().count() as u64,
-            charges: self.charges.iter().map(charge).collect(),
+            first_prompt: prompt.map(Entry::sent),
+            entries: self.all().count() as u64,
+            charges: charges.collect(),
             types: self.types,
         }
     }
+}
+
+fn first_prompt(entries: &[Entry]) -> Option<&Entry> {
+    entries.iter().find(|entry| entry.kind == EntryKind::Prompt)
 }

@@ -1,7 +1,7 @@
 //! Operations: who does them, and where each is done.
 
 use posse_protocol::{AgentId, ListId, Name, Owner, RealmId};
-use posse_runtime::port::store::{Op, OpResult};
+use posse_runtime::port::store::{Charge, Done, Op, OpResult, Refusal};
 
 use super::Model;
 use super::mail::Letter;
@@ -23,9 +23,7 @@ impl Model {
             Op::Send { id, to, kind, summary, body } => {
                 self.send(doer, realm, to, &Letter { id: *id, kind: *kind, summary, body, at_ms })
             }
-            Op::Charge { agent, .. } => {
-                Err(posse_runtime::port::store::Refusal::NoSuchRecipient { to: agent.to_string() })
-            }
+            Op::Charge { agent, charge } => self.charge(realm, *agent, charge),
             Op::CreateTeam { team, description, settings, lead } => {
                 self.create_team(realm, team, (description, settings), lead, at_ms)
             }
@@ -42,6 +40,13 @@ impl Model {
             Op::Claim { team, id } => self.claim(doer, &list(team), *id, at_ms),
             Op::ClaimNext { team } => self.claim_next(doer, &list(team), at_ms),
         }
+    }
+
+    /// Adds to what an agent of the realm was charged, and changes nothing else of it.
+    fn charge(&mut self, realm: RealmId, agent: AgentId, charge: &Charge) -> OpResult {
+        let found = self.agent_mut(agent).filter(|found| found.realm == realm);
+        found.ok_or(Refusal::NoSuchAgent { agent })?.charge(charge);
+        Ok(Done::Charged)
     }
 
     /// The doer as the owner of a task or the author of a note: by its name in the team, else its path.

@@ -67,6 +67,23 @@ pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
     NewEntry { seq, kind, head: None, checksum: checksum(0, seq, kind, None, &piece), piece, reply: None }
 }
 
+/// An entry with a head, with the checksum of one that follows nothing.
+pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
+    let head = Piece { bytes: head.to_owned().into(), mark_at: head.len().checked_sub(1) };
+    let bare = entry(seq, kind, text);
+    NewEntry { checksum: checksum(0, seq, kind, Some(&head), &bare.piece), head: Some(head), ..bare }
+}
+
+/// Entries whose checksums are a chain.
+pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
+    let mut last = 0;
+    for entry in &mut entries {
+        last = checksum(last, entry.seq, entry.kind, entry.head.as_ref(), &entry.piece);
+        entry.checksum = last;
+    }
+    entries
+}
+
 /// Something that happened to a tool call.
 pub fn call(seq: u64, ordinal: u32, change: CallChangeKind) -> CallChange {
     CallChange { key: CallKey { seq, ordinal }, change }

@@ -5,6 +5,7 @@ mod faults;
 mod processes;
 mod property;
 mod races;
+mod room;
 mod stopped;
 mod wakes;
 
@@ -95,6 +96,21 @@ async fn segments_are_read_first() {
 }
 
 #[tokio::test]
+async fn heads_come_back_and_are_shared() {
+    everywhere(contract::heads_come_back_and_are_shared).await;
+}
+
+#[tokio::test]
+async fn a_compaction_stands_for_all_before_it() {
+    everywhere(contract::a_compaction_stands_for_all_before_it).await;
+}
+
+#[tokio::test]
+async fn a_fork_of_a_compacted_agent_begins_with_its_compaction() {
+    everywhere(contract::a_fork_of_a_compacted_agent_begins_with_its_compaction).await;
+}
+
+#[tokio::test]
 async fn calls_are_open_until_their_results() {
     everywhere(contract::calls_are_open_until_their_results).await;
 }
@@ -107,6 +123,11 @@ async fn seen_files_are_kept_by_path() {
 #[tokio::test]
 async fn charges_add_up() {
     everywhere(contract::charges_add_up).await;
+}
+
+#[tokio::test]
+async fn a_call_about_an_agent_is_booked() {
+    everywhere(contract::a_call_about_an_agent_is_booked).await;
 }
 
 #[tokio::test]

@@ -77,7 +77,10 @@ pub enum Op {
         /// The text.
         body: String,
     },
-    /// Books a model call that was made about an agent of the realm, and not by it.
+    /// Books a model call that was made about an agent of the realm, and not by it. Only in an [`Order`]:
+    /// what an agent spends itself is among [`Step::charges`](super::Step::charges), and a step with this is
+    /// refused with [`StoreError::BadStep`](super::StoreError::BadStep). It adds to the agent's charges and
+    /// changes nothing else, whoever holds the agent: it does not count as using it.
     Charge {
         /// The agent.
         agent: AgentId,
@@ -300,6 +303,12 @@ pub enum Refusal {
     NoSuchRecipient {
         /// What was written.
         to: String,
+    },
+    /// There is no such agent in the realm.
+    #[error("there is no agent {agent}")]
+    NoSuchAgent {
+        /// The agent.
+        agent: AgentId,
     },
     /// An inbox has no room; nobody got it.
     #[error("the inbox of {name} is full: {waiting} messages wait in it")]

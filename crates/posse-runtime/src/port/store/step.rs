@@ -120,7 +120,8 @@ pub struct Birth {
     pub cwd: PathBuf,
     /// What stays the same for its life. Kept once per realm, by content.
     pub preamble: Piece,
-    /// The histories of others that its own begins with, flattened: each agent's own entries only.
+    /// The histories of others that its own begins with, flattened: each agent's own entries only. They stay
+    /// readable whatever becomes of those agents.
     pub segments: Vec<Segment>,
 }
 
@@ -148,9 +149,9 @@ pub struct Origin {
 pub struct Segment {
     /// Whose entries.
     pub agent: AgentId,
-    /// The first.
+    /// The first: 0, or a compaction, whose checksum needs nothing before it. Any other is a bad step.
     pub from: u64,
-    /// The one after the last.
+    /// The one after the last. What is not there yet is a bad step.
     pub to: u64,
 }
 
@@ -175,19 +176,25 @@ pub struct NewEntry {
 
 /// Chains an entry to the ones before it: a flipped bit, a lost and a swapped entry are all found. A
 /// compaction begins a new chain, since nothing older is read with it.
-pub fn checksum(previous: u64, seq: u64, kind: EntryKind, head: Option<&Piece>, piece: &Piece) -> u64 {
+pub fn checksum<T: AsRef<[u8]> + ?Sized>(
+    previous: u64,
+    seq: u64,
+    kind: EntryKind,
+    head: Option<&T>,
+    piece: &T,
+) -> u64 {
     let (previous, kind) = match kind {
         EntryKind::Prompt => (previous, 1),
         EntryKind::Reply => (previous, 2),
         EntryKind::Results => (previous, 3),
         EntryKind::Compaction => (0, 4),
     };
-    let head = head.map_or(&[][..], |head| &head.bytes);
-    let front = [previous, seq, kind, (head.len() + piece.bytes.len()) as u64].map(u64::to_le_bytes);
+    let (head, piece) = (head.map_or(&[][..], |head| head.as_ref()), piece.as_ref());
+    let front = [previous, seq, kind, (head.len() + piece.len()) as u64].map(u64::to_le_bytes);
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     hasher.update(front.as_flattened());
     hasher.update(head);
-    hasher.update(&piece.bytes);
+    hasher.update(piece);
     hasher.digest()
 }
 

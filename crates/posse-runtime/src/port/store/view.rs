@@ -87,13 +87,15 @@ pub struct Transcript {
     pub dialect: String,
     /// What stays the same for its life.
     pub preamble: Piece,
-    /// What its history is put together from: segments of others first, its own entries last.
+    /// What its history begins with, as at its birth. None if it was taken and has a compaction of its own.
     pub segments: Vec<Segment>,
-    /// The history, oldest first: the segments' entries, then its own. Checksums are not verified here.
+    /// The history, oldest first: the segments' entries, then its own. If it was taken and has a compaction of
+    /// its own, the entries from the last one on. Entries with the same head share its bytes. Checksums are
+    /// not verified here.
     pub entries: Vec<StoredEntry>,
     /// How many of them are not its own.
     pub inherited: usize,
-    /// Calls of the last own reply, in its order, if their results are not in the transcript yet.
+    /// Calls of the last own reply, in its order, if neither their results nor a compaction follow it.
     pub open_calls: Vec<OpenCall>,
 }
 
@@ -135,13 +137,14 @@ pub struct Session {
     pub holder: Option<String>,
     /// When it was made, in milliseconds of Unix time.
     pub created_ms: i64,
-    /// When it last committed a step.
+    /// When it last committed a step. What others do to it does not count.
     pub used_ms: i64,
-    /// The bytes of its first own or inherited prompt, as sent.
+    /// The bytes of its first own or inherited prompt, as sent. With a compaction it inherits what that stands
+    /// for.
     pub first_prompt: Option<Bytes>,
-    /// Number of entries, inherited ones included.
+    /// Number of entries, inherited ones included, whether or not a compaction stands for them.
     pub entries: u64,
-    /// Everything it was charged, by model and purpose.
+    /// Everything it was charged: a sum for each model and purpose, sorted by these.
     pub charges: Vec<Charge>,
     /// A fingerprint of the types of agents that its model has been told of.
     pub types: Option<u64>,

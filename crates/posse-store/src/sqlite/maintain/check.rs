@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 
 use super::super::column;
+use super::super::content::{self, Hash};
 use super::super::error::Failure;
 use super::{TABLES, open};
 
@@ -61,6 +62,7 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
     ] {
         *counted = count(&snapshot, &format!("SELECT count(*) FROM {table}"))?;
     }
+    contents(&snapshot, health)?;
     transcripts(&snapshot, health, told)?;
     told("what belongs together");
     for (what, sql) in RULES {
@@ -99,16 +101,35 @@ fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Fail
     Ok(())
 }
 
+/// Whether what many have in common is what its name says.
+fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Failure> {
+    let mut statement = snapshot.prepare("SELECT realm, hash, mark_at, bytes FROM preamble")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let realm = column::id(row, 0).map_or_else(|_| "without an id".into(), |realm| realm.to_string());
+        if !is_named(row).unwrap_or(false) {
+            health.faults.push(format!("what agents of session {realm} have in common is damaged"));
+        }
+    }
+    Ok(())
+}
+
+fn is_named(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let hash: Hash = row.get(1)?;
+    Ok(content::name(row.get_ref(3)?.as_blob()?, column::mark(row, 2)?) == hash)
+}
+
 /// Follows the chain of checksums of every transcript, one entry in memory at a time.
 fn transcripts(
     snapshot: &Transaction<'_>,
     health: &mut Health,
     told: &mut dyn FnMut(&str),
 ) -> Result<(), Failure> {
-    let sql = "SELECT agent, seq, kind, checksum, bytes FROM entry ORDER BY realm, agent, seq";
+    let sql = "SELECT agent, seq, kind, checksum, bytes, realm, head FROM entry ORDER BY realm, agent, seq";
     let mut statement = snapshot.prepare(sql)?;
     let mut rows = statement.query([])?;
     let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
+    let mut heads = Heads { snapshot, last: None };
     while let Some(row) = rows.next()? {
         let agent = column::id(row, 0).ok();
         if current != Some(agent) {
@@ -122,11 +143,12 @@ fn transcripts(
             continue;
         }
         // What has columns that mean nothing is damaged as well.
-        match link(row, chain, next).ok().flatten().filter(|_| agent.is_some()) {
-            Some(checksum) => (chain, next) = (checksum, next + 1),
-            None => {
+        match heads.link(row, chain, next).unwrap_or(Link::Broken) {
+            Link::Whole(checksum) if agent.is_some() => (chain, next) = (checksum, next + 1),
+            link => {
                 let agent = agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
-                health.faults.push(format!("the transcript of {agent} is damaged at entry {next}"));
+                let why = if link == Link::Headless { ": what it begins with is missing" } else { "" };
+                health.faults.push(format!("the transcript of {agent} is damaged at entry {next}{why}"));
                 broken = true;
             }
         }
@@ -134,13 +156,47 @@ fn transcripts(
     Ok(())
 }
 
-/// The checksum of an entry, if it is the one that must come next and is what was written.
-fn link(row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Option<u64>> {
-    let (seq, stored) = (column::from_bits(row.get(1)?), column::from_bits(row.get(3)?));
-    let Some(kind) = column::kind_from(row.get(2)?) else { return Ok(None) };
-    let expected =
-        checksum(chain, seq, kind, None, &Piece { bytes: row.get::<_, Vec<u8>>(4)?.into(), mark_at: None });
-    Ok((seq == next && expected == stored).then_some(stored))
+/// What an entry is to the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// The next one, as it was written, with this checksum.
+    Whole(u64),
+    /// What it begins with is not there.
+    Headless,
+    /// Another one, or changed.
+    Broken,
+}
+
+/// What entries begin with. The last one is kept: siblings that share it are often next to each other.
+struct Heads<'a> {
+    snapshot: &'a Transaction<'a>,
+    last: Option<(Uuid, Hash, Piece)>,
+}
+
+impl Heads<'_> {
+    /// Looks at an entry that should be the next one of a chain.
+    fn link(&mut self, row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Link> {
+        let (seq, stored) = (column::from_bits(row.get(1)?), column::from_bits(row.get(3)?));
+        let Some(kind) = column::kind_from(row.get(2)?) else { return Ok(Link::Broken) };
+        let head = match row.get(6)? {
+            None => None,
+            Some(hash) => match self.find(column::id(row, 5)?, hash)? {
+                None => return Ok(Link::Headless),
+                Some(head) => Some(head),
+            },
+        };
+        let head = head.map(AsRef::as_ref);
+        let expected = checksum(chain, seq, kind, head, row.get_ref(4)?.as_blob()?);
+        Ok(if seq == next && expected == stored { Link::Whole(stored) } else { Link::Broken })
+    }
+
+    fn find(&mut self, realm: Uuid, hash: Hash) -> rusqlite::Result<Option<&Piece>> {
+        if self.last.as_ref().is_none_or(|(of, named, _)| (*of, *named) != (realm, hash)) {
+            let found = content::find(self.snapshot, realm.as_bytes(), hash)?;
+            self.last = found.map(|piece| (realm, hash, piece));
+        }
+        Ok(self.last.as_ref().map(|(_, _, piece)| piece))
+    }
 }
 
 /// Names what breaks a rule: each row of `sql` says who and where, its columns' names what that is.
@@ -179,7 +235,7 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
 }
 
 /// What must hold between rows: what is broken, and by whom.
-const RULES: [(&str, &str); 25] = [
+const RULES: [(&str, &str); 27] = [
     (
         "an agent's number of entries is wrong",
         "SELECT hex(id) AS agent, own AS counted FROM agent WHERE own <>
@@ -204,7 +260,21 @@ const RULES: [(&str, &str); 25] = [
     (
         "a segment names entries that are not there",
         "SELECT hex(agent) AS agent, ordinal AS segment FROM segment WHERE first > beyond OR beyond >
-             coalesce((SELECT own FROM agent WHERE agent.realm = segment.realm AND id = source), -1)",
+             (SELECT coalesce(max(seq) + 1, 0) FROM entry
+              WHERE entry.realm = segment.realm AND entry.agent = source)
+             OR NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = segment.realm AND id = source)",
+    ),
+    (
+        "a segment begins with an entry that does not stand for those before it",
+        "SELECT hex(agent) AS agent, ordinal AS segment FROM segment WHERE first > 0 AND NOT EXISTS
+             (SELECT 1 FROM entry WHERE entry.realm = segment.realm AND entry.agent = source
+              AND seq = first AND kind = 4)",
+    ),
+    (
+        "an agent's last compaction is another one",
+        "SELECT hex(id) AS agent, since AS entry FROM agent WHERE since IS NOT
+             (SELECT max(seq) FROM entry WHERE entry.realm = agent.realm AND entry.agent = agent.id
+              AND kind = 4)",
     ),
     (
         "a call names an entry that is no reply",
@@ -247,7 +317,10 @@ const RULES: [(&str, &str); 25] = [
         "a total is not that of its charges",
         "SELECT hex(agent) AS agent, model FROM total WHERE calls <>
              (SELECT count(*) FROM charge WHERE charge.realm = total.realm AND charge.agent = total.agent
-              AND charge.model = total.model)",
+              AND charge.model = total.model AND charge.purpose = total.purpose)
+         UNION SELECT hex(agent), model FROM charge WHERE NOT EXISTS
+             (SELECT 1 FROM total WHERE total.realm = charge.realm AND total.agent = charge.agent
+              AND total.model = charge.model AND total.purpose = charge.purpose)",
     ),
     (
         "an inbox counts wrongly what waits in it",

@@ -239,7 +239,7 @@ fn empty(turnstile: Option<&Turnstile>, connection: &Connection, realm: Uuid) ->
         ("segment", "agent, ordinal"),
         ("call", "agent, seq, ordinal"),
         ("charge", "agent, model, nth"),
-        ("total", "agent, model"),
+        ("total", "agent, model, purpose"),
         ("seen", "agent, path"),
         ("entry", "agent, seq"),
         ("preamble", "hash"),

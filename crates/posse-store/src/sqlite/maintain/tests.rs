@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, RealmId, RunKind, RunUsage};
+use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunKind, RunUsage, Usage};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, EndedRun, Epoch, Joining, NewEntry,
-    NewTask, Op, Order, Origin, RunChange, RunChangeKind, StateChange, Step, Store, StoreError, checksum,
+    Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, Charge, EndedRun, Epoch, Joining,
+    NewEntry, NewTask, Op, Order, Origin, RunChange, RunChangeKind, Segment, StateChange, Step, Store,
+    StoreError, checksum,
 };
 use rusqlite::Connection;
 use tokio::runtime::{Builder, Runtime};
@@ -125,6 +126,45 @@ impl Shelf {
         assert!(results.iter().all(Result::is_ok), "{results:?}");
     }
 
+    /// An agent of the realm that begins with the entries of another, and adds one with a head.
+    fn forked(&self, store: &Sqlite, realm: RealmId, from: Segment, at_ms: i64) -> AgentId {
+        let (head, piece) = (Piece { bytes: b"\"shared\"".as_slice().into(), mark_at: Some(3) }, piece());
+        let sum = checksum(0, 0, EntryKind::Prompt, Some(&head), &piece);
+        let mut step = Step::new(realm, Uuid::now_v7().into(), Epoch(1), at_ms);
+        step.birth = Some(Box::new(Birth { segments: vec![from], ..birth(None) }));
+        step.entries = vec![NewEntry {
+            seq: 0,
+            kind: EntryKind::Prompt,
+            head: Some(head),
+            piece,
+            checksum: sum,
+            reply: None,
+        }];
+        step.charges = vec![Charge {
+            model: "m".into(),
+            usage: Usage::default(),
+            cost: None,
+            purpose: Purpose::Compaction,
+        }];
+        let agent = step.agent;
+        self.runtime.block_on(store.commit(step)).unwrap();
+        agent
+    }
+
+    /// Adds a compaction to an agent that has so many entries, and gives the agent up.
+    fn compacted(&self, store: &Sqlite, realm: RealmId, agent: AgentId, entries: u64) {
+        let mut step = Step::new(realm, agent, Epoch(1), 1);
+        // A chain of its own: what was before does not matter.
+        step.entries = vec![entry(&mut 0, entries, EntryKind::Compaction)];
+        self.runtime.block_on(store.commit(step)).unwrap();
+    }
+
+    /// How many rows a table has.
+    fn rows(&self, table: &str) -> i64 {
+        let connection = Connection::open(&self.path).unwrap();
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
     fn faults(&self) -> Vec<String> {
         check(&self.path, &mut |_| {}).unwrap().faults
     }
@@ -167,29 +207,49 @@ fn every_broken_rule_is_found() {
     let (realm, agent) = shelf.session(&store, 3, 1);
     shelf.team(&store, realm, agent);
     shelf.below(&store, realm, agent, 3);
+    shelf.compacted(&store, realm, agent, 4);
+    shelf.forked(&store, realm, Segment { agent, from: 4, to: 5 }, 1);
     drop(store);
     let health = check(&shelf.path, &mut |_| {}).unwrap();
-    assert_eq!(health, Health { agents: 2, entries: 4, teams: 1, tasks: 2, messages: 1, faults: Vec::new() });
+    assert_eq!(health, Health { agents: 3, entries: 6, teams: 1, tasks: 2, messages: 1, faults: Vec::new() });
     let breaks = [
         ("UPDATE entry SET bytes = x'00' WHERE seq = 1", "is damaged at entry 1"),
         ("UPDATE entry SET bytes = 'text' WHERE seq = 1", "is damaged at entry 1"),
         ("DELETE FROM entry WHERE seq = 1", "is damaged at entry 1"),
-        ("DELETE FROM entry WHERE seq = 3", "number of entries is wrong"),
+        ("DELETE FROM entry WHERE seq = 4", "number of entries is wrong"),
+        ("DELETE FROM entry WHERE seq = 4", "a segment names entries that are not there"),
+        ("DELETE FROM entry WHERE seq = 4", "last compaction is another one"),
+        ("UPDATE agent SET since = NULL", "last compaction is another one"),
+        ("UPDATE segment SET beyond = 6", "a segment names entries that are not there"),
+        ("UPDATE segment SET first = 3", "does not stand for those before it"),
+        ("UPDATE entry SET kind = 1 WHERE seq = 4", "does not stand for those before it"),
+        ("UPDATE entry SET kind = 1 WHERE seq = 4", "is damaged at entry 4"),
+        ("DELETE FROM preamble WHERE mark_at = 3", "is damaged at entry 0: what it begins with is missing"),
+        ("UPDATE preamble SET bytes = x'00' WHERE mark_at = 3", "is damaged at entry 0"),
+        ("UPDATE preamble SET bytes = x'00' WHERE mark_at = 3", "have in common is damaged"),
+        ("UPDATE preamble SET mark_at = 2 WHERE mark_at = 3", "have in common is damaged"),
+        ("UPDATE preamble SET bytes = x'00' WHERE mark_at IS NULL", "have in common is damaged"),
+        ("UPDATE charge SET purpose = 2", "a total"),
         ("DELETE FROM agent", "entries belong to no agent"),
         ("DELETE FROM preamble", "preamble is missing"),
         ("DELETE FROM agent", "rows of run belong to no agent"),
-        ("UPDATE agent SET inherited = 1", "inherited"),
+        ("UPDATE agent SET inherited = 2", "inherited"),
         ("DELETE FROM agent WHERE parent IS NULL", "a sub-agent's parent is not there"),
         ("UPDATE agent SET call_id = 'x' WHERE parent IS NOT NULL", "a call that its parent did not make"),
         ("DELETE FROM agent WHERE parent IS NULL", "told of an agent's end is not there"),
         ("UPDATE agent SET state = 9 WHERE parent IS NULL", "state means nothing"),
         ("UPDATE agent SET state = 4", "not that of its last run"),
         ("UPDATE agent SET ended = '{'", "not that of its last run"),
-        ("UPDATE agent SET name = 'x' WHERE parent IS NULL", "a root is registered under a name"),
+        (
+            "UPDATE agent SET name = 'x' WHERE parent IS NULL AND inherited = 0",
+            "a root is registered under a name",
+        ),
         ("UPDATE run SET call_ordinal = 1", "begun by a call that its agent did not make"),
-        ("INSERT INTO segment SELECT realm, id, 0, id, 0, 9 FROM agent", "a segment names entries"),
+        ("INSERT INTO segment SELECT realm, id, 1, id, 0, 9 FROM agent", "a segment names entries"),
+        ("UPDATE segment SET source = x'00112233445566778899aabbccddeeff'", "a segment names entries"),
         ("INSERT INTO call SELECT realm, id, 0, 0, 'c', 't', 0, NULL, NULL, NULL FROM agent", "no reply"),
-        ("INSERT INTO total SELECT realm, id, 'm', 1, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),
+        ("INSERT INTO total SELECT realm, id, 'm', 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),
+        ("DELETE FROM total", "a total"),
         ("UPDATE inbox SET waiting = 2", "counts wrongly what waits"),
         ("UPDATE inbox SET bytes = 6", "counts wrongly how much waits"),
         ("UPDATE inbox SET last = 0", "a number that it has not given"),
@@ -275,6 +335,53 @@ fn what_is_held_or_was_used_stays() {
     assert!(shelf.faults()[0].contains("`posse store gc` removes them"), "{:?}", shelf.faults());
     collect(&shelf.path, 20, &mut |_| {}).unwrap();
     assert_eq!(shelf.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_fork_begins_with_stays_while_anything_of_its_realm_is_used() {
+    let shelf = Shelf::new();
+    let store = Sqlite::open(&shelf.path).unwrap();
+    let (realm, parent) = shelf.session(&store, 3, 1);
+    shelf.compacted(&store, realm, parent, 3);
+    // Both before the parent's compaction and from it on; two of them begin their own entries the same way.
+    let old = shelf.forked(&store, realm, Segment { agent: parent, from: 0, to: 3 }, 1);
+    let late = shelf.forked(&store, realm, Segment { agent: parent, from: 3, to: 4 }, 1);
+    let (other_realm, other) = shelf.session(&store, 3, 1);
+    let alone = shelf.forked(&store, other_realm, Segment { agent: other, from: 0, to: 3 }, 1);
+    for agent in [parent, old, late, other, alone] {
+        shelf.runtime.block_on(store.release(agent, Epoch(1))).unwrap();
+    }
+    assert_eq!(shelf.rows("preamble"), 4, "in each realm a preamble and a head");
+    // One of them is used again; its parent and its sibling have ended long ago.
+    let taken = shelf.runtime.block_on(store.take(late)).unwrap();
+    let ended = Some(StateChange::To(AgentState::Idle));
+    let step = Step { state: ended, ..Step::new(realm, late, taken.epoch, 30) };
+    shelf.runtime.block_on(store.commit(step)).unwrap();
+    shelf.runtime.block_on(store.release(late, taken.epoch)).unwrap();
+    // A call about a session that nobody uses does not make it look used.
+    let charge =
+        Charge { model: "m".into(), usage: Usage::default(), cost: None, purpose: Purpose::Question };
+    let ops = vec![Op::Charge { agent: other, charge: Box::new(charge) }];
+    let booked = shelf.runtime.block_on(store.operate(Order { realm: other_realm, ops, at_ms: 99 })).unwrap();
+    assert!(booked[0].is_ok(), "{booked:?}");
+
+    let gone = collect(&shelf.path, 20, &mut |_| {}).unwrap();
+    assert_eq!((gone.sessions, gone.agents), (2, 2), "the other realm");
+    let read = |agent| shelf.runtime.block_on(store.read(agent));
+    assert!(matches!(read(alone), Err(StoreError::NotFound { .. })));
+    for (agent, inherited) in [(old, 3), (late, 1)] {
+        let read = read(agent).unwrap();
+        assert_eq!((read.inherited, read.entries.len()), (inherited, inherited + 1));
+        assert!(read.entries[inherited].entry.head.is_some());
+    }
+    assert_eq!(shelf.faults(), Vec::<String>::new());
+    assert_eq!(shelf.rows("preamble"), 2);
+
+    let gone = collect(&shelf.path, 40, &mut |_| {}).unwrap();
+    assert_eq!((gone.sessions, gone.agents), (3, 3));
+    for table in TABLES.iter().chain(&["preamble"]) {
+        assert_eq!(shelf.rows(table), 0, "{table}");
+    }
 }
 
 #[test]

@@ -8,15 +8,17 @@ use posse_runtime::port::store::{AgentFilter, CallKey, Charge, Origin, Session, 
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
-use super::{Failure, Reader, column};
+use super::{Failure, Hash, Reader, column};
 
 /// An agent's row.
 pub(super) struct Agent {
     pub(super) session: Session,
     pub(super) dialect: String,
-    pub(super) preamble: [u8; 16],
+    pub(super) preamble: Hash,
     /// How many entries are its own.
     pub(super) own: u64,
+    /// The last compaction among them.
+    pub(super) since: Option<u64>,
     host: Option<Uuid>,
     prompt: Option<(Uuid, i64)>,
 }
@@ -25,7 +27,7 @@ pub(super) struct Agent {
 const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, created_ms, used_ms,
     own, inherited, dialect, preamble, host, prompt_agent, prompt_seq,
     coalesce(call_seq, 0), coalesce(call_ordinal, 0), coalesce(call_id, ''), coalesce(agent_type, ''), name,
-    coalesce(description, ''), starter, ended, coalesce(terms, ''), types FROM agent";
+    coalesce(description, ''), starter, ended, coalesce(terms, ''), types, since FROM agent";
 
 /// Which agents a filter means, and in which order: the realm is parameter 1, the parent 2, the name 3, the
 /// limit 4, the id 5. The first that is asked for of what is narrow names the index.
@@ -149,20 +151,28 @@ impl Reader<'_> {
     }
 
     fn bytes(&self, realm: RealmId, agent: Uuid, seq: i64) -> Result<Option<Bytes>, Failure> {
-        let sql = "SELECT bytes FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3";
+        let sql = "SELECT entry.bytes, preamble.bytes FROM entry
+                   LEFT JOIN preamble ON preamble.realm = entry.realm AND hash = head
+                   WHERE entry.realm = ?1 AND agent = ?2 AND seq = ?3";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let realm = realm.uuid();
         let key = params![realm.as_bytes(), agent.as_bytes(), seq];
-        Ok(statement.query_row(key, |row| row.get::<_, Vec<u8>>(0)).optional()?.map(Bytes::from))
+        let sent = |row: &Row<'_>| {
+            let (piece, head): (Vec<u8>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+            Ok(head.into_iter().chain([piece]).collect::<Vec<_>>().join(&b','))
+        };
+        Ok(statement.query_row(key, sent).optional()?.map(Bytes::from))
     }
 
     fn charges(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Charge>, Failure> {
-        let sql = "SELECT model, input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost
-                   FROM total WHERE realm = ?1 AND agent = ?2 ORDER BY model";
+        let sql =
+            "SELECT model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output, thinking,
+                       cost
+                   FROM total WHERE realm = ?1 AND agent = ?2 ORDER BY model, purpose";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
-            let (usage, cost) = column::spent(row, 1)?;
-            Ok(Charge { model: row.get(0)?, usage, cost, purpose: posse_protocol::Purpose::Work })
+            let (usage, cost) = column::spent(row, 2)?;
+            Ok(Charge { model: row.get(0)?, usage, cost, purpose: column::purpose_from(row, 1)? })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -192,7 +202,8 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     };
     let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
     let (dialect, preamble, host) = (row.get(12)?, row.get(13)?, column::maybe_id(row, 14)?);
-    Ok(Agent { session, dialect, preamble, own, host, prompt })
+    let since = row.get::<_, Option<i64>>(27)?.map(column::from_bits);
+    Ok(Agent { session, dialect, preamble, own, since, host, prompt })
 }
 
 fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Box<Origin>>> {

@@ -1,12 +1,11 @@
 //! Makes an agent: its row, its preamble, and what its history begins with.
 
 use posse_protocol::{EntryKind, Name};
-use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{AgentState, Birth, Committed, Origin, Segment, Step, StoreError};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, News, Writing, column};
+use super::{Failure, News, Writing, column, content};
 
 /// Who has a name in a realm.
 pub(in super::super) const NAMED: &str = "SELECT id FROM agent WHERE realm = ?1 AND name = ?2";
@@ -44,13 +43,13 @@ impl Writing<'_> {
         if let Some(origin) = origin {
             self.may_come_from(origin)?;
         }
-        let preamble = self.preamble(&birth.preamble)?;
+        let preamble = content::keep(self.connection, self.realm, &birth.preamble)?;
         let (mut inherited, mut prompt) = (0, None);
         for (ordinal, segment) in birth.segments.iter().enumerate() {
             self.segment(ordinal, segment)?;
             inherited += segment.to - segment.from;
             if prompt.is_none() {
-                prompt = self.first_prompt(segment)?.map(|seq| (segment.agent.uuid(), seq));
+                prompt = self.first_prompt(segment)?;
             }
         }
         let sql = "INSERT INTO agent (realm, id, epoch, own, state, used_ms, mode, inherited, prompt_agent,
@@ -73,7 +72,7 @@ impl Writing<'_> {
             birth.dialect,
             column::path(&birth.cwd),
             // ?4 is also created_ms.
-            &preamble[..],
+            preamble,
             origin.map(|it| it.parent.uuid().into_bytes()),
             origin.map(|it| column::bits(it.call.seq)),
             origin.map(|it| it.call.ordinal),
@@ -109,23 +108,6 @@ impl Writing<'_> {
         }
     }
 
-    /// Keeps a preamble, once per realm, and gives its name: a hash of bytes and mark.
-    fn preamble(&self, piece: &Piece) -> Result<[u8; 16], Failure> {
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(&piece.mark_at.map_or(u64::MAX, |at| at as u64).to_le_bytes());
-        hasher.update(&piece.bytes);
-        let hash = hasher.digest128().to_be_bytes();
-        let sql = "INSERT OR IGNORE INTO preamble (realm, hash, mark_at, bytes) VALUES (?1, ?2, ?3, ?4)";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params![
-            self.realm,
-            &hash[..],
-            piece.mark_at.map(|at| at as i64),
-            &piece.bytes[..]
-        ])?;
-        Ok(hash)
-    }
-
     fn segment(&self, ordinal: usize, segment: &Segment) -> Result<(), Failure> {
         let Segment { agent, from, to } = *segment;
         let source = agent.uuid();
@@ -137,6 +119,11 @@ impl Writing<'_> {
             .optional()?;
         if from > to || found.is_none_or(|own| to > own) {
             return Err(Failure::bad_step(format!("agent {agent} has no entries {from}..{to}")));
+        }
+        if from > 0 && !self.is_compaction(source, from)? {
+            return Err(Failure::bad_step(format!(
+                "entry {from} of agent {agent} stands for none before it"
+            )));
         }
         let sql = "INSERT INTO segment (realm, agent, ordinal, source, first, beyond)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -153,15 +140,31 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn first_prompt(&self, segment: &Segment) -> Result<Option<i64>, Failure> {
-        let source = segment.agent.uuid();
-        let sql = "SELECT seq FROM entry WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4
-                       AND kind = ?5 ORDER BY seq LIMIT 1";
-        let (first, beyond) = (column::bits(segment.from), column::bits(segment.to));
-        let prompt = column::kind(EntryKind::Prompt);
+    /// Whether an entry stands for all before it.
+    fn is_compaction(&self, agent: Uuid, seq: u64) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND kind = ?4";
+        let (seq, kind) = (column::bits(seq), column::kind(EntryKind::Compaction));
         let mut statement = self.connection.prepare_cached(sql)?;
-        Ok(statement
-            .query_row(params![self.realm, source.as_bytes(), first, beyond, prompt], |row| row.get(0))
-            .optional()?)
+        Ok(statement.exists(params![self.realm, agent.as_bytes(), seq, kind])?)
+    }
+
+    /// Where the first prompt is of what a segment stands for.
+    fn first_prompt(&self, segment: &Segment) -> Result<Option<(Uuid, i64)>, Failure> {
+        let source = segment.agent.uuid();
+        if segment.from > 0 {
+            let sql = "SELECT prompt_agent, prompt_seq FROM agent WHERE realm = ?1 AND id = ?2
+                           AND (prompt_agent <> id OR prompt_seq < ?3)";
+            let key = params![self.realm, source.as_bytes(), column::bits(segment.to)];
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let found = statement.query_row(key, |row| Ok((column::id(row, 0)?, row.get(1)?)));
+            return Ok(found.optional()?);
+        }
+        let sql = "SELECT seq FROM entry WHERE realm = ?1 AND agent = ?2 AND seq < ?3 AND kind = ?4
+                   ORDER BY seq LIMIT 1";
+        let (beyond, prompt) = (column::bits(segment.to), column::kind(EntryKind::Prompt));
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found =
+            statement.query_row(params![self.realm, source.as_bytes(), beyond, prompt], |row| row.get(0));
+        Ok(found.optional()?.map(|seq| (source, seq)))
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use posse_protocol::{
-    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, RawJson, RunKind, RunStatus, RunUsage, TaskId,
-    TaskStatus, Usage, WorktreeEnd,
+    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RunKind, RunStatus, RunUsage,
+    TaskId, TaskStatus, Usage, WorktreeEnd,
 };
 use posse_runtime::port::store::{
     Address, AgentState, AskChangeKind, AskKind, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun,
@@ -128,7 +128,8 @@ pub(super) struct Draft {
     /// How far its first entry is from where it belongs, and its second from its first.
     pub(super) off: u64,
     pub(super) gap: bool,
-    pub(super) kinds: Vec<EntryKind>,
+    /// Entries, and which head they have.
+    pub(super) kinds: Vec<(EntryKind, Option<u8>)>,
     pub(super) calls: Vec<(u64, u32, CallChangeKind)>,
     pub(super) charge: Option<Charge>,
     pub(super) seen: Option<SeenFile>,
@@ -148,9 +149,18 @@ pub(super) struct Draft {
 #[derive(Clone, Debug)]
 pub(super) struct Born {
     /// Whose entries its own begin with, and which.
-    pub(super) segment: Option<(u64, u64, u64)>,
+    pub(super) segment: Option<(u64, Begin, u64)>,
     /// Its parent, and the name that it is registered under.
     pub(super) origin: Option<(u64, Option<Name>)>,
+}
+
+/// Where a segment begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Begin {
+    /// At this entry, whatever it is.
+    Number(u64),
+    /// At the last compaction, if there is one.
+    Compaction,
 }
 
 /// How mail is taken.
@@ -170,7 +180,11 @@ pub(super) fn deeds() -> impl Strategy<Value = Deed> {
     let host = 0..HOSTS;
     let agent = prop_oneof![3 => born(0), 1 => born(1)];
     let order = |realm| {
-        (0..HOSTS, vec(ops(realm), 1..4)).prop_map(move |(host, ops)| Deed::Order { host, realm, ops })
+        (0..HOSTS, vec(deeds_of(realm, 20), 1..4)).prop_map(move |(host, ops)| Deed::Order {
+            host,
+            realm,
+            ops,
+        })
     };
     prop_oneof![
         20 => (host.clone(), vec(drafts(), 1..4)).prop_map(|(host, steps)| Deed::Commit { host, steps }),
@@ -206,7 +220,11 @@ fn drafts() -> impl Strategy<Value = Draft> {
 }
 
 fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
-    let kinds = select(vec![EntryKind::Prompt, EntryKind::Reply, EntryKind::Results]);
+    let kinds = prop_oneof![
+        9 => select(vec![EntryKind::Prompt, EntryKind::Reply, EntryKind::Results]),
+        1 => Just(EntryKind::Compaction),
+    ];
+    let kinds = (kinds, weighted(0.2, 0..2_u8));
     let call = (0..6_u64, 0..2_u32);
     let taking = prop_oneof![
         12 => Just(Taking::All),
@@ -219,7 +237,7 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
     (
         (born(realm), proptest::bool::weighted(0.01), weighted(0.15, births(realm)), which(), rarely, proptest::bool::weighted(0.02)),
         (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen())),
-        (weighted(0.4, taking), vec((weighted(0.1, call), ops(realm)), 0..3)),
+        (weighted(0.4, taking), vec((weighted(0.1, call), deeds_of(realm, 1)), 0..3)),
         (weighted(0.1, (0..3_u8, asks())), weighted(0.1, (0..3_u8, runs()))),
         (of(states()), of(select(PermissionMode::ALL.to_vec())), weighted(0.2, endings()), starter),
     )
@@ -239,7 +257,12 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
 fn births(realm: u64) -> impl Strategy<Value = Born> {
     let source = || prop_oneof![9 => born(realm), 1 => born(1 - realm)];
     let named = of(select(vec!["ann", "bob", "a1"]).prop_map(name));
-    (of((source(), 0..3_u64, 0..4_u64)), weighted(0.6, (source(), named)))
+    let begin = prop_oneof![
+        6 => Just(Begin::Number(0)),
+        3 => Just(Begin::Compaction),
+        1 => (1..3_u64).prop_map(Begin::Number),
+    ];
+    (of((source(), begin, 0..4_u64)), weighted(0.6, (source(), named)))
         .prop_map(|(segment, origin)| Born { segment, origin })
 }
 
@@ -272,11 +295,12 @@ fn calls() -> impl Strategy<Value = CallChangeKind> {
 }
 
 fn charges() -> impl Strategy<Value = Charge> {
-    (any::<bool>(), weighted(0.9, 0..100_u64)).prop_map(|(which, tokens)| Charge {
+    let purposes = prop_oneof![Just(Purpose::Work), select(Purpose::ALL.to_vec())];
+    (any::<bool>(), weighted(0.9, 0..100_u64), purposes).prop_map(|(which, tokens, purpose)| Charge {
         model: if which { "one" } else { "two" }.into(),
         usage: Usage { input: tokens.unwrap_or(1), ..Usage::default() },
         cost: tokens.map(Cost::from_pico_usd),
-        purpose: posse_protocol::Purpose::Work,
+        purpose,
     })
 }
 
@@ -391,6 +415,15 @@ fn changes() -> impl Strategy<Value = Box<TaskChange>> {
                 Box::new(change)
             },
         )
+}
+
+/// Operations, so many of 200 about charges: an agent may not have them.
+fn deeds_of(realm: u64, charged: u32) -> impl Strategy<Value = Rough> {
+    let charge = (anybody(realm), charges())
+        .prop_map(|(number, charge)| Op::Charge { agent: agent(number), charge: Box::new(charge) });
+    let charge = charge.prop_map(|op| Rough { op, text: Text { letter: 'a', length: 0 } });
+    // In boxes: all that can be drawn at once does not fit on a stack.
+    prop_oneof![200 - charged => ops(realm).boxed(), charged => charge.boxed()]
 }
 
 fn ops(realm: u64) -> impl Strategy<Value = Rough> {

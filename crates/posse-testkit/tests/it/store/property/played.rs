@@ -8,16 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, HostId, ListId, Name, RealmId, TaskId, TaskStatus};
+use posse_protocol::{AgentId, EntryKind, HostId, ListId, Name, RealmId, TaskId, TaskStatus};
 use posse_runtime::port::store::{
     AgentFilter, AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Refusal,
     RunChange, Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
-use posse_testkit::store_contract::{self as contract, Open, agent, birth, call, entry, fate, origin, step};
+use posse_testkit::store_contract::{
+    self as contract, Open, agent, birth, call, entry, fate, headed, origin, step,
+};
 use uuid::Uuid;
 
-use super::draft::{Born, Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants};
+use super::draft::{Begin, Born, Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants};
 
 /// How long a hint may take that must come.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -152,16 +154,20 @@ impl<'a> Played<'a> {
         if let Some(Born { segment, origin: from }) = draft.born.clone() {
             worded.birth = birth(draft.agent).birth.map(|mut birth| {
                 birth.path = format!("/a{}", draft.agent - inhabitants(home).start() + 1);
-                let segments = segment.map(|(of, from, to)| Segment { agent: agent(of), from, to });
+                let segments = segment.map(|(of, begin, to)| self.segment(agent(of), begin, to));
                 birth.segments = segments.into_iter().collect();
                 birth.origin = from.map(|(parent, name)| Box::new(Origin { name, ..*origin(parent) }));
                 birth
             });
         }
         let own = self.model.agent(id).map_or(0, |known| known.own.len() as u64);
-        for (at, kind) in (own + draft.off..).zip(&draft.kinds) {
+        for (at, (kind, head)) in (own + draft.off..).zip(&draft.kinds) {
             let seq = if draft.gap && at > own { at + 1 } else { at };
-            worded.entries.push(entry(seq, *kind, &format!("{} said {at}", draft.agent)));
+            let text = format!("{} said {at}", draft.agent);
+            worded.entries.push(match head {
+                Some(head) => headed(seq, *kind, &format!("head {head}"), &text),
+                None => entry(seq, *kind, &text),
+            });
         }
         for (seq, ordinal, change) in &draft.calls {
             worded.calls.push(call(*seq, *ordinal, change.clone()));
@@ -181,6 +187,20 @@ impl<'a> Played<'a> {
         (worded.ended, worded.starter) = (draft.ended.clone().map(Box::new), draft.starter.map(agent));
         let ours = Step { epoch: Epoch(ours), ..worded.clone() };
         (worded, ours)
+    }
+
+    /// Entries of an agent: up to one, or so many from its last compaction on.
+    fn segment(&self, source: AgentId, begin: Begin, to: u64) -> Segment {
+        let since = self.model.agent(source).and_then(|known| {
+            known.own.iter().rfind(|entry| entry.kind == EntryKind::Compaction).map(|entry| entry.seq)
+        });
+        match begin {
+            Begin::Number(from) => Segment { agent: source, from, to },
+            Begin::Compaction => {
+                let from = since.unwrap_or(0);
+                Segment { agent: source, from, to: from + to }
+            }
+        }
     }
 
     fn taken(&self, realm: RealmId, id: AgentId, draft: &Draft, entry: Option<u64>) -> Vec<TakenMail> {
@@ -207,6 +227,9 @@ impl<'a> Played<'a> {
         given.push((epoch.0, taken.epoch.0));
         let known = self.model.agent(id).unwrap();
         assert_eq!(taken.transcript.open_calls, known.open_calls());
+        let (sent, inherited) = known.sent();
+        same(&taken.transcript.entries.iter().map(Entry::from).collect(), &sent, &id);
+        assert_eq!(taken.transcript.inherited, inherited);
         assert_eq!(taken.seen, known.seen());
         assert_eq!(taken.mail, self.model.mail_waiting(known.realm, id));
         assert_eq!(by_id(taken.asks, |ask| ask.id), by_id(known.asks(), |ask| ask.id));
@@ -295,7 +318,7 @@ impl<'a> Played<'a> {
         same(&held(found), &held(sessions), &"sessions");
         for (id, known) in model.agents() {
             let read = store.read(id).await.unwrap();
-            let wanted: Vec<Entry> = known.inherited.iter().chain(&known.own).cloned().collect();
+            let wanted: Vec<Entry> = known.all().cloned().collect();
             same(&read.entries.iter().map(Entry::from).collect(), &wanted, &id);
             assert_eq!((read.inherited, &read.segments), (known.inherited.len(), &known.segments.0));
             same(&read.open_calls, &known.open_calls(), &id);

@@ -1,0 +1,61 @@
+//! What an agent spends: each charge, and the sums by model and purpose.
+
+use posse_runtime::port::store::Charge;
+use rusqlite::{Connection, params};
+
+use super::column;
+use super::error::Failure;
+
+/// Adds a charge, and adds it to the agent's total. One without a price makes a total without one:
+/// a sum of what is known would pass for the whole.
+pub(super) fn book(
+    connection: &Connection,
+    realm: &[u8],
+    agent: &[u8],
+    charge: &Charge,
+    at_ms: i64,
+) -> Result<(), Failure> {
+    let (model, purpose) = (charge.model.as_str(), column::purpose(charge.purpose));
+    let sql =
+        "SELECT purpose, calls, input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost
+               FROM total WHERE realm = ?1 AND agent = ?2 AND model = ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![realm, agent, model])?;
+    // A charge is numbered among all with its model, whatever they were made for.
+    let (mut nth, mut before) = (0, None);
+    while let Some(row) = rows.next()? {
+        let calls: i64 = row.get(1)?;
+        nth += calls;
+        if row.get::<_, i64>(0)? == purpose {
+            before = Some((calls, column::spent(row, 2)?));
+        }
+    }
+    let (calls, usage, cost) = match before {
+        None => (0, charge.usage, charge.cost),
+        Some((calls, (usage, cost))) => {
+            (calls, usage + charge.usage, cost.zip(charge.cost).map(|(total, more)| total + more))
+        }
+    };
+    let [a, b, c, d, e, f, g] = column::spend(&usage, cost);
+    let sql = match calls {
+        0 => {
+            "INSERT INTO total (realm, agent, model, purpose, calls, input, cache_read, cache_write_5m,
+                 cache_write_1h, output, thinking, cost)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+        }
+        _ => {
+            "UPDATE total SET calls = ?5, input = ?6, cache_read = ?7, cache_write_5m = ?8,
+                 cache_write_1h = ?9, output = ?10, thinking = ?11, cost = ?12
+             WHERE realm = ?1 AND agent = ?2 AND model = ?3 AND purpose = ?4"
+        }
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute(params![realm, agent, model, purpose, calls + 1, a, b, c, d, e, f, g])?;
+    let [a, b, c, d, e, f, g] = column::spend(&charge.usage, charge.cost);
+    let sql = "INSERT INTO charge (realm, agent, model, nth, at_ms, input, cache_read,
+                   cache_write_5m, cache_write_1h, output, thinking, cost, purpose)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute(params![realm, agent, model, nth, at_ms, a, b, c, d, e, f, g, purpose])?;
+    Ok(())
+}

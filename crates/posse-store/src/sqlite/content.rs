@@ -1,0 +1,41 @@
+//! Bytes that many have in common, kept once per realm and named by their content: preambles, and what
+//! entries of siblings begin with.
+
+use posse_runtime::port::model::Piece;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::column;
+use super::error::Failure;
+
+/// The name of a content.
+pub(super) type Hash = [u8; 16];
+
+/// What bytes with a mark are named.
+pub(super) fn name(bytes: &[u8], mark_at: Option<usize>) -> Hash {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    hasher.update(&mark_at.map_or(u64::MAX, |at| at as u64).to_le_bytes());
+    hasher.update(bytes);
+    hasher.digest128().to_be_bytes()
+}
+
+/// Keeps a piece, and gives its name.
+pub(super) fn keep(connection: &Connection, realm: &[u8], piece: &Piece) -> Result<Hash, Failure> {
+    let hash = name(&piece.bytes, piece.mark_at);
+    // Asked first: an insert that is ignored has copied all of the bytes.
+    let sql = "SELECT 1 FROM preamble WHERE realm = ?1 AND hash = ?2";
+    if !connection.prepare_cached(sql)?.exists(params![realm, hash])? {
+        let sql = "INSERT INTO preamble (realm, hash, mark_at, bytes) VALUES (?1, ?2, ?3, ?4)";
+        let mark_at = piece.mark_at.map(|at| at as i64);
+        connection.prepare_cached(sql)?.execute(params![realm, hash, mark_at, &piece.bytes[..]])?;
+    }
+    Ok(hash)
+}
+
+/// The piece of this name, if there is one.
+pub(super) fn find(connection: &Connection, realm: &[u8], hash: Hash) -> rusqlite::Result<Option<Piece>> {
+    let sql = "SELECT bytes, mark_at FROM preamble WHERE realm = ?1 AND hash = ?2";
+    let piece = |row: &rusqlite::Row<'_>| {
+        Ok(Piece { bytes: row.get::<_, Vec<u8>>(0)?.into(), mark_at: column::mark(row, 1)? })
+    };
+    connection.prepare_cached(sql)?.query_row(params![realm, hash], piece).optional()
+}
