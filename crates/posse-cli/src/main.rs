@@ -6,6 +6,7 @@ mod environment;
 mod guide;
 mod hint;
 mod instructions;
+mod missed;
 mod moment;
 mod output;
 mod prompt;
@@ -49,7 +50,9 @@ enum Command {
     Agents(commands::agents::Agents),
     Worktrees(commands::worktrees::Worktrees),
     Cost(commands::cost::CostCommand),
+    Cache(commands::cache::CacheCommand),
     Store(commands::store::StoreCommand),
+    Ask(commands::ask::AskCommand),
     AskModel(commands::ask_model::AskModel),
     ScriptedModel(commands::scripted_model::ScriptedModel),
     Doctor(commands::doctor::Doctor),
@@ -77,7 +80,9 @@ fn main() -> ExitCode {
         Some(Command::Agents(command)) => command.run(),
         Some(Command::Worktrees(command)) => command.run(),
         Some(Command::Cost(command)) => command.run(),
+        Some(Command::Cache(command)) => command.run(),
         Some(Command::Store(command)) => command.run(),
+        Some(Command::Ask(command)) => command.run(),
         Some(Command::AskModel(command)) => command.run(),
         Some(Command::ScriptedModel(command)) => command.run(),
         Some(Command::Doctor(command)) => command.run(),

@@ -18,7 +18,7 @@ use crate::environment::{self, posse_home};
 use crate::hint::Advised;
 use crate::instructions;
 use crate::settings::Places;
-pub(crate) use crate::settings::agents::AgentFlags;
+pub(crate) use crate::settings::agents::{AgentFlags, ImplicitFork};
 pub(crate) use crate::settings::{FlagSettings, Settings};
 use crate::store::{self, Meant, StoreArgs};
 

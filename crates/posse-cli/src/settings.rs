@@ -4,6 +4,7 @@
 pub(crate) mod agents;
 mod file;
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use posse_protocol::PermissionMode;
@@ -61,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) additional_directories: Vec<PathBuf>,
     /// How agents may start others.
     pub(crate) agents: Agents,
+    /// How large a prompt may become before it is compacted, if that is said.
+    pub(crate) compact_at: Option<u64>,
     /// What was left out, for people.
     pub(crate) warnings: Vec<String>,
     /// What it was exactly, for those who want to know.
@@ -122,6 +125,7 @@ impl Settings {
             model: None,
             additional_directories: Vec::new(),
             agents: agents::settle(&layers, &flags.agents),
+            compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
             warnings: Vec::new(),
             details: Vec::new(),
         };
@@ -146,12 +150,7 @@ impl Settings {
             let source = Source { name, root: resolved(&layer.root), cwd: cwd.clone(), home: home.clone() };
             settings.take(layer, &source)?;
         }
-        let given = |trust: Trust| {
-            layers
-                .iter()
-                .filter(move |layer| layer.trust == trust)
-                .find_map(|layer| layer.content.model.clone())
-        };
+        let given = |trust| said(&layers, trust, |file| file.model.clone());
         settings.model = given(Trust::Managed).or(flags.model).or_else(|| given(Trust::User));
         settings
             .additional_directories
@@ -262,6 +261,16 @@ fn mode(
     Ok(stricter.filter(|wanted| *wanted < strictness(own)).map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
+/// What the files of those say who are trusted so, the highest first.
+fn said<T>(layers: &[Layer], trust: Trust, key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
+    layers.iter().filter(|layer| layer.trust == trust).find_map(|layer| key(&layer.content))
+}
+
+/// What only the administrator and the user may say.
+fn own<T>(layers: &[Layer], key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
+    said(layers, Trust::Managed, &key).or_else(|| said(layers, Trust::User, &key))
+}
+
 /// Its place among all modes, the strictest first.
 fn strictness(mode: PermissionMode) -> usize {
     PermissionMode::ALL.iter().position(|other| *other == mode).unwrap_or_default()
@@ -271,10 +280,12 @@ fn strictness(mode: PermissionMode) -> usize {
 fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
     let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(holds.mode));
-    let kinds: [(&str, &str, Vec<String>); 6] = [
+    let compact_at = layer.content.compact_at.map(|tokens| tokens.to_string());
+    let kinds: [(&str, &str, Vec<String>); 7] = [
         ("allow rule", "allow rules", permissions.allow.clone()),
         ("directory", "directories", permissions.additional_directories.clone()),
         ("model", "models", layer.content.model.iter().cloned().collect()),
+        ("compactAt", "compactAt", compact_at.into_iter().collect()),
         ("store", "stores", layer.content.store.iter().cloned().collect()),
         ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
         ("key of agents", "keys of agents", layer.content.agents.beyond(&holds.agents)),

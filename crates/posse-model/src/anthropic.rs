@@ -69,6 +69,10 @@ impl Names for Anthropic {
     fn family_of(&self, model: &str) -> Option<String> {
         names::family_of(model).map(str::to_owned)
     }
+
+    fn window_of(&self, model: &str) -> Option<u64> {
+        names::window_of(model)
+    }
 }
 
 impl Model for Anthropic {

@@ -4,6 +4,7 @@
 //! into a reply. What they share is here once: server-sent events, sending, retrying, prices.
 
 mod anthropic;
+pub mod blocks;
 mod connection;
 mod dialect;
 mod openai;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Cost, Message, PermissionMode, RawJson, RunNews, StopReason, Usage};
+use crate::{AgentId, Cost, Message, Misses, PermissionMode, RawJson, RunNews, StopReason, Usage};
 
 /// Something that happened to an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,6 +205,8 @@ pub struct RunEnd {
     pub spent: Vec<Spent>,
     /// What sub-agents of the session used since the last run ended, by model.
     pub below: Vec<Spent>,
+    /// What the agent and sub-agents missed in the cache in that time.
+    pub misses: Misses,
     /// How many background runs of the agent go on; the end of each begins another run.
     pub live: usize,
     /// How long the run took.
@@ -225,6 +227,7 @@ impl RunEnd {
             turns: 0,
             spent: Vec::new(),
             below: Vec::new(),
+            misses: Misses::default(),
             live: 0,
             duration_ms: 0,
             api_ms: 0,

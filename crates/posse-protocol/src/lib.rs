@@ -8,6 +8,7 @@ pub mod cost;
 pub mod event;
 pub mod id;
 pub mod mail;
+pub mod misses;
 pub mod mode;
 pub mod name;
 pub mod run;
@@ -24,6 +25,7 @@ pub use event::{
 };
 pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
+pub use misses::{AgentMisses, Misses};
 pub use mode::PermissionMode;
 pub use name::{BadName, Name};
 pub use run::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd};

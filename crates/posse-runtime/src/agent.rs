@@ -1,13 +1,18 @@
 //! Agents: how they are started and spoken to.
 
 mod actor;
+mod aside;
 mod back;
+mod branch;
 mod bring;
 mod build;
+mod fare;
 mod fault;
 mod history;
+mod inquiry;
 mod outlet;
 mod recover;
+mod reuse;
 mod step;
 
 use std::sync::Arc;
@@ -16,13 +21,17 @@ use posse_protocol::{AgentId, Command, Event, PermissionMode, RealmId};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+pub use self::aside::{AsideError, Hear};
+pub(crate) use self::branch::Branch;
 pub(crate) use self::bring::Plan;
 pub use self::fault::in_a_line;
+pub use self::inquiry::{Desk, Findings, Inquiry};
 pub(crate) use self::recover::facts as run_facts;
 
 use self::actor::{Actor, Identity};
 use self::build::{About, Seed};
 use self::history::History;
+use self::reuse::Reuse;
 use self::step::unanswered;
 
 use crate::govern::Budget;
@@ -31,7 +40,7 @@ use crate::port::clock::Clock;
 use crate::port::memory::Memory;
 use crate::port::model::{Effort, Model, Preamble, Thinking};
 use crate::port::price::Prices;
-use crate::port::store::{Birth, Epoch, Segment, Session, Store, StoreError, Taken, Transcript};
+use crate::port::store::{Birth, Epoch, Session, Store, StoreError, Taken, Transcript};
 use crate::port::worktree::Worktrees;
 use crate::spawn::Spawning;
 use crate::spawn::house::House;
@@ -251,8 +260,10 @@ impl Runtime {
             path: session.path.clone(),
             living: Some(living),
             preamble: taken.transcript.preamble.clone(),
+            segments: taken.transcript.segments.clone(),
             birth: None,
             told: session.types,
+            terms: None,
         };
         let seed = Seed::of(&taken)?;
         let (mut actor, commands, agent) = self.house.assemble_root(about, seed, setup);
@@ -296,10 +307,9 @@ impl Runtime {
             // Whoever asked for these tools gets their answers; the copy begins before it did.
             transcript.entries.pop();
         }
-        let (history, session) = (restore(&transcript)?.forked(), transcript.session.clone());
-        let own = (transcript.entries.len() - transcript.inherited) as u64;
-        let mut segments = transcript.segments.clone();
-        segments.extend((own > 0).then_some(Segment { agent: id, from: 0, to: own }));
+        let (history, session) = (restore(&transcript)?, transcript.session.clone());
+        let segments = history.segments(id, transcript.segments.clone());
+        let history = history.forked();
         let birth = Birth {
             origin: None,
             path: session.path.clone(),
@@ -313,8 +323,9 @@ impl Runtime {
         let seed = Seed {
             previous_reply: last_reply(&transcript),
             unanswered: waits(&transcript),
+            reuse: Reuse::of(&transcript),
             history,
-            seen: Vec::new(),
+            ..Seed::default()
         };
         let agent = AgentId::from(Uuid::now_v7());
         let identity = Identity { realm: session.realm, agent, epoch: Epoch(1) };
@@ -343,8 +354,10 @@ impl Runtime {
             path: birth.path.clone(),
             living: self.house.supervisor.room_for(identity.agent),
             preamble: birth.preamble.clone(),
+            segments: birth.segments.clone(),
             birth: Some(Box::new(birth)),
             told,
+            terms: None,
         };
         let (actor, commands, agent) = self.house.assemble_root(about, seed, setup);
         self.house.animate_root(actor, commands, agent)

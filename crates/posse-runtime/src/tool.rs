@@ -4,6 +4,7 @@
 mod typed;
 mod workspace;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -202,6 +203,27 @@ impl Toolbox {
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.0.iter().find(|tool| tool.name() == name)
+    }
+
+    /// What a call of one of them means to do.
+    pub(crate) fn intent(
+        &self,
+        tool: &str,
+        input: &RawJson,
+        workspace: &Workspace,
+    ) -> Result<Intent, ToolError> {
+        match self.get(tool) {
+            Some(tool) => {
+                // What a model writes must not end the agent, whatever a tool makes of it.
+                let look = AssertUnwindSafe(|| tool.intent(input, workspace));
+                let crashed = |_| Err(ToolError::Tell("the tool crashed at the sight of this input".into()));
+                catch_unwind(look).unwrap_or_else(crashed)
+            }
+            None => {
+                let names = self.names().join(", ");
+                Err(ToolError::Tell(format!("there is no tool {tool}; there are {names}")))
+            }
+        }
     }
 
     /// How the model is told of them, in an order that never changes.

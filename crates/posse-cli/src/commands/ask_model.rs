@@ -1,9 +1,7 @@
 //! `posse ask-model`.
 
-use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
@@ -13,7 +11,7 @@ use posse_runtime::port::model::{
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::hint::Advised;
+use super::asking::{self, Form, Shown};
 use crate::output::{in_words, print, say, say_to_person, tame};
 use crate::provider::{self, Chosen, ProviderArgs};
 
@@ -38,34 +36,14 @@ pub(crate) struct AskModel {
     json: bool,
 }
 
-/// How the reply is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// As it comes, on a terminal.
-    Live,
-    /// In one piece: a program that reads a pipe must not get what a failed attempt had said.
-    Whole,
-    /// One object, whatever happens.
-    Json,
-}
-
 impl AskModel {
-    fn form(&self) -> Form {
-        match (self.json, std::io::stdout().is_terminal()) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Live,
-            (false, false) => Form::Whole,
-        }
-    }
-
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // A person waits: better a quick answer that it does not work than a minute of hope.
         let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.
         let prices = provider::prices()?;
-        let question = self.question()?;
-        let mut shown =
-            Shown { live: self.form() == Form::Live, anything: false, at_line_start: true, unread: None };
+        let question = asking::question(self.text.as_deref(), "posse ask-model \"why is the sky blue?\"")?;
+        let mut shown = Shown::new(Form::of(self.json));
         let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
             return Err(error.into());
@@ -79,7 +57,7 @@ impl AskModel {
                     let cost = in_words(cost);
                     say_to_person(&format!("what came is void; it cost {cost} as far as the provider said"));
                 }
-                if self.form() == Form::Json {
+                if Form::of(self.json) == Form::Json {
                     let error = failure.error.to_string();
                     let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent, "cost_usd": cost.map(Cost::usd)});
                     print(format!("{line}\n").as_bytes())?;
@@ -87,27 +65,6 @@ impl AskModel {
                 Err(failure.error.into())
             }
         }
-    }
-
-    fn question(&self) -> anyhow::Result<String> {
-        let text = match self.text.as_deref() {
-            Some(text) if text != "-" => text.to_owned(),
-            _ => {
-                if std::io::stdin().is_terminal() {
-                    say_to_person("reading the question from the terminal; end with Ctrl-D");
-                }
-                let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text).context("cannot read standard input as text")?;
-                text
-            }
-        };
-        if text.trim().is_empty() {
-            anyhow::bail!(Advised {
-                what: "there is no question".into(),
-                advice: "posse ask-model \"why is the sky blue?\"".into()
-            });
-        }
-        Ok(text)
     }
 
     async fn ask(&self, chosen: &Chosen, question: String, shown: &mut Shown) -> Result<Reply, Failure> {
@@ -152,7 +109,7 @@ impl AskModel {
             _ => None,
         });
         let text: String = texts.collect();
-        match self.form() {
+        match Form::of(self.json) {
             Form::Live => {}
             Form::Whole => print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?,
             Form::Json => {
@@ -165,61 +122,12 @@ impl AskModel {
             }
         }
         match &reply.stop {
-            StopReason::EndTurn | StopReason::StopSequence => {}
             StopReason::MaxTokens => say("the reply was cut at its limit; --max-tokens raises it"),
-            StopReason::Refusal => say("the model declined to answer"),
             StopReason::ToolUse => say("the model asked for a tool; ask-model has none"),
-            StopReason::PauseTurn => say("the provider paused the reply"),
-            StopReason::ContextFull => say("the context window is full"),
-            StopReason::Other(word) => say(&format!("the model stopped: {}", tame(word))),
+            stop => asking::say_stop(stop),
         }
         let (input, Usage { output, .. }) = (spent.prompt(), spent);
         say_to_person(&format!("{name} · {input} tokens in, {output} out · {}", in_words(cost)));
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// What has been shown of the reply.
-struct Shown {
-    live: bool,
-    /// Whether this attempt has shown any text.
-    anything: bool,
-    at_line_start: bool,
-    /// Why the reply could not be written out.
-    unread: Option<std::io::Error>,
-}
-
-impl Shown {
-    fn event(&mut self, event: ModelEvent<'_>, cancel: &CancellationToken) {
-        match event {
-            ModelEvent::Text(text) if self.live && !text.is_empty() => {
-                self.anything = true;
-                self.at_line_start = text.ends_with('\n');
-                if let Err(error) = print(tame(text).as_bytes()) {
-                    // Nobody reads any more, so nothing more need be paid for.
-                    self.unread = Some(error);
-                    cancel.cancel();
-                }
-            }
-            ModelEvent::Retry { attempt, wait, error } => {
-                self.end_line();
-                let void =
-                    if std::mem::take(&mut self.anything) { ", and what it had said is void" } else { "" };
-                say(&format!(
-                    "attempt {attempt} failed{void}: {}; next in {:.1} s",
-                    tame(&error.to_string()),
-                    wait.as_secs_f64()
-                ));
-            }
-            _ => {}
-        }
-    }
-
-    fn end_line(&mut self) {
-        if self.live && !self.at_line_start {
-            self.at_line_start = true;
-            // The reply is complete either way; a closed pipe has been noticed before.
-            let _ = print(b"\n");
-        }
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::process::ExitCode;
 
-use posse_protocol::{AgentId, Cost, Usage};
+use posse_protocol::{AgentId, Cost, Purpose, Usage};
 use posse_runtime::port::store::{AgentFilter, Charge, Session};
 use serde_json::{Value, json};
 
 use crate::commands::agents::state;
 use crate::commands::sessions::find;
 use crate::output::{in_words, json_line, print, tame, width};
+use crate::session::short;
 use crate::store::StoreArgs;
 use crate::table::{Column, needed, spare, table};
 
@@ -25,10 +26,23 @@ const AGENTS: [Column; 7] = [
 const MODELS: [Column; 4] =
     [needed("COST").right(), needed("IN").right(), needed("OUT").right(), needed("MODEL")];
 
+const CACHE: [Column; 7] = [
+    needed("READ").right(),
+    needed("WRITTEN").right(),
+    needed("MISSED").right(),
+    spare("ALL READ", 2).right(),
+    spare("ALL WRITTEN", 3).right(),
+    spare("ALL MISSED", 1).right(),
+    needed("AGENT"),
+];
+const PURPOSES: [Column; 4] =
+    [needed("COST").right(), needed("IN").right(), needed("OUT").right(), needed("FOR")];
+
 /// Show what a session has cost.
 ///
 /// Each agent by itself and with all below it, each model, and everything together. Tokens in are the
-/// whole of what was sent, cached or not.
+/// whole of what was sent, cached or not; a second table says how much of it was read from the prompt
+/// cache, written to it, and missed there, by each agent alone and, as ALL, with all below it.
 #[derive(clap::Args)]
 pub(crate) struct CostCommand {
     /// The session; the beginning of its id will do [default: the one of this directory used last]
@@ -56,37 +70,67 @@ impl CostCommand {
     }
 }
 
-/// What was used, and what that cost; none if the price of any of it is not known.
+/// What was used and missed in the cache, and what that cost; none if the price of any of it is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Tally {
-    usage: Usage,
+pub(super) struct Tally {
+    pub(super) usage: Usage,
     cost: Option<Cost>,
+    missed: u64,
 }
 
 impl Tally {
     fn nothing() -> Self {
-        Self { usage: Usage::default(), cost: Some(Cost::ZERO) }
+        Self { usage: Usage::default(), cost: Some(Cost::ZERO), missed: 0 }
     }
 
-    fn add(&mut self, usage: Usage, cost: Option<Cost>) {
-        self.usage += usage;
-        self.cost = self.cost.zip(cost).map(|(sum, more)| sum + more);
+    fn add(&mut self, more: Self) {
+        self.usage += more.usage;
+        self.cost = self.cost.zip(more.cost).map(|(sum, more)| sum + more);
+        self.missed = self.missed.saturating_add(more.missed);
     }
 
-    fn of(charges: &[Charge]) -> Self {
+    fn of<'a>(charges: impl IntoIterator<Item = &'a Charge>) -> Self {
         let mut sum = Self::nothing();
         for charge in charges {
-            sum.add(charge.usage, charge.cost);
+            sum.add(Self { usage: charge.usage, cost: charge.cost, missed: charge.missed });
         }
         sum
+    }
+
+    /// Each group of charges by itself.
+    fn by<'a, K: Ord>(
+        charges: impl IntoIterator<Item = &'a Charge>,
+        group: impl Fn(&'a Charge) -> K,
+    ) -> BTreeMap<K, Self> {
+        let mut groups = BTreeMap::new();
+        for charge in charges {
+            groups.entry(group(charge)).or_insert_with(Self::nothing).add(Self::of([charge]));
+        }
+        groups
+    }
+
+    /// Tokens in and out.
+    fn figures(&self) -> [String; 2] {
+        [self.usage.prompt().to_string(), self.usage.output.to_string()]
+    }
+
+    /// Tokens read from the cache, written to it, and missed there.
+    fn cache(&self) -> [String; 3] {
+        let Usage { cache_read, cache_write_5m, cache_write_1h, .. } = self.usage;
+        [cache_read, cache_write_5m.saturating_add(cache_write_1h), self.missed]
+            .map(|tokens| tokens.to_string())
+    }
+
+    fn object(&self) -> Value {
+        json!({"cost_usd": self.cost.map(Cost::usd), "usage": self.usage, "missed_tokens": self.missed})
     }
 }
 
 /// An agent of the session.
-struct Line<'a> {
-    agent: &'a Session,
-    depth: usize,
-    own: Tally,
+pub(super) struct Line<'a> {
+    pub(super) agent: &'a Session,
+    pub(super) depth: usize,
+    pub(super) own: Tally,
     subtree: Tally,
 }
 
@@ -95,6 +139,7 @@ struct Bill<'a> {
     /// Each agent, before those that it started.
     lines: Vec<Line<'a>>,
     models: BTreeMap<&'a str, Tally>,
+    purposes: BTreeMap<Purpose, Tally>,
     total: Tally,
 }
 
@@ -102,38 +147,56 @@ impl<'a> Bill<'a> {
     /// The bill of `root` and all below it; other sessions of the same realm may be among `agents`.
     fn of(root: AgentId, agents: &'a [Session]) -> Self {
         let lines = tree(root, agents);
-        let (mut models, mut total) = (BTreeMap::new(), Tally::nothing());
-        for line in &lines {
-            total.add(line.own.usage, line.own.cost);
-            for charge in &line.agent.charges {
-                let model = models.entry(charge.model.as_str()).or_insert_with(Tally::nothing);
-                model.add(charge.usage, charge.cost);
-            }
-        }
-        Self { lines, models, total }
+        let charges = || lines.iter().flat_map(|line| &line.agent.charges);
+        let models = Tally::by(charges(), |charge| charge.model.as_str());
+        let purposes = Tally::by(charges(), |charge| charge.purpose);
+        let total = Tally::of(charges());
+        Self { lines, models, purposes, total }
     }
 
     fn readable(&self, columns: Option<usize>) -> String {
-        let figures = |Tally { usage, .. }: &Tally| [usage.prompt().to_string(), usage.output.to_string()];
         let rows = self.lines.iter().map(|line| {
-            let [input, output] = figures(&line.own);
+            let [input, output] = line.own.figures();
             let kind = line.agent.origin.as_ref().map_or("", |origin| origin.agent_type.as_str());
             let state = state(line.agent).to_owned();
             vec![money(line.own), money(line.subtree), input, output, tame(kind), state, called(line)]
         });
         let mut shown = table(&AGENTS, &rows.collect::<Vec<_>>(), columns);
-        let models = self.models.iter().map(|(model, tally)| {
-            let [input, output] = figures(tally);
-            vec![money(*tally), input, output, tame(model)]
+        let rows = self.lines.iter().map(|line| {
+            let figures = line.own.cache().into_iter().chain(line.subtree.cache());
+            figures.chain([called(line)]).collect()
         });
-        shown.push_str(&format!("\n{}\n", table(&MODELS, &models.collect::<Vec<_>>(), columns)));
-        let [input, output] = figures(&self.total);
+        shown.push_str(&format!("\n{}\n", table(&CACHE, &rows.collect::<Vec<_>>(), columns)));
+        let row = |name: &str, tally: &Tally| {
+            let [input, output] = tally.figures();
+            vec![money(*tally), input, output, tame(name)]
+        };
+        let models = self.models.iter().map(|(model, tally)| row(model, tally));
+        shown.push_str(&format!("{}\n", table(&MODELS, &models.collect::<Vec<_>>(), columns)));
+        if self.purposes.keys().any(|purpose| *purpose != Purpose::Work) {
+            let purposes = self.purposes.iter().map(|(purpose, tally)| row(purpose.as_str(), tally));
+            shown.push_str(&format!("{}\n", table(&PURPOSES, &purposes.collect::<Vec<_>>(), columns)));
+        }
+        shown.push_str(&self.summary());
+        shown
+    }
+
+    /// The last lines: everything together, and what is to be known about it.
+    fn summary(&self) -> String {
+        let ([input, output], [read, written, _]) = (self.total.figures(), self.total.cache());
         let agents = if self.lines.len() == 1 { "agent" } else { "agents" };
-        shown.push_str(&format!(
-            "\x1b[1mtotal {}\x1b[0m · {input} tokens in, {output} out · {} {agents}\n",
+        let mut shown = format!(
+            "\x1b[1mtotal {}\x1b[0m · {input} tokens in ({read} from the cache, {written} written to it), {output} out · {} {agents}\n",
             self.total.cost.map_or_else(|| in_words(None), |_| money(self.total)),
             self.lines.len(),
-        ));
+        );
+        if let (Some(root), 1..) = (self.lines.first(), self.total.missed) {
+            shown.push_str(&format!(
+                "{} tokens had been in the cache and were not found there: `posse cache {}` says why\n",
+                self.total.missed,
+                short(root.agent.agent),
+            ));
+        }
         for (model, _) in self.models.iter().filter(|(_, tally)| tally.cost.is_none()) {
             shown.push_str(&format!(
                 "what {} cost is not known (?), nor is any sum that it is part of: there was no price for it\n",
@@ -144,32 +207,52 @@ impl<'a> Bill<'a> {
     }
 
     fn object(&self) -> Value {
-        let models = self.models.iter().map(|(model, tally)| of_model(model, tally.usage, tally.cost));
-        json!({
-            "session_id": self.lines.first().map(|line| line.agent.agent),
-            "cost_usd": self.total.cost.map(Cost::usd), "usage": self.total.usage,
-            "models": models.collect::<Vec<_>>(),
-            "agents": self.lines.iter().map(of_agent).collect::<Vec<_>>(),
-        })
+        let mut object = json!({"session_id": self.lines.first().map(|line| line.agent.agent)});
+        add(&mut object, self.total.object());
+        object["models"] = list("model", &self.models);
+        object["purposes"] = list("purpose", &self.purposes);
+        object["agents"] = self.lines.iter().map(of_agent).collect();
+        object
     }
 }
 
-fn of_model(model: &str, usage: Usage, cost: Option<Cost>) -> Value {
-    json!({"model": model, "cost_usd": cost.map(Cost::usd), "usage": usage})
+/// Adds the fields of one object to another.
+fn add(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}
+
+/// Groups of charges as a list of objects.
+fn list<K: serde::Serialize>(name: &str, groups: &BTreeMap<K, Tally>) -> Value {
+    let object = |(group, tally): (&K, &Tally)| {
+        let mut object = json!({name: group});
+        add(&mut object, tally.object());
+        object
+    };
+    groups.iter().map(object).collect()
 }
 
 fn of_agent(line: &Line<'_>) -> Value {
     let Line { agent, own, subtree, .. } = line;
+    let mut object = about(agent);
+    add(&mut object, own.object());
+    object["subtree_cost_usd"] = json!(subtree.cost.map(Cost::usd));
+    object["subtree_usage"] = json!(subtree.usage);
+    object["subtree_missed_tokens"] = subtree.missed.into();
+    object["models"] = list("model", &Tally::by(&agent.charges, |charge| charge.model.as_str()));
+    object["purposes"] = list("purpose", &Tally::by(&agent.charges, |charge| charge.purpose));
+    object
+}
+
+/// Who an agent is.
+pub(super) fn about(agent: &Session) -> Value {
     let origin = agent.origin.as_deref();
-    let models = agent.charges.iter().map(|charge| of_model(&charge.model, charge.usage, charge.cost));
     json!({
         "agent_id": agent.agent, "path": agent.path, "parent": origin.map(|origin| origin.parent),
         "agent_type": origin.map(|origin| &origin.agent_type),
         "name": origin.and_then(|origin| origin.name.as_ref()),
         "description": origin.map(|origin| &origin.description), "state": state(agent),
-        "cost_usd": own.cost.map(Cost::usd), "usage": own.usage,
-        "subtree_cost_usd": subtree.cost.map(Cost::usd), "subtree_usage": subtree.usage,
-        "models": models.collect::<Vec<_>>(),
     })
 }
 
@@ -179,7 +262,7 @@ fn money(tally: Tally) -> String {
 }
 
 /// What an agent is called, and what it is for, in its place in the tree.
-fn called(line: &Line<'_>) -> String {
+pub(super) fn called(line: &Line<'_>) -> String {
     let indent = "  ".repeat(line.depth);
     let origin = line.agent.origin.as_ref();
     let name = origin.and_then(|origin| origin.name.as_ref()).map(ToString::to_string);
@@ -189,7 +272,7 @@ fn called(line: &Line<'_>) -> String {
 }
 
 /// `root` and all below it, each before those that it started, those by age.
-fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
+pub(super) fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
     let mut children: HashMap<AgentId, Vec<&Session>> = HashMap::new();
     for agent in agents {
         if let Some(origin) = &agent.origin {
@@ -213,8 +296,8 @@ fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
     // The last have nobody below them, and everybody comes after its parent.
     for (at, parent) in parents.into_iter().enumerate().rev() {
         if let Some(parent) = parent {
-            let Tally { usage, cost } = lines[at].subtree;
-            lines[parent].subtree.add(usage, cost);
+            let more = lines[at].subtree;
+            lines[parent].subtree.add(more);
         }
     }
     lines

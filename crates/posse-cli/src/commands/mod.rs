@@ -1,7 +1,10 @@
 //! One command per file; a command's doc comment is its help text.
 
 pub(crate) mod agents;
+pub(crate) mod ask;
 pub(crate) mod ask_model;
+mod asking;
+pub(crate) mod cache;
 pub(crate) mod completions;
 mod conformance;
 pub(crate) mod cost;

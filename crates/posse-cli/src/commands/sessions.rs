@@ -104,6 +104,7 @@ pub(crate) mod made {
                 usage: Usage::default(),
                 cost: Some(Cost::from_pico_usd(500_000_000_000)),
                 purpose: posse_protocol::Purpose::Work,
+                missed: 0,
             }],
             types: None,
         }

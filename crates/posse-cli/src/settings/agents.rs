@@ -42,11 +42,34 @@ pub(crate) struct Agents {
     pub(crate) base: Base,
     /// What becomes of uncommitted work when a worktree is made.
     pub(crate) dirty: Dirty,
+    /// When a call that names no type makes a fork.
+    pub(crate) implicit_fork: ImplicitFork,
+}
+
+/// When a call that names no type makes a fork.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ImplicitFork {
+    /// Never.
+    #[default]
+    Off,
+    /// Where a person sits in front of it.
+    Interactive,
+    /// Everywhere.
+    Always,
 }
 
 /// The keys of `agents`.
-pub(super) const KEYS: [&str; 7] =
-    ["maxDepth", "maxRunning", "background", "autoBackgroundSeconds", "budget", "subtreeBudget", "worktree"];
+pub(super) const KEYS: [&str; 8] = [
+    "maxDepth",
+    "maxRunning",
+    "background",
+    "autoBackgroundSeconds",
+    "budget",
+    "subtreeBudget",
+    "worktree",
+    "implicitFork",
+];
 /// The keys of `worktree`.
 pub(super) const WORKTREE_KEYS: [&str; 2] = ["base", "dirty"];
 /// The keys of a budget.
@@ -67,6 +90,7 @@ pub(super) struct AgentsFile {
     subtree_budget: BudgetFile,
     #[serde(default)]
     worktree: WorktreeFile,
+    implicit_fork: Option<ImplicitFork>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -116,6 +140,7 @@ impl AgentsFile {
         }
         // Whose work is looked at is the user's affair.
         note(self.worktree != WorktreeFile::default(), "worktree");
+        note(self.implicit_fork.is_some_and(|when| when != holds.implicit_fork), "implicitFork");
         beyond
     }
 }
@@ -139,6 +164,7 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> Agents {
         },
         base: said.own(|file| file.worktree.base).unwrap_or_default(),
         dirty: said.own(|file| file.worktree.dirty).unwrap_or_default(),
+        implicit_fork: said.own(|file| file.implicit_fork).unwrap_or_default(),
     }
 }
 

@@ -18,6 +18,9 @@ pub(super) struct SettingsFile {
     pub(super) model: Option<String>,
     /// Where everything is kept: `sqlite:PATH`.
     pub(super) store: Option<String>,
+    /// How large a prompt may become, in tokens, before a summary takes the place of the history.
+    #[serde(rename = "compactAt")]
+    pub(super) compact_at: Option<std::num::NonZeroU64>,
     /// How agents may start others.
     #[serde(skip)]
     pub(super) agents: AgentsFile,

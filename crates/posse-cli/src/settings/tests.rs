@@ -10,6 +10,7 @@ use posse_runtime::tool::{Intent, Subject, Workspace};
 use posse_runtime::{Background, Budget};
 
 use super::*;
+use crate::settings::agents::ImplicitFork;
 
 /// A directory that goes when it is dropped, with a home, a repository in it, and a place to work there.
 pub(crate) struct Disk {
@@ -299,17 +300,19 @@ fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
 }
 
 // proves LI-03 (open: that the limits hold)
+// proves FK-09 (open: coordinator mode, and what a call does)
 #[test]
 fn how_agents_start_others_has_defaults_and_can_be_said() {
     let disk = Disk::new();
     let agents = disk.load(FlagSettings::default()).unwrap().agents;
     assert_eq!((agents.depth, agents.running, agents.background), (3, 64, Background::Asked));
     assert_eq!((agents.auto_background, agents.budgets.subtree), (None, Budget::default()));
+    assert_eq!(agents.implicit_fork, ImplicitFork::Off);
     disk.write(
         "posse/settings.json",
         r#"{"agents": {"maxDepth": 5, "maxRunning": 8, "background": "always", "autoBackgroundSeconds": 120,
             "budget": {"usd": 0.25, "tokens": 1000, "turns": 7, "seconds": 60}, "subtreeBudget": {"usd": 2},
-            "worktree": {"base": "fresh", "dirty": "carry"}}}"#,
+            "worktree": {"base": "fresh", "dirty": "carry"}, "implicitFork": "always"}, "compactAt": 5000}"#,
     );
     // Another program's key of the same name is its own.
     disk.write("home/.claude/settings.json", r#"{"agents": ["theirs"]}"#);
@@ -319,6 +322,7 @@ fn how_agents_start_others_has_defaults_and_can_be_said() {
     assert_eq!((agents.depth, agents.running, agents.background), (5, 8, Background::Always));
     assert_eq!(agents.auto_background, Some(Duration::from_secs(120)));
     assert_eq!((agents.base, agents.dirty), (Base::Fresh, Dirty::Carry));
+    assert_eq!((agents.implicit_fork, settings.compact_at), (ImplicitFork::Always, Some(5000)));
     let alone = Budget {
         cost: Some(Cost::from_pico_usd(250_000_000_000)),
         tokens: Some(1000),
@@ -339,7 +343,8 @@ fn a_repository_lowers_the_limits_of_agents_and_no_more() {
     disk.write(
         "repo/.posse/settings.json",
         r#"{"agents": {"maxDepth": 1, "maxRunning": 1000, "background": "always", "autoBackgroundSeconds": 1,
-            "budget": {"usd": 1}, "subtreeBudget": {"tokens": 50, "turns": 5}, "worktree": {"base": "fresh"}}}"#,
+            "budget": {"usd": 1}, "subtreeBudget": {"tokens": 50, "turns": 5}, "worktree": {"base": "fresh"},
+            "implicitFork": "always"}}"#,
     );
     disk.write(
         "posse/settings.json",
@@ -352,9 +357,9 @@ fn a_repository_lowers_the_limits_of_agents_and_no_more() {
     assert_eq!(agents.budgets.alone.cost, Some(Cost::from_pico_usd(500_000_000_000)));
     assert_eq!((agents.budgets.subtree.tokens, agents.budgets.subtree.turns), (Some(9), Some(5)));
     let [warning] = &settings.warnings[..] else { panic!("{:?}", settings.warnings) };
-    assert!(warning.starts_with("ignored: 6 keys of agents in "), "{warning}");
-    let exact =
-        "keys of agents maxRunning, background, autoBackgroundSeconds, budget, subtreeBudget, worktree in";
+    assert!(warning.starts_with("ignored: 7 keys of agents in "), "{warning}");
+    let exact = "keys of agents maxRunning, background, autoBackgroundSeconds, budget, subtreeBudget, worktree, \
+         implicitFork in";
     assert!(settings.details[0].contains(exact), "{:?}", settings.details);
     disk.write("repo/.posse/settings.json", r#"{"agents": {"background": "off", "maxDepth": 0}}"#);
     let flag = AgentFlags { depth: Some(2), ..AgentFlags::default() };

@@ -39,6 +39,11 @@ impl Project {
         self.place.join("work").join(name)
     }
 
+    /// Where its scripted model is.
+    pub(crate) fn url(&self) -> &str {
+        &self.server.url
+    }
+
     /// posse in the project.
     pub(crate) fn posse(&self, arguments: &[&str]) -> Command {
         let mut command = posse();

@@ -1,6 +1,6 @@
 //! `posse cost`.
 
-use posse_protocol::{AgentId, Cost, PermissionMode, RealmId, Usage};
+use posse_protocol::{AgentId, Cost, PermissionMode, Purpose, RealmId, Usage};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
     AgentState, Birth, CallKey, Charge, Epoch, Origin, StateChange, Step, Store,
@@ -13,7 +13,7 @@ use crate::binary::Project;
 use crate::team::{lines, refused, succeed};
 
 /// The id of the session that a prompt began.
-fn session(project: &Project, arguments: &[&str]) -> String {
+pub(crate) fn session(project: &Project, arguments: &[&str]) -> String {
     let told = lines(project, &[&["-p", "--output-format", "json"], arguments].concat());
     told[0]["session_id"].as_str().unwrap().to_owned()
 }
@@ -61,7 +61,8 @@ fn charge(model: &str, input: u64, cost: Option<u64>) -> Charge {
         model: model.into(),
         usage,
         cost: cost.map(Cost::from_pico_usd),
-        purpose: posse_protocol::Purpose::Work,
+        purpose: Purpose::Work,
+        missed: 0,
     }
 }
 
@@ -77,7 +78,7 @@ fn tokens(usage: &Value) -> u64 {
         .sum()
 }
 
-fn bill(project: &Project, session: &str) -> Value {
+pub(crate) fn bill(project: &Project, session: &str) -> Value {
     lines(project, &["cost", session, "--json"]).remove(0)
 }
 
@@ -136,7 +137,7 @@ fn the_costs_of_agents_and_of_models_add_up_to_the_total() {
 }
 
 /// A tree that has really worked: two in the background that start one each.
-const TREE: &str = r#"
+pub(crate) const TREE: &str = r#"
 [[rule]]
 when = { agent = "re:^/main/[^/]+$", turn = 1 }
 reply = [{ tool = "Agent", input = { description = "d", prompt = "p" } }]
@@ -170,6 +171,63 @@ fn the_bill_of_a_session_is_what_its_runs_have_told() {
     }
     let agents = bill["agents"].as_array().unwrap().iter().map(|agent| figures(agent)[0]);
     assert_eq!(sum(agents), (pico(&bill["cost_usd"]), tokens(&bill["usage"])));
+}
+
+// proves FK-08 (open: why, which `posse cache` tells)
+#[test]
+fn what_was_read_written_and_missed_adds_up_as_well() {
+    let project = Project::new("cost-cache", "");
+    let main = session(&project, &["hello"]);
+    let missed = |purpose, missed, charge: Charge| Charge { purpose, missed, ..charge };
+    let work = charge("m", 10, Some(7));
+    let one = sub_agent(
+        &project,
+        &main,
+        &main,
+        "one",
+        vec![
+            missed(Purpose::Work, 30_000, work.clone()),
+            missed(Purpose::Work, 500, work.clone()),
+            missed(Purpose::Compaction, 4, charge("n", 5, Some(3))),
+        ],
+    );
+    sub_agent(&project, &main, &one, "two", vec![missed(Purpose::Question, 2, work)]);
+    let told = bill(&project, &main);
+    let agents = told["agents"].as_array().unwrap();
+    let of =
+        |agent: &Value| ["missed_tokens", "subtree_missed_tokens"].map(|name| agent[name].as_u64().unwrap());
+    assert_eq!(agents.iter().map(of).collect::<Vec<_>>(), [[0, 30_506], [30_504, 30_506], [2, 2]]);
+    assert_eq!(told["missed_tokens"], 30_506);
+    for groups in [&told["models"], &told["purposes"]] {
+        let groups = groups.as_array().unwrap();
+        let figures = groups.iter().map(|group| (pico(&group["cost_usd"]), tokens(&group["usage"])));
+        assert_eq!(sum(figures), (pico(&told["cost_usd"]), tokens(&told["usage"])), "{told}");
+        assert_eq!(groups.iter().map(|group| group["missed_tokens"].as_u64().unwrap()).sum::<u64>(), 30_506);
+    }
+    let purposes: Vec<&str> =
+        told["purposes"].as_array().unwrap().iter().map(|group| group["purpose"].as_str().unwrap()).collect();
+    assert_eq!(purposes, ["work", "compaction", "question"]);
+    assert_eq!(agents[1]["models"][0]["missed_tokens"], 30_500);
+    assert_eq!(agents[1]["purposes"][1]["missed_tokens"], 4);
+
+    let shown = succeed(&project, &["cost", &main]);
+    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |begins: &[&str]| rows.iter().any(|row| row.starts_with(begins));
+    assert!(
+        row(&["READ", "WRITTEN", "MISSED", "ALL", "READ", "ALL", "WRITTEN", "ALL", "MISSED", "AGENT"]),
+        "{shown}"
+    );
+    assert!(row(&["3", "0", "30504", "4", "0", "30506", "one:"]), "{shown}");
+    assert!(rows.iter().any(|row| row.last() == Some(&"compaction")), "{shown}");
+    assert!(
+        shown.contains(&format!(
+            "30506 tokens had been in the cache and were not found there: `posse cache {}`",
+            &main[..18]
+        )),
+        "{shown}"
+    );
+    let plain = succeed(&project, &["cost", &session(&project, &["hello"])]);
+    assert!(!plain.contains("were not found") && !plain.contains("FOR"), "{plain}");
 }
 
 #[test]

@@ -4,9 +4,11 @@
 #![expect(clippy::disallowed_methods, reason = "the tests run the binary")]
 
 mod agents;
+mod ask;
 mod ask_model;
 mod background_crash;
 mod binary;
+mod cache;
 mod consumer;
 mod cost;
 mod crash;

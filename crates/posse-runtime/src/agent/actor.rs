@@ -3,37 +3,41 @@
 
 mod call;
 mod carry;
+mod compact;
 mod runs;
 mod types;
 
 use std::collections::{HashMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use posse_protocol::{
-    AgentId, Answer, Command, EventKind, Fault, FaultClass, Outcome, RawJson, RealmId, RunEnd,
+    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Outcome, RawJson, RealmId,
+    RunEnd, Usage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::call::Called;
-pub(super) use self::call::Paid;
+use self::call::{Admission, Called};
+use self::compact::Squeezed;
 pub(super) use self::runs::{Sub, last_resort};
 pub(super) use self::types::KnownTypes;
-use super::Setup;
+use super::fare::Paid;
 use super::history::History;
 use super::outlet::Outlet;
-use super::step::{Answered, Decision, Ended, Input, Machine};
-use crate::govern::{Account, Place};
+use super::reuse::Reuse;
+use super::step::{Answered, Decision, Ended, Input, Machine, Run, Squeeze};
+use super::{Branch, Setup};
+use crate::govern::{Account, Entry, Place, Warmth};
 use crate::port::BoxFuture;
 use crate::port::clock::Clock;
 use crate::port::model::{Attribution, Piece};
-use crate::port::store::{Birth, CallKey, Epoch, MailFilter, StoreError};
+use crate::port::store::{Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
 use crate::spawn::ending;
 use crate::spawn::house::{By, House, Stop};
 use crate::spawn::nudge::{About, Nudge, Nudged};
+use crate::spawn::terms::Terms;
 use crate::spawn::tree::Tree;
 use crate::supervise::{Calls, Living};
 use crate::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
@@ -67,10 +71,19 @@ pub(super) struct Actor {
     /// The model's name, for charges of calls that nobody answered.
     pub(super) model: String,
     pub(super) preamble: Piece,
+    /// The histories of others that its own begins with.
+    pub(super) segments: Vec<Segment>,
+    /// What was agreed with a sub-agent.
+    pub(super) terms: Option<Box<Terms>>,
+    /// Where it stands, once a call of its last reply has asked for a fork.
+    pub(super) branch: Option<Arc<Branch>>,
+    /// Where its parent stands that it is a fork of, until its own first entry.
+    pub(super) opening: Option<Arc<Branch>>,
     /// Until the first step has been committed.
     pub(super) birth: Option<Box<Birth>>,
     pub(super) history: History,
     pub(super) previous_reply: Option<String>,
+    pub(super) reuse: Reuse,
     pub(super) machine: Machine,
     pub(super) seen: Seen,
     pub(super) outlet: Outlet,
@@ -79,6 +92,8 @@ pub(super) struct Actor {
     pub(super) account: Account,
     /// While it works.
     pub(super) place: Option<Place>,
+    /// Whether what it shares with its siblings can be read from the cache: its first call waits for that.
+    pub(super) warmth: Option<Arc<Warmth>>,
     pub(super) paid: Paid,
     /// Whether the store was told that it waits for a place.
     pub(super) told_queued: bool,
@@ -95,9 +110,14 @@ pub(super) struct Actor {
 struct Work {
     /// What is to be looked at before anything else.
     inputs: VecDeque<Input>,
-    /// Waits for a place to call the model from.
-    admission: Option<BoxFuture<'static, Option<Place>>>,
+    /// Whether it may call at once, as far as its siblings are concerned; from before a commit until after it.
+    entry: Option<Entry>,
+    /// Waits until it may call the model.
+    admission: Option<BoxFuture<'static, Admission>>,
     calling: Option<BoxFuture<'static, Called>>,
+    /// How the history is to be compacted before the next call, and what is under way of it.
+    squeeze: Option<Squeeze>,
+    squeezing: Option<BoxFuture<'static, Squeezed>>,
     cancel_model: CancellationToken,
     calls: Calls<CallKey, Ran>,
     /// What calls have begun and nobody follows yet, with the model's ids of the calls.
@@ -116,8 +136,11 @@ impl Work {
     fn new(began: Duration) -> Self {
         Self {
             inputs: VecDeque::new(),
+            entry: None,
             admission: None,
             calling: None,
+            squeeze: None,
+            squeezing: None,
             cancel_model: CancellationToken::new(),
             calls: Calls::new(),
             begun: HashMap::new(),
@@ -148,8 +171,9 @@ enum Next {
     Command(Option<Command>),
     Stop,
     Nudged(Nudged),
-    Admitted(Option<Place>),
+    Admitted(Admission),
     Called(Box<Called>),
+    Squeezed(Box<Squeezed>),
     CallDone(CallKey, Option<Ran>),
     ShellDone(Uuid, Option<RunReport>),
     GraceOver,
@@ -212,8 +236,9 @@ impl Actor {
             command = commands.recv(), if work.open => Next::Command(command),
             () = self.stop.token.cancelled(), if !work.stopping => Next::Stop,
             nudged = self.nudge.raised() => Next::Nudged(nudged),
-            place = maybe(&mut work.admission) => Next::Admitted(place),
+            admission = maybe(&mut work.admission) => Next::Admitted(admission),
             called = maybe(&mut work.calling) => Next::Called(Box::new(called)),
+            squeezed = maybe(&mut work.squeezing) => Next::Squeezed(Box::new(squeezed)),
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
             () = maybe(&mut work.grace) => Next::GraceOver,
@@ -238,12 +263,12 @@ impl Actor {
                 Some(Input::Interrupt)
             }
             Next::Nudged(nudged) => self.nudged(nudged, work).await?,
-            Next::Admitted(place) => {
-                self.place = place;
-                self.admitted(work).await?;
+            Next::Admitted(admission) => {
+                self.admitted(admission, work).await?;
                 None
             }
             Next::Called(called) => Some(self.called(*called, work)),
+            Next::Squeezed(squeezed) => Some(self.squeezed(*squeezed).await?),
             Next::CallDone(key, result) => Some(self.call_done(key, result, work)),
             Next::ShellDone(id, report) => {
                 self.shell_done(id, report).await?;
@@ -286,7 +311,7 @@ impl Actor {
                 let unheard = |_| Input::Answer { call, answer: Answer::Allow { input: None }, intent: None };
                 passed.err().map(unheard)
             }
-            Command::Compact { .. } => None,
+            Command::Compact { keep } => Some(Input::Compact { keep }),
             Command::StopRun(task) => {
                 let (house, outlet) = (Arc::clone(&self.house), self.outlet.clone());
                 self.house.supervisor.start_errand(async move {
@@ -350,18 +375,7 @@ impl Actor {
     }
 
     fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
-        match self.setup.tools.get(tool) {
-            Some(tool) => {
-                // What a model writes must not end the agent, whatever a tool makes of it.
-                let look = AssertUnwindSafe(|| tool.intent(input, &self.setup.workspace));
-                let crashed = |_| Err(ToolError::Tell("the tool crashed at the sight of this input".into()));
-                catch_unwind(look).unwrap_or_else(crashed)
-            }
-            None => {
-                let names = self.setup.tools.names().join(", ");
-                Err(ToolError::Tell(format!("there is no tool {tool}; there are {names}")))
-            }
-        }
+        self.setup.tools.intent(tool, input, &self.setup.workspace)
     }
 
     /// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
@@ -400,7 +414,8 @@ impl Actor {
     fn lost(&mut self, error: &StoreError, work: &mut Work) -> EventKind {
         let fault = Fault::from(error);
         let ended = Ended { outcome: Outcome::Failed(fault), run: self.machine.take_run() };
-        drop(work.calling.take());
+        // Whoever waits for it waits no longer.
+        drop((work.calling.take(), work.squeezing.take(), work.admission.take(), work.entry.take()));
         work.calls.cancel();
         self.ended(ended, work)
     }
@@ -408,19 +423,31 @@ impl Actor {
     fn ended(&self, ended: Ended, work: &Work) -> EventKind {
         let Ended { outcome, run } = ended;
         let is_root = self.sub.is_none();
+        let (below, mut misses) = if is_root { self.account.take_below() } else { Default::default() };
+        misses.append(self.own_misses(&run));
         EventKind::Ended(Box::new(RunEnd {
             outcome,
             text: run.text,
             stop: run.stop,
             turns: run.turns,
             spent: run.spent,
-            below: if is_root { self.account.take_below() } else { Vec::new() },
+            below,
+            misses,
             // Mail that came with its last breath begins another run.
             live: self.house.live(self.identity.agent) + usize::from(self.mail_waits),
             duration_ms: millis(self.house.ports.clock.now().saturating_sub(work.began)),
             api_ms: millis(work.api),
             denials: run.denials,
         }))
+    }
+
+    /// What it missed in the cache in a run.
+    fn own_misses(&self, run: &Run) -> Misses {
+        let missed = run.missed.clone();
+        let usage = run.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage);
+        let (agent, path) = (self.identity.agent, self.attribution.path.clone());
+        let line = AgentMisses { agent, path, usage, missed: missed.clone() };
+        Misses { agents: if missed.is_empty() { Vec::new() } else { vec![line] }, missed, others: 0 }
     }
 }
 
@@ -441,7 +468,7 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
 }
 
 /// Now, in milliseconds of Unix time.
-fn wall_ms(clock: &dyn Clock) -> i64 {
+pub(super) fn wall_ms(clock: &dyn Clock) -> i64 {
     let since = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

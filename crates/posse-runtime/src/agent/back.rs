@@ -271,13 +271,15 @@ impl House {
             path: session.path.clone(),
             living: None,
             preamble: taken.transcript.preamble.clone(),
+            segments: taken.transcript.segments.clone(),
             birth: None,
             told: session.types,
+            terms: Some(Box::new(terms.clone())),
         };
         let name = facts.name.as_ref().map_or_else(|| session.path.clone(), ToString::to_string);
         let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
         let sub = Sub::new(run, parent, Output::new(output_file), String::new());
-        let types = startable_at(depth, &tree.setup);
+        let types = startable_at(depth, &tree.setup, &terms);
         let below = Below {
             tree: Arc::clone(tree),
             sub,

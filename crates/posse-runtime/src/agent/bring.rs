@@ -5,14 +5,13 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Command, ContentBlock, Name, RealmId, RunFacts, RunKind};
 use uuid::Uuid;
 
-use super::Setup;
 use super::actor::{Identity, Sub};
 use super::build::{About, Below, Seed};
+use super::{Branch, Setup};
 use crate::govern::Account;
 use crate::permission::Standing;
-use crate::port::model::{Piece, Preamble, Thinking};
+use crate::port::model::{Preamble, Thinking};
 use crate::port::store::{AgentFilter, Birth, Epoch, Origin, Session, StoreError};
-use crate::spawn::Definition;
 use crate::spawn::contract::Contract;
 use crate::spawn::door::Lease;
 use crate::spawn::house::House;
@@ -20,7 +19,8 @@ use crate::spawn::output::Output;
 use crate::spawn::run::Run;
 use crate::spawn::terms::Terms;
 use crate::spawn::tool::{fingerprint, startable};
-use crate::spawn::tree::Tree;
+use crate::spawn::tree::{Common, Tree};
+use crate::spawn::{Definition, words};
 use crate::tool::Toolbox;
 
 /// A sub-agent that is to be born.
@@ -29,13 +29,15 @@ pub(crate) struct Plan {
     pub(crate) tree: Arc<Tree>,
     pub(crate) origin: Origin,
     pub(crate) definition: Arc<Definition>,
+    /// Where its parent stands, if it goes on from there.
+    pub(crate) branch: Option<Arc<Branch>>,
     pub(crate) terms: Terms,
     pub(crate) path: String,
     pub(crate) depth: u32,
     pub(crate) model: String,
     pub(crate) standing: Standing,
     pub(crate) account: Account,
-    /// What it is told before its prompt.
+    /// What it is told before its prompt, with what its siblings are told too at the front.
     pub(crate) told: Vec<String>,
     /// What it has written down in earlier lives.
     pub(crate) notes: Option<String>,
@@ -45,11 +47,13 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Its first message: its prompt, with what posse and its type say around it.
+    /// Its first message. Nothing comes after the prompt: siblings share all before it.
     fn first_message(&self) -> Vec<ContentBlock> {
-        let asked = self.contract.as_ref().map(Contract::asked);
-        let texts = self.told.iter().cloned().chain([self.prompt.clone()]).chain(asked);
-        texts.map(ContentBlock::text).collect()
+        if self.branch.is_some() {
+            let directive = words::directive(&self.prompt, &self.told);
+            return vec![ContentBlock::text(directive)];
+        }
+        self.told.iter().chain([&self.prompt]).map(ContentBlock::text).collect()
     }
 
     fn facts(&self) -> RunFacts {
@@ -72,13 +76,21 @@ impl House {
     /// Brings a new sub-agent to life, and gives its run; none if its parent may start nothing any more.
     pub(crate) fn bear(self: &Arc<Self>, plan: Plan, lease: Lease) -> Option<Arc<Run>> {
         let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
-        let types = startable_at(depth, &plan.tree.setup);
+        let types = startable_at(depth, &plan.tree.setup, &plan.terms);
         let tools = self.tools_of_sub(agent, &plan.tree.setup, &plan.terms, types.as_deref());
-        let told = fingerprint(&tools, types.as_deref().unwrap_or_default());
-        let preamble = self.preamble(&plan, &tools, told);
+        let (preamble, warmth, told, segments) = match &plan.branch {
+            Some(branch) => {
+                (branch.preamble.clone(), Some(branch.warmth()), branch.told, branch.segments.clone())
+            }
+            None => {
+                let told = fingerprint(&tools, types.as_deref().unwrap_or_default());
+                let Common { piece, warmth } = self.preamble(&plan, &tools, told);
+                (piece, warmth, told, Vec::new())
+            }
+        };
         let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
         let first = Command::Prompt(plan.first_message());
-        let Plan { tree, origin, terms, path, model, standing, account, prompt, contract, .. } = plan;
+        let Plan { tree, origin, branch, terms, path, model, standing, account, prompt, contract, .. } = plan;
         let name = origin.name.as_ref().map_or_else(|| path.clone(), ToString::to_string);
         let parent = origin.parent;
         let birth = Birth {
@@ -89,8 +101,10 @@ impl House {
             mode,
             cwd: standing.workspace().cwd.clone(),
             preamble: preamble.clone(),
-            segments: Vec::new(),
+            segments: segments.clone(),
         };
+        let seed = branch.map_or_else(Seed::default, |branch| Seed::grown(branch, terms.worktree.is_some()));
+        let turns = terms.turns;
         let about = About {
             identity: Identity { realm: tree.realm, agent, epoch: Epoch(1) },
             model,
@@ -99,14 +113,17 @@ impl House {
             path,
             living: self.supervisor.room_for(agent),
             preamble,
+            segments,
             birth: Some(Box::new(birth)),
             told,
+            terms: Some(Box::new(terms)),
         };
         let output = Output::new(run.facts.output_file.clone());
         let sub = Sub::new(Arc::clone(&run), parent, output, prompt);
-        let below = Below { tree, sub, depth, standing, account, tools, turns: terms.turns, contract, name };
-        let (mut actor, commands) = self.assemble_sub(about, Seed::default(), below)?;
+        let below = Below { tree, sub, depth, standing, account, tools, turns, contract, name };
+        let (mut actor, commands) = self.assemble_sub(about, seed, below)?;
         actor.has_worktree(lease.take());
+        actor.warmth = warmth;
         // Nobody else knows it yet, so there is room.
         let _ = self.pass_on(agent, first);
         self.animate((actor, commands));
@@ -114,7 +131,7 @@ impl House {
     }
 
     /// What stays the same for a new sub-agent. Siblings share it.
-    fn preamble(&self, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Piece {
+    fn preamble(&self, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
         let Plan { definition, model, terms, tree, notes, .. } = plan;
         let (effort, names) = (terms.effort, tools.names().join(","));
         let said = [definition.prompt.as_str(), notes.as_deref().unwrap_or_default()];
@@ -155,7 +172,8 @@ impl House {
     }
 }
 
-/// The types that an agent at this depth may start.
-pub(super) fn startable_at(depth: u32, setup: &Setup) -> Option<Vec<Arc<Definition>>> {
+/// The types that an agent at this depth may start. A fork is told of them as if it were its parent.
+pub(super) fn startable_at(depth: u32, setup: &Setup, terms: &Terms) -> Option<Vec<Arc<Definition>>> {
+    let depth = depth.saturating_sub(u32::from(terms.fork.is_some()));
     (depth < setup.spawning.depth).then(|| startable(setup))
 }

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
-use super::actor::{Actor, Identity, KnownTypes, Paid, Sub};
+use super::actor::{Actor, Identity, KnownTypes, Sub};
+use super::fare::Paid;
 use super::history::History;
 use super::outlet::{EVENTS, Outlet};
+use super::reuse::Reuse;
 use super::step::{Life, Machine, Rights};
-use super::{Agent, AgentHandle, Setup, StartError, last_reply, restore, waits};
+use super::{Agent, AgentHandle, Branch, Setup, StartError, last_reply, restore, waits};
 use crate::govern::{Account, Budgets, Places};
 use crate::permission::Standing;
 use crate::port::model::{Attribution, Effort, Piece};
-use crate::port::store::{Birth, SeenFile, StoreError, Taken, Transcript};
+use crate::port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use crate::spawn::contract::Contract;
 use crate::spawn::house::{House, Resident, Stop};
 use crate::spawn::nudge::{About as Nudging, Nudge};
+use crate::spawn::terms::Terms;
 use crate::spawn::tool::startable;
 use crate::spawn::tree::Tree;
 use crate::supervise::Living;
@@ -35,7 +38,11 @@ pub(super) struct About {
     pub(super) path: String,
     pub(super) living: Option<Living>,
     pub(super) preamble: Piece,
+    /// The histories of others that its own begins with.
+    pub(super) segments: Vec<Segment>,
     pub(super) birth: Option<Box<Birth>>,
+    /// What was agreed with a sub-agent.
+    pub(super) terms: Option<Box<Terms>>,
     /// The types of agents that its model was told of last, as a fingerprint.
     pub(super) told: Option<u64>,
 }
@@ -44,9 +51,14 @@ pub(super) struct About {
 #[derive(Default)]
 pub(super) struct Seed {
     pub(super) history: History,
-    pub(super) seen: Vec<SeenFile>,
+    pub(super) seen: Seen,
     pub(super) unanswered: bool,
     pub(super) previous_reply: Option<String>,
+    pub(super) paid: Paid,
+    /// What it can read from the cache.
+    pub(super) reuse: Reuse,
+    /// Where its parent stands, if it goes on from there.
+    pub(super) opening: Option<Arc<Branch>>,
 }
 
 impl Seed {
@@ -55,10 +67,25 @@ impl Seed {
         let Taken { transcript, seen, .. } = taken;
         Ok(Self {
             history: restore(transcript)?,
-            seen: seen.clone(),
+            seen: Seen::remembered(seen.clone()),
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
+            reuse: Reuse::of(transcript),
+            ..Self::default()
         })
+    }
+
+    /// What a fork goes on from. Whoever works `elsewhere` knows no file there.
+    pub(super) fn grown(branch: Arc<Branch>, elsewhere: bool) -> Self {
+        Self {
+            history: branch.history.clone(),
+            seen: if elsewhere { Seen::default() } else { branch.seen.fork() },
+            unanswered: false,
+            previous_reply: branch.previous_reply.clone(),
+            paid: branch.paid,
+            reuse: branch.reuse,
+            opening: Some(branch),
+        }
     }
 }
 
@@ -137,6 +164,7 @@ impl House {
             commands: None,
             stop: stop.clone(),
             run: None,
+            fork: false,
         };
         // Nobody is above a root who could be frozen.
         let nudge = self.enter(id, who).unwrap_or_default();
@@ -174,6 +202,7 @@ impl House {
             commands: Some(commands),
             stop: stop.clone(),
             run: Some(Arc::clone(&sub.run)),
+            fork: about.terms.as_ref().is_some_and(|terms| terms.fork.is_some()),
         };
         let nudge = self.enter(id, who)?;
         let mut setup = Setup { tools, workspace: Arc::clone(standing.workspace()), ..tree.setup.clone() };
@@ -185,7 +214,7 @@ impl House {
     }
 
     fn assemble(self: &Arc<Self>, about: About, seed: Seed, setup: Setup, kind: Kind) -> Actor {
-        let About { identity, model, path, living, preamble, birth, told, .. } = about;
+        let About { identity, model, path, living, preamble, segments, birth, told, terms, .. } = about;
         let Kind { tree, life, standing, account, stop, nudge, sub, contract, name } = kind;
         let rights = Rights { standing, asker: setup.asker, name, limits: setup.limits };
         let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
@@ -210,17 +239,23 @@ impl House {
             attribution: Arc::new(attribution),
             model,
             preamble,
+            segments,
+            terms,
+            branch: None,
+            opening: seed.opening,
             birth,
             history: seed.history,
             previous_reply: seed.previous_reply,
+            reuse: seed.reuse,
             machine,
-            seen: Seen::remembered(seed.seen),
+            seen: seed.seen,
             outlet,
             stop,
             nudge,
             account,
             place: None,
-            paid: Paid::default(),
+            warmth: None,
+            paid: seed.paid,
             told_queued: false,
             mail_waits: false,
             last_mail: 0,

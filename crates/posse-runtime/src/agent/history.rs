@@ -5,10 +5,10 @@
 //! history's whole life; cloning a history copies none.
 
 use bytes::{Bytes, BytesMut};
-use posse_protocol::{EntryKind, ReplyFacts};
+use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
 use crate::port::model::{Mark, Piece, Place, Ttl};
-use crate::port::store::{NewEntry, checksum};
+use crate::port::store::{NewEntry, Segment, checksum};
 
 /// Entries at the end that stay apart: the marks of the next request stand among them.
 const APART: usize = 4;
@@ -66,9 +66,35 @@ impl History {
         self.next_seq
     }
 
-    /// The own entry that it begins with, if that took the place of all before it.
-    pub(crate) fn since(&self) -> Option<u64> {
-        self.since
+    /// All of it as the store has it, for another to begin with. `inherited` is what it began with itself.
+    pub(crate) fn segments(&self, agent: AgentId, inherited: Vec<Segment>) -> Vec<Segment> {
+        let mut segments = if self.since.is_some() { Vec::new() } else { inherited };
+        let (from, to) = (self.since.unwrap_or(0), self.next_seq);
+        segments.extend((from < to).then_some(Segment { agent, from, to }));
+        segments
+    }
+
+    /// Whether a model has said anything in it.
+    pub(crate) fn has_replied(&self) -> bool {
+        self.request_end().is_some()
+    }
+
+    /// The same up to the end of the last request that was answered.
+    pub(crate) fn before_last_reply(&self) -> Self {
+        let mut before = self.clone();
+        let kept = self.request_end().map_or(0, |end| end + 1);
+        before.apart.truncate((before.apart.len() + kept).saturating_sub(before.pieces.len()));
+        before.pieces.truncate(kept);
+        before.shared = before.shared.min(kept);
+        before.forked_after = before.forked_after.filter(|end| *end < kept).or_else(|| kept.checked_sub(1));
+        before
+    }
+
+    /// What came after that, as it was sent.
+    pub(crate) fn after_last_request(&self) -> String {
+        let from = self.request_end().map_or(0, |end| end + 1);
+        let parts: Vec<&[u8]> = self.pieces[from..].iter().map(|piece| &piece.bytes[..]).collect();
+        String::from_utf8_lossy(&parts.join(&b","[..])).into_owned()
     }
 
     /// Whether it says of itself that it is a fork's.

@@ -3,14 +3,16 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use posse_protocol::{AgentId, Delta, Event, EventKind, Fault, Retry};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::govern::Reservation;
+use super::fare::Fare;
+use crate::govern::{Lead, Warmth};
 use crate::port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
 
 /// Events that may wait for the front end.
@@ -54,22 +56,20 @@ fn concerns_others(kind: &EventKind) -> bool {
 /// A reply that is arriving.
 pub(super) struct Arriving {
     outlet: Outlet,
-    /// What is set aside for it, and whether there is too little for another attempt.
-    reservation: Reservation,
-    broke: bool,
-    cancel: CancellationToken,
+    fare: Fare,
+    warming: Warming,
     /// What there was no room for yet.
     waiting: VecDeque<EventKind>,
 }
 
 impl Arriving {
-    pub(super) fn new(outlet: Outlet, reservation: Reservation, cancel: CancellationToken) -> Self {
-        Self { outlet, reservation, broke: false, cancel, waiting: VecDeque::new() }
+    pub(super) fn new(outlet: Outlet, fare: Fare, warming: Warming) -> Self {
+        Self { outlet, fare, warming, waiting: VecDeque::new() }
     }
 
-    /// What is set aside, and whether that was too little.
-    pub(super) fn paid(self) -> (Reservation, bool) {
-        (self.reservation, self.broke)
+    /// What is set aside for it.
+    pub(super) fn fare(self) -> Fare {
+        self.fare
     }
 
     /// Makes a call and tells of what arrives: what comes together is told together.
@@ -97,15 +97,12 @@ impl Arriving {
 
     /// Takes what the model port tells.
     fn on(&mut self, event: ModelEvent<'_>) {
+        self.warming.on(event);
         if self.outlet.below && !matches!(event, ModelEvent::Retry { .. }) {
             return;
         }
         if let ModelEvent::Retry { .. } = event {
-            // What was used may have to be paid for, and so will another attempt.
-            if !self.reservation.again() {
-                self.broke = true;
-                self.cancel.cancel();
-            }
+            self.fare.retried();
             // What the failed attempt said is void; whoever has not heard of it need not.
             self.waiting.retain(|kind| matches!(kind, EventKind::Retry(_)));
         }
@@ -137,6 +134,27 @@ impl Arriving {
         for kind in std::mem::take(&mut self.waiting) {
             self.outlet.emit(kind).await;
         }
+    }
+}
+
+/// Siblings whose requests begin like the one that is being answered.
+pub(super) struct Warming {
+    pub(super) warmth: Option<Arc<Warmth>>,
+    /// If they wait for this very reply.
+    pub(super) lead: Option<Lead>,
+    /// When the request was sent: so long ago the cache was used, at most.
+    pub(super) sent: Duration,
+}
+
+impl Warming {
+    /// They go on when the reply begins; if the attempt fails, another of them tries it meanwhile.
+    fn on(&mut self, event: ModelEvent<'_>) {
+        match (event, &self.warmth) {
+            (ModelEvent::Started { .. }, Some(warmth)) => warmth.begun(self.sent),
+            (ModelEvent::Retry { .. }, _) => {}
+            _ => return,
+        }
+        self.lead = None;
     }
 }
 

@@ -2,6 +2,7 @@
 //! reads a clock, or touches the outside; the actor does that, after the decision's commit is durable.
 
 mod acting;
+mod compact;
 mod decision;
 mod queue;
 mod run;
@@ -10,14 +11,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_protocol::{
-    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Outcome, RawJson,
+    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Missed, Outcome, RawJson,
     ReplyFacts, Role, StopReason,
 };
 
 use self::acting::Acting;
 pub(super) use self::acting::failure;
+use self::compact::Compaction;
 pub(crate) use self::decision::{
-    Answered, Closing, Commit, Consequence, Decision, Draft, Effect, Ended, Input,
+    Answered, Closing, Commit, Consequence, Decision, Draft, Effect, Ended, Input, Squeeze,
 };
 use self::queue::{PROMPTS, Queue};
 pub(super) use self::run::Run;
@@ -74,6 +76,8 @@ pub(crate) struct Machine {
     notices: Vec<String>,
     /// Types of agents that the model does not know yet: their fingerprint, and what it is told.
     types: Option<(u64, String)>,
+    /// How the history is compacted, and when.
+    compaction: Compaction,
     /// What its answer must fit.
     contract: Option<Contract>,
     /// How many runs it has started that are not over.
@@ -98,6 +102,7 @@ impl Machine {
             took: Vec::new(),
             notices: Vec::new(),
             types: None,
+            compaction: Compaction::default(),
             contract: None,
             live: 0,
             awake: true,
@@ -209,6 +214,15 @@ impl Machine {
         }
     }
 
+    /// The model's ids of all calls of the reply whose calls are open.
+    pub(crate) fn call_ids(&self) -> impl Iterator<Item = String> {
+        let acting = match &self.state {
+            State::Acting(acting) => Some(acting),
+            _ => None,
+        };
+        acting.into_iter().flat_map(Acting::call_ids)
+    }
+
     /// Whether tools run that wait for other agents.
     pub(crate) fn awaits_others(&self) -> bool {
         matches!(&self.state, State::Acting(acting) if acting.awaits_others())
@@ -271,9 +285,14 @@ impl Machine {
                 }
             }
             Input::Continue => {}
-            Input::Reply { reply, charges, intents, capped } => {
-                self.reply(&mut decision, *reply, charges, intents, capped);
+            Input::Reply { reply, charges, intents, capped, missed } => {
+                self.reply(&mut decision, (*reply, missed), charges, intents, capped);
             }
+            Input::Compact { keep } => self.compact(&mut decision, keep),
+            Input::Compacted { content, facts, charges } => {
+                self.compacted(&mut decision, content, facts, charges);
+            }
+            Input::NotCompacted { why, charges } => self.not_compacted(&mut decision, why, charges),
             Input::Refused { why, charges } => self.refused(&mut decision, why, charges),
             Input::Settled { mail_waits } => self.settled(&mut decision, mail_waits),
             Input::Settle => {
@@ -301,6 +320,7 @@ impl Machine {
         self.run = Run::default();
         decision.after.push(Effect::Begin);
         self.go_on(decision, words);
+        self.compaction.asked = decision.commit.entries.last().map(|entry| Arc::clone(&entry.message));
     }
 
     /// The next turn, with new words and whatever mail waits.
@@ -348,14 +368,14 @@ impl Machine {
         self.run.turns += 1;
         self.state = State::Calling { cancelled: false };
         decision.commit.state = Some(AgentState::Running);
-        decision.after.push(Effect::CallModel);
+        decision.after.push(self.compaction.due().map_or(Effect::CallModel, Effect::Compact));
     }
 
     /// A budget forbids the call: a root's run has come to its limit, a sub-agent waits for more.
     fn refused(&mut self, decision: &mut Decision, message: String, charges: Vec<Charge>) {
         let State::Calling { cancelled } = self.state else { return };
         if charges.is_empty() {
-            self.run.turns -= 1;
+            self.run.turns = self.run.turns.saturating_sub(1);
         }
         self.run.charge(&charges);
         decision.commit.charges = charges;
@@ -370,12 +390,13 @@ impl Machine {
     fn reply(
         &mut self,
         decision: &mut Decision,
-        reply: Reply,
+        (reply, missed): (Reply, Option<Missed>),
         charges: Vec<Charge>,
         intents: Vec<Result<Intent, ToolError>>,
         capped: bool,
     ) {
         let State::Calling { cancelled } = self.state else { return };
+        self.compaction.answered();
         self.run.charge(&charges);
         decision.commit.charges = charges;
         self.run.heard(&reply.content, Some(&reply.stop));
@@ -385,8 +406,9 @@ impl Machine {
             model: reply.model,
             stop: Some(reply.stop.clone()),
             usage: reply.usage,
-            missed: None,
+            missed,
         };
+        self.run.miss(facts.missed.as_ref());
         let acting = Acting::new(seq, &reply.content, intents);
         self.add(decision, EntryKind::Reply, Message::assistant(reply.content), Some(facts));
         if acting.is_empty() {
@@ -395,7 +417,7 @@ impl Machine {
                 StopReason::PauseTurn => self.call_model(decision),
                 StopReason::MaxTokens if capped => self.end(decision, Outcome::Partial(Limit::Budget)),
                 StopReason::MaxTokens => self.end(decision, Outcome::Partial(Limit::Output)),
-                StopReason::ContextFull => self.end(decision, Outcome::Partial(Limit::Context)),
+                StopReason::ContextFull => self.overfull(decision),
                 StopReason::Refusal => self.end(decision, Outcome::Refused),
                 StopReason::EndTurn
                 | StopReason::StopSequence
@@ -423,7 +445,7 @@ impl Machine {
         if let ModelError::Api(error) = &failure.error
             && error.kind == ApiErrorKind::ContextFull
         {
-            return self.end(decision, Outcome::Partial(Limit::Context));
+            return self.overfull(decision);
         }
         if !matches!(failure.error, ModelError::Cancelled) {
             let fault = Fault::from(&failure.error);
@@ -526,6 +548,7 @@ impl Machine {
     /// Ends the run.
     fn end(&mut self, decision: &mut Decision, outcome: Outcome) {
         self.state = State::Idle;
+        self.compaction.over();
         match self.life {
             Life::Root { .. } => {
                 let paused = matches!(outcome, Outcome::Paused(_));
@@ -559,8 +582,11 @@ enum Wrong {
 
 /// Whether a transcript that ends with this entry waits for a reply.
 pub(crate) fn unanswered(last: EntryKind, reply: Option<&ReplyFacts>) -> bool {
-    let paused = |facts: &ReplyFacts| facts.stop == Some(StopReason::PauseTurn);
-    last != EntryKind::Reply || reply.is_some_and(paused)
+    match last {
+        EntryKind::Prompt | EntryKind::Results => true,
+        EntryKind::Reply => reply.is_some_and(|facts| facts.stop == Some(StopReason::PauseTurn)),
+        EntryKind::Compaction => reply.is_none_or(|facts| facts.stop.is_none()),
+    }
 }
 
 #[cfg(test)]

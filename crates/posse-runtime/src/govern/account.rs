@@ -12,10 +12,11 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use posse_protocol::{Cost, Spent};
+use posse_protocol::{AgentId, Cost, Missed, Misses, Spent};
 use tokio::sync::Notify;
 
-use super::purse::{Hold, Left, Purse, add};
+use super::below::{Below, Miss, Recent};
+use super::purse::{Hold, Left, Purse};
 use super::{Budgets, Exceeded, Short, Whose};
 use crate::port::store::Charge;
 
@@ -36,8 +37,10 @@ struct Node {
 struct Sums {
     alone: Purse,
     subtree: Purse,
+    /// What the agent used, and missed in the cache, since the root was told last.
+    recent: Recent,
     /// Of the root only: what was booked below it and is not told yet.
-    below: Vec<Spent>,
+    below: Below,
 }
 
 /// A model call that somebody wants to make.
@@ -78,7 +81,7 @@ impl Account {
 
     fn new(parent: Option<Arc<Node>>, budgets: Budgets, now: Duration, freed: Arc<Notify>) -> Self {
         let (alone, subtree) = (Purse::new(budgets.alone), Purse::new(budgets.subtree));
-        let sums = Mutex::new(Sums { alone, subtree, below: Vec::new() });
+        let sums = Mutex::new(Sums { alone, subtree, recent: Recent::default(), below: Below::default() });
         Self(Arc::new(Node { parent, opened: now, sums, freed }))
     }
 
@@ -96,7 +99,7 @@ impl Account {
         let held = Hold { tokens, cost: cost.unwrap_or_default(), turns: 1 };
         hold(&mut chain, held);
         drop(chain);
-        Ok(Reservation { output, account: self.clone(), tokens, cost, held })
+        Ok(Reservation { output, account: self.clone(), tokens, cost, held, miss: None })
     }
 
     /// Waits until a call of the session that is under way now, or begins later, is over. Counts from
@@ -115,9 +118,11 @@ impl Account {
         sums(&self.0).subtree.spent.clone()
     }
 
-    /// What all agents of the session but the root have used since the last time that this was asked.
-    pub fn take_below(&self) -> Vec<Spent> {
-        self.nodes().last().map(|root| take(&mut sums(root).below)).unwrap_or_default()
+    /// What all agents of the session but the root have used, and missed in the cache, since the last time
+    /// that this was asked.
+    pub fn take_below(&self) -> (Vec<Spent>, Misses) {
+        let Some(root) = self.nodes().last() else { return Default::default() };
+        sums(root).below.take()
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Node> {
@@ -166,6 +171,7 @@ pub struct Reservation {
     cost: Option<Cost>,
     /// What is set aside for all attempts.
     held: Hold,
+    miss: Option<Miss>,
 }
 
 impl Reservation {
@@ -180,6 +186,11 @@ impl Reservation {
         hold(&mut chain, more);
         self.held.add(more);
         true
+    }
+
+    /// The call missed something in the cache that had been there. It is booked when the call is settled.
+    pub fn miss(&mut self, agent: AgentId, path: &str, missed: Missed) {
+        self.miss = Some(Miss { agent, path: path.to_owned(), missed });
     }
 
     /// The call is over: what was set aside is free, and what it really took is booked.
@@ -197,8 +208,8 @@ impl Reservation {
             }
         });
         // The first is the agent's, the last is the root's.
-        if let (Some(charges), [_, .., root]) = (charges, &mut chain[..]) {
-            add(&mut root.below, charges);
+        if let (Some(charges), [own, .., root]) = (charges, &mut chain[..]) {
+            root.below.book(&mut own.recent, charges, self.miss.take());
         }
         drop(chain);
         self.account.0.freed.notify_waiters();

@@ -131,6 +131,11 @@ impl Policy {
         Ok(())
     }
 
+    /// The same without what it allows.
+    pub(crate) fn strict(&self) -> Self {
+        Self { allow: Vec::new(), ..self.clone() }
+    }
+
     /// Whether a tool is denied whatever its input: then the model is not told of it.
     pub fn forbids_tool(&self, tool: &str) -> bool {
         self.deny.iter().any(|rule| rule.names_tool(tool))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use posse_protocol::AgentId;
 use uuid::Uuid;
 
+use super::contract::Contract;
 use super::definition::Isolation;
 use super::house::{House, Resident};
 use super::limits::{self, Situation};
@@ -21,6 +22,9 @@ use crate::govern::{Account, Ask};
 use crate::port::store::{CallKey, Origin};
 use crate::port::worktree::{Made, Wanted, Worktree};
 use crate::tool::Workspace;
+
+/// What a fork is told that wants to start somebody.
+const NO_FORKS: &str = "You are a fork: forks start no agents, they do what they are told themselves.";
 
 /// A call that wants an agent.
 pub(crate) struct Wish {
@@ -84,8 +88,15 @@ impl House {
         let Wish { by, key, call, input } = wish;
         let parent = self.resident(by).ok_or("whoever starts it has ended")?;
         let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
+        if parent.fork {
+            return Err(NO_FORKS.into());
+        }
         let types = super::tool::startable(&tree.setup);
-        let route = route(&input, &types, spawning.background)?;
+        let route = route(&input, &types, spawning.background, super::tool::forking(&tree.setup))?;
+        let branch = self.branch(by).filter(|_| route.fork);
+        if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
+            return Err(NO_FORKS.into());
+        }
         let depth = parent.depth + 1;
         let account = parent.account.open(spawning.budgets, self.ports.clock.now());
         let situation = Situation {
@@ -101,12 +112,17 @@ impl House {
         }
         let agent = AgentId::from(Uuid::now_v7());
         let lease = self.lease(agent, &parent, route.isolation).await?;
-        let mut terms = Terms::of(&route.definition);
+        let mut terms = match &branch {
+            Some(branch) => branch.terms(),
+            None if route.fork => return Err("the reply that asks for the fork is over".into()),
+            None => Terms::of(&route.definition),
+        };
         terms.effort = route.effort.or(parent.effort);
         terms.schema = route.contract.as_ref().map(|contract| Arc::new(contract.schema().clone()));
         let notes = remembered(&route.definition, &mut terms).await;
         let workspace = workspace(&parent, input.cwd.as_deref(), &lease, &mut terms)?;
-        let place = place(&tree, &lease, &workspace);
+        let place = place(&tree, &lease, &workspace, route.fork);
+        let asked = route.contract.as_ref().map(Contract::asked);
         let standing =
             parent.standing.child(terms.mode, workspace).map_err(|outside| format!("cwd: {outside}"))?;
         let wishes = Wishes {
@@ -115,7 +131,10 @@ impl House {
             definition: route.definition.model.as_deref(),
             usual: spawning.usual_model.as_deref(),
         };
-        let model = model::resolve(&wishes, &parent.model, standing.mode(), &*self.ports.model);
+        let model = match &branch {
+            Some(_) => parent.model.clone(),
+            None => model::resolve(&wishes, &parent.model, standing.mode(), &*self.ports.model),
+        };
         let label = input.name.as_ref().map_or_else(|| route.definition.label(), ToString::to_string);
         let plan = Plan {
             agent,
@@ -129,10 +148,11 @@ impl House {
                 description: input.description,
                 terms: terms.to_keep()?,
             },
-            told: [place, route.definition.initial_prompt.clone()].into_iter().flatten().collect(),
+            told: [route.definition.initial_prompt.clone(), asked, place].into_iter().flatten().collect(),
             notes,
             contract: route.contract,
             definition: route.definition,
+            branch,
             background: route.background,
             prompt: input.prompt,
             model,
@@ -250,9 +270,12 @@ pub(crate) fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String>
     Ok(())
 }
 
-/// What an agent is told of where it works, if that is not where the session does.
-fn place(tree: &Tree, lease: &Lease, workspace: &Workspace) -> Option<String> {
+/// What an agent is told of where it works, if that is not where the session does. A fork knows what its
+/// parent knows.
+fn place(tree: &Tree, lease: &Lease, workspace: &Workspace, fork: bool) -> Option<String> {
     match &lease.made {
+        Some(made) if fork => Some(words::moved(made, &workspace.cwd)),
+        None if fork => None,
         Some(made) => Some(words::worktree(made, &workspace.cwd)),
         None => (workspace.cwd != tree.standing.workspace().cwd).then(|| words::elsewhere(&workspace.cwd)),
     }

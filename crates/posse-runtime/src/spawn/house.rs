@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::nudge::{About, Nudge};
 use super::run::Run;
 use super::tree::Tree;
-use crate::agent::Ports;
+use crate::agent::{Branch, Ports};
 use crate::govern::Account;
 use crate::permission::Standing;
 use crate::port::model::Effort;
@@ -45,6 +45,8 @@ pub(crate) struct Resident {
     pub(crate) stop: Stop,
     /// A sub-agent's run.
     pub(crate) run: Option<Arc<Run>>,
+    /// Whether it is a fork.
+    pub(crate) fork: bool,
 }
 
 /// A resident, and what changes about it.
@@ -57,6 +59,8 @@ struct Lodging {
     live: HashSet<Uuid>,
     /// Its background commands.
     shells: HashMap<Uuid, Shell>,
+    /// Where it stands while its calls may make forks.
+    branch: Option<Arc<Branch>>,
 }
 
 /// A background command of an agent.
@@ -146,8 +150,9 @@ impl House {
                 }
             }
         }
-        let (who, frozen, live, shells) = (Arc::new(who), false, HashSet::new(), HashMap::new());
-        residents.insert(agent, Lodging { who, nudge: Arc::clone(&nudge), frozen, live, shells });
+        let (live, shells) = (HashSet::new(), HashMap::new());
+        let (who, nudged) = (Arc::new(who), Arc::clone(&nudge));
+        residents.insert(agent, Lodging { who, nudge: nudged, frozen: false, live, shells, branch: None });
         Some(nudge)
     }
 
@@ -168,6 +173,18 @@ impl House {
     /// Who lives here under this id.
     pub(crate) fn resident(&self, agent: AgentId) -> Option<Arc<Resident>> {
         self.residents().get(&agent).map(|lodging| Arc::clone(&lodging.who))
+    }
+
+    /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
+    pub(crate) fn stands(&self, agent: AgentId, branch: Option<Arc<Branch>>) {
+        if let Some(resident) = self.residents().get_mut(&agent) {
+            resident.branch = branch;
+        }
+    }
+
+    /// Where an agent stands whose calls may make forks.
+    pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<Branch>> {
+        self.residents().get(&agent).and_then(|resident| resident.branch.clone())
     }
 
     /// How many agents of a session live here.

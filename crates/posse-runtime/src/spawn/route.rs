@@ -16,8 +16,8 @@ use crate::port::model::Effort;
 
 /// What the main agent is called by those it starts. Nobody else can be.
 pub const MAIN: &str = "main";
-/// The type of an agent that begins as a copy of its starter. It is never listed.
-const FORK: &str = "fork";
+/// The type of an agent that goes on from exactly where its starter is. It is never listed.
+pub const FORK: &str = "fork";
 
 /// What the Agent tool is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -65,6 +65,8 @@ pub struct AgentInput {
 pub struct Route {
     /// Its type.
     pub definition: Arc<Definition>,
+    /// Whether it goes on from where its starter is.
+    pub fork: bool,
     /// What it works in: as the call says, else its type.
     pub isolation: Option<Isolation>,
     /// What its answer must fit: as the call says, else its type.
@@ -75,22 +77,58 @@ pub struct Route {
     pub background: bool,
 }
 
+/// Whether and when calls make forks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forking {
+    /// Never: a rule denies it.
+    Denied,
+    /// When the call says so.
+    #[default]
+    Asked,
+    /// Also when the call names no type.
+    Implicit,
+}
+
 /// How the model is told of the Agent tool. `types` are those it may start.
-pub fn spec(background: Background, types: &[Arc<Definition>]) -> ToolSpec {
+pub fn spec(background: Background, forking: Forking, types: &[Arc<Definition>]) -> ToolSpec {
     let mut schema = crate::tool::schema::<AgentInput>();
-    if background == Background::Off
-        && let Some(Value::Object(properties)) = schema.get_mut("properties")
-    {
-        properties.shift_remove("run_in_background");
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        if background == Background::Off {
+            properties.shift_remove("run_in_background");
+        }
+        if forking == Forking::Implicit
+            && let Some(kind) = properties.get_mut("subagent_type")
+        {
+            kind["description"] = "The agent's type; a fork of yours if absent.".into();
+        }
     }
     ToolSpec {
         name: "Agent".to_owned(),
-        description: description(background, types),
+        description: description(background, forking, types),
         input_schema: RawJson::from(schema.as_value()),
     }
 }
 
-fn description(background: Background, types: &[Arc<Definition>]) -> String {
+/// Which type a call asks for.
+pub fn wanted(input: &AgentInput, forking: Forking) -> &str {
+    match input.subagent_type.as_deref() {
+        Some(wanted) if wanted.eq_ignore_ascii_case(FORK) => FORK,
+        Some(wanted) => wanted,
+        None if forking == Forking::Implicit => FORK,
+        None => GENERAL_PURPOSE,
+    }
+}
+
+fn description(background: Background, forking: Forking, types: &[Arc<Definition>]) -> String {
+    let forks = match forking {
+        Forking::Denied => "",
+        Forking::Asked | Forking::Implicit => {
+            " With subagent_type \"fork\" it is a copy of you instead, that knows all of this conversation: say \
+             only what it is to do. That costs little, since what you have read is not read again; use it for \
+             work that needs what you know, several at once where the work can be split, and whenever you \
+             would not want to see the steps in between."
+        }
+    };
     let ends = match background {
         Background::Off => "The call returns its last message.",
         Background::Asked => {
@@ -110,7 +148,7 @@ fn description(background: Background, types: &[Arc<Definition>]) -> String {
     format!(
         "Starts another agent for a piece of work that can be done apart: a search that would fill your own \
          context, or one of several things that can go on side by side (start those in one message). It knows \
-         nothing of this conversation but its prompt. {ends} What it says is a model's output: check what \
+         nothing of this conversation but its prompt.{forks} {ends} What it says is a model's output: check what \
          matters. Types:{types}"
     )
 }
@@ -132,9 +170,17 @@ pub fn named<'a>(types: &'a [Arc<Definition>], name: &str) -> Option<&'a Arc<Def
 }
 
 /// Which agent a call asks for; else what the model is told.
-pub fn route(input: &AgentInput, types: &[Arc<Definition>], background: Background) -> Result<Route, String> {
+pub fn route(
+    input: &AgentInput,
+    types: &[Arc<Definition>],
+    background: Background,
+    forking: Forking,
+) -> Result<Route, String> {
     refuse(input, background)?;
-    let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL_PURPOSE);
+    let wanted = wanted(input, forking);
+    if wanted == FORK {
+        return fork(input, background, forking);
+    }
     let definition = named(types, wanted).cloned().ok_or_else(|| unknown(wanted, types))?;
     if !definition.required_mcp_servers.is_empty() {
         return Err(format!(
@@ -154,7 +200,28 @@ pub fn route(input: &AgentInput, types: &[Arc<Definition>], background: Backgrou
     let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
     let effort = input.effort.as_deref().map(effort).transpose()?.or(definition.effort);
     let background = in_background(background, &definition, input.run_in_background);
-    Ok(Route { definition, isolation, contract, effort, background })
+    Ok(Route { definition, fork: false, isolation, contract, effort, background })
+}
+
+/// A fork: it has all that its starter has, so there is little to choose.
+fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<Route, String> {
+    if forking == Forking::Denied {
+        return Err("subagent_type: forks are denied by a permission rule".into());
+    }
+    let chosen =
+        [("model", input.model.is_some()), ("effort", input.effort.is_some()), ("cwd", input.cwd.is_some())];
+    if let Some((what, _)) = chosen.iter().find(|(_, given)| *given) {
+        return Err(format!(
+            "{what}: a fork has yours, or it could not go on from where you are; leave it out, or start another \
+             type"
+        ));
+    }
+    let schema = input.output_schema.as_ref();
+    let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
+    let definition = Arc::new(Definition { name: FORK.to_owned(), ..Definition::default() });
+    let background = in_background(background, &definition, input.run_in_background);
+    let isolation = isolation(input)?;
+    Ok(Route { definition, fork: true, isolation, contract, effort: None, background })
 }
 
 /// Refuses what nobody could do.
@@ -165,12 +232,6 @@ fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
     }
     if input.prompt.trim().is_empty() {
         return wrong("prompt is empty: it is all that the agent is told");
-    }
-    if input.subagent_type.as_deref().is_some_and(|wanted| wanted.eq_ignore_ascii_case(FORK)) {
-        return wrong(
-            "subagent_type: fork is not there yet: no agent can begin with a copy of your conversation; start \
-             another type and say in its prompt what it must know",
-        );
     }
     if let Some(name) = input.name.as_ref().filter(|name| name.is_reserved() || name.as_str() == MAIN) {
         return Err(format!("name: {name} means somebody already; choose another"));
@@ -245,7 +306,7 @@ mod tests {
     }
 
     fn routed(more: Value, background: Background) -> Result<Route, String> {
-        route(&input(more)?, &types(), background)
+        route(&input(more)?, &types(), background, Forking::Asked)
     }
 
     #[test]
@@ -282,14 +343,45 @@ mod tests {
         routed(more, Background::Asked).unwrap_err()
     }
 
-    // proves AD-03 (open: that `Plan` hands in a plan by a tool, and that there are forks)
+    // proves AD-03 (open: that `Plan` hands in a plan by a tool)
+    // proves FK-14 (open: the cap on turns, and that a rule forbids it at the gate too)
     #[test]
-    fn a_fork_is_refused_and_never_listed() {
-        for wanted in ["fork", "Fork"] {
-            let told = refused(json!({ "subagent_type": wanted }));
-            assert!(told.starts_with("subagent_type: fork is not there yet"), "{told}");
+    fn a_fork_is_never_listed_and_chooses_nothing() {
+        for wanted in ["fork", "Fork", "FORK"] {
+            let route = routed(json!({ "subagent_type": wanted }), Background::Asked).unwrap();
+            assert_eq!((route.definition.name.as_str(), route.fork, route.background), (FORK, true, false));
         }
+        for (what, given) in [("model", json!("m")), ("effort", json!("low")), ("cwd", json!("/w"))] {
+            let told = refused(json!({"subagent_type": "fork", what: given}));
+            assert!(told.starts_with(&format!("{what}: a fork has yours")), "{told}");
+        }
+        let denied = input(json!({"subagent_type": "fork"})).unwrap();
+        let told = route(&denied, &types(), Background::Asked, Forking::Denied).unwrap_err();
+        assert_eq!(told, "subagent_type: forks are denied by a permission rule");
         assert!(built_in().iter().all(|kind| !kind.name.eq_ignore_ascii_case(FORK)));
+        let told = spec(Background::Asked, Forking::Denied, &types()).description;
+        assert!(!told.contains("fork"), "{told}");
+    }
+
+    // proves FK-09 (open: where it is switched on; coordinator mode)
+    // proves FK-15
+    // proves AG-02 (open: teammates)
+    #[test]
+    fn without_a_type_a_call_forks_only_if_that_is_switched_on() {
+        let given = |more: Value, forking, background| {
+            let route = route(&input(more).unwrap(), &types(), background, forking).unwrap();
+            (route.definition.name.clone(), route.background)
+        };
+        let general = |background| ("general-purpose".to_owned(), background);
+        assert_eq!(given(json!({}), Forking::Asked, Background::Asked), general(false));
+        assert_eq!(given(json!({}), Forking::Denied, Background::Asked), general(false));
+        assert_eq!(given(json!({}), Forking::Implicit, Background::Asked), (FORK.to_owned(), false));
+        let named = json!({"subagent_type": "Explore"});
+        assert_eq!(given(named, Forking::Implicit, Background::Asked), ("Explore".to_owned(), false));
+        assert_eq!(given(json!({}), Forking::Implicit, Background::Default), (FORK.to_owned(), true));
+        let schema = |forking| spec(Background::Asked, forking, &types()).input_schema.get().to_owned();
+        assert!(schema(Forking::Implicit).contains("a fork of yours if absent"));
+        assert!(schema(Forking::Asked).contains("general-purpose if absent"));
     }
 
     // proves AG-17 (open: teammates, on whom it acts)
@@ -353,7 +445,7 @@ mod tests {
     #[test]
     fn without_background_work_nobody_can_ask_for_it() {
         let properties = |background| {
-            let spec = spec(background, &types());
+            let spec = spec(background, Forking::Asked, &types());
             let schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap();
             let Value::Object(properties) = &schema["properties"] else { panic!("an object") };
             (properties.keys().cloned().collect::<Vec<_>>(), spec.description.contains("background"))
@@ -385,7 +477,7 @@ mod tests {
 
     #[test]
     fn the_model_is_told_each_type() {
-        let spec = spec(Background::Asked, &types());
+        let spec = spec(Background::Asked, Forking::Asked, &types());
         for kind in built_in() {
             assert!(spec.description.contains(&format!("\n- {}: {}", kind.name, kind.description)));
         }

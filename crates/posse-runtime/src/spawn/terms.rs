@@ -14,8 +14,11 @@ use crate::port::store::Origin;
 use crate::port::worktree::Worktree;
 use crate::tool::Notes;
 
+/// Model calls in the run of a fork.
+const FORK_TURNS: u32 = 200;
+
 /// What an agent has that keeps notes, whatever else it has.
-const NOTING: [&str; 3] = ["Read", "Write", "Edit"];
+pub(crate) const NOTING: [&str; 3] = ["Read", "Write", "Edit"];
 
 /// The terms of a sub-agent's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +44,17 @@ pub(crate) struct Terms {
     pub(crate) copies: Vec<PathBuf>,
     /// Where it keeps notes.
     pub(crate) notes: Option<Notes>,
+    /// That it is a fork, and of whom.
+    pub(crate) fork: Option<ForkOf>,
+}
+
+/// Whose tools a fork has: all of them, so that what its model is told of them is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ForkOf {
+    /// A main agent's.
+    Main,
+    /// A sub-agent's, with the same terms.
+    Sub,
 }
 
 impl Terms {
@@ -56,6 +70,14 @@ impl Terms {
             schema: kind.output_schema.clone(),
             ..Self::default()
         }
+    }
+
+    /// Those of a fork of an agent with these terms; none of a main agent.
+    pub(crate) fn of_fork(parent: Option<&Self>) -> Self {
+        let (tools, disallowed) =
+            parent.map_or((None, Vec::new()), |terms| (terms.tools.clone(), terms.disallowed.clone()));
+        let fork = Some(if parent.is_some() { ForkOf::Sub } else { ForkOf::Main });
+        Self { tools, disallowed, turns: Some(FORK_TURNS), fork, ..Self::default() }
     }
 
     /// Those of somebody who may do nothing: what they were is not known any more.

@@ -17,8 +17,8 @@ use self::task_output::TaskOutput;
 use self::task_stop::TaskStop;
 use self::wait::Wait;
 use super::house::House;
-use super::route;
-use super::terms::Terms;
+use super::route::{self, FORK, Forking};
+use super::terms::{ForkOf, Terms};
 use super::words::Reader;
 use super::{Background, Definition};
 use crate::agent::Setup;
@@ -49,6 +49,15 @@ pub(crate) fn startable(setup: &Setup) -> Vec<Arc<Definition>> {
     setup.spawning.types.now().iter().filter(allowed).cloned().collect()
 }
 
+/// Whether agents of a session may make forks, and when.
+pub(crate) fn forking(setup: &Setup) -> Forking {
+    match setup.spawning.implicit_fork {
+        _ if setup.policy.forbids_agent(FORK) => Forking::Denied,
+        true => Forking::Implicit,
+        false => Forking::Asked,
+    }
+}
+
 /// A number that says whether two lists of types are the same to a model. None without the tool that lists them.
 pub(crate) fn fingerprint(tools: &Toolbox, types: &[Arc<Definition>]) -> Option<u64> {
     tools.get(AGENT)?;
@@ -70,7 +79,8 @@ impl House {
         tools
     }
 
-    /// What a sub-agent has: what its terms say of what the main agent was given.
+    /// What a sub-agent has: what its terms say of what the main agent was given. A fork has all that its
+    /// parent has.
     pub(crate) fn tools_of_sub(
         self: &Arc<Self>,
         agent: AgentId,
@@ -78,6 +88,9 @@ impl House {
         terms: &Terms,
         types: Option<&[Arc<Definition>]>,
     ) -> Toolbox {
+        if terms.fork == Some(ForkOf::Main) {
+            return self.tools_of_root(agent, setup, types.unwrap_or_default());
+        }
         let mut tools = setup.tools.clone();
         let kept = |name: &str| !WITHHELD.contains(&name) && terms.has(name);
         tools.retain(kept);
@@ -100,7 +113,7 @@ impl House {
         let caller = Caller { house: Arc::clone(self), agent, reader };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(types) = types.filter(|types| !types.is_empty()) {
-            tools.push(Arc::new(AgentTool::new(caller.clone(), types, background)));
+            tools.push(Arc::new(AgentTool::new(caller.clone(), types, background, forking(setup))));
         }
         if any {
             tools.push(typed(SendMessage(caller.clone())));

@@ -9,13 +9,24 @@ use posse_protocol::{AgentId, Event, RealmId};
 use tokio::sync::mpsc;
 
 use crate::agent::{Asker, Setup};
-use crate::govern::{Account, Places};
+use crate::govern::{Account, Places, Warmth};
 use crate::permission::Standing;
 use crate::port::model::Piece;
 use crate::spawn::Definition;
 
 /// So many preambles are kept.
 const PREAMBLES: usize = 64;
+
+/// A preamble of fewer bytes is not worth waiting for: no provider caches so little.
+const WORTH_WAITING: usize = 4 << 10;
+
+/// A preamble that siblings share.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) piece: Piece,
+    /// Whether it can be read from the cache, if it is large enough to be there.
+    pub(crate) warmth: Option<Arc<Warmth>>,
+}
 
 /// A session: its main agent and all that comes from it.
 pub(crate) struct Tree {
@@ -30,7 +41,7 @@ pub(crate) struct Tree {
     pub(crate) standing: Standing,
     pub(crate) places: Places,
     /// Preambles of sub-agents by what they are made from: siblings share their bytes.
-    pub(crate) preambles: Mutex<HashMap<String, Piece>>,
+    pub(crate) preambles: Mutex<HashMap<String, Common>>,
     /// Whether somebody can still answer.
     pub(crate) attended: AtomicBool,
 }
@@ -52,12 +63,17 @@ impl Tree {
     }
 
     /// The preamble with this key, made at most once.
-    pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Piece) -> Piece {
+    pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Piece) -> Common {
         let mut preambles = self.preambles.lock().unwrap_or_else(PoisonError::into_inner);
         if preambles.len() >= PREAMBLES && !preambles.contains_key(&key) {
             // Models write what they like into a call, and types and notes change: the usual few come back.
             preambles.clear();
         }
-        preambles.entry(key).or_insert_with(make).clone()
+        let common = || {
+            let piece = make();
+            let warmth = (piece.bytes.len() >= WORTH_WAITING).then(Arc::default);
+            Common { piece, warmth }
+        };
+        preambles.entry(key).or_insert_with(common).clone()
     }
 }

@@ -2,6 +2,8 @@
 //! cannot close, and no frame can be imitated.
 
 mod answer;
+mod compacted;
+mod fork;
 mod frame;
 mod neutral;
 mod place;
@@ -10,6 +12,8 @@ pub use answer::{
     Delivery, Reader, Returned, Waited, launched, nobody, not_running, output, result, sent, stopped,
     stopped_by_user, unknown_run, without_transcript,
 };
+pub use compacted::{List, Standing, compacted};
+pub use fork::{directive, moved};
 pub(in crate::spawn) use frame::attribute;
 pub use frame::{arrivals, mail, notification};
 pub use neutral::neutral;

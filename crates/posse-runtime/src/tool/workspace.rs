@@ -125,6 +125,8 @@ pub struct Seen(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
+    /// What others know too.
+    shared: Arc<HashMap<PathBuf, u64>>,
     versions: HashMap<PathBuf, u64>,
     /// What the store has not been told yet.
     fresh: Vec<SeenFile>,
@@ -134,19 +136,47 @@ impl Seen {
     /// What a store remembers.
     pub fn remembered(files: Vec<SeenFile>) -> Self {
         let versions = files.into_iter().map(|file| (file.path, file.version)).collect();
-        Self(Arc::new(Mutex::new(Known { versions, fresh: Vec::new() })))
+        Self(Arc::new(Mutex::new(Known { versions, ..Known::default() })))
+    }
+
+    /// The same files known to another, who will learn others. What both know is kept once.
+    pub(crate) fn fork(&self) -> Self {
+        let shared = self.known(|known| {
+            if !known.versions.is_empty() {
+                let all = known.shared.iter().map(|(path, version)| (path.clone(), *version));
+                let mut all: HashMap<PathBuf, u64> = all.collect();
+                all.extend(known.versions.drain());
+                known.shared = Arc::new(all);
+            }
+            Arc::clone(&known.shared)
+        });
+        Self(Arc::new(Mutex::new(Known { shared, ..Known::default() })))
+    }
+
+    /// All of them, by path.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.known(|known| {
+            let own = known.versions.keys();
+            own.chain(known.shared.keys().filter(|path| !known.versions.contains_key(*path)))
+                .cloned()
+                .collect()
+        });
+        paths.sort_unstable();
+        paths
     }
 
     /// The version of the file that the agent knows.
     pub fn version(&self, path: &Path) -> Option<u64> {
-        self.known(|known| known.versions.get(path).copied())
+        self.known(|known| known.versions.get(path).or_else(|| known.shared.get(path)).copied())
     }
 
     /// The agent now knows this content.
     pub fn learn(&self, path: &Path, content: &[u8]) {
         let version = Self::version_of(content);
         self.known(|known| {
-            if known.versions.insert(path.to_owned(), version) != Some(version) {
+            let before = known.versions.get(path).or_else(|| known.shared.get(path)).copied();
+            if before != Some(version) {
+                known.versions.insert(path.to_owned(), version);
                 known.fresh.push(SeenFile { path: path.to_owned(), version });
             }
         });

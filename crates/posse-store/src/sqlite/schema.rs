@@ -238,6 +238,7 @@ mod tests {
         let usage =
             Usage { input: 2, cache_read: 4, cache_write_5m: 6, cache_write_1h: 8, output: 10, thinking: 12 };
         assert_eq!((b.model.as_str(), b.usage), ("b", usage));
+        assert_eq!((a.missed, b.missed), (0, 0), "nobody knew");
 
         // They go on as they were.
         let charges =

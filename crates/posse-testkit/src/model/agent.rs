@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, Cost, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus, Usage};
+use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
 use posse_runtime::port::store::{
     AgentState, Ask, AskChange, AskChangeKind, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey,
     Charge, Committed, EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment,
@@ -49,7 +49,7 @@ pub struct Agent {
     created_ms: i64,
     used_ms: i64,
     calls: BTreeMap<CallKey, Said<OpenCall>>,
-    charges: BTreeMap<(String, Purpose), Said<(Usage, Option<Cost>)>>,
+    charges: BTreeMap<(String, Purpose), Said<Charge>>,
     seen: BTreeMap<PathBuf, u64>,
     asks: Vec<Said<Ask>>,
     runs: Vec<Said<BackgroundRun>>,
@@ -235,13 +235,16 @@ impl Agent {
     /// A charge without a price makes a total without one.
     pub(super) fn charge(&mut self, charge: &Charge) {
         let key = (charge.model.clone(), charge.purpose);
-        let total = match self.charges.get(&key) {
-            None => (charge.usage, charge.cost),
-            Some(Said((usage, cost))) => {
-                (*usage + charge.usage, cost.zip(charge.cost).map(|(total, more)| total + more))
+        match self.charges.get_mut(&key) {
+            Some(Said(total)) => {
+                total.usage += charge.usage;
+                total.cost = total.cost.zip(charge.cost).map(|(total, more)| total + more);
+                total.missed = total.missed.saturating_add(charge.missed);
             }
-        };
-        self.charges.insert(key, Said(total));
+            None => {
+                self.charges.insert(key, Said(charge.clone()));
+            }
+        }
     }
 
     fn ask(&mut self, AskChange { id, change }: &AskChange, at_ms: i64) -> Option<()> {
@@ -328,12 +331,6 @@ impl Agent {
     /// The agent as a list of sessions shows it; its holder by number.
     pub fn session(&self, id: AgentId) -> Session {
         let prompt = self.prompt.as_ref().or_else(|| first_prompt(&self.own));
-        let charges = self.charges.iter().map(|((model, purpose), Said((usage, cost)))| Charge {
-            model: model.clone(),
-            usage: *usage,
-            cost: *cost,
-            purpose: *purpose,
-        });
         Session {
             realm: self.realm,
             agent: id,
@@ -350,7 +347,7 @@ impl Agent {
             used_ms: self.used_ms,
             first_prompt: prompt.map(Entry::sent),
             entries: self.all().count() as u64,
-            charges: charges.collect(),
+            charges: self.charges.values().map(|total| total.0.clone()).collect(),
             types: self.types,
         }
     }

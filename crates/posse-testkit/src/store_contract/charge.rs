@@ -10,7 +10,8 @@ use super::words::{acts, agent, birth, entry, fate, realm, step};
 /// What a call for the agent's own work took.
 pub(super) fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
     let usage = Usage { input: tokens, output: tokens, ..Usage::default() };
-    Charge { model: model.into(), usage, cost: pico.map(Cost::from_pico_usd), purpose: Purpose::Work }
+    let (cost, purpose) = (pico.map(Cost::from_pico_usd), Purpose::Work);
+    Charge { model: model.into(), usage, cost, purpose, missed: tokens }
 }
 
 fn of(purpose: Purpose, charge: Charge) -> Charge {

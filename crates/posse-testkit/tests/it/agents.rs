@@ -10,6 +10,7 @@ mod places;
 mod questions;
 mod queue;
 mod shells;
+mod siblings;
 mod states;
 mod stop;
 mod trees;

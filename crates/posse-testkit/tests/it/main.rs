@@ -4,16 +4,20 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set itself up fails")]
 
 mod agents;
+mod aside;
 mod cache;
 mod calls;
 mod cancels;
+mod compaction;
 mod cuts;
 mod faults;
+mod forks;
 mod limits;
 mod messages;
 mod openai;
 mod recovery;
 mod requests;
+mod reuse;
 mod sdks;
 mod store;
 mod strictness;

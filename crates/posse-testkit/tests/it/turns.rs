@@ -20,7 +20,7 @@ pub(crate) fn bodies(rig: &Rig) -> Vec<Value> {
 }
 
 /// The bytes of a request's messages, without marks and without the closing bracket.
-fn messages(body: &[u8]) -> String {
+pub(crate) fn messages(body: &[u8]) -> String {
     let text =
         String::from_utf8(body.to_vec()).unwrap().replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     let start = text.find(r#""messages":["#).unwrap();

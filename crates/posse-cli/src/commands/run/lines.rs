@@ -17,11 +17,14 @@ pub(super) struct Lines {
     partial: Option<Partial>,
     /// The prompts that are on their way to the transcript.
     prompts: VecDeque<Vec<ContentBlock>>,
+    /// What is known of a compaction whose summary has not come yet.
+    compacting: Option<Value>,
 }
 
 impl Lines {
     pub(super) fn new(facts: Facts, include_partial: bool) -> Self {
-        Self { facts, partial: include_partial.then(Partial::default), prompts: VecDeque::new() }
+        let partial = include_partial.then(Partial::default);
+        Self { facts, partial, prompts: VecDeque::new(), compacting: None }
     }
 
     /// Takes note of a prompt that the agent will be told.
@@ -61,8 +64,12 @@ impl Lines {
             }
             EventKind::Ended(end) => vec![result::result(self.facts.session, end)],
             EventKind::Run(news) => tasks::lines(news, self.facts.session),
+            EventKind::Compacting { auto, tokens } => {
+                let trigger = if *auto { "auto" } else { "manual" };
+                self.compacting = Some(json!({"trigger": trigger, "pre_tokens": tokens}));
+                vec![json!({"type": "system", "subtype": "status", "status": "compacting"})]
+            }
             EventKind::Started
-            | EventKind::Compacting { .. }
             | EventKind::Unheard(_)
             | EventKind::Asked(_)
             | EventKind::Withdrawn { .. }
@@ -100,8 +107,16 @@ impl Lines {
     fn entry(&mut self, entry: &Entry) -> Vec<Value> {
         let (EntryKind::Reply, Some(facts)) = (entry.kind, &entry.reply) else {
             let mut line = json!({"type": "user", "message": shape::message(&entry.message), "parent_tool_use_id": null});
-            if entry.kind == EntryKind::Prompt {
-                line[self.origin(&entry.message.content)] = true.into();
+            match entry.kind {
+                EntryKind::Prompt => line[self.origin(&entry.message.content)] = true.into(),
+                EntryKind::Compaction => {
+                    line["isSynthetic"] = true.into();
+                    let about = self.compacting.take().unwrap_or_default();
+                    let boundary =
+                        json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": about});
+                    return vec![boundary, line];
+                }
+                EntryKind::Reply | EntryKind::Results => {}
             }
             return vec![line];
         };

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use posse_protocol::{
-    AgentId, Cost, Denial, Event, EventKind, Notification, Outcome, PermissionMode, Question, RawJson,
-    RunChange, RunEnd, RunFacts, RunKind, RunNews, RunStatus, RunUsage, Spent, StopReason, Usage,
+    AgentId, Cost, Denial, Event, EventKind, Misses, Notification, Outcome, PermissionMode, Question,
+    RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews, RunStatus, RunUsage, Spent, StopReason, Usage,
 };
 use uuid::Uuid;
 
@@ -38,6 +38,7 @@ pub(super) fn end(outcome: Outcome) -> RunEnd {
         turns: 2,
         spent: vec![Spent { model: "m".into(), usage, cost: Some(Cost::from_pico_usd(500_000_000_000)) }],
         below: Vec::new(),
+        misses: Misses::default(),
         live: 0,
         duration_ms: 1500,
         api_ms: 1200,

@@ -22,7 +22,7 @@ use crate::definitions::{Given, Live};
 use crate::hint::Advised;
 use crate::output::say;
 use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
-use crate::session::{self, AgentFlags, Facts, FlagSettings, Settings};
+use crate::session::{self, AgentFlags, Facts, FlagSettings, ImplicitFork, Settings};
 use crate::store::StoreArgs;
 use crate::{environment, prompt};
 
@@ -213,7 +213,7 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live) -> anyhow:
         },
         policy: Arc::new(settings.policy.clone()),
         workspace: Arc::new(workspace),
-        limits: wish.limits,
+        limits: Limits { compact_at: settings.compact_at, ..wish.limits },
         asker: wish.asker,
         spawning,
         // Who sends several prompts waits for as many results.
@@ -226,7 +226,8 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live) -> Spawning {
     let (instead, more, day) = (None, None, today());
     let instructions = session::instructions(cwd);
     Spawning {
-        implicit_fork: false,
+        // Nobody sits in front of it: only if it is wanted everywhere.
+        implicit_fork: agents.implicit_fork == ImplicitFork::Always,
         types: live.types.clone(),
         forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),

@@ -1,10 +1,15 @@
 //! What a run came to: the result object, the exit code, and the words for people.
 
-use posse_protocol::{AgentId, Cost, FaultClass, Limit, Outcome, RunEnd, Spent, Usage};
+use posse_protocol::{AgentId, Cost, FaultClass, Limit, Misses, Outcome, RunEnd, Spent, Usage};
 use serde_json::{Map, Value, json};
 
+use super::progress::grouped;
 use super::shape;
 use crate::hint;
+use crate::missed::{in_words, of_reasons};
+
+/// A person is told of so many tokens that were missed in the cache, and of more.
+const WORTH_A_WORD: u64 = 20_000;
 
 /// A run's end as one object.
 pub(super) fn result(session: AgentId, end: &RunEnd) -> Value {
@@ -27,6 +32,7 @@ pub(super) fn result(session: AgentId, end: &RunEnd) -> Value {
     result["usage"] = shape::usage(&usage(end));
     result["modelUsage"] =
         Value::Object(together(&end.spent, &end.below).iter().map(model_usage).collect::<Map<_, _>>());
+    result["cache"] = cache(end);
     let denials = end.denials.iter().map(|denial| {
         json!({"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": shape::value(&denial.input)})
     });
@@ -84,13 +90,59 @@ pub(super) fn advice(outcome: &Outcome, session: &str) -> Option<String> {
     })
 }
 
+/// What the whole tree took from the cache, and what was missed there.
+fn cache(end: &RunEnd) -> Value {
+    let all = end.spent.iter().chain(&end.below).fold(Usage::default(), |sum, spent| sum + spent.usage);
+    let mut cache = figures(&all);
+    cache["missed_tokens"] = end.misses.tokens().into();
+    cache["missed_why"] = of_reasons(&end.misses.missed);
+    let agents = end.misses.agents.iter().map(|line| {
+        let mut told = json!({"agent_id": line.agent, "path": line.path});
+        if let (Some(told), Value::Object(figures)) = (told.as_object_mut(), figures(&line.usage)) {
+            told.extend(figures);
+        }
+        told["missed_tokens"] = line.tokens().into();
+        told["missed_why"] = of_reasons(&line.missed);
+        told
+    });
+    cache["agents"] = Value::from(agents.collect::<Vec<_>>());
+    cache["other_agents"] = end.misses.others.into();
+    cache
+}
+
+fn figures(usage: &Usage) -> Value {
+    json!({
+        "read_tokens": usage.cache_read, "written_5m_tokens": usage.cache_write_5m,
+        "written_1h_tokens": usage.cache_write_1h,
+    })
+}
+
+/// What a person is told of misses; none if they are not worth a word.
+pub(super) fn missed(misses: &Misses) -> Option<String> {
+    if misses.tokens() < WORTH_A_WORD {
+        return None;
+    }
+    let agents = u64::try_from(misses.agents.len()).unwrap_or(u64::MAX).saturating_add(misses.others);
+    let who = match (misses.agents.first(), agents) {
+        (Some(most), 2..) => format!("{agents} agents, most of them by {}", most.path),
+        (Some(only), _) => only.path.clone(),
+        (None, _) => "sub-agents".into(),
+    };
+    let (tokens, why) = (grouped(misses.tokens()), in_words(&misses.missed));
+    Some(format!(
+        "{tokens} tokens were not found in the prompt cache any more and paid for anew, by {who}: {why}"
+    ))
+}
+
 /// The end of a run, with what the runs before it took as well.
 pub(super) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
-    let Some(before) = before else { return end };
+    let Some(mut before) = before else { return end };
+    before.misses.append(end.misses);
     RunEnd {
         turns: before.turns.saturating_add(end.turns),
         spent: together(&before.spent, &end.spent),
         below: together(&before.below, &end.below),
+        misses: before.misses,
         duration_ms: before.duration_ms.saturating_add(end.duration_ms),
         api_ms: before.api_ms.saturating_add(end.api_ms),
         denials: [before.denials, end.denials].concat(),
@@ -150,7 +202,7 @@ fn model_usage(spent: &Spent) -> (String, Value) {
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::Fault;
+    use posse_protocol::{AgentMisses, Fault, Missed};
 
     use super::super::made::{end, session};
     use super::*;
@@ -191,6 +243,69 @@ mod tests {
         end.spent.clear();
         assert_eq!(result(session(), &end)["total_cost_usd"], json!(0.0));
     }
+
+    fn line(agent: u128, path: &str, missed: Vec<Missed>) -> AgentMisses {
+        let usage = Usage { cache_read: 1, cache_write_1h: 2, ..Usage::default() };
+        AgentMisses { agent: uuid::Uuid::from_u128(agent).into(), path: path.into(), usage, missed }
+    }
+
+    fn miss(tokens: u64, why: &str) -> Missed {
+        Missed { tokens, why: why.into() }
+    }
+
+    // proves FK-08
+    #[test]
+    fn misses_are_told_for_the_tree_and_for_those_that_missed_most() {
+        let below = Usage { cache_read: 100, cache_write_5m: 10, cache_write_1h: 1, ..Usage::default() };
+        let misses = Misses {
+            missed: vec![miss(30, "expired"), miss(12, "tools_changed")],
+            agents: vec![line(1, "/main", vec![miss(30, "expired")])],
+            others: 2,
+        };
+        let spent = Spent { model: "m".into(), usage: below, cost: None };
+        let end = RunEnd { below: vec![spent], misses, ..end(Outcome::Completed) };
+        assert_eq!(
+            result(session(), &end)["cache"],
+            json!({
+                "read_tokens": 120, "written_5m_tokens": 13, "written_1h_tokens": 5, "missed_tokens": 42,
+                "missed_why": {"expired": 30, "tools_changed": 12},
+                "agents": [{
+                    "agent_id": "00000000-0000-0000-0000-000000000001", "path": "/main", "read_tokens": 1,
+                    "written_5m_tokens": 0, "written_1h_tokens": 2, "missed_tokens": 30,
+                    "missed_why": {"expired": 30},
+                }],
+                "other_agents": 2,
+            })
+        );
+        assert_eq!(result(session(), &RunEnd::of(Outcome::Completed))["cache"]["missed_tokens"], json!(0));
+        let twice = added(Some(end.clone()), end);
+        assert_eq!(
+            (twice.misses.tokens(), twice.misses.agents[0].tokens(), twice.misses.others),
+            (84, 60, 4)
+        );
+    }
+
+    #[test]
+    fn only_large_misses_are_worth_a_word() {
+        let one = |tokens| {
+            let missed = vec![miss(tokens, "expired")];
+            Misses { missed: missed.clone(), agents: vec![line(1, "/main", missed)], others: 0 }
+        };
+        assert_eq!(missed(&Misses::default()), None);
+        assert_eq!(missed(&one(19_999)), None);
+        assert_eq!(
+            missed(&one(45_000)).as_deref(),
+            Some(
+                "45,000 tokens were not found in the prompt cache any more and paid for anew, by /main: nobody \
+                 used them for longer than they are kept"
+            )
+        );
+        let mut many = one(20_000);
+        many.append(Misses { missed: vec![miss(5, "odd")], others: 3, ..Misses::default() });
+        let told = missed(&many).unwrap();
+        assert!(told.contains(" by 4 agents, most of them by /main: "), "{told}");
+    }
+
     fn spent(model: &str, pico: Option<u64>) -> Spent {
         let usage = Usage { input: 1, output: 2, ..Usage::default() };
         Spent { model: model.into(), usage, cost: pico.map(Cost::from_pico_usd) }

@@ -70,8 +70,11 @@ impl Text {
             EventKind::Unheard(what) => self.tell(&mut said, unheard(what)),
             EventKind::Mode(mode) => self.note(&mut said, &format!("permission mode: {mode}")),
             EventKind::Ended(_) => self.end_line(&mut said),
+            EventKind::Compacting { auto, tokens } => {
+                let why = if *auto { "the context is nearly full" } else { "as you asked" };
+                self.note(&mut said, &format!("compacting the history ({tokens} tokens): {why}"));
+            }
             EventKind::Started
-            | EventKind::Compacting { .. }
             | EventKind::Entry(_)
             | EventKind::Delta(_)
             | EventKind::Asked(_)
@@ -88,6 +91,9 @@ impl Text {
         let is_result = matches!(all.outcome, Outcome::Completed | Outcome::Partial(_) | Outcome::Refused);
         if !self.live && is_result && !text.is_empty() {
             said.push(Said::Out(format!("{}\n", tame(text))));
+        }
+        if let Some(missed) = result::missed(&all.misses) {
+            self.tell(&mut said, one_line(&missed));
         }
         let (usage, cost, id) = (result::usage(all), in_words(result::cost(all)), &self.facts.short);
         let turns = if all.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", all.turns) };

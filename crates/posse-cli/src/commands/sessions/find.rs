@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_runtime::port::store::{AgentState, Session, SessionFilter, Store};
+use posse_runtime::port::store::{AgentFilter, AgentState, Session, SessionFilter, Store};
 
 use crate::commands::team;
 use crate::hint::Advised;
@@ -74,6 +74,21 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
         });
     }
     Ok(only(&prefix, found)?)
+}
+
+/// The one agent whose id begins so: a session's main agent if there is one, else a sub-agent.
+pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
+    let begins = prefix.trim().to_ascii_lowercase();
+    let filter = SessionFilter { cwd: None, id_prefix: Some(begins.clone()) };
+    if store.sessions(filter, 1).await?.is_empty() {
+        let all = store.agents(AgentFilter::default(), usize::MAX).await?;
+        let found: Vec<Session> =
+            all.into_iter().filter(|agent| agent.agent.to_string().starts_with(&begins)).collect();
+        if !found.is_empty() {
+            return Ok(only(&begins, found)?);
+        }
+    }
+    by_prefix(store, prefix).await
 }
 
 fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {

@@ -3,52 +3,76 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{ContentBlock, Cost, Purpose, Usage};
+use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use super::super::outlet::Arriving;
-use super::super::step::Input;
-use super::{Actor, Work};
+use super::super::fare::{self, Fare};
+use super::super::outlet::{Arriving, Warming};
+use super::super::step::{Input, Squeeze};
+use super::{Actor, Work, wall_ms};
 use crate::agent::Ports;
-use crate::govern::{Ask, Coming, Reservation};
+use crate::govern::{Coming, Entry, Lead, Place};
 use crate::port::model::{Failure, ModelError, Reply, Request, Ttl};
-use crate::port::store::{AgentState, Charge, StoreError};
+use crate::port::store::{AgentState, StoreError};
 
-/// The lowest cap on a reply that is of any use.
-const LEAST_OUTPUT: u32 = 1024;
-
-/// More than a request has around its pieces, in bytes.
-const AROUND: usize = 1024;
+/// What it has waited for.
+pub(super) struct Admission {
+    /// None for a root.
+    place: Option<Place>,
+    lead: Option<Lead>,
+}
 
 /// What came of a call.
 pub(super) struct Called {
     result: Result<Reply, Failure>,
+    /// When it began, in milliseconds of Unix time.
+    at_ms: i64,
     took: Duration,
-    reservation: Reservation,
-    /// Whether another attempt could not have been paid for.
-    broke: bool,
-}
-
-/// How large requests are, as far as it was paid for.
-#[derive(Clone, Copy, Default)]
-pub(in crate::agent) struct Paid {
-    /// Tokens of the last request and its reply.
-    tokens: u64,
-    /// Bytes of the last request.
-    bytes: usize,
-    /// Whether any call was made.
-    begun: bool,
+    fare: Fare,
 }
 
 impl Actor {
-    /// Calls the model as soon as there is a place to do so from.
-    pub(super) fn admit(&mut self, work: &mut Work) {
-        let Some(sub) = self.sub.as_ref().filter(|_| self.place.is_none()) else {
-            return self.call_model(work);
+    /// Takes a place to call the model from, if there is one and it need not wait for its siblings.
+    pub(super) fn look_for_place(&mut self, work: &mut Work) {
+        let entry = self.enter();
+        self.place = match entry {
+            Entry::Go(_) => self.tree.places.try_take(),
+            Entry::Wait(_) => None,
         };
+        work.entry = Some(entry);
+    }
+
+    /// Asks whether what it shares with its siblings can be read: before its first call only, which writes
+    /// it if not.
+    fn enter(&self) -> Entry {
+        match self.warmth.as_ref().filter(|_| !self.paid.begun) {
+            Some(warmth) => warmth.enter(self.house.ports.clock.now()),
+            None => Entry::Go(None),
+        }
+    }
+
+    /// Calls the model as soon as there is a place to do so from.
+    pub(super) async fn admit(&mut self, work: &mut Work) {
+        match work.entry.take().unwrap_or(Entry::Go(None)) {
+            Entry::Go(lead) if !self.wants_place() => self.call_model(lead, work).await,
+            entry => self.line_up(entry, work),
+        }
+    }
+
+    /// Waits for its siblings without a place, and then for a place.
+    fn line_up(&mut self, entry: Entry, work: &mut Work) {
+        self.place = None;
+        let parent = self.sub.as_ref().map(|sub| sub.parent);
         let coming = if self.paid.begun { Coming::Back } else { Coming::Anew };
-        let waiting = self.tree.places.take(sub.parent, coming);
-        work.admission = Some(Box::pin(async move { Some(waiting.await) }));
+        let places = self.tree.places.clone();
+        work.admission = Some(Box::pin(async move {
+            let lead = entry.passed().await;
+            let place = match parent {
+                Some(parent) => Some(places.take(parent, coming).await),
+                None => None,
+            };
+            Admission { place, lead }
+        }));
     }
 
     /// Whether it needs a place to call the model from. A person waits for a root: it needs none.
@@ -57,11 +81,21 @@ impl Actor {
     }
 
     /// It has a place, or can pay again.
-    pub(super) async fn admitted(&mut self, work: &mut Work) -> Result<(), StoreError> {
+    pub(super) async fn admitted(&mut self, admission: Admission, work: &mut Work) -> Result<(), StoreError> {
+        let Admission { place, lead } = admission;
+        self.place = place;
+        let lead = match lead.map_or_else(|| self.enter(), |lead| Entry::Go(Some(lead))) {
+            Entry::Go(lead) => lead,
+            // It waited for so long that the cache has forgotten, and another is writing already.
+            entry => {
+                self.line_up(entry, work);
+                return Ok(());
+            }
+        };
         if std::mem::take(&mut self.told_queued) {
             self.tell_state(AgentState::Running).await?;
         }
-        self.call_model(work);
+        self.call_model(lead, work).await;
         Ok(())
     }
 
@@ -70,26 +104,25 @@ impl Actor {
         if !self.paid.begun { AgentState::Created } else { AgentState::Waiting }
     }
 
-    fn call_model(&mut self, work: &mut Work) {
+    async fn call_model(&mut self, lead: Option<Lead>, work: &mut Work) {
+        let crowded = || self.is_crowded().then(|| Squeeze { auto: true, ..Squeeze::default() });
+        if let Some(squeeze) = work.squeeze.take().or_else(crowded) {
+            return self.squeeze(squeeze, work).await;
+        }
         let max_tokens = self.setup.limits.max_tokens;
-        let pieces = self.history.pieces().iter().map(|piece| piece.bytes.len());
-        let size = self.preamble.bytes.len() + pieces.sum::<usize>() + AROUND;
+        let size = fare::size(&self.preamble, self.history.pieces());
         let freed = self.account.freed();
-        let input = self.paid.tokens.saturating_add(size.saturating_sub(self.paid.bytes) as u64);
-        let (prices, model) = (&self.house.ports.prices, &self.model);
-        let price = |input: u64, output: u32| -> Option<Cost> {
-            // Nothing costs more than to be written to the cache.
-            prices.cost(model, &Usage { cache_write_5m: input, output: output.into(), ..Usage::default() })
-        };
-        let ask = Ask { input, output: max_tokens, least: LEAST_OUTPUT.min(max_tokens), price: &price };
-        let reservation = match self.account.reserve(&ask, self.house.ports.clock.now()) {
+        let at_ms = wall_ms(&*self.house.ports.clock);
+        let (ports, input, ttl) = (&self.house.ports, self.paid.input(size), self.reuse.ttl(at_ms));
+        let reservation = match fare::reserve(ports, &self.account, &self.model, (input, ttl), max_tokens) {
             Ok(reservation) => reservation,
             Err(exceeded) if exceeded.may_pass() => {
                 // Others have set aside what they will not use: when they are done there may be enough.
                 let place = self.place.take();
                 work.admission = Some(Box::pin(async move {
                     freed.await;
-                    place
+                    // Its siblings need not wait for its money: whoever can pay leads meanwhile.
+                    Admission { place, lead: None }
                 }));
                 return;
             }
@@ -99,24 +132,30 @@ impl Actor {
             }
         };
         work.cancel_model = CancellationToken::new();
-        let body = self.request(reservation.output);
+        let body = self.request(reservation.output, ttl);
         (self.paid.bytes, self.paid.begun) = (size, true);
         let Ports { model, clock, .. } = self.house.ports.clone();
         let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
-        let mut arriving = Arriving::new(self.outlet.clone(), reservation, cancel.clone());
+        let warming = Warming { warmth: self.warmth.clone(), lead, sent: clock.now() };
+        let mut arriving =
+            Arriving::new(self.outlet.clone(), Fare::new(reservation, cancel.clone()), warming);
         work.calling = Some(Box::pin(async move {
             let start = clock.now();
             let result = arriving.follow(&*model, body, &attribution, &cancel).await;
-            let (reservation, broke) = arriving.paid();
-            Called { result, took: clock.now().saturating_sub(start), reservation, broke }
+            Called { result, at_ms, took: clock.now().saturating_sub(start), fare: arriving.fare() }
         }));
     }
 
-    fn request(&self, max_tokens: u32) -> crate::port::model::Body {
+    /// How long the cache is to keep what is sent now.
+    pub(super) fn ttl(&self) -> Ttl {
+        self.reuse.ttl(wall_ms(&*self.house.ports.clock))
+    }
+
+    fn request(&self, max_tokens: u32, ttl: Ttl) -> crate::port::model::Body {
         self.house.ports.model.body(&Request {
             preamble: &self.preamble,
             entries: self.history.pieces(),
-            marks: &self.history.marks(Ttl::FiveMinutes),
+            marks: &self.history.marks(ttl),
             max_tokens,
             previous: self.previous_reply.as_deref(),
         })
@@ -125,6 +164,7 @@ impl Actor {
     /// Ends the call, or the waiting for it.
     pub(super) fn abort_model(&mut self, work: &mut Work) {
         work.cancel_model.cancel();
+        work.squeeze = None;
         if work.admission.take().is_some() {
             let (error, finished, spent) = (ModelError::Cancelled, Vec::new(), Vec::new());
             let failure = Box::new(Failure { error, finished, spent, attempts: 0 });
@@ -133,26 +173,18 @@ impl Actor {
     }
 
     pub(super) fn called(&mut self, called: Called, work: &mut Work) -> Input {
-        let Called { result, took, reservation, broke } = called;
+        let Called { result, at_ms, took, mut fare } = called;
         work.api += took;
-        let prices = Arc::clone(&self.house.ports.prices);
-        // A gateway may call the model by a name of its own.
-        let asked = self.model.clone();
-        let price =
-            |model: &str, usage: &Usage| prices.cost(model, usage).or_else(|| prices.cost(&asked, usage));
-        let charge = |model: &str, usage| Charge {
-            model: model.to_owned(),
-            usage,
-            cost: price(model, &usage),
-            purpose: Purpose::Work,
-        };
-        let capped = reservation.output < self.setup.limits.max_tokens;
+        let mut charges = fare::charges(&*self.house.ports.prices, &self.model, Purpose::Work, &result);
+        let miss = |reply: &Reply| self.reuse.called(at_ms, &reply.usage, reply.cache_miss.as_ref());
+        let missed = result.as_ref().ok().and_then(miss);
+        if let Some(missed) = &missed {
+            fare.miss(&self.attribution, missed, &mut charges);
+        }
+        let (capped, broke) = (fare.output() < self.setup.limits.max_tokens, fare.broke());
+        fare.settle(&charges);
         match result {
             Ok(reply) => {
-                let model = if reply.model.is_empty() { &self.model } else { &reply.model };
-                let spent = reply.wasted.iter().chain([&reply.usage]);
-                let charges: Vec<Charge> = spent.map(|usage| charge(model, *usage)).collect();
-                reservation.settle(&charges);
                 self.paid.tokens = reply.usage.prompt().saturating_add(reply.usage.output);
                 let intents = reply.content.iter().filter_map(|block| match block {
                     ContentBlock::ToolUse { name, input, .. } => Some(self.intent(name, input)),
@@ -160,19 +192,15 @@ impl Actor {
                 });
                 let intents = intents.collect();
                 self.previous_reply = Some(reply.id.clone());
-                Input::Reply { reply: Box::new(reply), charges, intents, capped }
+                Input::Reply { reply: Box::new(reply), charges, intents, capped, missed }
             }
             Err(failure) => {
-                let charges: Vec<Charge> =
-                    failure.spent.iter().map(|usage| charge(&self.model, *usage)).collect();
-                reservation.settle(&charges);
                 // What it would have been told is not known: the next request is bounded by its bytes.
                 (self.paid.tokens, self.paid.bytes) = (0, 0);
-                if broke {
-                    let why = "the attempt failed, and the budget does not hold another".to_owned();
-                    return Input::Refused { why, charges };
+                match broke {
+                    Some(why) => Input::Refused { why, charges },
+                    None => Input::Failed { failure: Box::new(failure), charges },
                 }
-                Input::Failed { failure: Box::new(failure), charges }
             }
         }
     }

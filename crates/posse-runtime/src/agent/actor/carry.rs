@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{Entry, EntryKind, EventKind, RawJson};
+use posse_protocol::{Entry, EntryKind, EventKind, Message, RawJson};
 
 use super::super::history::Part;
-use super::super::step::{Commit, Decision, Effect, Input};
+use super::super::step::{Commit, Decision, Draft, Effect, Input};
 use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
+use crate::port::model::Piece;
 use crate::port::store::{AgentState, CallKey, Committed, Done, OpResult, StateChange, Step, StoreError};
+use crate::spawn::route::FORK;
 use crate::tool::{Subject, ToolContext, ToolError};
 
 impl Actor {
@@ -19,8 +21,9 @@ impl Actor {
             // Who waits takes no place from those who work.
             self.place = None;
         }
-        if self.wants_place() && after.contains(&Effect::CallModel) {
-            self.place = self.tree.places.try_take();
+        let calls = |effect: &Effect| matches!(effect, Effect::CallModel | Effect::Compact(_));
+        if self.wants_place() && after.iter().any(calls) {
+            self.look_for_place(work);
             if self.place.is_none() {
                 commit.state = Some(self.queued());
                 self.told_queued = true;
@@ -55,9 +58,17 @@ impl Actor {
                 (work.began, work.api) = (self.house.ports.clock.now(), Duration::ZERO);
                 self.outlet.emit(EventKind::Started).await;
             }
-            Effect::CallModel => self.admit(work),
+            Effect::CallModel => self.admit(work).await,
+            Effect::Compact(squeeze) => {
+                work.squeeze = Some(squeeze);
+                self.admit(work).await;
+            }
             Effect::AbortModel => self.abort_model(work),
             Effect::Run { key, call, tool, input, subject } => {
+                if matches!(&subject, Subject::Starts { agent } if agent == FORK) {
+                    let branch = self.branch();
+                    self.house.stands(self.identity.agent, Some(branch));
+                }
                 self.run_tool(work, (key, call), &tool, input, subject);
             }
             Effect::StartRun(id) => self.start_run(id, work),
@@ -126,9 +137,10 @@ impl Actor {
         let mut messages = Vec::with_capacity(commit.entries.len());
         let mut parts = Vec::with_capacity(commit.entries.len());
         for draft in commit.entries {
-            let piece = self.house.ports.model.entry(&draft.message);
-            parts.push(Part { kind: draft.kind, head: None, piece, reply: draft.reply });
-            messages.push(draft.message);
+            let Draft { kind, message, reply } = draft;
+            let (head, piece, message) = self.spelt(message);
+            parts.push(Part { kind, head, piece, reply });
+            messages.push(message);
         }
         let entries = self.history.draft(parts);
         // What a tool has read is known once the model has been told.
@@ -163,14 +175,29 @@ impl Actor {
         }
         self.types.told = types.or(self.types.told);
         self.written(committed.mail_waits).await;
+        if told && self.branch.take().is_some() {
+            self.house.stands(self.identity.agent, None);
+        }
         for (entry, message) in entries.into_iter().zip(messages) {
             let (seq, kind) = (entry.seq, entry.kind);
             self.history.push(&entry);
+            if kind == EntryKind::Compaction {
+                self.reuse.compacted();
+            }
             let told = Entry { seq, kind, message, reply: entry.reply };
             self.note(&told, began);
             self.outlet.emit(EventKind::Entry(Box::new(told))).await;
         }
         Ok(committed)
+    }
+
+    /// A message as bytes. That of a fork's first entry begins as those of its siblings do.
+    fn spelt(&mut self, message: Arc<Message>) -> (Option<Piece>, Piece, Arc<Message>) {
+        let model = &self.house.ports.model;
+        let Some(branch) = self.opening.take() else { return (None, model.entry(&message), message) };
+        let piece = model.closing(&message.content);
+        let content = branch.answers.iter().chain(&message.content).cloned().collect();
+        (Some(branch.head.clone()), piece, Arc::new(Message { role: message.role, content }))
     }
 
     /// A root becomes idle unless mail waits that would begin another run.

@@ -11,7 +11,7 @@ use crate::spawn::{route, words};
 #[derive(Default)]
 pub(in crate::agent) struct KnownTypes {
     /// A fingerprint of what it was told last; none if it cannot start any, or nobody remembers.
-    pub(super) told: Option<u64>,
+    pub(in crate::agent) told: Option<u64>,
     /// What was looked at last.
     looked: Option<Types>,
 }

@@ -115,6 +115,11 @@ impl Acting {
         self.calls.iter().find(|call| call.key == key).map(|call| call.id.as_str())
     }
 
+    /// The model's ids of all calls.
+    pub(super) fn call_ids(&self) -> impl Iterator<Item = String> {
+        self.calls.iter().map(|call| call.id.clone())
+    }
+
     /// Whether a tool runs that waits for other agents.
     pub(super) fn awaits_others(&self) -> bool {
         let waits = |call: &Call| call.intent.as_ref().is_ok_and(|intent| intent.waits);

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{
-    Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Outcome, PermissionMode, RawJson, ReplyFacts,
-    ToolContent,
+    Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Missed, Outcome, PermissionMode, RawJson,
+    ReplyFacts, ToolContent,
 };
 use uuid::Uuid;
 
@@ -27,9 +27,21 @@ pub(crate) enum Input {
     Continue,
     /// The model answered. `intents` are what its tool calls mean to do, in their order. `capped`: it
     /// could say less than usual, because a budget holds no more.
-    Reply { reply: Box<Reply>, charges: Vec<Charge>, intents: Vec<Result<Intent, ToolError>>, capped: bool },
+    Reply {
+        reply: Box<Reply>,
+        charges: Vec<Charge>,
+        intents: Vec<Result<Intent, ToolError>>,
+        capped: bool,
+        missed: Option<Missed>,
+    },
     /// A budget forbids the call that was to be made, or another attempt at it; why, for people.
     Refused { why: String, charges: Vec<Charge> },
+    /// A summary was made, which takes the place of the history.
+    Compacted { content: Vec<ContentBlock>, facts: Option<ReplyFacts>, charges: Vec<Charge> },
+    /// No summary came about, though the model answered.
+    NotCompacted { why: String, charges: Vec<Charge> },
+    /// A person wants a summary in place of the history.
+    Compact { keep: Option<String> },
     /// The model did not answer.
     Failed { failure: Box<Failure>, charges: Vec<Charge> },
     /// A person answered. `intent` is that of the input they put in place of the model's.
@@ -143,6 +155,8 @@ pub(crate) struct Draft {
 pub(crate) enum Effect {
     /// Call the model with the whole history.
     CallModel,
+    /// Ask the model for a summary of the history instead.
+    Compact(Squeeze),
     /// End the call.
     AbortModel,
     /// Run a tool.
@@ -157,6 +171,17 @@ pub(crate) enum Effect {
     Begin,
     /// Tell the front ends that the run has ended, with what it took.
     End(Box<Ended>),
+}
+
+/// How a history is to be compacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Squeeze {
+    /// What a person wants to be kept above all.
+    pub(crate) keep: Option<String>,
+    /// Whether posse does it by itself.
+    pub(crate) auto: bool,
+    /// Whether the model cannot take all of it any more: what came last is left out.
+    pub(crate) overfull: bool,
 }
 
 /// A run that ended, but for its times.

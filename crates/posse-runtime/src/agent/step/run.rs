@@ -1,6 +1,6 @@
 //! What a run has come to so far.
 
-use posse_protocol::{ContentBlock, Denial, RawJson, Spent, StopReason};
+use posse_protocol::{ContentBlock, Denial, Missed, RawJson, Spent, StopReason, misses};
 
 use crate::govern;
 use crate::port::store::Charge;
@@ -13,6 +13,8 @@ pub(crate) struct Run {
     pub(crate) text: String,
     pub(crate) stop: Option<StopReason>,
     pub(crate) spent: Vec<Spent>,
+    /// What was missed in the cache, by reason.
+    pub(crate) missed: Vec<Missed>,
     pub(crate) denials: Vec<Denial>,
     /// The answer as a value, if it must be one and is.
     pub(crate) value: Option<RawJson>,
@@ -29,6 +31,10 @@ impl Run {
 
     pub(super) fn charge(&mut self, charges: &[Charge]) {
         govern::add(&mut self.spent, charges);
+    }
+
+    pub(super) fn miss(&mut self, missed: Option<&Missed>) {
+        missed.into_iter().for_each(|missed| misses::add(&mut self.missed, missed));
     }
 
     pub(super) fn heard(&mut self, content: &[ContentBlock], stop: Option<&StopReason>) {

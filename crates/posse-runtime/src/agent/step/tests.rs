@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_protocol::{
-    Answer, ContentBlock, Cost, EventKind, Limit, Outcome, PermissionMode, Purpose, RawJson, StopReason,
-    ToolContent, Usage,
+    Answer, ContentBlock, Cost, EntryKind, EventKind, Limit, Outcome, PermissionMode, Purpose, RawJson,
+    ReplyFacts, StopReason, ToolContent, Usage,
 };
 
 use super::{Answered, Decision, Effect, Input, Life, Machine, Rights};
@@ -78,9 +78,11 @@ fn reply(calls: &str, stop: StopReason) -> Input {
             usage,
             cost: Some(Cost::from_pico_usd(5)),
             purpose: Purpose::Work,
+            missed: 0,
         }],
         intents: calls.chars().map(intent).collect(),
         capped: false,
+        missed: None,
     }
 }
 
@@ -118,6 +120,9 @@ fn told(decision: &Decision) -> String {
             Effect::Emit(EventKind::Withdrawn { call }) => parts.push(format!("withdraw {call}")),
             Effect::Emit(_) | Effect::Begin => {}
             Effect::CallModel => parts.push("call".into()),
+            Effect::Compact(squeeze) => {
+                parts.push(format!("compact{}", if squeeze.overfull { " overfull" } else { "" }))
+            }
             Effect::AbortModel => parts.push("abort model".into()),
             Effect::StartRun(id) => parts.push(format!("start {id}")),
             Effect::AbortCalls => parts.push("abort calls".into()),
@@ -232,7 +237,6 @@ fn limits_refuse_the_next_call() {
     assert!(machine.unfinished());
     for (stop, outcome) in [
         (StopReason::MaxTokens, Outcome::Partial(Limit::Output)),
-        (StopReason::ContextFull, Outcome::Partial(Limit::Context)),
         (StopReason::Refusal, Outcome::Refused),
         (StopReason::Other("new".into()), Outcome::Completed),
     ] {
@@ -241,6 +245,84 @@ fn limits_refuse_the_next_call() {
     }
     let mut machine = started(Asker::Nobody, FREE);
     assert_eq!(told(&machine.step(reply("", StopReason::PauseTurn))), "call");
+}
+
+fn api(kind: ApiErrorKind) -> Input {
+    let error = ApiError {
+        kind,
+        status: 400,
+        message: "x".into(),
+        request_id: None,
+        retry_after: None,
+        should_retry: None,
+    };
+    let (error, finished, spent) = (ModelError::Api(Box::new(error)), Vec::new(), Vec::new());
+    Input::Failed { failure: Box::new(Failure { error, finished, spent, attempts: 1 }), charges: Vec::new() }
+}
+
+fn compacted() -> Input {
+    let facts = ReplyFacts {
+        id: "s".into(),
+        model: "model".into(),
+        stop: Some(StopReason::EndTurn),
+        usage: Usage::default(),
+        missed: None,
+    };
+    Input::Compacted { content: vec![ContentBlock::text("sum")], facts: Some(facts), charges: Vec::new() }
+}
+
+#[test]
+fn a_context_that_is_full_is_compacted_once_and_what_was_asked_stays_word_for_word() {
+    let mut machine = started(Asker::Nobody, FREE);
+    assert_eq!(told(&machine.step(reply("", StopReason::ContextFull))), "compact overfull");
+    let decision = machine.step(compacted());
+    assert_eq!(told(&decision), "call");
+    let [entry] = &decision.commit.entries[..] else { panic!("one entry") };
+    let texts: Vec<&ContentBlock> = entry.message.content.iter().collect();
+    assert_eq!((entry.kind, texts.len()), (EntryKind::Compaction, 3));
+    assert_eq!((texts[0], texts[2]), (&ContentBlock::text("sum"), &ContentBlock::text("go")));
+    assert_eq!(entry.reply.as_ref().unwrap().stop, None, "the run goes on");
+    assert!(machine.unfinished());
+    let end = format!("end {:?}", Outcome::Partial(Limit::Context));
+    assert_eq!(told(&machine.step(api(ApiErrorKind::ContextFull))), end, "a summary that is too long");
+
+    let mut machine = started(Asker::Nobody, FREE);
+    assert_eq!(told(&machine.step(api(ApiErrorKind::ContextFull))), "compact overfull");
+    machine.step(compacted());
+    machine.step(reply("r", StopReason::ToolUse));
+    machine.step(done(2, 0, "ok"));
+    assert_eq!(
+        told(&machine.step(api(ApiErrorKind::ContextFull))),
+        "compact overfull",
+        "it was answered since"
+    );
+    assert_eq!(told(&machine.step(api(ApiErrorKind::ContextFull))), end, "nor can it be summarised");
+}
+
+#[test]
+fn a_person_compacts_at_once_or_before_the_next_call() {
+    let wish = || Input::Compact { keep: Some("it".into()) };
+    let mut machine = self::machine(Asker::Nobody, FREE);
+    assert_eq!(told(&machine.step(wish())), "end Completed", "there is nothing to compact");
+    let mut machine = started(Asker::Nobody, FREE);
+    machine.step(reply("", StopReason::EndTurn));
+    assert_eq!(told(&machine.step(wish())), "compact");
+    let decision = machine.step(compacted());
+    assert_eq!(told(&decision), "end Completed");
+    assert_eq!(decision.commit.entries[0].reply.as_ref().unwrap().stop, Some(StopReason::EndTurn));
+    assert!(!machine.unfinished());
+    assert_eq!(decision.commit.entries[0].message.content.len(), 1, "nothing is being asked");
+
+    let mut machine = started(Asker::Nobody, FREE);
+    machine.step(reply("r", StopReason::ToolUse));
+    assert_eq!(told(&machine.step(wish())), "");
+    assert_eq!(told(&machine.step(done(1, 0, "ok"))), "t0=ok, compact");
+    assert_eq!(told(&machine.step(Input::Interrupt)), "abort model");
+    let (error, finished, spent) = (ModelError::Cancelled, Vec::new(), Vec::new());
+    let failure = Box::new(Failure { error, finished, spent, attempts: 0 });
+    assert_eq!(told(&machine.step(Input::Failed { failure, charges: Vec::new() })), "end Interrupted");
+    assert!(machine.unfinished());
+    assert_eq!(told(&machine.step(Input::Continue)), "call", "what was wanted once is not done twice");
 }
 
 #[test]
@@ -365,11 +447,11 @@ fn bound() -> Machine {
 }
 
 fn saying(text: &str) -> Input {
-    let Input::Reply { mut reply, charges, intents, capped } = reply("", StopReason::EndTurn) else {
+    let Input::Reply { mut reply, charges, intents, capped, missed } = reply("", StopReason::EndTurn) else {
         panic!("a reply")
     };
     reply.content = vec![ContentBlock::text(text)];
-    Input::Reply { reply, charges, intents, capped }
+    Input::Reply { reply, charges, intents, capped, missed }
 }
 
 // proves AG-12 (open: the model's side, in the scenarios of posse-testkit)

@@ -2,7 +2,7 @@
 
 mod property;
 
-use posse_protocol::{Purpose, Usage};
+use posse_protocol::{AgentMisses, Purpose, Usage};
 
 use super::*;
 use crate::govern::Budget;
@@ -20,7 +20,7 @@ fn ask(input: u64, output: u32, least: u32) -> Ask<'static> {
 
 fn charge(model: &str, input: u64, output: u32) -> Charge {
     let usage = Usage { input, output: u64::from(output), ..Usage::default() };
-    Charge { model: model.into(), usage, cost: price(input, output), purpose: Purpose::Work }
+    Charge { model: model.into(), usage, cost: price(input, output), purpose: Purpose::Work, missed: 0 }
 }
 
 fn spent(model: &str, input: u64, output: u32) -> Spent {
@@ -193,13 +193,50 @@ fn a_refusal_is_said_in_words() {
 fn what_is_below_is_told_once() {
     let [root, child, grandchild] = line([Budgets::default(); 3]);
     root.reserve(&ask(1, 1, 1), NOW).unwrap().settle(&[charge("m", 1, 1)]);
-    assert_eq!(root.take_below(), []);
+    assert_eq!(root.take_below().0, []);
     child.reserve(&ask(9, 9, 9), NOW).unwrap().settle(&[charge("m", 2, 2)]);
     grandchild.reserve(&ask(9, 9, 9), NOW).unwrap().settle(&[charge("m", 3, 3), charge("n", 4, 4)]);
     drop((child, grandchild));
-    assert_eq!(root.take_below(), [spent("m", 5, 5), spent("n", 4, 4)]);
-    assert_eq!(root.take_below(), []);
+    assert_eq!(root.take_below().0, [spent("m", 5, 5), spent("n", 4, 4)]);
+    assert_eq!(root.take_below().0, []);
     assert_eq!(root.subtree(), [spent("m", 6, 6), spent("n", 4, 4)]);
+}
+
+// proves FK-08 (open: that a call says of itself what it missed)
+#[test]
+fn what_is_missed_below_reaches_the_root_once() {
+    let [root, child, grandchild] = line([Budgets::default(); 3]);
+    let missed = |tokens, why: &str| Missed { tokens, why: why.into() };
+    let [one, two] = [1, 2].map(|id| AgentId::from(uuid::Uuid::from_u128(id)));
+    let call = |account: &Account, agent, miss: Option<Missed>| {
+        let mut call = account.reserve(&ask(9, 9, 9), NOW).unwrap();
+        miss.into_iter().for_each(|miss| call.miss(agent, "/a", miss));
+        call.settle(&[charge("m", 3, 2)]);
+    };
+    let named = |agent, calls: u64, missed: &[Missed]| AgentMisses {
+        agent,
+        path: "/a".into(),
+        usage: Usage { input: 3 * calls, output: 2 * calls, ..Usage::default() },
+        missed: missed.to_vec(),
+    };
+    call(&root, one, Some(missed(99, "expired")));
+    call(&child, one, None);
+    call(&child, one, Some(missed(5, "expired")));
+    call(&grandchild, two, Some(missed(7, "tools_changed")));
+    call(&child, one, Some(missed(4, "expired")));
+    call(&grandchild, two, None);
+    let expected = Misses {
+        missed: vec![missed(9, "expired"), missed(7, "tools_changed")],
+        agents: vec![named(one, 3, &[missed(9, "expired")]), named(two, 2, &[missed(7, "tools_changed")])],
+        others: 0,
+    };
+    assert_eq!(root.take_below().1, expected, "the root tells of its own misses itself");
+    assert_eq!(root.take_below().1, Misses::default());
+    call(&child, one, None);
+    call(&grandchild, two, Some(missed(1, "expired")));
+    drop((child, grandchild));
+    let later = vec![named(two, 1, &[missed(1, "expired")])];
+    assert_eq!(root.take_below().1, Misses { missed: vec![missed(1, "expired")], agents: later, others: 0 });
 }
 
 #[test]

@@ -252,6 +252,8 @@ pub struct Charge {
     pub cost: Option<Cost>,
     /// What it was made for.
     pub purpose: Purpose,
+    /// Tokens of its prompt that had been in the provider's cache and were not found there.
+    pub missed: u64,
 }
 
 /// A file whose content an agent knows.

@@ -6,10 +6,9 @@ use posse_protocol::{Notification, RawJson, ToolSpec};
 
 use super::{Caller, startable};
 use crate::port::BoxFuture;
-use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::spawn::door::Wish;
 use crate::spawn::house::By;
-use crate::spawn::route::{AgentInput, named, spec};
+use crate::spawn::route::{AgentInput, Forking, named, spec, wanted};
 use crate::spawn::words::{self, Returned};
 use crate::spawn::{Background, Definition};
 use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
@@ -20,11 +19,17 @@ pub(super) struct AgentTool {
     /// As the model was told of it first; what it can start changes.
     spec: ToolSpec,
     background: Background,
+    forking: Forking,
 }
 
 impl AgentTool {
-    pub(super) fn new(caller: Caller, types: &[Arc<Definition>], background: Background) -> Self {
-        Self { caller, spec: spec(background, types), background }
+    pub(super) fn new(
+        caller: Caller,
+        types: &[Arc<Definition>],
+        background: Background,
+        forking: Forking,
+    ) -> Self {
+        Self { caller, spec: spec(background, forking, types), background, forking }
     }
 
     /// The name that a type has, however it is written.
@@ -46,7 +51,7 @@ impl Tool for AgentTool {
 
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let input = read(input)?;
-        let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL_PURPOSE);
+        let wanted = wanted(&input, self.forking);
         // Rules are asked about the name that the type has, however it is written.
         let agent = self.name_of(wanted);
         let in_background = self.background == Background::Always || input.run_in_background == Some(true);

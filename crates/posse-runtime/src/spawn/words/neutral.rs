@@ -3,8 +3,15 @@
 use std::borrow::Cow;
 
 /// The tags of posse's frames.
-pub(super) const FRAMES: &[&str] =
-    &["task-notification", "run-output", "system-reminder", "mail", "agent-notes"];
+pub(super) const FRAMES: &[&str] = &[
+    "task-notification",
+    "run-output",
+    "system-reminder",
+    "mail",
+    "agent-notes",
+    "fork-directive",
+    "conversation-summary",
+];
 
 /// What stands in a `task-notification`. Elsewhere these words mean nothing.
 pub(super) const INNER: &[&str] = &[
@@ -21,7 +28,7 @@ pub(super) const INNER: &[&str] = &[
 ];
 
 /// The longest of them.
-const LONGEST: usize = 17;
+const LONGEST: usize = 20;
 
 /// The text, with the `<` of each tag that imitates a frame written as `&lt;`.
 pub fn neutral(text: &str) -> Cow<'_, str> {

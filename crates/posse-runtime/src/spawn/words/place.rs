@@ -6,7 +6,7 @@ use super::{neutral, shown};
 use crate::port::worktree::{Made, Worktree};
 
 /// Words of posse's own.
-fn reminder(text: &str) -> String {
+pub(super) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 
@@ -19,14 +19,15 @@ pub fn elsewhere(cwd: &Path) -> String {
 /// That an agent has a checkout for itself, what that was made from, and what is not in it.
 pub fn worktree(made: &Made, cwd: &Path) -> String {
     let Made { worktree, base, missing, carried } = made;
+    // What all are told alike comes first: siblings share it.
     let mut text = format!(
-        "You work in a git worktree of your own, not in the directory named above: {}\n\
-         It is on branch {}, made from {}. Work inside it only; {} is the checkout of whoever started you, \
-         and not yours to touch.\n",
-        shown(cwd),
-        worktree.branch,
+        "You work in a git worktree of your own, not in the directory named above. Work inside it only; {} is \
+         the checkout of whoever started you, and not yours to touch.\n\
+         What you leave in it, committed or not, is kept and named with your answer. If you change nothing it \
+         is removed.\n\
+         It was made from {}.\n",
+        shown(&worktree.origin),
         neutral(base),
-        shown(&worktree.origin)
     );
     if let Some(carried) = carried {
         text.push_str(&format!(
@@ -41,10 +42,7 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
             neutral(missing)
         ));
     }
-    text.push_str(
-        "What you leave in it, committed or not, is kept and named with your answer. If you change nothing it \
-         is removed.",
-    );
+    text.push_str(&format!("It is {}, on branch {}.", shown(cwd), worktree.branch));
     reminder(&text)
 }
 

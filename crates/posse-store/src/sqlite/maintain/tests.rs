@@ -145,6 +145,7 @@ impl Shelf {
             usage: Usage::default(),
             cost: None,
             purpose: Purpose::Compaction,
+            missed: 7,
         }];
         let agent = step.agent;
         self.runtime.block_on(store.commit(step)).unwrap();
@@ -248,7 +249,7 @@ fn every_broken_rule_is_found() {
         ("INSERT INTO segment SELECT realm, id, 1, id, 0, 9 FROM agent", "a segment names entries"),
         ("UPDATE segment SET source = x'00112233445566778899aabbccddeeff'", "a segment names entries"),
         ("INSERT INTO call SELECT realm, id, 0, 0, 'c', 't', 0, NULL, NULL, NULL FROM agent", "no reply"),
-        ("INSERT INTO total SELECT realm, id, 'm', 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),
+        ("INSERT INTO total SELECT realm, id, 'm', 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),
         ("DELETE FROM total", "a total"),
         ("UPDATE inbox SET waiting = 2", "counts wrongly what waits"),
         ("UPDATE inbox SET bytes = 6", "counts wrongly how much waits"),
@@ -359,8 +360,13 @@ fn what_a_fork_begins_with_stays_while_anything_of_its_realm_is_used() {
     shelf.runtime.block_on(store.commit(step)).unwrap();
     shelf.runtime.block_on(store.release(late, taken.epoch)).unwrap();
     // A call about a session that nobody uses does not make it look used.
-    let charge =
-        Charge { model: "m".into(), usage: Usage::default(), cost: None, purpose: Purpose::Question };
+    let charge = Charge {
+        model: "m".into(),
+        usage: Usage::default(),
+        cost: None,
+        purpose: Purpose::Question,
+        missed: 0,
+    };
     let ops = vec![Op::Charge { agent: other, charge: Box::new(charge) }];
     let booked = shelf.runtime.block_on(store.operate(Order { realm: other_realm, ops, at_ms: 99 })).unwrap();
     assert!(booked[0].is_ok(), "{booked:?}");

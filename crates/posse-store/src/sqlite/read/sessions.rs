@@ -167,12 +167,13 @@ impl Reader<'_> {
     fn charges(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Charge>, Failure> {
         let sql =
             "SELECT model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output, thinking,
-                       cost
+                       cost, missed
                    FROM total WHERE realm = ?1 AND agent = ?2 ORDER BY model, purpose";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
             let (usage, cost) = column::spent(row, 2)?;
-            Ok(Charge { model: row.get(0)?, usage, cost, purpose: column::purpose_from(row, 1)? })
+            let (purpose, missed) = (column::purpose_from(row, 1)?, column::from_bits(row.get(9)?));
+            Ok(Charge { model: row.get(0)?, usage, cost, purpose, missed })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

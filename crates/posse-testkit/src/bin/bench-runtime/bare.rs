@@ -86,8 +86,9 @@ impl Rows {
             let [a, b, c, d, e, f] = usage;
             connection
                 .prepare_cached(
-                    "INSERT INTO total (realm, agent, model, calls, input, cache_read, cache_write_5m, cache_write_1h,
-                     output, thinking) VALUES (?1, ?1, 'claude-opus-5', 1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO
+                    "INSERT INTO total (realm, agent, model, purpose, calls, input, cache_read, cache_write_5m,
+                     cache_write_1h, output, thinking, missed)
+                     VALUES (?1, ?1, 'claude-opus-5', 0, 1, ?2, ?3, ?4, ?5, ?6, ?7, 0) ON CONFLICT DO
                      UPDATE SET calls = calls + 1, input = input + ?2, cache_read = cache_read + ?3,
                      cache_write_5m = cache_write_5m + ?4, cache_write_1h = cache_write_1h + ?5,
                      output = output + ?6, thinking = thinking + ?7",

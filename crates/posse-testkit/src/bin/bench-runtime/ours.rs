@@ -160,6 +160,7 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
                 usage: USAGE,
                 cost: None,
                 purpose: posse_protocol::Purpose::Work,
+                missed: 0,
             }]
         } else {
             Vec::new()

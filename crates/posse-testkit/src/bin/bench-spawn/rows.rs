@@ -137,8 +137,9 @@ fn put(connection: &Connection, realm: &Id, agent: &Id, row: &Row) -> rusqlite::
         ),
         Row::Charge { nth } => {
             execute(
-                "INSERT INTO total (realm, agent, model, calls, input, cache_read, cache_write_5m, cache_write_1h,
-                 output, thinking, cost) VALUES (?1, ?2, 'claude-opus-5', 1, 12, 3400, 80, 0, 77, 0, 1234)
+                "INSERT INTO total (realm, agent, model, purpose, calls, input, cache_read, cache_write_5m,
+                 cache_write_1h, output, thinking, cost, missed)
+                 VALUES (?1, ?2, 'claude-opus-5', 0, 1, 12, 3400, 80, 0, 77, 0, 1234, 0)
                  ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + 12, cache_read = cache_read + 3400,
                  cache_write_5m = cache_write_5m + 80, output = output + 77, cost = cost + 1234",
                 params![realm, agent],

@@ -50,8 +50,8 @@ async fn an_answer_that_fits_is_handed_on_as_a_value() {
     let (child, told, end) = asked(&rig).await;
     assert_eq!(child.len(), 1, "no repair");
     let first = words(&child[0]["messages"][0]);
-    assert_eq!(first[0], "Where is it?", "its prompt comes first");
-    assert!(first[1].contains("JSON") && first[1].contains(r#""required""#), "{}", first[1]);
+    assert!(first[0].contains("JSON") && first[0].contains(r#""required""#), "{}", first[0]);
+    assert_eq!(first[1], "Where is it?", "its prompt comes last");
     assert_eq!(end.status, RunStatus::Completed);
     assert_eq!(end.value.as_ref().unwrap().get(), r#"{"line":7}"#);
     assert!(told.contains("Its answer, which fits the output schema"), "{told}");

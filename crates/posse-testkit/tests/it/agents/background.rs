@@ -161,6 +161,9 @@ async fn sixty_four_ends_cost_two_turns() {
     let script = format!(
         r#"
 [[rule]]
+when = {{ agent = "re:^/main/", turn = 1 }}
+reply = [{{ tool = "Glob", input = {{ pattern = "*" }} }}]
+[[rule]]
 when = {{ agent = "re:^/main/", user = "re:Be (\\d+)" }}
 delay_ms = 1000
 reply = [{{ text = "I was {{{{user.1}}}}." }}]
@@ -204,7 +207,7 @@ reply = [{}]
     for number in 0..64 {
         assert_eq!(told.matches(&format!("I was {number}.")).count(), 1, "{number}");
     }
-    assert_eq!(paths(&rig).len(), main.len() + 64);
+    assert_eq!(paths(&rig).len(), main.len() + 2 * 64);
     assert!(rows(&rig, agent.id).await.iter().all(|row| row.state == AgentState::Completed));
 }
 

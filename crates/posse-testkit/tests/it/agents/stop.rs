@@ -235,6 +235,9 @@ reply = [{{ text = "I see." }}]
 async fn nobody_stops_what_is_not_its_own() {
     let script = r#"
 [[rule]]
+when = { agent = "re:^/main/a-", turn = 1 }
+reply = [{ tool = "Glob", input = { pattern = "*" } }]
+[[rule]]
 when.agent = "re:^/main/a-"
 delay_ms = 1000
 reply = [{ text = "I was left alone." }]

@@ -90,6 +90,9 @@ async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
 
 const THREE: &str = r#"
 [[rule]]
+when = { agent = "re:^/main/", turn = 1 }
+reply = [{ tool = "Glob", input = { pattern = "*" } }]
+[[rule]]
 when = { agent = "re:^/main/a-" }
 delay_ms = 1000
 reply = [{ text = "I am a." }]
@@ -177,7 +180,7 @@ async fn a_wait_that_is_interrupted_loses_nothing() {
     clock.advance(SECOND);
     super::until_over(&mut agent, "A").await;
     // Its end begins a run, in which the others are waited for.
-    rig.server.wait_for_requests(7).await;
+    rig.server.wait_for_requests(10).await;
     let told = last_words(&sent_by(&rig, "/main")[2]);
     assert!(told.contains("I am a."), "{told}");
 }

@@ -51,6 +51,7 @@ fn fork(number: u64, head: &str) -> [Step; 3] {
             usage,
             cost: Some(Cost::from_pico_usd(1_234_567_890)),
             purpose: Purpose::Work,
+            missed: 0,
         }],
         state: Some(StateChange::To(AgentState::Running)),
         ..step()
@@ -59,7 +60,6 @@ fn fork(number: u64, head: &str) -> [Step; 3] {
 }
 
 // proves FK-07 (open: in memory)
-#[expect(clippy::print_stdout, reason = "the figure itself")]
 #[tokio::test]
 async fn a_fork_takes_less_than_a_page() {
     let directory = Directory::new();

@@ -346,7 +346,7 @@ fn no_call_can_exceed_a_budget_and_the_sums_agree() {
         }
         let below: Vec<_> = (1..world.members.len()).collect();
         let told = world.members[0].account.as_ref().map(Account::take_below).unwrap_or_default();
-        assert_eq!(by_model(told), world.spent(&below));
+        assert_eq!(by_model(told.0), world.spent(&below));
         let levels =
             (0..world.members.len()).map(|member| world.enclosing(member).len() - 1).max().unwrap_or(0);
         let (trees, calls, refused, deepest) = seen.get();

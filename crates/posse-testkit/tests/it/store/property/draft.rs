@@ -301,6 +301,7 @@ fn charges() -> impl Strategy<Value = Charge> {
         usage: Usage { input: tokens.unwrap_or(1), ..Usage::default() },
         cost: tokens.map(Cost::from_pico_usd),
         purpose,
+        missed: tokens.unwrap_or_default() / 2,
     })
 }
 

@@ -1,0 +1,216 @@
+//! `posse ask`.
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use posse_model::RetryPolicy;
+use posse_protocol::{Cost, Purpose, Usage};
+use posse_runtime::agent::{AsideError, Desk, Findings, Inquiry, in_a_line};
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::memory::SystemMemory;
+use posse_runtime::port::model::{ModelError, ModelEvent};
+use posse_runtime::port::store::{Session, Store};
+use posse_runtime::{Ports, Runtime};
+use posse_tools::GitWorktrees;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::asking::{self, Form, Shown};
+use crate::commands::sessions::find;
+use crate::environment;
+use crate::hint::{self, Advised};
+use crate::output::{in_words, json_line, print, say, say_to_person, tame};
+use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
+use crate::session::{self, FlagSettings};
+use crate::store::StoreArgs;
+
+/// The longest reply, in tokens.
+const MAX_TOKENS: u32 = 32_000;
+
+/// Ask an agent something on the side, without disturbing its work.
+///
+/// The agent answers from what it knows: no tools, nothing of it in its conversation, whether it is at
+/// work just now or not. What it has read already comes from the prompt cache. Without QUESTION, or with
+/// `-`, the question is read from standard input. (To ask a model that knows nothing yet: `posse ask-model`.)
+#[derive(clap::Args)]
+pub(crate) struct AskCommand {
+    /// The session, or one of its sub-agents; the beginning of the id will do
+    session: String,
+    /// The question
+    #[arg(conflicts_with_all = ["progress", "remember"])]
+    question: Option<String>,
+    /// Ask where its work stands, in a line or two
+    #[arg(long, conflicts_with = "remember")]
+    progress: bool,
+    /// Ask what is worth remembering; an agent that keeps notes brings them up to date
+    #[arg(long)]
+    remember: bool,
+    #[command(flatten)]
+    provider: ProviderArgs,
+    /// Print one JSON object at the end, whatever happens
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// What is asked.
+enum Asked {
+    Question(String),
+    Progress,
+    Memory(Box<Desk>),
+}
+
+impl Asked {
+    fn purpose(&self) -> Purpose {
+        match self {
+            Self::Question(_) => Purpose::Question,
+            Self::Progress => Purpose::Progress,
+            Self::Memory(_) => Purpose::Memory,
+        }
+    }
+}
+
+impl AskCommand {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        super::runtime()?.block_on(async {
+            let store = session::look_into_store(&self.store)?;
+            let session = find::agent_by_prefix(store.as_ref(), &self.session).await?;
+            // A person waits: better a quick answer that it does not work than a minute of hope.
+            let policy = RetryPolicy { retries: 2, ..RetryPolicy::default() };
+            let chosen = self.provider.choose_or(policy, Otherwise::Session(session.model.clone()))?;
+            let asked = self.asked(&session)?;
+            let purpose = asked.purpose();
+            let shown = Arc::new(Mutex::new(Shown::new(Form::of(self.json))));
+            let asking = ask(runtime(store, chosen)?, &session, asked, &shown);
+            let findings = asking.await?;
+            let mut shown = held(&shown);
+            shown.end_line();
+            if let Some(error) = shown.unread.take() {
+                return Err(error.into());
+            }
+            self.finish(&session, purpose, findings)
+        })
+    }
+
+    fn asked(&self, session: &Session) -> anyhow::Result<Asked> {
+        if self.progress {
+            return Ok(Asked::Progress);
+        }
+        if self.remember {
+            let settings = session::settings(&session.cwd, FlagSettings::default())?;
+            return Ok(Asked::Memory(Box::new(Desk {
+                tools: session::tools(&settings.policy),
+                policy: Arc::new(settings.policy),
+                spill: session::spill()?,
+                home: environment::home().map(|home| home.canonicalize().unwrap_or(home)),
+            })));
+        }
+        let example = "posse ask SESSION \"what is left to do?\"";
+        Ok(Asked::Question(asking::question(self.question.as_deref(), example)?))
+    }
+
+    /// Gives the answer, or what came in its place.
+    fn finish(&self, session: &Session, purpose: Purpose, findings: Findings) -> anyhow::Result<ExitCode> {
+        let Findings { answer, facts, charges, unbooked } = findings;
+        let answer = answer.map_err(told);
+        let usage = charges.iter().fold(Usage::default(), |sum, charge| sum + charge.usage);
+        let cost: Option<Cost> = charges.iter().map(|charge| charge.cost).sum();
+        let model = facts.as_ref().map(|facts| facts.model.clone()).filter(|model| !model.is_empty());
+        let model = model.unwrap_or_else(|| session.model.clone());
+        let stop = facts.as_ref().and_then(|facts| facts.stop.as_ref());
+        match (Form::of(self.json), &answer) {
+            (Form::Json, answer) => {
+                let mut object = match answer {
+                    Ok(text) => json!({"text": text}),
+                    Err(error) => hint::object(&in_a_line(error.as_ref()), hint::hint(error).as_deref()),
+                };
+                let about = json!({
+                    "agent_id": session.agent, "purpose": purpose, "model": model, "stop_reason": stop,
+                    "usage": usage, "cost_usd": cost.map(Cost::usd),
+                });
+                if let (Some(object), Value::Object(about)) = (object.as_object_mut(), about) {
+                    object.extend(about);
+                }
+                print(json_line(&object).as_bytes())?;
+            }
+            (Form::Whole, Ok(text)) => print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?,
+            (Form::Live, _) | (Form::Whole, Err(_)) => {}
+        }
+        stop.into_iter().for_each(asking::say_stop);
+        if !charges.is_empty() {
+            let (read, cost) = (usage.cache_read, in_words(cost));
+            let figures =
+                format!("{} tokens in ({read} from the cache), {} out", usage.prompt(), usage.output);
+            say_to_person(&format!("{} · {figures} · {cost}", tame(&model)));
+        }
+        if let Some(why) = unbooked {
+            say(&format!("warning: what it cost is not booked in the session: {}", tame(&why)));
+        }
+        match answer {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            // A program has been told already.
+            Err(error) if self.json && !error.is::<ModelError>() => {
+                hint::tell(&error.to_string(), hint::hint(&error).as_deref());
+                Ok(ExitCode::from(hint::FAILED))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What is told of a question that has no answer.
+fn told(error: AsideError) -> anyhow::Error {
+    let what = error.to_string();
+    match error {
+        AsideError::Model(error) => error.into(),
+        AsideError::Cancelled => ModelError::Cancelled.into(),
+        AsideError::Refused(_) | AsideError::Tools | AsideError::Silent => {
+            Advised { what, advice: "ask again, or in other words".into() }.into()
+        }
+    }
+}
+
+fn runtime(store: Arc<dyn Store>, chosen: Chosen) -> anyhow::Result<Runtime> {
+    Ok(Runtime::new(Ports {
+        model: Arc::from(chosen.model),
+        store,
+        clock: Arc::new(SystemClock::default()),
+        prices: Arc::new(provider::prices()?),
+        memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(GitWorktrees::new(session::worktrees()?)),
+    }))
+}
+
+/// Asks, until there is an answer or somebody wants no more.
+async fn ask(
+    runtime: Runtime,
+    session: &Session,
+    asked: Asked,
+    shown: &Arc<Mutex<Shown>>,
+) -> anyhow::Result<Findings> {
+    let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
+    let token = cancel.clone();
+    let hear = Box::new(move |event: ModelEvent<'_>| held(&shows).event(event, &token));
+    let inquiry = Inquiry { max_tokens: MAX_TOKENS, cancel: cancel.clone(), hear: Some(hear) };
+    let asking = async {
+        match asked {
+            Asked::Question(question) => runtime.ask(session.agent, &question, inquiry).await,
+            Asked::Progress => runtime.progress(session.agent, inquiry).await,
+            Asked::Memory(desk) => runtime.remember(session.agent, *desk, inquiry).await,
+        }
+    };
+    tokio::pin!(asking);
+    let findings = tokio::select! {
+        findings = &mut asking => findings,
+        _ = tokio::signal::ctrl_c() => {
+            cancel.cancel();
+            asking.await
+        }
+    };
+    Ok(findings?)
+}
+
+fn held(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}

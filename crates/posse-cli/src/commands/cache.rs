@@ -1,0 +1,353 @@
+//! `posse cache`.
+
+mod look;
+
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use posse_model::blocks::Shared;
+use posse_protocol::{AgentId, Missed, Usage, misses};
+use posse_runtime::port::store::{AgentFilter, Session, Store, StoreError};
+use serde_json::{Value, json};
+
+use self::look::{Kin, Looked};
+use super::cost::{Line, about, called, tree};
+use crate::commands::sessions::find;
+use crate::hint::Advised;
+use crate::missed::{in_words, of_reasons};
+use crate::moment::{age, minute, moment};
+use crate::output::{json_line, print, tame, width};
+use crate::store::StoreArgs;
+use crate::table::{Column, needed, spare, table};
+
+const AGENTS: [Column; 8] = [
+    spare("FIRST", 4).right(),
+    needed("PARENT").right(),
+    needed("SIBLING").right(),
+    spare("READ", 3).right(),
+    spare("WRITTEN", 3).right(),
+    needed("MISSED").right(),
+    spare("DIFFERS AT", 1),
+    needed("AGENT"),
+];
+const REQUESTS: [Column; 7] = [
+    spare("WHEN", 2),
+    spare("AFTER", 3).right(),
+    spare("READ", 4).right(),
+    needed("MISSED").right(),
+    needed("AGENT"),
+    needed("WHY"),
+    needed("DIFFERS AT"),
+];
+
+/// So many first requests of agents that one agent started are kept to compare others with.
+const ELDERS: usize = 8;
+
+/// Show what a session took from the prompt cache, and why it missed what it missed.
+///
+/// Of each agent: the size of its first request, how much of its parent's request before it that one begins
+/// with, and how much of it was the same for an elder sibling; and the block at which it first differs from
+/// its parent's. Then each request that missed something that had been in the cache: when, how much, why,
+/// and the block at which it differs from the agent's request before, if it does.
+#[derive(clap::Args)]
+pub(crate) struct CacheCommand {
+    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    session: Option<String>,
+    /// Only this agent; the beginning of its id will do
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// All requests, not only those that missed something
+    #[arg(long)]
+    all: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl CacheCommand {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        super::runtime()?.block_on(async {
+            let store = crate::session::look_into_store(&self.store)?;
+            let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
+            let filter = AgentFilter { realm: Some(root.realm), ..AgentFilter::default() };
+            let agents = store.agents(filter, usize::MAX).await?;
+            let lines = tree(root.agent, &agents);
+            let only = self.agent.as_deref().map(|id| alone(id, &lines)).transpose()?;
+            let report = Report::of(store.as_ref(), &lines, only, self.all).await?;
+            let shown =
+                if self.json { json_line(&report.object(root.agent)) } else { report.readable(width()) };
+            print(shown.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// The one agent whose id begins so.
+fn alone<'a>(prefix: &str, lines: &[Line<'a>]) -> Result<&'a Session, Advised> {
+    let wanted = prefix.trim().to_ascii_lowercase();
+    let mut found =
+        lines.iter().map(|line| line.agent).filter(|agent| agent.agent.to_string().starts_with(&wanted));
+    let wrong =
+        |what: String| Advised { what, advice: "`posse cache SESSION --json` lists the ids of all".into() };
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(wrong(format!("the session has no agent {}", tame(prefix)))),
+        (Some(_), Some(_)) => {
+            Err(wrong(format!("`{}` begins the ids of several of its agents", tame(prefix))))
+        }
+    }
+}
+
+/// An agent, and what its requests have in common with others'.
+struct Row<'a> {
+    line: &'a Line<'a>,
+    /// The size of its first request; none if it has sent none.
+    first: Option<u64>,
+    /// What that shares with the request of its parent before it, whose size is this.
+    parent: Option<(u64, Shared)>,
+    /// The elder sibling that it shares most of it with.
+    sibling: Option<(AgentId, Shared)>,
+    /// Those that missed something, or all.
+    requests: Vec<Request>,
+    missed: Vec<Missed>,
+}
+
+/// A request.
+struct Request {
+    at_ms: i64,
+    /// How long after the agent's request before.
+    after_ms: Option<i64>,
+    /// Whether it asked for a summary.
+    compacts: bool,
+    usage: Usage,
+    missed: Option<Missed>,
+    /// Where it differs from the one before.
+    differs: Option<String>,
+}
+
+struct Report<'a> {
+    rows: Vec<Row<'a>>,
+    requests: usize,
+    missed: Vec<Missed>,
+}
+
+impl<'a> Report<'a> {
+    async fn of(
+        store: &dyn Store,
+        lines: &'a [Line<'a>],
+        only: Option<&Session>,
+        all: bool,
+    ) -> anyhow::Result<Self> {
+        let mut report = Self { rows: Vec::new(), requests: 0, missed: Vec::new() };
+        // Those above the present one, each with what its other children began with.
+        let mut above: Vec<(Rc<Looked>, Vec<Rc<Looked>>)> = Vec::new();
+        for line in lines {
+            above.truncate(line.depth);
+            if only.is_some_and(|only| !concerns(only, line)) {
+                continue;
+            }
+            let looked = Rc::new(Looked::at(store, line.agent.agent).await?);
+            let other = match above.last() {
+                Some((parent, _)) => Some(Rc::clone(parent)),
+                None => source(store, &looked).await?,
+            };
+            let kin =
+                Kin { parent: other.as_deref(), elders: above.last().map_or(&[], |(_, elders)| elders) };
+            if only.is_none_or(|only| only.agent == line.agent.agent) {
+                report.add(looked.compared(line, &kin), all);
+            }
+            if let Some((_, elders)) = above.last_mut()
+                && elders.len() < ELDERS
+                && !elders.iter().any(|elder| elder.begins_like(&looked))
+            {
+                elders.push(Rc::clone(&looked));
+            }
+            above.push((looked, Vec::new()));
+        }
+        Ok(report)
+    }
+
+    fn add(&mut self, mut row: Row<'a>, all: bool) {
+        self.requests += row.requests.len();
+        for missed in row.requests.iter().filter_map(|request| request.missed.as_ref()) {
+            misses::add(&mut row.missed, missed);
+            misses::add(&mut self.missed, missed);
+        }
+        if !all {
+            row.requests.retain(|request| request.missed.is_some());
+        }
+        self.rows.push(row);
+    }
+
+    fn readable(&self, columns: Option<usize>) -> String {
+        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let mut shown = table(&AGENTS, &rows, columns);
+        let requests: Vec<_> = self.rows.iter().flat_map(Row::request_cells).collect();
+        if !requests.is_empty() {
+            shown.push_str(&format!("\n{}", table(&REQUESTS, &requests, columns)));
+        }
+        let requests =
+            if self.requests == 1 { "1 request".into() } else { format!("{} requests", self.requests) };
+        let tokens = total(&self.missed);
+        shown.push_str(&match tokens {
+            0 => format!("\n{requests}: whatever had been in the cache was found there\n"),
+            _ => format!(
+                "\n{requests}: {tokens} tokens had been in the cache and were not found there: {}\n",
+                in_words(&self.missed)
+            ),
+        });
+        shown
+    }
+
+    fn object(&self, session: AgentId) -> Value {
+        json!({
+            "session_id": session, "requests": self.requests, "missed_tokens": total(&self.missed),
+            "missed_why": of_reasons(&self.missed),
+            "agents": self.rows.iter().map(Row::object).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Whether an agent is needed to say something of `only`: itself, its parent, and its siblings.
+fn concerns(only: &Session, line: &Line<'_>) -> bool {
+    let parent = only.origin.as_ref().map(|origin| origin.parent);
+    let its_parent = line.agent.origin.as_ref().map(|origin| origin.parent);
+    only.agent == line.agent.agent
+        || parent.is_some_and(|parent| parent == line.agent.agent || its_parent == Some(parent))
+}
+
+/// Whose history a root goes on with, if it was forked off another session that is still there.
+async fn source(store: &dyn Store, looked: &Looked) -> anyhow::Result<Option<Rc<Looked>>> {
+    let Some(segment) = looked.segment() else { return Ok(None) };
+    match Looked::at(store, segment.agent).await {
+        Ok(source) => Ok(Some(Rc::new(source))),
+        Err(error) if matches!(error.downcast_ref(), Some(StoreError::NotFound { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn total(missed: &[Missed]) -> u64 {
+    missed.iter().fold(0, |sum, missed| sum.saturating_add(missed.tokens))
+}
+
+/// How much of a whole, in percent; never all of it if it is not.
+fn share(part: u64, whole: u64) -> String {
+    match (part, whole) {
+        _ if part >= whole => "all".into(),
+        (0, _) => "none".into(),
+        _ => format!("{:.1}%", ((part as f64 / whole as f64) * 1000.0).floor() / 10.0),
+    }
+}
+
+impl Row<'_> {
+    fn cells(&self) -> Vec<String> {
+        let Usage { cache_read, cache_write_5m, cache_write_1h, .. } = self.line.own.usage;
+        let parent = self.parent.as_ref();
+        let own = self.first.unwrap_or_default();
+        vec![
+            self.first.map_or_else(String::new, |first| format!("{first} B")),
+            parent.map_or_else(String::new, |(size, shared)| share(shared.bytes, *size)),
+            self.sibling.as_ref().map_or_else(String::new, |(_, shared)| share(shared.bytes, own)),
+            cache_read.to_string(),
+            cache_write_5m.saturating_add(cache_write_1h).to_string(),
+            total(&self.missed).to_string(),
+            parent.and_then(|(_, shared)| differs(shared)).map_or_else(String::new, |at| tame(&at)),
+            called(self.line),
+        ]
+    }
+
+    fn request_cells(&self) -> impl Iterator<Item = Vec<String>> {
+        self.requests.iter().map(|request| {
+            let why = match &request.missed {
+                Some(missed) => tame(&missed.why),
+                None => String::new(),
+            };
+            let at = request.differs.as_deref().map_or_else(|| "the same bytes".into(), tame);
+            vec![
+                minute(request.at_ms),
+                request.after_ms.map_or_else(String::new, age),
+                request.usage.cache_read.to_string(),
+                request.missed.as_ref().map_or(0, |missed| missed.tokens).to_string(),
+                tame(&self.line.agent.path),
+                if request.compacts { format!("{why} (compaction)").trim_start().to_owned() } else { why },
+                at,
+            ]
+        })
+    }
+
+    fn object(&self) -> Value {
+        let mut object = about(self.line.agent);
+        let requests = self.requests.iter().map(|request| {
+            json!({
+                "at": moment(request.at_ms), "after_ms": request.after_ms,
+                "for": if request.compacts { "compaction" } else { "work" }, "usage": request.usage,
+                "missed_tokens": request.missed.as_ref().map_or(0, |missed| missed.tokens),
+                "missed_why": request.missed.as_ref().map(|missed| &missed.why),
+                "differs_at": request.differs,
+            })
+        });
+        object["usage"] = json!(self.line.own.usage);
+        object["missed_tokens"] = total(&self.missed).into();
+        object["missed_why"] = of_reasons(&self.missed);
+        object["first_request_bytes"] = json!(self.first);
+        object["with_parent"] = json!(self.parent.as_ref().map(|(size, shared)| json!({
+            "request_bytes": size, "shared_bytes": shared.bytes, "differs_at": differs(shared),
+        })));
+        object["with_sibling"] = json!(self.sibling.as_ref().map(|(agent, shared)| json!({
+            "agent_id": agent, "shared_bytes": shared.bytes, "differs_at": differs(shared),
+        })));
+        object["requests"] = requests.collect();
+        object
+    }
+}
+
+fn differs(shared: &Shared) -> Option<String> {
+    shared.differs.as_ref().map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::sessions::made::session;
+    use crate::transcript::breadth;
+
+    #[test]
+    fn no_line_is_wider_than_the_window_and_what_was_missed_is_always_there() {
+        let agents = [session()];
+        let lines = tree(agents[0].agent, &agents);
+        let missed = vec![Missed { tokens: 31_234, why: "expired".into() }];
+        let request = Request {
+            at_ms: 0,
+            after_ms: Some(420_000),
+            compacts: false,
+            usage: Usage::default(),
+            missed: missed.first().cloned(),
+            differs: Some("messages[12].content[3] (tool_result toolu_1)".into()),
+        };
+        let (first, parent, sibling) = (Some(123_456), None, None);
+        let row =
+            Row { line: &lines[0], first, parent, sibling, requests: vec![request], missed: Vec::new() };
+        let mut report = Report { rows: Vec::new(), requests: 0, missed: Vec::new() };
+        report.add(row, false);
+        assert_eq!(report.missed, missed);
+        for width in 60..160 {
+            let shown = report.readable(Some(width));
+            let (tables, _) = shown.rsplit_once("\n\n").unwrap();
+            assert!(tables.lines().all(|line| breadth(line) <= width), "{shown}");
+            assert_eq!(tables.matches("31234").count(), 2, "{shown}");
+            assert!(tables.contains("messages[12]"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_all_only_if_it_is() {
+        let check = |part, whole, told: &str| assert_eq!(share(part, whole), told);
+        check(10, 10, "all");
+        check(0, 0, "all");
+        check(0, 7, "none");
+        check(999_999, 1_000_000, "99.9%");
+        check(1, 3, "33.3%");
+    }
+}

@@ -1,0 +1,145 @@
+//! The requests of an agent, put together from what the store keeps of them.
+
+use std::rc::Rc;
+
+use posse_model::blocks::{Prompt, Sent, Shared};
+use posse_protocol::{AgentId, EntryKind, ReplyFacts};
+use posse_runtime::port::store::{Origin, Segment, Store, Transcript};
+
+use super::{Line, Request, Row};
+use crate::hint::Advised;
+
+/// An agent with all that it has sent.
+pub(super) struct Looked {
+    agent: AgentId,
+    sent: Sent,
+    /// How many of the entries are not its own.
+    inherited: usize,
+    origin: Option<Box<Origin>>,
+    segments: Vec<Segment>,
+    /// Its requests that were answered, in their order.
+    answered: Vec<Answered>,
+    /// The first one, answered or not.
+    first: Option<Sending>,
+}
+
+/// A request: from the last compaction before it up to the entry that answers it.
+#[derive(Clone, Copy)]
+struct Sending {
+    from: usize,
+    to: usize,
+}
+
+struct Answered {
+    sending: Sending,
+    at_ms: i64,
+    compacts: bool,
+    facts: ReplyFacts,
+}
+
+/// Who an agent is compared with.
+pub(super) struct Kin<'a> {
+    pub(super) parent: Option<&'a Looked>,
+    pub(super) elders: &'a [Rc<Looked>],
+}
+
+impl Looked {
+    pub(super) async fn at(store: &dyn Store, agent: AgentId) -> anyhow::Result<Self> {
+        let transcript = store.read(agent).await?;
+        Ok(Self::of(transcript).map_err(|error| Advised {
+            what: format!("the requests of agent {agent} cannot be read: {error}"),
+            advice: "`posse store check` says whether the store is damaged".into(),
+        })?)
+    }
+
+    fn of(transcript: Transcript) -> Result<Self, serde_json::Error> {
+        let Transcript { session, preamble, segments, entries, inherited, .. } = transcript;
+        let sent = Sent::read(&preamble, entries.iter().map(|stored| &stored.entry))?;
+        let (mut from, mut first, mut answered) = (0, None, Vec::new());
+        for (to, stored) in entries.iter().enumerate() {
+            let sending = Sending { from, to };
+            let compacts = stored.entry.kind == EntryKind::Compaction;
+            if let Some(facts) = stored.entry.reply.clone().filter(|_| to >= inherited) {
+                first = first.or(Some(sending));
+                answered.push(Answered { sending, at_ms: stored.at_ms, compacts, facts });
+            }
+            if compacts {
+                from = to;
+            }
+        }
+        let has_words = entries.len() > inherited;
+        first = first.or_else(|| has_words.then_some(Sending { from, to: entries.len() }));
+        Ok(Self { agent: session.agent, sent, inherited, origin: session.origin, segments, answered, first })
+    }
+
+    /// The last history of another that its own begins with.
+    pub(super) fn segment(&self) -> Option<Segment> {
+        self.segments.last().copied()
+    }
+
+    /// Whether its preamble is that of another.
+    pub(super) fn begins_like(&self, other: &Self) -> bool {
+        let nothing = Sending { from: 0, to: 0 };
+        self.prompt(nothing).same_preamble(&other.prompt(nothing))
+    }
+
+    /// What its requests have in common with one another, and with those of its kin.
+    pub(super) fn compared<'a>(&self, line: &'a Line<'a>, kin: &Kin<'_>) -> Row<'a> {
+        let first = self.first.map(|first| self.prompt(first));
+        let parent = first.zip(kin.parent).and_then(|(first, parent)| {
+            let before = parent.before(self)?;
+            Some((before.bytes(), first.shared(&before)))
+        });
+        let siblings = kin.elders.iter().filter_map(|elder| {
+            let shared = first?.shared(&elder.prompt(elder.first?));
+            Some((elder.agent, shared))
+        });
+        Row {
+            line,
+            first: first.map(|first| first.bytes()),
+            sibling: siblings.max_by_key(|(_, shared)| shared.bytes),
+            requests: self.requests(parent.as_ref().map(|(_, shared)| shared)),
+            parent,
+            missed: Vec::new(),
+        }
+    }
+
+    fn prompt(&self, sending: Sending) -> Prompt<'_> {
+        self.sent.request(sending.from..sending.to)
+    }
+
+    /// The request whose reply made `child`, or the last one that the child's history has.
+    fn before(&self, child: &Self) -> Option<Prompt<'_>> {
+        let segment = child.segments.iter().rev().find(|segment| segment.agent == self.agent);
+        let call = child.origin.as_ref().filter(|origin| origin.parent == self.agent);
+        let reply =
+            call.map(|origin| origin.call.seq).or(segment.map(|segment| segment.to.saturating_sub(1)))?;
+        let reply = self.inherited.saturating_add(usize::try_from(reply).ok()?);
+        let asked = self.answered.iter().rev().find(|answered| answered.sending.to <= reply)?;
+        Some(self.prompt(asked.sending))
+    }
+
+    /// Each one that was answered. The first one comes after its parent's.
+    fn requests(&self, parent: Option<&Shared>) -> Vec<Request> {
+        let mut before: Option<&Answered> = None;
+        let mut requests = Vec::new();
+        for answered in &self.answered {
+            let shared = match before {
+                // What was sent since the same compaction was sent again: entries never change.
+                Some(before) if before.sending.from == answered.sending.from => None,
+                Some(before) => Some(self.prompt(answered.sending).shared(&self.prompt(before.sending))),
+                None => parent.cloned(),
+            };
+            requests.push(Request {
+                at_ms: answered.at_ms,
+                after_ms: before.map(|before| answered.at_ms.saturating_sub(before.at_ms)),
+                compacts: answered.compacts,
+                usage: answered.facts.usage,
+                missed: answered.facts.missed.clone(),
+                differs: shared.and_then(|shared| super::differs(&shared)),
+            });
+            before = Some(answered);
+        }
+        requests
+    }
+}

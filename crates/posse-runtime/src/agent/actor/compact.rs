@@ -1,0 +1,137 @@
+//! Compaction: a summary takes the place of the history, with what must not be lost restated beside it.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, ContentBlock, EventKind, ListId, RealmId, StopReason, TaskStatus};
+use tokio_util::sync::CancellationToken;
+
+use super::super::aside::{Answer, Aside, AsideError, Hands, Words};
+use super::super::fare::{self, Paid};
+use super::super::step::{Input, Squeeze};
+use super::{Actor, Work};
+use crate::port::model::{Failure, ModelError};
+use crate::port::store::{StoreError, TaskFilter};
+use crate::spawn::house::House;
+use crate::spawn::tool::startable;
+use crate::spawn::words::{self, Standing as Restated};
+use crate::spawn::{route, tool};
+
+/// The longest summary, in tokens.
+const SUMMARY_TOKENS: u32 = 16_000;
+/// How much of a model's window may be full before a history is compacted, in hundredths.
+const FULL: u64 = 85;
+/// A token is about so many bytes, if it is not known better.
+const TOKEN_BYTES: usize = 3;
+/// So many tasks, and teams, are restated.
+const TASKS: usize = 100;
+const TEAMS: usize = 16;
+
+/// What came of a compaction.
+pub(super) struct Squeezed {
+    answer: Answer,
+    squeeze: Squeeze,
+}
+
+impl Actor {
+    /// Whether the next request would come too near to what the model can take.
+    pub(super) fn is_crowded(&self) -> bool {
+        let window = || self.house.ports.model.window_of(&self.model).map(|window| window / 100 * FULL);
+        let Some(most) = self.setup.limits.compact_at.or_else(window) else { return false };
+        let size = fare::size(&self.preamble, self.history.pieces());
+        let grown = size.saturating_sub(self.paid.bytes) / TOKEN_BYTES;
+        // A summary that is too long itself cannot be made shorter by another.
+        self.history.has_replied() && self.paid.tokens.saturating_add(grown as u64) >= most
+    }
+
+    /// Asks for a summary, on the very history that it replaces.
+    pub(super) async fn squeeze(&mut self, squeeze: Squeeze, work: &mut Work) {
+        let tokens = self.paid.tokens;
+        self.outlet.emit(EventKind::Compacting { auto: squeeze.auto, tokens }).await;
+        work.cancel_model = CancellationToken::new();
+        let history = if squeeze.overfull { self.history.before_last_reply() } else { self.history.clone() };
+        let aside = Aside {
+            ports: self.house.ports.clone(),
+            preamble: self.preamble.clone(),
+            history,
+            open: Vec::new(),
+            attribution: Arc::clone(&self.attribution),
+            model: self.model.clone(),
+            previous: self.previous_reply.clone(),
+            account: self.account.clone(),
+            paid: self.paid,
+            max_tokens: self.setup.limits.max_tokens.min(SUMMARY_TOKENS),
+            ttl: self.ttl(),
+            cancel: work.cancel_model.clone(),
+            hear: None,
+        };
+        let words = Words::Compaction { keep: squeeze.keep.clone() };
+        work.squeezing = Some(Box::pin(async move {
+            let answer = aside.ask(&words, Hands::Tied).await;
+            Squeezed { answer, squeeze }
+        }));
+    }
+
+    /// What is to be decided about it.
+    pub(super) async fn squeezed(&mut self, squeezed: Squeezed) -> Result<Input, StoreError> {
+        let Squeezed { answer: Answer { charges, facts, text }, squeeze } = squeezed;
+        let failed =
+            |error| Box::new(Failure { error, finished: Vec::new(), spent: Vec::new(), attempts: 0 });
+        Ok(match text {
+            Ok(mut summary) => {
+                if facts.as_ref().is_some_and(|facts| facts.stop == Some(StopReason::MaxTokens)) {
+                    summary.push_str("\n[The summary was too long, and ends here.]");
+                }
+                let cut = squeeze.overfull.then(|| self.history.after_last_request());
+                let known = self.restated().await?;
+                let content = words::compacted(&summary, cut.as_deref(), &known);
+                // What is sent from now on is another prompt, of which nothing is known yet.
+                (self.previous_reply, self.paid) = (None, Paid { begun: true, ..Paid::default() });
+                let content = content.into_iter().map(ContentBlock::text).collect();
+                Input::Compacted { content, facts, charges }
+            }
+            Err(AsideError::Model(error)) => Input::Failed { failure: failed(error), charges },
+            Err(AsideError::Cancelled) => Input::Failed { failure: failed(ModelError::Cancelled), charges },
+            Err(AsideError::Refused(why)) => Input::Refused { why, charges },
+            Err(error @ (AsideError::Tools | AsideError::Silent)) => {
+                Input::NotCompacted { why: error.to_string(), charges }
+            }
+        })
+    }
+
+    /// What the agent must still know, as it is now.
+    async fn restated(&self) -> Result<Restated, StoreError> {
+        let (realm, agent) = (self.identity.realm, self.identity.agent);
+        let runs = self.house.live_runs(agent).iter().map(|run| run.facts.clone()).collect();
+        let types = startable(&self.tree.setup);
+        let told = tool::fingerprint(&self.setup.tools, &types).map(|_| route::listing(&types));
+        Ok(Restated {
+            files: self.seen.paths(),
+            runs,
+            types: told,
+            lists: self.house.lists(realm, agent).await?,
+        })
+    }
+}
+
+impl House {
+    /// The task lists that concern an agent: the session's, and those of its teams.
+    async fn lists(&self, realm: RealmId, agent: AgentId) -> Result<Vec<words::List>, StoreError> {
+        let store = &self.ports.store;
+        let open = async |list: ListId| -> Result<Vec<posse_protocol::Task>, StoreError> {
+            let mut found = Vec::new();
+            for status in [TaskStatus::InProgress, TaskStatus::Pending] {
+                let filter = TaskFilter { status: Some(status), after: 0 };
+                found.extend(store.tasks(list.clone(), filter, TASKS).await?);
+            }
+            Ok(found)
+        };
+        let mut lists = vec![words::List { team: None, tasks: open(ListId { realm, team: None }).await? }];
+        for team in store.teams(Some(realm), TEAMS).await? {
+            if team.members.iter().any(|member| member.agent == agent) {
+                let tasks = open(ListId { realm, team: Some(team.name.clone()) }).await?;
+                lists.push(words::List { team: Some(team), tasks });
+            }
+        }
+        Ok(lists)
+    }
+}

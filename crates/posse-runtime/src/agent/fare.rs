@@ -1,0 +1,132 @@
+//! What a model call takes: set aside before it, once more for each further attempt, and booked after it.
+
+use posse_protocol::{Cost, Missed, Purpose, Usage};
+use tokio_util::sync::CancellationToken;
+
+use super::Ports;
+use crate::govern::{Account, Ask, Exceeded, Reservation};
+use crate::port::model::{Attribution, Failure, Piece, Reply, Ttl};
+use crate::port::price::Prices;
+use crate::port::store::Charge;
+
+/// The lowest cap on a reply that is of any use.
+const LEAST_OUTPUT: u32 = 1024;
+/// More than a request has around its pieces, in bytes.
+const AROUND: usize = 1024;
+
+/// How large requests are, as far as it was paid for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Paid {
+    /// Tokens of the last request and its reply.
+    pub(super) tokens: u64,
+    /// Bytes of the last request.
+    pub(super) bytes: usize,
+    /// Whether any call was made.
+    pub(super) begun: bool,
+}
+
+impl Paid {
+    /// What is known of the first request of a fork.
+    pub(super) fn of_parent(self) -> Self {
+        Self { begun: false, ..self }
+    }
+
+    /// The most tokens that a request of this size can be: no token is shorter than a byte.
+    pub(super) fn input(&self, size: usize) -> u64 {
+        self.tokens.saturating_add(size.saturating_sub(self.bytes) as u64)
+    }
+}
+
+/// More than the size of a request of these pieces, in bytes.
+pub(super) fn size<'a>(preamble: &Piece, pieces: impl IntoIterator<Item = &'a Piece>) -> usize {
+    preamble.bytes.len() + pieces.into_iter().map(|piece| piece.bytes.len()).sum::<usize>() + AROUND
+}
+
+/// Sets aside what a call of `model` could take.
+pub(super) fn reserve(
+    ports: &Ports,
+    account: &Account,
+    model: &str,
+    (input, ttl): (u64, Ttl),
+    max_tokens: u32,
+) -> Result<Reservation, Exceeded> {
+    let price = |input: u64, output: u32| -> Option<Cost> {
+        // Nothing costs more than to be written to the cache.
+        let (cache_write_5m, cache_write_1h) = if ttl == Ttl::OneHour { (0, input) } else { (input, 0) };
+        let output = output.into();
+        ports.prices.cost(model, &Usage { cache_write_5m, cache_write_1h, output, ..Usage::default() })
+    };
+    let ask = Ask { input, output: max_tokens, least: LEAST_OUTPUT.min(max_tokens), price: &price };
+    account.reserve(&ask, ports.clock.now())
+}
+
+/// What a call that came to this is charged.
+pub(super) fn charges(
+    prices: &dyn Prices,
+    asked: &str,
+    purpose: Purpose,
+    result: &Result<Reply, Failure>,
+) -> Vec<Charge> {
+    let (model, spent): (&str, Vec<Usage>) = match result {
+        Ok(reply) => {
+            let model = if reply.model.is_empty() { asked } else { &reply.model };
+            (model, reply.wasted.iter().copied().chain([reply.usage]).collect())
+        }
+        Err(failure) => (asked, failure.spent.clone()),
+    };
+    let charge = |usage: Usage| Charge {
+        model: model.to_owned(),
+        usage,
+        // A gateway may call the model by a name of its own.
+        cost: prices.cost(model, &usage).or_else(|| prices.cost(asked, &usage)),
+        purpose,
+        missed: 0,
+    };
+    spent.into_iter().map(charge).collect()
+}
+
+/// What is set aside for a call that is under way.
+pub(super) struct Fare {
+    reservation: Reservation,
+    broke: bool,
+    cancel: CancellationToken,
+}
+
+impl Fare {
+    /// `cancel` ends the call if another attempt cannot be paid for.
+    pub(super) fn new(reservation: Reservation, cancel: CancellationToken) -> Self {
+        Self { reservation, broke: false, cancel }
+    }
+
+    /// An attempt has failed: what was used may have to be paid for, and so will another.
+    pub(super) fn retried(&mut self) {
+        if !self.reservation.again() {
+            self.broke = true;
+            self.cancel.cancel();
+        }
+    }
+
+    /// The cap on the output that is paid for.
+    pub(super) fn output(&self) -> u32 {
+        self.reservation.output
+    }
+
+    /// Why the call was ended, if another attempt could not have been paid for.
+    pub(super) fn broke(&self) -> Option<String> {
+        self.broke.then(|| "the attempt failed, and the budget does not hold another".to_owned())
+    }
+
+    /// The call of this agent missed something in the cache: booked with it, and kept with the charge of its
+    /// reply.
+    pub(super) fn miss(&mut self, who: &Attribution, missed: &Missed, charges: &mut [Charge]) {
+        charges.iter_mut().next_back().into_iter().for_each(|charge| charge.missed = missed.tokens);
+        if let Ok(agent) = who.agent.parse() {
+            self.reservation.miss(agent, &who.path, missed.clone());
+        }
+    }
+
+    /// The call is over, and this is what it took.
+    pub(super) fn settle(self, charges: &[Charge]) {
+        self.reservation.settle(charges);
+    }
+}

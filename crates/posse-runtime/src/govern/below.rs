@@ -1,0 +1,64 @@
+//! What agents below the root have used and missed in the cache, until the root tells of it.
+
+use std::mem::take;
+
+use posse_protocol::{AgentId, AgentMisses, Missed, Misses, Spent, Usage, misses};
+
+use super::purse::add;
+use crate::port::store::Charge;
+
+/// What an agent used, and missed in the cache, since the root was told last.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    /// The root was told so often before.
+    told: u64,
+    usage: Usage,
+    /// If it missed anything.
+    line: Option<AgentMisses>,
+}
+
+/// What all agents below the root used and missed since it was told last.
+#[derive(Debug, Default)]
+pub(super) struct Below {
+    told: u64,
+    spent: Vec<Spent>,
+    misses: Misses,
+}
+
+impl Below {
+    /// All of it, once.
+    pub(super) fn take(&mut self) -> (Vec<Spent>, Misses) {
+        self.told += 1;
+        (take(&mut self.spent), take(&mut self.misses))
+    }
+
+    /// A call of an agent below is over.
+    pub(super) fn book(&mut self, recent: &mut Recent, charges: &[Charge], miss: Option<Miss>) {
+        add(&mut self.spent, charges);
+        if recent.told != self.told {
+            *recent = Recent { told: self.told, ..Recent::default() };
+        }
+        recent.usage = charges.iter().fold(recent.usage, |sum, charge| sum + charge.usage);
+        let again = recent.line.is_some();
+        if let Some(line) = &mut recent.line {
+            line.usage = recent.usage;
+        }
+        match miss {
+            Some(Miss { agent, path, missed }) => {
+                let (usage, fresh) = (recent.usage, Vec::new());
+                let line = recent.line.get_or_insert(AgentMisses { agent, path, usage, missed: fresh });
+                misses::add(&mut line.missed, &missed);
+                self.misses.count(&missed, line, again);
+            }
+            None => recent.line.iter().for_each(|line| self.misses.update(line, again)),
+        }
+    }
+}
+
+/// What a call missed in the cache, and whose call it was.
+#[derive(Debug)]
+pub(super) struct Miss {
+    pub(super) agent: AgentId,
+    pub(super) path: String,
+    pub(super) missed: Missed,
+}

@@ -1,0 +1,44 @@
+//! What a fork is told.
+
+use std::path::Path;
+
+use super::{neutral, shown};
+use crate::port::worktree::Made;
+
+/// The beginning of a fork's directive.
+const TAG: &str = "fork-directive";
+
+/// What a fork does and how it reports. `told` is what it must know besides: where it works, what its answer
+/// must fit.
+pub fn directive(prompt: &str, told: &[String]) -> String {
+    let mut text = format!("<{TAG}>\n{}", include_str!("fork.md"));
+    for more in told {
+        text.push_str(&format!("\n{more}\n"));
+    }
+    text.push_str(&format!("</{TAG}>\n\nYour directive:\n{prompt}"));
+    text
+}
+
+/// That a fork works in a checkout of its own, and where everything lies there that it knows from elsewhere.
+pub fn moved(made: &Made, cwd: &Path) -> String {
+    let (here, there) = (shown(&made.worktree.path), shown(&made.worktree.origin));
+    let mut text = format!(
+        "You work in a git worktree of your own: {here}, on branch {}, made from {}. Every path above that lies \
+         in {there} belongs to the original: for you the same file lies at the same place in {here}, and your \
+         working directory is {}. The files may differ from what you have seen: read a file there before you \
+         edit it. Commit what you want to keep, and name the commit in your report.",
+        made.worktree.branch,
+        neutral(&made.base),
+        shown(cwd)
+    );
+    if let Some(carried) = &made.carried {
+        text.push_str(&format!(
+            " Uncommitted work from there is in it, uncommitted too: {}.",
+            neutral(carried)
+        ));
+    }
+    if let Some(missing) = &made.missing {
+        text.push_str(&format!(" Uncommitted work from there is NOT in it: {}.", neutral(missing)));
+    }
+    text
+}
