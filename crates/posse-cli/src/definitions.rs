@@ -1,10 +1,11 @@
-//! Types of agents as people define them: where the files are, which of several with one name counts, and
-//! what is wrong with the others. What a file says is the runtime's business.
+//! Types of agents and skills as people define them: where the files are, which of several with one name counts,
+//! and what is wrong with the others. What a file says is the runtime's business.
 
 mod given;
 mod memory;
 mod place;
 mod scan;
+pub(crate) mod skills;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -12,12 +13,14 @@ mod watch;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use posse_runtime::skill::Skill;
 use posse_runtime::spawn::Definition;
 use posse_runtime::spawn::definition::file;
 
 pub(crate) use self::given::Given;
 use self::place::Directory;
-pub(crate) use self::watch::Live;
+use self::scan::Look;
+pub(crate) use self::watch::{Live, Watched};
 use crate::output::tame;
 use crate::settings::Places;
 
@@ -49,19 +52,37 @@ impl Source {
     }
 }
 
+/// Something that files define.
+pub(crate) trait Named: Clone + PartialEq + Send + Sync + 'static {
+    /// What it is called. Case does not matter.
+    fn name(&self) -> &str;
+}
+
+impl Named for Definition {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for Skill {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// A definition, and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) definition: Definition,
+pub(crate) struct Known<T = Definition> {
+    pub(crate) definition: T,
     pub(crate) source: Source,
     /// Its file, if it has one.
     pub(crate) path: Option<PathBuf>,
 }
 
-impl Known {
+impl<T: Named> Known<T> {
     /// Whether this is its name; case does not matter.
     pub(crate) fn is_called(&self, name: &str) -> bool {
-        same(&self.definition.name, name)
+        same(self.definition.name(), name)
     }
 
     /// Where it is from, for people: its file, or who brings it.
@@ -116,21 +137,28 @@ impl Remark {
 }
 
 /// Everything that was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Loaded {
-    /// What can be started: posse's own first, then by name.
-    pub(crate) types: Vec<Known>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loaded<T = Definition> {
+    /// What counts: posse's own first, then by name.
+    pub(crate) known: Vec<Known<T>>,
     /// What another of the same name stands before, the highest first.
-    pub(crate) shadowed: Vec<Known>,
+    pub(crate) shadowed: Vec<Known<T>>,
     pub(crate) remarks: Vec<Remark>,
     /// The directories that were looked into, and what their links lead to.
     directories: BTreeSet<PathBuf>,
 }
 
-impl Loaded {
+impl<T> Default for Loaded<T> {
+    fn default() -> Self {
+        let (known, shadowed) = (Vec::new(), Vec::new());
+        Self { known, shadowed, remarks: Vec::new(), directories: BTreeSet::new() }
+    }
+}
+
+impl<T: Named> Loaded<T> {
     /// The definitions that count.
-    pub(crate) fn definitions(&self) -> Vec<Definition> {
-        self.types.iter().map(|known| known.definition.clone()).collect()
+    pub(crate) fn definitions(&self) -> Vec<T> {
+        self.known.iter().map(|known| known.definition.clone()).collect()
     }
 
     /// What a person should know who did not ask: errors and warnings.
@@ -139,21 +167,23 @@ impl Loaded {
     }
 
     /// What counts under this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Known> {
-        self.types.iter().find(|known| known.is_called(name))
+    pub(crate) fn find(&self, name: &str) -> Option<&Known<T>> {
+        self.known.iter().find(|known| known.is_called(name))
     }
 
     /// Takes one that is lower than all before it.
-    fn add(&mut self, known: Known) {
-        match self.find(&known.definition.name) {
+    fn add(&mut self, known: Known<T>) {
+        match self.find(known.definition.name()) {
             Some(_) => self.shadowed.push(known),
-            None => self.types.push(known),
+            None => self.known.push(known),
         }
     }
+}
 
+impl Loaded {
     /// Takes all that a directory holds.
     fn read(&mut self, directory: &Directory, places: &Places) {
-        let scanned = scan::scan(&directory.path, directory.bounds.as_deref());
+        let scanned = scan::scan(&directory.path, directory.bounds.as_deref(), &Look::FILES);
         self.remarks.extend(scanned.remarks);
         self.directories.extend(scanned.directories);
         let mut here: Vec<Known> = Vec::new();
@@ -197,11 +227,14 @@ impl Loaded {
     fn in_order(mut self) -> Self {
         let own = crate::guide::built_in();
         let place = |known: &Known| own.iter().position(|own| known.is_called(&own.name));
-        self.types
+        self.known
             .sort_by_key(|known| (place(known).unwrap_or(own.len()), known.definition.name.to_lowercase()));
         self
     }
 }
+
+/// What directories of agents are called.
+const AGENTS: &[&str] = &["agents"];
 
 /// Where definitions come from.
 #[derive(Clone, Debug)]
@@ -212,10 +245,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     pub(crate) fn new(places: Places, given: Given) -> Self {
-        // One directory has one name: links to it would else make two of it.
-        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        let (posse_home, home) = (places.posse_home.map(real), places.home.map(real));
-        Self { places: Places { posse_home, home, cwd: real(places.cwd), ..places }, given }
+        Self { places: place::resolved(places), given }
     }
 
     /// Where the agent works.
@@ -226,7 +256,7 @@ impl Sources {
     /// Reads all that there is now.
     pub(crate) fn load(&self) -> Loaded {
         let mut loaded = Loaded::default();
-        let (managed, others) = place::directories(&self.places);
+        let (managed, others) = place::directories(&self.places, AGENTS);
         loaded.read(&managed, &self.places);
         for (definition, remarks) in self.given.resolved(&self.places) {
             loaded.remarks.extend(remarks);
@@ -272,11 +302,8 @@ impl Sources {
     }
 
     fn directory_of(&self, path: &Path) -> Directory {
-        let (managed, others) = place::directories(&self.places);
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let holds = |directory: &Directory| real.starts_with(&directory.path);
-        let source = [managed].into_iter().chain(others).find(holds).map(|directory| directory.source);
-        Directory { path: path.to_owned(), source: source.unwrap_or(Source::User), bounds: None }
+        let source = place::source_of(path, &self.places, AGENTS);
+        Directory { path: path.to_owned(), kind: AGENTS[0], source, bounds: None }
     }
 
     /// Where a new definition of the project's goes, or one of the user's.
@@ -289,7 +316,24 @@ impl Sources {
     }
 }
 
-/// Whether two names mean the same type.
+impl Watched for Sources {
+    type Item = Definition;
+    const WORD: &'static str = "agents";
+
+    fn load(&self) -> Loaded {
+        self.load()
+    }
+
+    fn candidates(&self) -> Vec<PathBuf> {
+        place::all(&self.places, AGENTS)
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+}
+
+/// Whether two names mean the same.
 fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }

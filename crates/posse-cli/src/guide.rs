@@ -10,6 +10,8 @@ const DOCUMENTATION: &str = concat!(
     include_str!("../../../docs/cli.md"),
     "\n<!-- docs/agents.md -->\n\n",
     include_str!("../../../docs/agents.md"),
+    "\n<!-- docs/skills.md -->\n\n",
+    include_str!("../../../docs/skills.md"),
     "\n<!-- docs/headless.md -->\n\n",
     include_str!("../../../docs/headless.md"),
     "\n<!-- docs/permissions.md -->\n\n",
@@ -38,7 +40,9 @@ mod tests {
         let guide = &types[4].prompt;
         let words = guide.split_whitespace().count();
         assert!((5_000..20_000).contains(&words), "{words} words: it is sent with each call");
-        for known in ["--auto-background", "POSSE_HOME", "stream-json", "acceptEdits", "docs/models.md"] {
+        for known in
+            ["--auto-background", "POSSE_HOME", "stream-json", "acceptEdits", "docs/models.md", "$ARGUMENTS"]
+        {
             assert!(guide.contains(known), "nothing about {known}");
         }
     }

@@ -17,7 +17,7 @@ pub(crate) fn in_words(missed: &[Missed]) -> String {
     match missed {
         [only] => plain(&only.why),
         several => {
-            let each = several.iter().map(|missed| format!("{} since {}", missed.tokens, plain(&missed.why)));
+            let each = several.iter().map(|missed| format!("{} ({})", plain(&missed.why), missed.tokens));
             each.collect::<Vec<_>>().join(", ")
         }
     }
@@ -31,8 +31,8 @@ pub(crate) fn plain(why: &str) -> String {
         "tools_changed" => "the tools were others".into(),
         "system_changed" => "the system prompt was another".into(),
         "messages_changed" => "an earlier message was another".into(),
-        "unknown" => "nobody knows why".into(),
-        "other" => "of other reasons".into(),
+        "unknown" | "unavailable" | "previous_message_not_found" => "something that nobody tells".into(),
+        "other" => "something else".into(),
         word => format!("the provider says {}", tame(word)),
     }
 }
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(in_words(&[miss(1, "tools_changed")]), "the tools were others");
         assert_eq!(
             in_words(&[miss(7, "expired"), miss(5, "odd\u{1b}")]),
-            "7 since nobody used them for longer than they are kept, 5 since the provider says odd\\u{1b}"
+            "nobody used them for longer than they are kept (7), the provider says odd\\u{1b} (5)"
         );
         assert_eq!(of_reasons(&[miss(7, "expired"), miss(5, "odd")]).to_string(), r#"{"expired":7,"odd":5}"#);
     }

@@ -13,6 +13,7 @@ use posse_store::Sqlite;
 use posse_tools::{Guardian, Means, Reach};
 
 use crate::commands::guard;
+use crate::definitions::skills::SkillSources;
 use crate::definitions::{Given, Sources};
 use crate::environment::{self, posse_home};
 use crate::hint::Advised;
@@ -37,6 +38,10 @@ pub(crate) struct Facts {
     pub(crate) tools: Vec<String>,
     /// The types of agents that it can start.
     pub(crate) agents: Vec<String>,
+    /// The skills that its model can load.
+    pub(crate) skills: Vec<String>,
+    /// The commands that a person can call.
+    pub(crate) commands: Vec<String>,
     /// The mode it starts in.
     pub(crate) mode: PermissionMode,
     /// Where the key comes from; none if there is none.
@@ -159,6 +164,11 @@ pub(crate) fn instructions(cwd: &Path) -> Option<String> {
 /// Where types of agents are defined for who works in `cwd`.
 pub(crate) fn definitions(cwd: &Path, given: Given) -> Sources {
     Sources::new(places(cwd), given)
+}
+
+/// Where skills and commands are for who works in `cwd`.
+pub(crate) fn skills(cwd: &Path) -> SkillSources {
+    SkillSources::new(places(cwd))
 }
 
 fn places(cwd: &Path) -> Places {

@@ -9,6 +9,16 @@ use crate::{AgentId, ContentBlock, PermissionMode, RawJson};
 pub enum Command {
     /// A person's words. While the agent works they wait; each gets a run of its own.
     Prompt(Vec<ContentBlock>),
+    /// A skill or command that a person calls, `/name` for one. While the agent works it waits; it gets a run of
+    /// its own.
+    Skill {
+        /// The name, without the slash.
+        name: String,
+        /// What follows it.
+        arguments: String,
+        /// All that was said, as it was said.
+        words: Vec<ContentBlock>,
+    },
     /// Go on with what a fault, a limit or a crash broke off, without new words.
     Continue,
     /// Stop the run. What is said and done so far stays.

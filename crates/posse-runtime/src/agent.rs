@@ -42,9 +42,11 @@ use crate::port::model::{Effort, Model, Preamble, Thinking};
 use crate::port::price::Prices;
 use crate::port::store::{Birth, Epoch, Session, Store, StoreError, Taken, Transcript};
 use crate::port::worktree::Worktrees;
+use crate::skill::call::loadable;
 use crate::spawn::Spawning;
 use crate::spawn::house::House;
-use crate::spawn::tool::{fingerprint, startable};
+use crate::spawn::offer::Offer;
+use crate::spawn::tool::startable;
 use crate::supervise::Living;
 use crate::tool::{Toolbox, Workspace};
 
@@ -202,7 +204,7 @@ impl Runtime {
         let identity = Identity { realm: RealmId::from(id.uuid()), agent: id, epoch: Epoch(1) };
         let types = startable(&setup);
         let tools = self.house.tools_of_root(id, &setup, &types);
-        let told = fingerprint(&tools, &types);
+        let told = Offer::of(&tools, &types, &loadable(&setup)).fingerprint();
         let preamble = Preamble { model: model.clone(), tools: tools.specs(), system, thinking, effort };
         let ports = &self.house.ports;
         let birth = Birth {

@@ -4,9 +4,11 @@
 //! Front ends send `Command`s to an [`AgentHandle`] and read `Event`s; there is no other way in or out.
 
 pub mod agent;
+mod front;
 pub mod govern;
 pub mod permission;
 pub mod port;
+pub mod skill;
 pub mod spawn;
 pub mod spelling;
 mod supervise;

@@ -11,7 +11,9 @@ pub mod limits;
 pub mod memory;
 pub mod model;
 pub(crate) mod nudge;
+pub(crate) mod offer;
 pub mod output;
+pub(crate) mod question;
 pub mod route;
 pub(crate) mod run;
 pub(crate) mod terms;
@@ -27,12 +29,15 @@ pub use definition::Definition;
 
 use crate::govern::Budgets;
 use crate::port::worktree::{Base, Dirty};
+use crate::skill::Skills;
 
 /// How agents of a session may start others.
 #[derive(Clone, Debug)]
 pub struct Spawning {
     /// The types that can be started.
     pub types: Arc<Catalogue>,
+    /// The skills that can be loaded and called; without them nobody is told of any.
+    pub skills: Option<Arc<Skills>>,
     /// The model of every sub-agent, whatever anybody says.
     pub forced_model: Option<String>,
     /// The model of sub-agents for which neither call nor type names one; none for their parent's.

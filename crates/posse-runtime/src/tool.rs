@@ -94,6 +94,11 @@ pub enum Subject {
         /// The agent's type.
         agent: String,
     },
+    /// Follows a skill.
+    Follows {
+        /// The skill's name.
+        skill: String,
+    },
 }
 
 /// What a call is given.

@@ -175,6 +175,7 @@ pub fn spawning() -> Spawning {
     Spawning {
         implicit_fork: false,
         types: Arc::default(),
+        skills: None,
         forced_model: None,
         usual_model: None,
         base: Default::default(),

@@ -1,6 +1,6 @@
 //! `posse agents`.
 
-mod check;
+pub(crate) mod check;
 mod describe;
 mod list;
 mod new;

@@ -14,6 +14,7 @@ pub(crate) mod mail;
 pub(crate) mod run;
 pub(crate) mod scripted_model;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod team;

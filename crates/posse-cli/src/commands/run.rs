@@ -15,6 +15,7 @@ mod result;
 mod rules;
 mod runs;
 mod shape;
+mod slash;
 mod speaker;
 mod stdin;
 mod stop;
@@ -38,6 +39,7 @@ use self::exchange::{Ending, Exchange, Plan};
 use self::face::Face;
 use self::lines::Lines;
 use self::open::{Opened, Which, Wish};
+use self::slash::Slash;
 use self::text::Text;
 use crate::definitions::Given;
 use crate::hint::{self, Advised};
@@ -224,10 +226,12 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        let Opened { runtime, agent, facts, store, live, swept } = open::open(self.wish(given)).await?;
+        let Opened { runtime, agent, facts, store, live, skills, swept } =
+            open::open(self.wish(given)).await?;
         let Agent { handle, mut events, unfinished, .. } = agent;
+        let slash = Slash::new(skills.catalogue.clone());
         let first = match words {
-            Some(words) => Some(posse_protocol::Command::Prompt(vec![ContentBlock::text(words)])),
+            Some(words) => Some(slash.read(vec![ContentBlock::text(words)]).map_err(no_command)?),
             None if by_lines => None,
             None if unfinished => Some(posse_protocol::Command::Continue),
             None => anyhow::bail!(Advised {
@@ -242,12 +246,13 @@ impl Run {
             listening: by_lines,
             started_in: facts.mode,
             patience: Duration::from_secs(self.background_wait.unwrap_or(600)),
+            slash,
         };
         let exchange = Exchange::new(self.face(facts), plan);
         let (clock, lines) = (SystemClock::default(), by_lines.then(stdin::lines));
         let stopping = stop::when_told(store);
         tokio::pin!(stopping);
-        let _watching = live.watch();
+        let _watching = (live.watch(), skills.watch());
         let ending = tokio::select! {
             ending = drive::drive(exchange, handle, &mut events, lines, swept, &clock) => ending,
             Err(error) = &mut stopping => Err(error),
@@ -320,6 +325,12 @@ impl Run {
     fn input_format(&self) -> InputFormat {
         self.input_format.unwrap_or_default()
     }
+}
+
+/// A prompt that looks like a command and is none.
+fn no_command(what: String) -> Advised {
+    let advice = "`posse skills list` tells what can be called; a word before the slash makes it a prompt";
+    Advised { what, advice: advice.into() }
 }
 
 /// Says what went wrong, if anything did, and gives the exit code.

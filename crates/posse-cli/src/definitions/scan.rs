@@ -7,8 +7,31 @@ use std::path::{Path, PathBuf};
 
 use super::{Remark, Weight};
 
-/// How deep directories are looked into.
-const DEPTH: usize = 8;
+/// What is looked for.
+pub(super) struct Look {
+    /// How deep directories are looked into.
+    depth: usize,
+    /// Whether links to directories are followed.
+    links: bool,
+    /// Which files are meant, by their names.
+    wanted: fn(&Path) -> bool,
+}
+
+impl Look {
+    /// Files that each define something.
+    pub(super) const FILES: Self = Self { depth: 8, links: false, wanted: is_markdown };
+    /// Directories that each define something. Often they are links to where they are kept.
+    pub(super) const FOLDERS: Self = Self { depth: 1, links: true, wanted: is_skill };
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md"))
+}
+
+fn is_skill(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "SKILL.md")
+}
+
 /// How many files and directories are looked at.
 const MOST: usize = 1_000;
 /// How many names of a directory are read.
@@ -29,9 +52,9 @@ pub(super) struct Scanned {
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Looks for `*.md` in a directory and all beneath it. Files that links lead to must lie within `bounds`.
-pub(super) fn scan(directory: &Path, bounds: Option<&Path>) -> Scanned {
-    let mut scan = Scan { bounds, found: Scanned::default(), seen: BTreeSet::new(), full: false };
+/// Looks for files in a directory and beneath it. What links lead to must lie within `bounds`.
+pub(super) fn scan(directory: &Path, bounds: Option<&Path>, look: &Look) -> Scanned {
+    let mut scan = Scan { bounds, look, found: Scanned::default(), seen: BTreeSet::new(), full: false };
     match directory.canonicalize() {
         Ok(real) if !beneath(&real, bounds) => {
             scan.remark(Weight::Error, directory, None, leads_out(bounds));
@@ -84,6 +107,7 @@ pub(super) fn line_of(text: &str, field: &str) -> usize {
 
 struct Scan<'a> {
     bounds: Option<&'a Path>,
+    look: &'a Look,
     found: Scanned,
     /// What files really are: a link to one that was read is not another.
     seen: BTreeSet<PathBuf>,
@@ -111,7 +135,7 @@ impl Scan<'_> {
             let is_link = path.is_symlink();
             if path.is_dir() {
                 self.enter(&path, is_link, depth + 1);
-            } else if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
+            } else if (self.look.wanted)(&path) {
                 self.take(&path, is_link);
             }
             if self.full {
@@ -121,12 +145,19 @@ impl Scan<'_> {
     }
 
     fn enter(&mut self, path: &Path, is_link: bool, depth: usize) {
-        if is_link {
+        if is_link && !self.look.links {
             // It could lead in a circle, or to more than anybody wants to read.
             return self.remark(Weight::Warning, path, None, "links to directories are not followed".into());
         }
-        if depth > DEPTH {
-            let reason = format!("not looked into: it lies deeper than {DEPTH} directories");
+        if is_link && !path.canonicalize().is_ok_and(|real| beneath(&real, self.bounds)) {
+            return self.remark(Weight::Error, path, None, leads_out(self.bounds));
+        }
+        if depth > self.look.depth {
+            if self.look.links {
+                // A skill's own directories are its business.
+                return;
+            }
+            let reason = format!("not looked into: it lies deeper than {} directories", self.look.depth);
             return self.remark(Weight::Error, path, None, reason);
         }
         if self.room(path) {

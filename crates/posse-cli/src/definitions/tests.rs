@@ -20,7 +20,7 @@ fn load(disk: &Disk) -> Loaded {
 fn counts(loaded: &Loaded) -> Vec<(&str, &str)> {
     let own = |known: &&Known| known.source != Source::BuiltIn;
     loaded
-        .types
+        .known
         .iter()
         .filter(own)
         .map(|known| (known.definition.name.as_str(), known.definition.description.as_str()))

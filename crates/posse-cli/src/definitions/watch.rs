@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use posse_runtime::spawn::Catalogue;
 
-use super::{Loaded, Remark, Sources, place};
+use super::{Loaded, Named, Remark};
 use crate::output::{say, tame};
 
 /// Changes that come so soon after each other are one.
@@ -21,11 +21,28 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How many remarks are told at once.
 const TOLD: usize = 5;
 
-/// The types of a run, and where they come from.
-pub(crate) struct Live {
-    pub(crate) sources: Sources,
-    pub(crate) loaded: Loaded,
-    pub(crate) types: Arc<Catalogue>,
+/// Where definitions come from that can change.
+pub(crate) trait Watched: Send + 'static {
+    /// What is defined.
+    type Item: Named;
+    /// What `posse` calls it.
+    const WORD: &'static str;
+
+    /// Reads all that there is now.
+    fn load(&self) -> Loaded<Self::Item>;
+
+    /// The directories that can hold definitions, there or not.
+    fn candidates(&self) -> Vec<PathBuf>;
+
+    /// Where the agent works.
+    fn cwd(&self) -> &Path;
+}
+
+/// The definitions of a run, and where they come from.
+pub(crate) struct Live<S: Watched> {
+    pub(crate) sources: S,
+    pub(crate) loaded: Loaded<S::Item>,
+    pub(crate) catalogue: Arc<Catalogue<S::Item>>,
 }
 
 /// Definitions are watched until this is dropped.
@@ -34,11 +51,11 @@ pub(crate) struct Watching {
     wake: SyncSender<()>,
 }
 
-impl Live {
-    pub(crate) fn new(sources: Sources) -> Self {
+impl<S: Watched> Live<S> {
+    pub(crate) fn new(sources: S) -> Self {
         let loaded = sources.load();
-        let types = Arc::new(loaded.definitions().into());
-        Self { sources, loaded, types }
+        let catalogue = Arc::new(loaded.definitions().into());
+        Self { sources, loaded, catalogue }
     }
 
     /// Begins to watch. Nothing is waited for: all is done in a thread.
@@ -47,8 +64,8 @@ impl Live {
         let stop = Arc::new(AtomicBool::new(false));
         let watching = Watching { stop: stop.clone(), wake: wake.clone() };
         let work = move || keep_up(self, &wake, &woken, &stop);
-        if let Err(error) = std::thread::Builder::new().name("posse-agents".into()).spawn(work) {
-            unwatched(&error);
+        if let Err(error) = std::thread::Builder::new().name(format!("posse-{}", S::WORD)).spawn(work) {
+            unwatched(S::WORD, &error);
         }
         watching
     }
@@ -62,14 +79,14 @@ impl Drop for Watching {
     }
 }
 
-fn unwatched(why: &dyn std::fmt::Display) {
-    let what = format!("warning: agents: not watched, changes count from the next run on: {why}");
+fn unwatched(what: &str, why: &dyn std::fmt::Display) {
+    let what = format!("warning: {what}: not watched, changes count from the next run on: {why}");
     say(&tame(&what));
 }
 
 /// Goes on until it is told to stop.
-fn keep_up(mut live: Live, wake: &SyncSender<()>, woken: &Receiver<()>, stop: &AtomicBool) {
-    let around = Around::of(&live.sources);
+fn keep_up<S: Watched>(mut live: Live<S>, wake: &SyncSender<()>, woken: &Receiver<()>, stop: &AtomicBool) {
+    let around = Around::of(live.sources.candidates());
     let (wake, watched) = (wake.clone(), around.clone());
     let hear = move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, |event| watched.concerns(event)) {
@@ -79,7 +96,7 @@ fn keep_up(mut live: Live, wake: &SyncSender<()>, woken: &Receiver<()>, stop: &A
     };
     let mut watch = match notify::recommended_watcher(hear) {
         Ok(watcher) => Watch { watcher, armed: BTreeSet::new(), told: false },
-        Err(error) => return unwatched(&error),
+        Err(error) => return unwatched(S::WORD, &error),
     };
     loop {
         let now = watch.load(&live.sources, &around);
@@ -87,9 +104,9 @@ fn keep_up(mut live: Live, wake: &SyncSender<()>, woken: &Receiver<()>, stop: &A
             return;
         }
         if now.definitions() != live.loaded.definitions() {
-            live.types.replace(now.definitions());
+            live.catalogue.replace(now.definitions());
         }
-        if let Some(line) = difference(&live.loaded, &now, live.sources.cwd()) {
+        if let Some(line) = difference(S::WORD, &live.loaded, &now, live.sources.cwd()) {
             say(&line);
         }
         live.loaded = now;
@@ -114,7 +131,7 @@ struct Watch {
 impl Watch {
     /// Reads everything, such that whatever changes after it was read is heard of. All watches are set
     /// anew: a directory may be another one of the same name by now.
-    fn load(&mut self, sources: &Sources, around: &Around) -> Loaded {
+    fn load<S: Watched>(&mut self, sources: &S, around: &Around) -> Loaded<S::Item> {
         let before = std::mem::take(&mut self.armed);
         loop {
             let loaded = sources.load();
@@ -129,18 +146,18 @@ impl Watch {
                 return loaded;
             }
             for path in new {
-                self.arm(path);
+                self.arm(path, S::WORD);
             }
         }
     }
 
-    fn arm(&mut self, path: PathBuf) {
+    fn arm(&mut self, path: PathBuf, word: &str) {
         let outcome = self.watcher.watch(&path, RecursiveMode::NonRecursive);
         self.armed.insert(path);
         match outcome {
             Err(error) if !matches!(error.kind, notify::ErrorKind::PathNotFound) && !self.told => {
                 self.told = true;
-                unwatched(&error);
+                unwatched(word, &error);
             }
             _ => {}
         }
@@ -157,16 +174,13 @@ struct Around {
 }
 
 impl Around {
-    fn of(sources: &Sources) -> Self {
-        let (managed, others) = place::directories(&sources.places);
-        let candidates: Vec<PathBuf> =
-            [managed].into_iter().chain(others).map(|directory| directory.path).collect();
+    fn of(candidates: Vec<PathBuf>) -> Self {
         let above = |path: &PathBuf| path.ancestors().skip(1).take(2).map(Path::to_owned).collect::<Vec<_>>();
         let parents = candidates.iter().flat_map(above).collect();
         Self { candidates, parents }
     }
 
-    /// Whether something has changed that could define agents. That files were looked at is no change: we
+    /// Whether something has changed that could define something. That files were looked at is no change: we
     /// look at them ourselves.
     fn concerns(&self, event: &Event) -> bool {
         if matches!(event.kind, EventKind::Access(_)) {
@@ -181,27 +195,27 @@ impl Around {
 }
 
 /// What has changed, in a line; none if nothing has.
-fn difference(before: &Loaded, now: &Loaded, cwd: &Path) -> Option<String> {
+fn difference<T: Named>(word: &str, before: &Loaded<T>, now: &Loaded<T>, cwd: &Path) -> Option<String> {
     let name = |sign: &str, name: &str| format!("{sign} {}", tame(name));
     let mut names = Vec::new();
-    for known in &now.types {
-        match before.find(&known.definition.name) {
-            None => names.push(name("+", &known.definition.name)),
+    for known in &now.known {
+        match before.find(known.definition.name()) {
+            None => names.push(name("+", known.definition.name())),
             Some(was) if was.definition != known.definition => {
-                names.push(name("~", &known.definition.name));
+                names.push(name("~", known.definition.name()));
             }
             Some(_) => {}
         }
     }
-    let gone = before.types.iter().filter(|known| now.find(&known.definition.name).is_none());
-    names.extend(gone.map(|known| name("-", &known.definition.name)));
+    let gone = before.known.iter().filter(|known| now.find(known.definition.name()).is_none());
+    names.extend(gone.map(|known| name("-", known.definition.name())));
     let new: Vec<&Remark> = now.trouble().filter(|remark| !before.remarks.contains(remark)).collect();
     let mut parts: Vec<String> = Vec::from_iter((!names.is_empty()).then(|| names.join(", ")));
     parts.extend(new.iter().take(TOLD).map(|remark| remark.in_a_line(cwd)));
     if new.len() > TOLD {
-        parts.push(format!("and {} more: `posse agents check` tells all", new.len() - TOLD));
+        parts.push(format!("and {} more: `posse {word} check` tells all", new.len() - TOLD));
     }
-    (!parts.is_empty()).then(|| format!("agents: {}", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{word}: {}", parts.join("; ")))
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn what_is_broken_is_told_by_file_and_line() {
         ("1 definition: 0 errors, 0 warnings, 0 notes\n", Some(0))
     );
     write(&project, ".claude/agents/a.md", "---\nname: a\ndescription: a\nmaxTurns: \x1b[2J\n---\nx\n");
-    write(&project, ".claude/agents/b.md", "---\nname: b\ndescription: b\nskills: [git]\n---\nx\n");
+    write(&project, ".claude/agents/b.md", "---\nname: b\ndescription: b\nhooks: {Stop: []}\n---\nx\n");
     write(&project, ".claude/agents/c.md", &definition("reviewer"));
     let output = project.run(&["agents", "check"]);
     let told = stdout(&output);
@@ -134,7 +134,7 @@ fn what_is_broken_is_told_by_file_and_line() {
     assert_eq!(code(&output), Some(1));
     assert!(told[0].starts_with(".claude/agents/a.md:4: error: "), "{told:#?}");
     assert!(!told[0].contains('\x1b'), "{told:#?}");
-    assert!(told[1].starts_with(".claude/agents/b.md:4: note: `skills` is kept"), "{told:#?}");
+    assert!(told[1].starts_with(".claude/agents/b.md:4: note: `hooks` is kept"), "{told:#?}");
     assert_eq!(
         told[2..],
         [

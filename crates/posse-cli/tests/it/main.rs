@@ -20,6 +20,7 @@ mod readme;
 mod run;
 mod scripted_model;
 mod sessions;
+mod skills;
 mod stop;
 mod store_command;
 mod task;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 const README: &str = include_str!("../../../../README.md");
 const AGENTS: &str = include_str!("../../../../docs/agents.md");
+const SKILLS: &str = include_str!("../../../../docs/skills.md");
 
 /// Runs what stands in a page's blocks from a mark to the end of the section, and gives what it said.
 fn run(page: &str, mark: &str, port: &str, place: &str) -> (PathBuf, String) {
@@ -54,6 +55,19 @@ fn the_five_minutes_work_as_written() {
         "the test fails: find the bug and fix it",
         "2 + 2 is 0",
         "Yes: -2 and -3 are -5.\n",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in:\n{said}");
+    }
+}
+
+// proves FK-12 (open: assistant mode)
+#[test]
+fn a_skill_is_written_checked_and_tried_as_the_manual_says() {
+    let (_, said) = run(SKILLS, "trying", "4444", "trying-skills");
+    for expected in [
+        "1 definition: 0 errors, 0 warnings, 0 notes\n",
+        "Finds who uses a thing.",
+        "\nlexer.rs uses it.\nFind who uses x. The files: \n",
     ] {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }

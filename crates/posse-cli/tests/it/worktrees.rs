@@ -247,10 +247,13 @@ when = { agent = "re:^/main/half-" }
 reply = [{ text = "{{tool}}" }]
 [[rule]]
 when = { agent = "re:^/main/none-", turn = 1 }
+reply = [{ tool = "Glob", input = { pattern = "*" } }]
+[[rule]]
+when = { agent = "re:^/main/none-", turn = 2 }
 times = 1
 fault = { kind = "stall" }
 [[rule]]
-when = { agent = "re:^/main/none-", turn = 1 }
+when = { agent = "re:^/main/none-", turn = 2 }
 reply = [{ tool = "Bash", input = { command = "pwd; ls" } }]
 [[rule]]
 when = { agent = "re:^/main/none-" }
@@ -281,7 +284,7 @@ fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
         let requests = server.requests();
         requests.iter().filter(|it| it.header("x-posse-agent").is_some_and(|at| at.starts_with(path))).count()
     };
-    while calls("/main/half-") < 2 || calls("/main/none-") < 1 {
+    while calls("/main/half-") < 2 || calls("/main/none-") < 2 {
         assert!(first.try_wait().unwrap().is_none(), "it has ended");
         std::thread::yield_now();
     }

@@ -116,9 +116,7 @@ pub(super) fn entry(
     number: usize,
     blocks: &mut Vec<Block>,
 ) -> Result<usize, serde_json::Error> {
-    let head = entry.head.iter().flat_map(|head| [&head.bytes[..], b","]);
-    let text = [b"["].into_iter().map(|open| &open[..]).chain(head).chain([&entry.piece.bytes[..], b"]"]);
-    let text = Bytes::from(text.collect::<Vec<_>>().concat());
+    let text = Bytes::from([b"[", &entry.sent()[..], b"]"].concat());
     let messages: Vec<&RawValue> = serde_json::from_slice(&text)?;
     for (at, raw) in messages.iter().enumerate() {
         if entry.kind == EntryKind::Compaction {

@@ -1,3 +1,5 @@
+//! Requests of both dialects, spelt by their adapters and read again.
+
 use std::sync::Arc;
 
 use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
@@ -50,7 +52,7 @@ fn call(id: &str) -> ContentBlock {
 }
 
 fn result(id: &str, text: &str) -> ContentBlock {
-    let content = vec![ToolContent::Text { text: text.into() }].into();
+    let content = vec![ToolContent::Text { text: text.into() }];
     ContentBlock::ToolResult { tool_use_id: id.into(), content, is_error: false }
 }
 

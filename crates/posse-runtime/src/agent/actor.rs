@@ -4,8 +4,9 @@
 mod call;
 mod carry;
 mod compact;
+mod offer;
 mod runs;
-mod types;
+mod skills;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use uuid::Uuid;
 
 use self::call::{Admission, Called};
 use self::compact::Squeezed;
+pub(super) use self::offer::Known;
 pub(super) use self::runs::{Sub, last_resort};
-pub(super) use self::types::KnownTypes;
+use self::skills::{Followed, Following};
 use super::fare::Paid;
 use super::history::History;
 use super::outlet::Outlet;
@@ -101,7 +103,7 @@ pub(super) struct Actor {
     pub(super) mail_waits: bool,
     /// The newest mail that it has looked at.
     pub(super) last_mail: u64,
-    pub(super) types: KnownTypes,
+    pub(super) known: Known,
     /// What makes it a sub-agent.
     pub(super) sub: Option<Sub>,
 }
@@ -123,6 +125,7 @@ struct Work {
     /// What calls have begun and nobody follows yet, with the model's ids of the calls.
     begun: HashMap<Uuid, (NewRun, String)>,
     shells: Calls<Uuid, RunReport>,
+    following: Following,
     /// Fires when tools that were told to end have not.
     grace: Option<BoxFuture<'static, ()>>,
     began: Duration,
@@ -145,6 +148,7 @@ impl Work {
             calls: Calls::new(),
             begun: HashMap::new(),
             shells: Calls::new(),
+            following: Following::default(),
             grace: None,
             began,
             api: Duration::ZERO,
@@ -176,6 +180,7 @@ enum Next {
     Squeezed(Box<Squeezed>),
     CallDone(CallKey, Option<Ran>),
     ShellDone(Uuid, Option<RunReport>),
+    Followed(Followed),
     GraceOver,
 }
 
@@ -185,7 +190,7 @@ impl Actor {
     pub(super) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.house.ports.clock.now());
         let mut lost = None;
-        while work.open || !self.machine.is_idle() {
+        while work.open || !self.machine.is_idle() || work.following.is_busy() {
             if let Err(error) = self.turn(&mut work, &mut commands).await {
                 lost = Some(error);
                 break;
@@ -203,7 +208,8 @@ impl Actor {
         commands: &mut mpsc::Receiver<Command>,
     ) -> Result<(), StoreError> {
         self.machine.set_live(self.house.live(self.identity.agent));
-        let input = match work.inputs.pop_front().or_else(|| self.machine.next()) {
+        let waiting = work.inputs.pop_front().or_else(|| self.machine.next());
+        let input = match waiting.or_else(|| self.next_held(work)) {
             Some(input) => input,
             None => {
                 let next = self.next(work, commands).await;
@@ -214,7 +220,7 @@ impl Actor {
             }
         };
         self.machine.set_live(self.house.live(self.identity.agent));
-        self.look_at_types();
+        self.look_at_offer();
         let decision = self.decide(input, work);
         self.carry_out(decision, work).await
     }
@@ -241,6 +247,7 @@ impl Actor {
             squeezed = maybe(&mut work.squeezing) => Next::Squeezed(Box::new(squeezed)),
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
+            followed = work.following.next() => Next::Followed(followed),
             () = maybe(&mut work.grace) => Next::GraceOver,
         }
     }
@@ -248,7 +255,10 @@ impl Actor {
     /// What came, as an input; none if there is nothing to decide about it.
     async fn understood(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
         Ok(match next {
-            Next::Command(Some(command)) => self.heard(command),
+            Next::Command(Some(command)) => match work.following.hold(command) {
+                Ok(input) => input,
+                Err(command) => self.heard(command, work),
+            },
             Next::Command(None) => {
                 work.open = false;
                 if self.sub.is_none() {
@@ -259,6 +269,7 @@ impl Actor {
             Next::Stop => {
                 (work.open, work.stopping) = (false, true);
                 self.machine.forget_waiting();
+                work.following.forget();
                 self.stop_shells();
                 Some(Input::Interrupt)
             }
@@ -274,6 +285,7 @@ impl Actor {
                 self.shell_done(id, report).await?;
                 None
             }
+            Next::Followed(followed) => Some(self.followed(followed, work)),
             Next::GraceOver => {
                 work.calls.give_up();
                 None
@@ -290,13 +302,29 @@ impl Actor {
         Input::CallDone { key, result }
     }
 
-    fn heard(&mut self, command: Command) -> Option<Input> {
+    /// What waits behind a skill, if its turn has come.
+    fn next_held(&mut self, work: &mut Work) -> Option<Input> {
+        if !self.machine.is_idle() {
+            return None;
+        }
+        match work.following.take()? {
+            Command::Skill { name, arguments, words } => self.call_skill(&name, arguments, words, work),
+            command => self.heard(command, work),
+        }
+    }
+
+    fn heard(&mut self, command: Command, work: &mut Work) -> Option<Input> {
         match command {
             Command::Prompt(blocks) => Some(Input::Prompt(blocks)),
+            Command::Skill { name, arguments, words } => self.call_skill(&name, arguments, words, work),
             Command::Continue => Some(Input::Continue),
-            Command::Interrupt => Some(Input::Interrupt),
+            Command::Interrupt => {
+                work.following.stop();
+                Some(Input::Interrupt)
+            }
             Command::SetMode(mode) => Some(Input::SetMode(mode)),
             Command::Answer { agent, call, answer } if agent == self.identity.agent => {
+                let answer = self.house.questions.answer(agent, &call, answer)?;
                 let intent = match &answer {
                     Answer::Allow { input: Some(input) } => {
                         self.machine.asked_tool(&call).map(|tool| self.intent(tool, input))

@@ -263,6 +263,7 @@ impl House {
         let workspace = workspace_again(&above, &session, &terms).map_err(StartError::Place)?;
         let standing =
             above.child(mode, workspace).map_err(|outside| StartError::Place(outside.to_string()))?;
+        terms.give(&standing).map_err(StartError::Place)?;
         let about = About {
             identity: Identity { realm: session.realm, agent, epoch: taken.epoch },
             model: session.model.clone(),

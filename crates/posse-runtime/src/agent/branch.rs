@@ -13,6 +13,7 @@ use crate::govern::Warmth;
 use crate::port::model::Piece;
 use crate::port::store::Segment;
 use crate::spawn::terms::Terms;
+use crate::spawn::words;
 use crate::tool::Seen;
 
 /// What forks of one reply have in common: nothing of it is copied for any of them.
@@ -24,7 +25,8 @@ pub(crate) struct Branch {
     pub(super) history: History,
     /// The same as the store has it.
     pub(super) segments: Vec<Segment>,
-    /// An answer for each call of the reply, the same for every call and every fork.
+    /// What the first message of every fork begins with: an answer for each call of the reply, the same for
+    /// every call, and how forks work.
     pub(super) answers: Vec<ContentBlock>,
     /// The same as bytes.
     pub(super) head: Piece,
@@ -66,7 +68,8 @@ impl Actor {
         if let Some(branch) = self.branch.as_ref().filter(|branch| branch.seq == seq) {
             return Arc::clone(branch);
         }
-        let answers = placeholders(&self.machine.call_ids().collect::<Vec<_>>());
+        let mut answers = placeholders(&self.machine.call_ids().collect::<Vec<_>>());
+        answers.push(ContentBlock::text(words::fork_rules()));
         let branch = Arc::new(Branch {
             seq,
             preamble: self.preamble.clone(),
@@ -79,7 +82,7 @@ impl Actor {
             reuse: self.reuse,
             warmth: Arc::default(),
             seen: self.seen.clone(),
-            told: self.types.told,
+            told: self.known.told,
             terms: self.terms.as_deref().cloned(),
         });
         self.branch = Some(Arc::clone(&branch));

@@ -12,13 +12,16 @@ use crate::govern::Account;
 use crate::permission::Standing;
 use crate::port::model::{Preamble, Thinking};
 use crate::port::store::{AgentFilter, Birth, Epoch, Origin, Session, StoreError};
+use crate::skill::call::loadable;
+use crate::skill::{self, Values};
 use crate::spawn::contract::Contract;
 use crate::spawn::door::Lease;
 use crate::spawn::house::House;
+use crate::spawn::offer::Offer;
 use crate::spawn::output::Output;
 use crate::spawn::run::Run;
 use crate::spawn::terms::Terms;
-use crate::spawn::tool::{fingerprint, startable};
+use crate::spawn::tool::startable;
 use crate::spawn::tree::{Common, Tree};
 use crate::spawn::{Definition, words};
 use crate::tool::Toolbox;
@@ -83,7 +86,8 @@ impl House {
                 (branch.preamble.clone(), Some(branch.warmth()), branch.told, branch.segments.clone())
             }
             None => {
-                let told = fingerprint(&tools, types.as_deref().unwrap_or_default());
+                let (types, skills) = (types.as_deref().unwrap_or_default(), loadable(&plan.tree.setup));
+                let told = Offer::of(&tools, types, &skills).fingerprint();
                 let Common { piece, warmth } = self.preamble(&plan, &tools, told);
                 (piece, warmth, told, Vec::new())
             }
@@ -134,11 +138,13 @@ impl House {
     fn preamble(&self, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
         let Plan { definition, model, terms, tree, notes, .. } = plan;
         let (effort, names) = (terms.effort, tools.names().join(","));
-        let said = [definition.prompt.as_str(), notes.as_deref().unwrap_or_default()];
-        let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
+        let skills = skills_of(definition, tree);
+        let said = [Some(definition.prompt.as_str()), notes.as_deref(), skills.as_deref()];
+        let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
         let key = format!("{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}", definition.name);
         tree.preamble(key, || {
             let mut system = vec![definition.prompt.trim_end().to_owned()];
+            system.extend(skills);
             system.extend(tree.setup.spawning.context.iter().cloned());
             system.extend(notes.clone());
             let (model, tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
@@ -170,6 +176,15 @@ impl House {
         }
         Ok(None)
     }
+}
+
+/// The skills that agents of a type begin with. They are those of the session, wherever an agent works: all of
+/// a type share what they are told.
+fn skills_of(definition: &Definition, tree: &Tree) -> Option<String> {
+    let skills = tree.setup.spawning.skills.as_ref().map(|skills| skills.now()).unwrap_or_default();
+    let (session, project) = (tree.root.to_string(), &tree.standing.workspace().cwd);
+    let values = Values { arguments: "", session: &session, directory: project, project, effort: None };
+    skill::words::preloaded(&definition.skills, &skills, &values)
 }
 
 /// The types that an agent at this depth may start. A fork is told of them as if it were its parent.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
-use super::actor::{Actor, Identity, KnownTypes, Sub};
+use super::actor::{Actor, Identity, Known, Sub};
 use super::fare::Paid;
 use super::history::History;
 use super::outlet::{EVENTS, Outlet};
@@ -43,7 +43,7 @@ pub(super) struct About {
     pub(super) birth: Option<Box<Birth>>,
     /// What was agreed with a sub-agent.
     pub(super) terms: Option<Box<Terms>>,
-    /// The types of agents that its model was told of last, as a fingerprint.
+    /// The types of agents and skills that its model was told of last, as a fingerprint.
     pub(super) told: Option<u64>,
 }
 
@@ -259,7 +259,7 @@ impl House {
             told_queued: false,
             mail_waits: false,
             last_mail: 0,
-            types: KnownTypes::told(told),
+            known: Known::told(told),
             sub,
             tree,
         }

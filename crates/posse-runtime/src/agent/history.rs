@@ -9,6 +9,7 @@ use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
 use crate::port::model::{Mark, Piece, Place, Ttl};
 use crate::port::store::{NewEntry, Segment, checksum};
+use crate::spawn::words::FORK_TAG;
 
 /// Entries at the end that stay apart: the marks of the next request stand among them.
 const APART: usize = 4;
@@ -16,9 +17,6 @@ const APART: usize = 4;
 const JOIN_AT: usize = 16;
 /// A piece of this size is not joined with others any more.
 const LARGE: usize = 1 << 20;
-
-/// What a fork's own history begins with.
-pub(crate) const FORK_TAG: &str = "<fork-directive>";
 
 /// An agent's history.
 #[derive(Clone, Debug, Default)]
@@ -126,7 +124,7 @@ impl History {
             self.apart.clear();
             self.shared = self.pieces.len();
         }
-        self.tagged |= entry.kind == EntryKind::Prompt && says_fork(&entry.piece);
+        self.tagged |= entry.head.as_ref().is_some_and(says_fork);
         self.pieces.push(entry.piece.clone());
         self.apart.push(entry.kind);
         if self.apart.len() >= APART + JOIN_AT {
@@ -200,13 +198,9 @@ impl History {
     }
 }
 
-/// Whether an entry begins as a fork's first one does.
-fn says_fork(piece: &Piece) -> bool {
-    let begins = format!("\"text\":\"{FORK_TAG}");
-    piece
-        .bytes
-        .get(..256.min(piece.bytes.len()))
-        .is_some_and(|front| front.windows(begins.len()).any(|window| window == begins.as_bytes()))
+/// Whether what an entry begins with says that it is a fork's.
+fn says_fork(head: &Piece) -> bool {
+    head.bytes.windows(FORK_TAG.len()).any(|window| window == FORK_TAG.as_bytes())
 }
 
 fn join(pieces: &[Piece]) -> Piece {

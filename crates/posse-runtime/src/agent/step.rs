@@ -19,12 +19,13 @@ use self::acting::Acting;
 pub(super) use self::acting::failure;
 use self::compact::Compaction;
 pub(crate) use self::decision::{
-    Answered, Closing, Commit, Consequence, Decision, Draft, Effect, Ended, Input, Squeeze,
+    Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input, Squeeze,
 };
-use self::queue::{PROMPTS, Queue};
+pub(super) use self::queue::PROMPTS;
+use self::queue::Queue;
 pub(super) use self::run::Run;
 use super::{Asker, Limits};
-use crate::permission::Standing;
+use crate::permission::{Policy, Standing};
 use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
 use crate::port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
 use crate::spawn::contract::Contract;
@@ -61,6 +62,8 @@ enum State {
     Ending(Outcome),
     /// The model has ended its turn; what the agent has started goes on.
     Waiting,
+    /// An agent follows the skill that a person has called; the model is not called.
+    Delegating,
 }
 
 /// One agent's state, as far as decisions need it.
@@ -74,8 +77,8 @@ pub(crate) struct Machine {
     took: Vec<u64>,
     /// What posse itself has to tell the model with the next entry.
     notices: Vec<String>,
-    /// Types of agents that the model does not know yet: their fingerprint, and what it is told.
-    types: Option<(u64, String)>,
+    /// Types of agents and skills that the model does not know yet: their fingerprint, and what it is told.
+    offer: Option<(u64, String)>,
     /// How the history is compacted, and when.
     compaction: Compaction,
     /// What its answer must fit.
@@ -101,7 +104,7 @@ impl Machine {
             run: Run::default(),
             took: Vec::new(),
             notices: Vec::new(),
-            types: None,
+            offer: None,
             compaction: Compaction::default(),
             contract: None,
             live: 0,
@@ -122,9 +125,19 @@ impl Machine {
         self.notices.push(notice);
     }
 
-    /// The model does not know these types of agents yet; none if it knows all there is.
-    pub(crate) fn offer_types(&mut self, types: Option<(u64, String)>) {
-        self.types = types;
+    /// The model does not know these types of agents and skills yet; none if it knows all there is.
+    pub(crate) fn offer(&mut self, offer: Option<(u64, String)>) {
+        self.offer = offer;
+    }
+
+    /// The rules that hold now.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.rights.standing.policy()
+    }
+
+    /// What skills have granted is over with the run.
+    pub(crate) fn withdraw(&self) {
+        self.rights.standing.withdraw();
     }
 
     /// Whether mail begins a run.
@@ -150,7 +163,7 @@ impl Machine {
     /// Whether the run, or the end of it, waits for what the agent has started or for a person.
     pub(crate) fn waits(&self) -> bool {
         match &self.state {
-            State::Waiting => true,
+            State::Waiting | State::Delegating => true,
             State::Acting(acting) => acting.waits(),
             State::Idle | State::Calling { .. } | State::Ending(_) => false,
         }
@@ -274,6 +287,12 @@ impl Machine {
                     decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
                 }
             }
+            Input::Delegate(words) => self.delegate(&mut decision, words),
+            Input::Delegated(delegated) => self.delegated(&mut decision, *delegated),
+            Input::NotBegun(outcome) => {
+                let run = Run::default();
+                decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+            }
             Input::Mail(mail) => self.mail(&mut decision, mail),
             Input::Continue if matches!(self.state, State::Idle) => {
                 self.awake = true;
@@ -323,6 +342,32 @@ impl Machine {
         self.compaction.asked = decision.commit.entries.last().map(|entry| Arc::clone(&entry.message));
     }
 
+    /// Begins a run in which another agent follows a skill.
+    fn delegate(&mut self, decision: &mut Decision, content: Vec<ContentBlock>) {
+        if !matches!(self.state, State::Idle) {
+            return;
+        }
+        self.awake = true;
+        self.run = Run::default();
+        decision.after.push(Effect::Begin);
+        let key = CallKey { seq: self.next_seq, ordinal: 0 };
+        self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, None);
+        self.state = State::Delegating;
+        decision.commit.state = Some(AgentState::Waiting);
+        decision.after.push(Effect::Delegate(key));
+    }
+
+    /// That agent is done: what it said is the run's result, and the model hears of it with the next words.
+    fn delegated(&mut self, decision: &mut Decision, delegated: Delegated) {
+        if !matches!(self.state, State::Delegating) {
+            return;
+        }
+        let Delegated { outcome, text, told } = delegated;
+        self.add(decision, EntryKind::Prompt, Message::user(told), None);
+        self.run.text = text;
+        self.end(decision, outcome);
+    }
+
     /// The next turn, with new words and whatever mail waits.
     fn go_on(&mut self, decision: &mut Decision, mut content: Vec<ContentBlock>) {
         content.extend(self.show_news(decision));
@@ -339,7 +384,7 @@ impl Machine {
         let entry = self.next_seq;
         decision.commit.mail.extend(mail.iter().map(|mail| TakenMail { number: mail.number, entry }));
         let mut notices = std::mem::take(&mut self.notices);
-        if let Some((fingerprint, text)) = self.types.take() {
+        if let Some((fingerprint, text)) = self.offer.take() {
             decision.commit.types = Some(fingerprint);
             notices.push(text);
         }
@@ -475,6 +520,7 @@ impl Machine {
         match &mut self.state {
             State::Idle | State::Ending(_) => {}
             State::Waiting => self.end(decision, Outcome::Interrupted),
+            State::Delegating => decision.after.push(Effect::AbortDelegate),
             State::Calling { cancelled } => {
                 *cancelled = true;
                 decision.after.push(Effect::AbortModel);

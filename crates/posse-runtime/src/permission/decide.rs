@@ -97,6 +97,7 @@ impl Call<'_> {
                     }
                     (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
                     (Subject::Starts { agent }, About::Agent(name)) => name.matches(&agent.to_lowercase()),
+                    (Subject::Follows { skill }, About::Skill(name)) => name.matches(&skill.to_lowercase()),
                     _ => self.line.as_ref().is_some_and(|line| line.touched_by(&rule.about)),
                 }
         };
@@ -176,7 +177,7 @@ impl Call<'_> {
                 self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))
             }
             // What it may do is judged when it does it; it has no more rights than who starts it.
-            Subject::Starts { .. } => true,
+            Subject::Starts { .. } | Subject::Follows { .. } => true,
         };
         if free { Ok(()) } else { Err(unallowed(&self.wanted())) }
     }
@@ -204,6 +205,7 @@ impl Call<'_> {
             Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
             Subject::Fetches { host } => format!("WebFetch(domain:{host})"),
             Subject::Starts { agent } => format!("Agent({agent})"),
+            Subject::Follows { skill } => format!("Skill({skill})"),
         }
     }
 }

@@ -83,6 +83,8 @@ pub(super) enum About {
     Host(Domain),
     /// Agents of this type.
     Agent(Glob),
+    /// Skills of this name.
+    Skill(Glob),
     /// Something of a tool that posse does not have.
     Elsewhere,
 }
@@ -103,6 +105,7 @@ impl Rule {
             About::Command(pattern) => tool == "Bash" && pattern.is_everything(),
             About::Host(domain) => tool == "WebFetch" && *domain == Domain::Any,
             About::Agent(name) => tool == "Agent" && name.is_everything(),
+            About::Skill(name) => tool == "Skill" && name.is_everything(),
             About::Read(_) | About::Edit(_) | About::Elsewhere => false,
         }
     }
@@ -146,6 +149,24 @@ impl Policy {
         let name = name.to_lowercase();
         let denies = |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(&name));
         self.forbids_tool("Agent") || self.deny.iter().any(denies)
+    }
+
+    /// Whether skills of this name are denied: then the model is not told of it.
+    pub fn forbids_skill(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let denies = |rule: &Rule| matches!(&rule.about, About::Skill(pattern) if pattern.matches(&name));
+        self.forbids_tool("Skill") || self.deny.iter().any(denies)
+    }
+
+    /// All rules of this and of others, which come after.
+    pub(super) fn with<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) -> Self {
+        let mut all = self.clone();
+        for other in others {
+            all.deny.extend(other.deny.iter().cloned());
+            all.ask.extend(other.ask.iter().cloned());
+            all.allow.extend(other.allow.iter().cloned());
+        }
+        all
     }
 
     /// Whether a deny rule keeps this (absolute, resolved) path from being read. For tools that find
@@ -193,6 +214,20 @@ mod tests {
         ] {
             assert_eq!(policy(&[rule]).forbids_agent(agent), expected, "{rule} of {agent}");
         }
+    }
+
+    #[test]
+    fn skills_are_ruled_without_case() {
+        for (rule, skill, expected) in [
+            ("Skill(Review)", "review", true),
+            ("Skill(git:*)", "git:tidy", true),
+            ("Skill(review)", "reviews", false),
+            ("Skill", "anything", true),
+            ("Agent(review)", "review", false),
+        ] {
+            assert_eq!(policy(&[rule]).forbids_skill(skill), expected, "{rule} of {skill}");
+        }
+        assert!(policy(&["Skill(*)"]).forbids_tool("Skill") && !policy(&["Skill(x)"]).forbids_tool("Skill"));
     }
 
     #[test]

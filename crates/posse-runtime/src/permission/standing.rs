@@ -21,6 +21,8 @@ struct Link {
     mode: Mutex<Option<PermissionMode>>,
     policy: Arc<Policy>,
     workspace: Arc<Workspace>,
+    /// What skills that are followed allow and forbid besides.
+    granted: Mutex<Vec<Arc<Policy>>>,
     above: Option<Standing>,
 }
 
@@ -41,7 +43,8 @@ fn list(roots: &[PathBuf]) -> String {
 impl Standing {
     /// The rights of a session.
     pub fn root(mode: PermissionMode, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
-        Self(Arc::new(Link { mode: Mutex::new(Some(mode)), policy, workspace, above: None }))
+        let granted = Mutex::default();
+        Self(Arc::new(Link { mode: Mutex::new(Some(mode)), policy, workspace, granted, above: None }))
     }
 
     /// The rights of an agent that this one starts. Without a mode it has this one's, whatever that
@@ -57,6 +60,7 @@ impl Standing {
             mode: Mutex::new(mode),
             policy: Arc::clone(&self.0.policy),
             workspace: Arc::new(workspace),
+            granted: Mutex::default(),
             above: Some(self.clone()),
         })))
     }
@@ -72,9 +76,24 @@ impl Standing {
         mode.unwrap_or_default()
     }
 
-    /// The rules.
-    pub fn policy(&self) -> &Arc<Policy> {
-        &self.0.policy
+    /// The rules, with what was granted to this agent and those above it: that was the user's word as well.
+    pub fn policy(&self) -> Arc<Policy> {
+        let granted: Vec<Arc<Policy>> = self.chain().flat_map(Self::granted).collect();
+        if granted.is_empty() { Arc::clone(&self.0.policy) } else { Arc::new(self.0.policy.with(&granted)) }
+    }
+
+    /// More rules, for this agent and those below it, until [`Standing::withdraw`].
+    pub fn grant(&self, rules: Arc<Policy>) {
+        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).push(rules);
+    }
+
+    /// Takes back all that was granted.
+    pub fn withdraw(&self) {
+        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn granted(&self) -> Vec<Arc<Policy>> {
+        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where it works.
@@ -84,14 +103,15 @@ impl Standing {
 
     /// What becomes of a call of `tool` by this agent: the strictest of what it and those above it may do.
     pub fn verdict(&self, tool: &str, intent: &Intent) -> Verdict {
-        let mut judged: Vec<(&Policy, PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
+        // All agents of a session have the same rules but for what is granted, and that holds also for those
+        // above: else nobody could be granted anything.
+        let policy = &*self.policy();
+        let mut judged: Vec<(PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
         let mut strictest = Verdict::Allow;
         for standing in self.chain() {
-            let (policy, mode) = (&*standing.0.policy, standing.own_mode());
+            let mode = standing.own_mode();
             let roots = standing.roots_in(&self.0.workspace);
-            let alike = |known: &(&Policy, PermissionMode, Cow<'_, [PathBuf]>)| {
-                std::ptr::eq(known.0, policy) && known.1 == mode && known.2 == roots
-            };
+            let alike = |known: &(PermissionMode, Cow<'_, [PathBuf]>)| known.0 == mode && known.1 == roots;
             if judged.iter().any(alike) {
                 continue;
             }
@@ -103,7 +123,7 @@ impl Standing {
                 let workspace = Workspace { roots: roots.to_vec(), ..Workspace::clone(&self.0.workspace) };
                 above(decide(policy, mode, &workspace, tool, intent))
             };
-            judged.push((policy, mode, roots));
+            judged.push((mode, roots));
             if weight(&verdict) > weight(&strictest) {
                 strictest = verdict;
             }

@@ -14,7 +14,7 @@ use super::memory::{self, Loaded};
 use super::model::{self, Wishes};
 use super::route::{AgentInput, route};
 use super::run::Run;
-use super::terms::Terms;
+use super::terms::{Granted, Terms};
 use super::tree::Tree;
 use super::{Definition, Spawning, words};
 use crate::agent::Plan;
@@ -32,6 +32,8 @@ pub(crate) struct Wish {
     pub(crate) key: CallKey,
     pub(crate) call: String,
     pub(crate) input: AgentInput,
+    /// What it may and may not besides, by a skill.
+    pub(crate) granted: Granted,
 }
 
 /// A run that somebody waits for: dropped while it is held, the run is told to end.
@@ -85,7 +87,7 @@ impl Drop for Lease {
 impl House {
     /// Starts an agent, or says why not. When this returns, the agent is durable.
     pub(crate) async fn spawn(self: &Arc<Self>, wish: Wish) -> Result<Leash, String> {
-        let Wish { by, key, call, input } = wish;
+        let Wish { by, key, call, input, granted } = wish;
         let parent = self.resident(by).ok_or("whoever starts it has ended")?;
         let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
         if parent.fork {
@@ -118,6 +120,7 @@ impl House {
             None => Terms::of(&route.definition),
         };
         terms.effort = route.effort.or(parent.effort);
+        terms.grant(granted);
         terms.schema = route.contract.as_ref().map(|contract| Arc::new(contract.schema().clone()));
         let notes = remembered(&route.definition, &mut terms).await;
         let workspace = workspace(&parent, input.cwd.as_deref(), &lease, &mut terms)?;
@@ -125,6 +128,7 @@ impl House {
         let asked = route.contract.as_ref().map(Contract::asked);
         let standing =
             parent.standing.child(terms.mode, workspace).map_err(|outside| format!("cwd: {outside}"))?;
+        terms.give(&standing)?;
         let wishes = Wishes {
             forced: spawning.forced_model.as_deref(),
             call: input.model.as_deref(),

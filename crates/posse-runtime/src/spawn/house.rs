@@ -11,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use super::nudge::{About, Nudge};
+use super::question::Questions;
 use super::run::Run;
 use super::tree::Tree;
 use crate::agent::{Branch, Ports};
@@ -24,6 +25,7 @@ pub(crate) struct House {
     pub(crate) ports: Ports,
     pub(crate) supervisor: Supervisor,
     residents: Mutex<HashMap<AgentId, Lodging>>,
+    pub(crate) questions: Questions,
     /// Agents that could not be brought back, with the newest mail for them then.
     pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
     /// Ends the dispatcher with the house.
@@ -129,6 +131,7 @@ impl House {
             ports,
             supervisor: Supervisor::default(),
             residents: Mutex::default(),
+            questions: Questions::default(),
             beyond_reach: Mutex::default(),
             dispatching: OnceLock::new(),
         }
@@ -290,6 +293,7 @@ impl House {
     /// Nobody can answer questions of this session any more.
     pub(crate) fn unattended(&self, tree: &Tree) {
         tree.attended.store(false, Ordering::Release);
+        self.questions.forget(tree.root);
         let below = |it: &&Lodging| it.who.tree.root == tree.root && it.who.parent.is_some();
         for resident in self.residents().values().filter(below) {
             resident.nudge.raise(About::Unattended);

@@ -70,6 +70,7 @@ mod tests {
             implicit_fork: false,
             context: Arc::new([]),
             types: Arc::default(),
+            skills: None,
             forced_model: None,
             usual_model: None,
             base: Default::default(),

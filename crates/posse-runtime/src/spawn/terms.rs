@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Definition;
+use crate::permission::{RuleList, Standing};
 use crate::port::model::Effort;
 use crate::port::store::Origin;
 use crate::port::worktree::Worktree;
+use crate::skill;
 use crate::tool::Notes;
 
 /// Model calls in the run of a fork.
@@ -44,8 +46,19 @@ pub(crate) struct Terms {
     pub(crate) copies: Vec<PathBuf>,
     /// Where it keeps notes.
     pub(crate) notes: Option<Notes>,
+    /// What the skill that it follows allows and forbids.
+    pub(crate) granted: Granted,
     /// That it is a fork, and of whom.
     pub(crate) fork: Option<ForkOf>,
+}
+
+/// Rules of a skill's file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Granted {
+    pub(crate) file: String,
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
 }
 
 /// Whose tools a fork has: all of them, so that what its model is told of them is the same.
@@ -101,6 +114,20 @@ impl Terms {
         let listed = self.tools.as_deref().is_none_or(named);
         let notes = self.notes.is_some() && NOTING.contains(&tool);
         (listed || notes) && !named(&self.disallowed)
+    }
+
+    /// What a skill grants, and tools that it takes away.
+    pub(crate) fn grant(&mut self, granted: Granted) {
+        self.disallowed.extend(granted.deny.iter().filter(|rule| !rule.contains('(')).cloned());
+        self.granted = granted;
+    }
+
+    /// Lets what is granted hold.
+    pub(crate) fn give(&self, standing: &Standing) -> Result<(), String> {
+        let Granted { file, allow, deny } = self.granted.clone();
+        let rules = skill::rules(&file, RuleList { allow, deny, ask: Vec::new() }, standing.workspace());
+        rules.map_err(|error| error.to_string())?.into_iter().for_each(|rules| standing.grant(rules));
+        Ok(())
     }
 
     /// Notes in a directory. Whoever may edit nothing by its type may edit those alone.
@@ -166,6 +193,7 @@ mod tests {
             schema: Some(Arc::new(serde_json::json!({"type": "object"}))),
             worktree: Some(worktree),
             copies: vec!["/w".into()],
+            granted: Granted { file: "/s".into(), allow: names(&["Read"]), deny: names(&["Bash"]) },
             ..Terms::default()
         };
         let origin = |terms: String| Origin {

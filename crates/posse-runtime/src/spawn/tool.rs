@@ -12,16 +12,20 @@ use std::sync::Arc;
 use posse_protocol::AgentId;
 
 use self::agent::AgentTool;
+pub(crate) use self::agent::follow;
 use self::send_message::SendMessage;
 use self::task_output::TaskOutput;
 use self::task_stop::TaskStop;
 use self::wait::Wait;
 use super::house::House;
-use super::route::{self, FORK, Forking};
+use super::route::{FORK, Forking};
 use super::terms::{ForkOf, Terms};
 use super::words::Reader;
 use super::{Background, Definition};
 use crate::agent::Setup;
+use crate::skill::call::loadable;
+use crate::skill::gate::SHELL;
+use crate::skill::tool::SkillTool;
 use crate::tool::{Tool, Toolbox, typed};
 
 /// The tool that starts agents.
@@ -58,12 +62,6 @@ pub(crate) fn forking(setup: &Setup) -> Forking {
     }
 }
 
-/// A number that says whether two lists of types are the same to a model. None without the tool that lists them.
-pub(crate) fn fingerprint(tools: &Toolbox, types: &[Arc<Definition>]) -> Option<u64> {
-    tools.get(AGENT)?;
-    Some(xxhash_rust::xxh3::xxh3_64(route::listing(types).as_bytes()))
-}
-
 impl House {
     /// What a main agent has: what it was given, and the ways to others.
     pub(crate) fn tools_of_root(
@@ -74,7 +72,7 @@ impl House {
     ) -> Toolbox {
         let mut tools = setup.tools.clone();
         let may_start = setup.spawning.depth > 0;
-        tools.extend(self.ways(agent, setup, may_start.then_some(types), reader(&tools).reads));
+        tools.extend(self.ways(agent, setup, may_start.then_some(types), &tools));
         tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
         tools
     }
@@ -94,8 +92,7 @@ impl House {
         let mut tools = setup.tools.clone();
         let kept = |name: &str| !WITHHELD.contains(&name) && terms.has(name);
         tools.retain(kept);
-        let reads = reader(&tools).reads;
-        tools.extend(self.ways(agent, setup, types, reads));
+        tools.extend(self.ways(agent, setup, types, &tools));
         tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
         tools
     }
@@ -106,10 +103,10 @@ impl House {
         agent: AgentId,
         setup: &Setup,
         types: Option<&[Arc<Definition>]>,
-        reads: bool,
+        others: &Toolbox,
     ) -> Vec<Arc<dyn Tool>> {
         let (any, background) = (!setup.spawning.types.now().is_empty(), setup.spawning.background);
-        let reader = Reader { reads, sends: any };
+        let reader = Reader { reads: reader(others).reads, sends: any };
         let caller = Caller { house: Arc::clone(self), agent, reader };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(types) = types.filter(|types| !types.is_empty()) {
@@ -121,7 +118,11 @@ impl House {
         if background != Background::Off {
             tools.push(typed(TaskOutput(caller.clone())));
             tools.push(typed(TaskStop(caller.clone())));
-            tools.push(typed(Wait(caller)));
+            tools.push(typed(Wait(caller.clone())));
+        }
+        if setup.spawning.skills.is_some() {
+            let shell = others.get(SHELL).cloned();
+            tools.push(Arc::new(SkillTool::new(caller, &loadable(setup), shell)));
         }
         tools
     }

@@ -13,10 +13,12 @@ pub use answer::{
     stopped_by_user, unknown_run, without_transcript,
 };
 pub use compacted::{List, Standing, compacted};
-pub use fork::{directive, moved};
-pub(in crate::spawn) use frame::attribute;
+pub(crate) use fork::FORK_TAG;
+pub use fork::{directive, fork_rules, moved};
+pub(crate) use frame::attribute;
 pub use frame::{arrivals, mail, notification};
 pub use neutral::neutral;
+pub(crate) use place::reminder;
 pub use place::{elsewhere, remade, types, worktree};
 
 use std::borrow::Cow;
@@ -50,17 +52,17 @@ pub(in crate::spawn) fn plain_line(text: &str) -> String {
 }
 
 /// Another's words in one line of ours.
-pub(in crate::spawn) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     neutral(&plain_line(text)).into_owned()
 }
 
 /// A path in one line of ours, whatever it is called.
-pub(in crate::spawn) fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     line(&path.display().to_string())
 }
 
 /// A text, or if it is longer than `most` characters its beginning and its end.
-fn cut<'a>(text: &'a str, most: usize, file: Option<&Path>) -> Cow<'a, str> {
+pub(crate) fn cut<'a>(text: &'a str, most: usize, file: Option<&Path>) -> Cow<'a, str> {
     let all = text.chars().count();
     if all <= most {
         return Cow::Borrowed(text);

@@ -11,12 +11,13 @@ mod questions;
 mod queue;
 mod shells;
 mod siblings;
+mod skills;
 mod states;
 mod stop;
 mod trees;
 mod types;
 mod watch;
-mod worktrees;
+pub(crate) mod worktrees;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -10,6 +10,8 @@ use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use serde_json::Value;
 
+use crate::agents::worktrees::git;
+
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// A rig with sub-agents that may do everything.
@@ -114,24 +116,26 @@ async fn forks_begin_with_all_of_their_parent_and_differ_in_their_last_words_onl
         assert!(answered[asked.len()..shared].contains(reply), "the reply with its calls is shared");
         let own: Value = serde_json::from_str(&first[first.rfind(r#"{"role":"user""#).unwrap()..]).unwrap();
         let blocks = own["content"].as_array().unwrap();
-        assert_eq!(blocks.len(), 4, "an answer for each call, and the directive");
+        assert_eq!(blocks.len(), 5, "an answer for each call, how forks work, and the directive");
         let placeholders: BTreeSet<String> = blocks[..3].iter().map(|it| it["content"].to_string()).collect();
         assert_eq!(placeholders.len(), 1, "all the same");
         let calls = json(parent[2])["messages"].as_array().unwrap().last().unwrap()["content"].clone();
         for (answer, call) in blocks[..3].iter().zip(calls.as_array().unwrap()) {
             assert_eq!(answer["tool_use_id"], call["tool_use_id"]);
         }
-        let directive = blocks[3]["text"].as_str().unwrap();
-        assert!(directive.starts_with("<fork-directive>"), "{directive}");
+        let rules = blocks[3]["text"].as_str().unwrap();
+        assert!(rules.starts_with("<fork-directive>"), "{rules}");
         for part in
             ["`Scope:`", "Key files:", "Files changed:", "commit", "Issues:", "500 words", "Do not converse"]
         {
-            assert!(directive.contains(part), "nothing of {part}");
+            assert!(rules.contains(part), "nothing of {part}");
         }
+        let directive = blocks[4]["text"].as_str().unwrap();
+        assert!(directive.starts_with("Your directive:\nLook "), "{directive}");
         assert!(!first.contains("a fork\\\"") && !directive.contains("a fork\n"));
     }
     let differ = firsts[0].bytes().zip(firsts[1].bytes()).position(|(one, other)| one != other).unwrap();
-    assert!(firsts[0][differ - 12..].starts_with("directive:\\n") || firsts[0][..differ].ends_with("Look "));
+    assert!(firsts[0][..differ].ends_with("Your directive:\\nLook "), "{}", &firsts[0][differ - 40..differ]);
     // What they were told is told back: their reports, each to the call that asked for it.
     let told = answered.split("seen by /main/").count() - 1;
     assert_eq!(told, 2);
@@ -141,11 +145,31 @@ async fn forks_begin_with_all_of_their_parent_and_differ_in_their_last_words_onl
         assert!(usage(own[0]).cache_read >= usage(parent[1]).prompt());
         assert_eq!(usage(own[1]).cache_read, usage(own[0]).prompt(), "and so it goes on");
     }
-    let [one, other] = [0, 1].map(|at| usage(by(&requests, &paths[at])[0]));
-    assert_eq!(one.cache_read.max(other.cache_read) - one.cache_read.min(other.cache_read), {
-        // The second reads what the first has written for both: the reply and the placeholders.
-        one.cache_write_5m.max(other.cache_write_5m) - one.cache_write_5m.min(other.cache_write_5m)
-    });
+}
+
+// proves FK-05
+#[tokio::test]
+async fn of_many_forks_one_writes_what_all_share_and_the_others_read_it() {
+    let calls: Vec<String> = (10..26).map(|number| fork(&format!("Look at {number}."), "")).collect();
+    let rig = rig(&script(&calls));
+    long_file(&rig);
+    let mut agent = rig.prompted("go").await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.outcome, Outcome::Completed);
+    let requests = rig.server.requests();
+    let paths = forks(&requests);
+    assert_eq!(paths.len(), 16);
+    let firsts: Vec<&Recorded> = paths.iter().map(|path| by(&requests, path)[0]).collect();
+    let parent = usage(by(&requests, "/main")[1]).prompt();
+    assert_eq!(usage(firsts[0]).cache_read, parent, "the first reads what its parent has left");
+    for other in &firsts[1..] {
+        let Usage { cache_read, cache_write_5m, .. } = usage(other);
+        assert!(cache_read > parent + 500, "the reply and the answers: {cache_read} after {parent}");
+        assert!(cache_write_5m < 30, "its own directive: {cache_write_5m}");
+        // It waited until the first one's reply began, and no longer.
+        assert!(other.at_us > firsts[0].at_us);
+    }
+    assert_eq!(end.misses.tokens(), 0, "{:?}", end.misses);
 }
 
 // proves FK-04
@@ -334,16 +358,9 @@ reply = [{ text = "Scope: more. Result: nothing new" }]
 
 /// A git repository in the working directory, with one commit.
 fn repository(rig: &Rig) {
-    let git = |arguments: &[&str]| {
-        let ran =
-            std::process::Command::new("git").arg("-C").arg(rig.work()).args(arguments).output().unwrap();
-        assert!(ran.status.success(), "{arguments:?}: {ran:?}");
-    };
-    git(&["init", "-q", "-b", "main"]);
-    git(&["config", "user.name", "Test"]);
-    git(&["config", "user.email", "test@example.org"]);
-    git(&["add", "."]);
-    git(&["commit", "-q", "-m", "first"]);
+    git(rig.work(), &["init", "-q", "-b", "main"]);
+    git(rig.work(), &["add", "-A"]);
+    git(rig.work(), &["commit", "-q", "-m", "First things"]);
 }
 
 // proves FK-10

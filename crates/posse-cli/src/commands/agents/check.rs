@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::definitions::{Loaded, Remark, Sources, Weight};
+use crate::definitions::{Loaded, Named, Remark, Sources, Weight};
 use crate::hint::FAILED;
 use crate::output::{json_line, print};
 
@@ -29,38 +29,48 @@ impl Check {
             true => sources.load(),
             false => sources.load_only(&self.paths.iter().map(|path| cwd.join(path)).collect::<Vec<_>>()),
         };
-        let remarks = remarks(&loaded, cwd);
-        let count = |weight| remarks.iter().filter(|remark| remark.weight == weight).count();
-        let (errors, warnings, notes) = (count(Weight::Error), count(Weight::Warning), count(Weight::Note));
-        let fine = loaded.types.iter().chain(&loaded.shadowed).filter(|known| known.path.is_some()).count();
-        if self.json {
-            let mut told = json!({
-                "definitions": fine, "errors": errors, "warnings": warnings, "notes": notes,
-                "remarks": remarks.iter().map(object).collect::<Vec<_>>(),
-            });
-            if errors > 0 {
-                told["error"] = json!(format!("{} in definitions of agents", counted(errors, "error")));
-                told["hint"] = json!("`remarks` tells where; what is broken is not loaded, the rest is");
-            }
-            print(json_line(&told).as_bytes())?;
-        } else {
-            for remark in &remarks {
-                let (place, weight) = (remark.place(cwd), remark.weight.as_str());
-                let reason = crate::output::tame(&remark.reason);
-                print(format!("{place}: {weight}: {reason}\n").as_bytes())?;
-            }
-            let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
-            let counts = counts.map(|(count, what)| counted(count, what)).join(", ");
-            print(format!("{}: {counts}\n", counted(fine, "definition")).as_bytes())?;
-        }
-        Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+        report(&loaded, cwd, "agents", self.json)
     }
 }
 
+/// Tells all that is to be said about definitions of `what`, and whether there are errors.
+pub(crate) fn report<T: Named>(
+    loaded: &Loaded<T>,
+    cwd: &Path,
+    what: &str,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let remarks = remarks(loaded, cwd);
+    let count = |weight| remarks.iter().filter(|remark| remark.weight == weight).count();
+    let (errors, warnings, notes) = (count(Weight::Error), count(Weight::Warning), count(Weight::Note));
+    let fine = loaded.known.iter().chain(&loaded.shadowed).filter(|known| known.path.is_some()).count();
+    if json {
+        let mut told = json!({
+            "definitions": fine, "errors": errors, "warnings": warnings, "notes": notes,
+            "remarks": remarks.iter().map(object).collect::<Vec<_>>(),
+        });
+        if errors > 0 {
+            told["error"] = json!(format!("{} in definitions of {what}", counted(errors, "error")));
+            told["hint"] = json!("`remarks` tells where; what is broken is not loaded, the rest is");
+        }
+        print(json_line(&told).as_bytes())?;
+    } else {
+        for remark in &remarks {
+            let (place, weight) = (remark.place(cwd), remark.weight.as_str());
+            let reason = crate::output::tame(&remark.reason);
+            print(format!("{place}: {weight}: {reason}\n").as_bytes())?;
+        }
+        let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
+        let counts = counts.map(|(count, what)| counted(count, what)).join(", ");
+        print(format!("{}: {counts}\n", counted(fine, "definition")).as_bytes())?;
+    }
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
 /// Everything to be said, by file and line; what is shadowed as well.
-fn remarks(loaded: &Loaded, cwd: &Path) -> Vec<Remark> {
+fn remarks<T: Named>(loaded: &Loaded<T>, cwd: &Path) -> Vec<Remark> {
     let shadowed = loaded.shadowed.iter().filter_map(|known| {
-        let (path, name) = (known.path.clone()?, &known.definition.name);
+        let (path, name) = (known.path.clone()?, known.definition.name());
         let winner = loaded.find(name)?.origin(cwd);
         let reason = format!("does not count: {winner} stands before it as {name}");
         Some(Remark { weight: Weight::Note, path, line: None, reason })

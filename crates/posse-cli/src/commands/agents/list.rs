@@ -32,7 +32,7 @@ impl List {
         let loaded = sources.load();
         let shadowed = loaded.shadowed.iter().filter(|_| self.all);
         if self.json {
-            for known in loaded.types.iter().chain(shadowed) {
+            for known in loaded.known.iter().chain(shadowed) {
                 let mut object = describe::object(known);
                 object["shadowed_by"] =
                     json!(winner(&loaded, known).map(|known| known.origin(Path::new(""))));
@@ -40,7 +40,7 @@ impl List {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let shown: Vec<&Known> = loaded.types.iter().chain(shadowed).collect();
+        let shown: Vec<&Known> = loaded.known.iter().chain(shadowed).collect();
         print(readable(&loaded, &shown, sources.cwd(), self.all, width()).as_bytes())?;
         match loaded.trouble().count() {
             0 => {}

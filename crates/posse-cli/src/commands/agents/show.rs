@@ -41,7 +41,7 @@ impl Show {
 }
 
 fn unknown(name: &str, loaded: &Loaded) -> Advised {
-    let names: Vec<&str> = loaded.types.iter().map(|known| known.definition.name.as_str()).collect();
+    let names: Vec<&str> = loaded.known.iter().map(|known| known.definition.name.as_str()).collect();
     let meant = closest(name, &names).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
     let broken =
         if loaded.trouble().next().is_some() { "; `posse agents check` tells what is broken" } else { "" };

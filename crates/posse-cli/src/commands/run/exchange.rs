@@ -15,6 +15,7 @@ use super::input::{self, NotUnderstood, Request, Told};
 use super::question::{NeverAsked, Questions, unanswered};
 use super::result;
 use super::runs::Runs;
+use super::slash::Slash;
 use super::stdin::Line;
 
 /// How many commands wait for the agent before no more lines are read.
@@ -32,6 +33,8 @@ pub(super) struct Plan {
     pub(super) started_in: PermissionMode,
     /// How long background runs are waited for while none of them ends.
     pub(super) patience: Duration,
+    /// What can be called by a slash.
+    pub(super) slash: Slash,
 }
 
 /// Where things stand.
@@ -41,6 +44,7 @@ pub(super) struct Exchange {
     listening: bool,
     started_in: PermissionMode,
     patience: Duration,
+    slash: Slash,
     /// What the agent has still to be told.
     pending: VecDeque<Command>,
     /// Runs that have been asked for and have not begun.
@@ -88,7 +92,7 @@ pub(super) struct Ending {
 
 impl Exchange {
     pub(super) fn new(mut face: Face, plan: Plan) -> Self {
-        let Plan { main, first, listening, started_in, patience } = plan;
+        let Plan { main, first, listening, started_in, patience, slash } = plan;
         first.iter().for_each(|first| face.told(first));
         Self {
             face,
@@ -96,6 +100,7 @@ impl Exchange {
             listening,
             started_in,
             patience,
+            slash,
             asked: u32::from(first.is_some()),
             pending: first.into_iter().collect(),
             running: false,
@@ -253,13 +258,17 @@ impl Exchange {
             Some(Line::Text(text)) => input::read(&text),
         };
         match told {
-            Ok(Told::Prompt(content)) => {
-                let prompt = Command::Prompt(content);
-                self.asked += 1;
-                self.face.told(&prompt);
-                self.pending.push_back(prompt);
-                Vec::new()
-            }
+            Ok(Told::Prompt(content)) => match self.slash.read(content) {
+                Ok(command) => {
+                    // While a run goes on, the history is compacted within it.
+                    let within = matches!(command, Command::Compact { .. }) && self.is_busy();
+                    self.asked += u32::from(!within);
+                    self.face.told(&command);
+                    self.pending.push_back(command);
+                    Vec::new()
+                }
+                Err(what) => self.not_understood(&what),
+            },
             Ok(Told::Request { id, request }) => {
                 let answer = self.request(request);
                 vec![line(&input::response(&id, answer))]
@@ -374,7 +383,7 @@ impl Exchange {
         match request {
             Request::Initialize => {
                 return Ok(json!({
-                    "commands": [], "output_style": "default", "available_output_styles": ["default"],
+                    "commands": self.slash.list(), "output_style": "default", "available_output_styles": ["default"],
                     "models": [], "capabilities": [
                         "interrupt", "set_permission_mode", "can_use_tool", "stop_task", "stop_all_tasks",
                         "background_tasks",

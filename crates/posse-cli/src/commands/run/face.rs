@@ -43,7 +43,9 @@ impl Face {
 
     /// Takes note of what the agent will be told.
     pub(super) fn told(&mut self, command: &Command) {
-        if let (Self::Lines(lines), Command::Prompt(content)) = (self, command) {
+        if let (Self::Lines(lines), Command::Prompt(content) | Command::Skill { words: content, .. }) =
+            (self, command)
+        {
             lines.told(content.clone());
         }
     }

@@ -38,7 +38,7 @@ impl Lines {
         self.stamped(json!({
             "type": "system", "subtype": "init",
             "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": [], "model": facts.model,
-            "permissionMode": facts.mode, "slash_commands": [], "agents": facts.agents, "skills": [], "plugins": [],
+            "permissionMode": facts.mode, "slash_commands": facts.commands, "agents": facts.agents, "skills": facts.skills, "plugins": [],
             "output_style": "default", "apiKeySource": facts.key_source.unwrap_or("none"),
             "claude_code_version": env!("CARGO_PKG_VERSION"), "capabilities": [],
         }))
@@ -209,6 +209,7 @@ mod tests {
         assert_eq!((&init["type"], &init["subtype"]), (&json!("system"), &json!("init")));
         assert_eq!(init["tools"], json!(["Read", "Bash"]));
         assert_eq!(init["permissionMode"], json!("default"));
+        assert_eq!((&init["skills"], &init["slash_commands"]), (&json!(["pdf"]), &json!(["pdf", "compact"])));
         assert_eq!((&init["cwd"], &init["model"]), (&json!("/work"), &json!("m")));
     }
 

@@ -22,6 +22,8 @@ pub(super) fn facts() -> Facts {
         cwd: PathBuf::from("/work"),
         tools: vec!["Read".into(), "Bash".into()],
         agents: vec!["Explore".into()],
+        skills: vec!["pdf".into()],
+        commands: vec!["pdf".into(), "compact".into()],
         mode: PermissionMode::Default,
         key_source: None,
         retries: 8,

@@ -18,7 +18,8 @@ use tokio::sync::oneshot;
 
 use crate::commands::sessions::find;
 use crate::commands::worktrees::sweep;
-use crate::definitions::{Given, Live};
+use crate::definitions::skills::SkillSources;
+use crate::definitions::{Given, Live, Sources, Watched};
 use crate::hint::Advised;
 use crate::output::say;
 use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
@@ -72,7 +73,9 @@ pub(super) struct Opened {
     pub(super) facts: Facts,
     pub(super) store: Arc<Sqlite>,
     /// The types that it can start, as they change.
-    pub(super) live: Live,
+    pub(super) live: Live<Sources>,
+    /// The skills, as they change.
+    pub(super) skills: Live<SkillSources>,
     /// Comes if somebody should look at worktrees.
     pub(super) swept: oneshot::Receiver<String>,
 }
@@ -124,8 +127,11 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     };
     let runtime = Runtime::new(ports);
     let live = Live::new(session::definitions(&cwd, wish.given.clone()));
+    let skills = Live::new(session::skills(&cwd));
     warn(&live);
-    let setup = setup(&wish, &settings, cwd.clone(), &live)?;
+    warn(&skills);
+    let mut setup = setup(&wish, &settings, cwd.clone(), &live)?;
+    setup.spawning.skills = Some(skills.catalogue.clone());
     let types = setup.spawning.types.now();
     let names = types.iter().map(|definition| definition.name.clone());
     let agents = names.filter(|name| !settings.policy.forbids_agent(name)).collect();
@@ -138,9 +144,23 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     };
     let swept = sweep::start(worktrees, &home);
     let (short, tools) = (session::short(agent.id), agent.tools.clone());
-    let facts =
-        Facts { session: agent.id, short, model: name, cwd, tools, agents, mode, key_source, retries };
-    Ok(Opened { runtime, agent, facts, store, live, swept })
+    let known = skills.catalogue.now();
+    let loadable =
+        known.iter().filter(|skill| skill.for_model && !settings.policy.forbids_skill(&skill.name));
+    let facts = Facts {
+        session: agent.id,
+        short,
+        model: name,
+        cwd,
+        tools,
+        agents,
+        skills: loadable.map(|skill| skill.name.clone()).collect(),
+        commands: super::slash::names(&known),
+        mode,
+        key_source,
+        retries,
+    };
+    Ok(Opened { runtime, agent, facts, store, live, skills, swept })
 }
 
 async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {
@@ -190,7 +210,7 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
     Ok(())
 }
 
-fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live) -> anyhow::Result<Setup> {
+fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -> anyhow::Result<Setup> {
     let mut roots = vec![cwd.clone()];
     for directory in &settings.additional_directories {
         match directory.canonicalize() {
@@ -221,14 +241,15 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live) -> anyhow:
     })
 }
 
-fn spawning(settings: &Settings, cwd: &Path, live: &Live) -> Spawning {
+fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
     let agents = &settings.agents;
     let (instead, more, day) = (None, None, today());
     let instructions = session::instructions(cwd);
     Spawning {
         // Nobody sits in front of it: only if it is wanted everywhere.
         implicit_fork: agents.implicit_fork == ImplicitFork::Always,
-        types: live.types.clone(),
+        types: live.catalogue.clone(),
+        skills: None,
         forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
         base: agents.base,
@@ -244,13 +265,14 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live) -> Spawning {
 }
 
 /// Says what is wrong with definitions, as far as one reads that before something else.
-fn warn(live: &Live) {
+fn warn<S: Watched>(live: &Live<S>) {
     let trouble: Vec<_> = live.loaded.trouble().collect();
     for remark in trouble.iter().take(MOST_WARNINGS) {
         say(&format!("warning: {}", remark.in_a_line(live.sources.cwd())));
     }
     if let Some(more) = trouble.len().checked_sub(MOST_WARNINGS).filter(|more| *more > 0) {
-        say(&format!("warning: and {more} more about agents: `posse agents check` tells all"));
+        let word = S::WORD;
+        say(&format!("warning: and {more} more about {word}: `posse {word} check` tells all"));
     }
 }
 

@@ -182,7 +182,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{Cost, Fault, FaultClass, Spent};
+    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, Spent};
 
     use super::super::made::{end, facts, progress, run, run_ended, started};
     use super::*;
@@ -305,6 +305,22 @@ mod tests {
         );
         assert_eq!(notes[3..], trouble);
         assert_eq!(told(false, false), (String::new(), trouble.to_vec()));
+    }
+
+    #[test]
+    fn a_large_miss_is_told_wherever_it_is() {
+        let missed = |tokens| vec![Missed { tokens, why: "expired".into() }];
+        let told = |tokens| {
+            let misses = Misses { missed: missed(tokens), ..Misses::default() };
+            let all = RunEnd { misses, ..end(Outcome::Completed) };
+            written(Text::new(facts(), false, false).finish(&all)).1
+        };
+        assert_eq!(told(19_999), [""; 0]);
+        assert!(
+            told(20_000)[0].starts_with("20,000 tokens were not found in the prompt cache"),
+            "{:?}",
+            told(20_000)
+        );
     }
 
     #[test]

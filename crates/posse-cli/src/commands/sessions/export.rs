@@ -1,6 +1,5 @@
 //! `posse sessions export`.
 
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,7 +39,7 @@ struct Line<'a> {
     messages: Option<Box<RawValue>>,
     /// The same as a text, only where it cannot stand on a line as it is: with line breaks, or damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    exact: Option<Cow<'a, str>>,
+    exact: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<&'a ReplyFacts>,
 }
@@ -86,7 +85,7 @@ pub(super) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
 
 fn described(stored: &StoredEntry) -> Line<'_> {
     let entry = &stored.entry;
-    let text = String::from_utf8_lossy(&entry.piece.bytes);
+    let text = String::from_utf8_lossy(&entry.sent()).into_owned();
     // Outside of its texts JSON may hold line breaks, and there a blank says the same.
     let breaks = |c: char| c == '\n' || c == '\r';
     let messages = RawValue::from_string(format!("[{}]", text.replace(breaks, " "))).ok();
@@ -104,6 +103,8 @@ fn described(stored: &StoredEntry) -> Line<'_> {
 
 #[cfg(test)]
 mod tests {
+    use posse_runtime::port::model::Piece;
+
     use super::super::made::transcript;
     use super::*;
 
@@ -122,6 +123,12 @@ mod tests {
         let told: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
         assert_eq!(told["exact"].as_str().unwrap().as_bytes(), &transcript.entries[1].entry.piece.bytes[..]);
         assert_eq!(told["reply"]["id"], "msg_1");
+        let mut fork = transcript.entries[0].clone();
+        let head = br#"{"role":"user","content":[{"type":"text","text":"held"}"#;
+        fork.entry.head = Some(Piece { bytes: head.as_slice().into(), mark_at: None });
+        fork.entry.piece.bytes = br#"{"type":"text","text":"go"}]}"#.as_slice().into();
+        let told: serde_json::Value = serde_json::from_str(&line(&fork).unwrap()).unwrap();
+        assert_eq!(told["messages"][0]["content"][1]["text"], "go", "what siblings share is part of it");
         let mut broken = transcript.entries[0].clone();
         broken.entry.piece.bytes = b"{".as_slice().into();
         let told: serde_json::Value = serde_json::from_str(&line(&broken).unwrap()).unwrap();

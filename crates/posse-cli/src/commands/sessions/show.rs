@@ -55,7 +55,7 @@ fn readable(transcript: &Transcript) -> String {
         tame(&session.cwd.to_string_lossy()),
     );
     for stored in &transcript.entries {
-        for part in parts(&stored.entry.piece.bytes) {
+        for part in parts(&stored.entry.sent()) {
             out.push_str(&paragraph(&part, stored.at_ms));
         }
     }

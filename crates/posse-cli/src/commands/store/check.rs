@@ -13,9 +13,9 @@ use crate::output::{json_line, print, say_to_person, tame};
 /// Check that everything is what was written.
 ///
 /// The file: all that SQLite itself can verify. Transcripts: every entry against the chain of checksums it
-/// was written with. The rest has no checksums: of agents, mail, tasks and teams it is checked that what is
-/// counted and named is there. Others can work meanwhile. Exits with 1 if something is wrong, and lists it,
-/// a line each.
+/// was written with, and what agents have in common against its hash. The rest has no checksums: of agents,
+/// forks, mail, tasks and teams it is checked that what is counted and named is there. Others can work
+/// meanwhile. Exits with 1 if something is wrong, and lists it, a line each.
 #[derive(clap::Args)]
 pub(super) struct Check {
     /// One JSON object

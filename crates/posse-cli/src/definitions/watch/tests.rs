@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use notify::event::{AccessKind, AccessMode, CreateKind, Flag, ModifyKind};
 
 use super::*;
-use crate::definitions::{Given, Weight};
+use crate::definitions::{Given, Sources, Weight};
 use crate::settings::tests::Disk;
 
 fn sources(disk: &Disk) -> Sources {
@@ -25,16 +25,16 @@ fn a_line_says_what_has_changed() {
         write(&disk, name, "x");
     }
     let before = sources(&disk).load();
-    assert_eq!(difference(&before, &before, &cwd), None);
+    assert_eq!(difference("agents", &before, &before, &cwd), None);
     write(&disk, "tester", "y");
     write(&disk, "reviewer", "x");
     std::fs::remove_file(disk.path("repo/.posse/agents/old.md")).unwrap();
     disk.write("repo/.posse/agents/broken.md", "---\nname: broken\ndescription:\n---\nx\n");
     let now = sources(&disk).load();
-    let line = difference(&before, &now, &cwd).unwrap();
+    let line = difference("agents", &before, &now, &cwd).unwrap();
     let start = "agents: + reviewer, ~ tester, - old; .posse/agents/broken.md:3: ";
     assert!(line.starts_with(start), "{line}");
-    assert_eq!(difference(&now, &now, &cwd), None, "what was told is not told again");
+    assert_eq!(difference("agents", &now, &now, &cwd), None, "what was told is not told again");
     let mut many = now.clone();
     many.remarks = (0..7)
         .map(|line| Remark {
@@ -44,14 +44,14 @@ fn a_line_says_what_has_changed() {
             reason: "\x1b[2J".into(),
         })
         .collect();
-    let line = difference(&now, &many, &cwd).unwrap();
+    let line = difference("agents", &now, &many, &cwd).unwrap();
     assert!(line.contains("; /x.md:4: \\u{1b}[2J; and 1 more: `posse agents check`"), "{line}");
 }
 
 #[test]
 fn what_is_only_looked_at_or_lies_beside_is_no_change() {
     let disk = Disk::new();
-    let around = Around::of(&sources(&disk));
+    let around = Around::of(sources(&disk).candidates());
     let created = EventKind::Create(CreateKind::Any);
     let concerns = |kind, name: &str| around.concerns(&Event::new(kind).add_path(disk.path(name)));
     for name in
@@ -73,7 +73,7 @@ fn what_is_only_looked_at_or_lies_beside_is_no_change() {
 #[test]
 fn whatever_changes_after_it_was_read_is_heard() {
     let disk = Disk::new();
-    let (sources, around) = (sources(&disk), Around::of(&sources(&disk)));
+    let (sources, around) = (sources(&disk), Around::of(sources(&disk).candidates()));
     let (heard, hears) = mpsc::channel();
     let watched = around.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {

@@ -15,11 +15,16 @@ use crate::govern::{Coming, Entry, Lead, Place};
 use crate::port::model::{Failure, ModelError, Reply, Request, Ttl};
 use crate::port::store::{AgentState, StoreError};
 
+/// How long an agent waits for its sibling's reply to begin: one that hangs must not hold up all others.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// What it has waited for.
 pub(super) struct Admission {
     /// None for a root.
     place: Option<Place>,
     lead: Option<Lead>,
+    /// Whether it has waited for its siblings long enough.
+    impatient: bool,
 }
 
 /// What came of a call.
@@ -64,14 +69,18 @@ impl Actor {
         self.place = None;
         let parent = self.sub.as_ref().map(|sub| sub.parent);
         let coming = if self.paid.begun { Coming::Back } else { Coming::Anew };
-        let places = self.tree.places.clone();
+        let (places, patience) = (self.tree.places.clone(), self.house.ports.clock.sleep(PATIENCE));
         work.admission = Some(Box::pin(async move {
-            let lead = entry.passed().await;
+            let (lead, impatient) = tokio::select! {
+                biased;
+                lead = entry.passed() => (lead, false),
+                () = patience => (None, true),
+            };
             let place = match parent {
                 Some(parent) => Some(places.take(parent, coming).await),
                 None => None,
             };
-            Admission { place, lead }
+            Admission { place, lead, impatient }
         }));
     }
 
@@ -82,9 +91,10 @@ impl Actor {
 
     /// It has a place, or can pay again.
     pub(super) async fn admitted(&mut self, admission: Admission, work: &mut Work) -> Result<(), StoreError> {
-        let Admission { place, lead } = admission;
+        let Admission { place, lead, impatient } = admission;
         self.place = place;
-        let lead = match lead.map_or_else(|| self.enter(), |lead| Entry::Go(Some(lead))) {
+        let entry = if lead.is_some() || impatient { Entry::Go(lead) } else { self.enter() };
+        let lead = match entry {
             Entry::Go(lead) => lead,
             // It waited for so long that the cache has forgotten, and another is writing already.
             entry => {
@@ -122,7 +132,7 @@ impl Actor {
                 work.admission = Some(Box::pin(async move {
                     freed.await;
                     // Its siblings need not wait for its money: whoever can pay leads meanwhile.
-                    Admission { place, lead: None }
+                    Admission { place, lead: None, impatient: false }
                 }));
                 return;
             }

@@ -72,6 +72,8 @@ impl Actor {
                 self.run_tool(work, (key, call), &tool, input, subject);
             }
             Effect::StartRun(id) => self.start_run(id, work),
+            Effect::Delegate(key) => self.delegate(key, work),
+            Effect::AbortDelegate => work.following.stop(),
             Effect::AbortCalls => {
                 let grace = if self.machine.awaits_others() { LONG_GRACE } else { GRACE };
                 work.calls.cancel();
@@ -81,6 +83,7 @@ impl Actor {
                 // A sub-agent has one run; what it came to is told when nothing of it is left.
                 work.open &= self.sub.is_none();
                 self.place = None;
+                self.machine.withdraw();
                 let event = self.ended(*ended, work);
                 self.outlet.emit(event).await;
             }
@@ -147,7 +150,7 @@ impl Actor {
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
         let seen = if told { self.seen.take_fresh() } else { Vec::new() };
         let born = self.birth.is_some();
-        let types = commit.types.or(self.types.told.filter(|_| born));
+        let types = commit.types.or(self.known.told.filter(|_| born));
         let mut step = Step {
             birth: self.birth.take(),
             entries: entries.clone(),
@@ -173,7 +176,7 @@ impl Actor {
         if let Some(Err(refused)) = committed.results.last().filter(|_| tells && !committed.mail_waits) {
             return Err(StoreError::BadStep(format!("its end could not be told: {refused}")));
         }
-        self.types.told = types.or(self.types.told);
+        self.known.tell(types);
         self.written(committed.mail_waits).await;
         if told && self.branch.take().is_some() {
             self.house.stands(self.identity.agent, None);
@@ -241,7 +244,7 @@ impl Actor {
     ) {
         let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
         let marker = marker(self.identity.agent, key);
-        let (workspace, policy) = (Arc::clone(&self.setup.workspace), Arc::clone(&self.setup.policy));
+        let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
         let (seen, clock) = (self.seen.clone(), Arc::clone(&self.house.ports.clock));
         work.calls.start(key, move |cancel| async move {
             let Some(tool) = tool else { return Err(ToolError::Tell(format!("there is no tool {name}"))) };

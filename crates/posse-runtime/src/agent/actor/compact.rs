@@ -11,10 +11,11 @@ use super::super::step::{Input, Squeeze};
 use super::{Actor, Work};
 use crate::port::model::{Failure, ModelError};
 use crate::port::store::{StoreError, TaskFilter};
+use crate::skill::call::loadable;
 use crate::spawn::house::House;
+use crate::spawn::offer::Offer;
 use crate::spawn::tool::startable;
 use crate::spawn::words::{self, Standing as Restated};
-use crate::spawn::{route, tool};
 
 /// The longest summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
@@ -102,12 +103,13 @@ impl Actor {
     async fn restated(&self) -> Result<Restated, StoreError> {
         let (realm, agent) = (self.identity.realm, self.identity.agent);
         let runs = self.house.live_runs(agent).iter().map(|run| run.facts.clone()).collect();
-        let types = startable(&self.tree.setup);
-        let told = tool::fingerprint(&self.setup.tools, &types).map(|_| route::listing(&types));
+        let setup = &self.tree.setup;
+        let Offer { types, skills } = Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
         Ok(Restated {
             files: self.seen.paths(),
             runs,
-            types: told,
+            types,
+            skills,
             lists: self.house.lists(realm, agent).await?,
         })
     }

@@ -70,7 +70,7 @@ impl Hands {
                         subject: intent.subject,
                         workspace: Arc::clone(standing.workspace()),
                         seen: seen.clone(),
-                        policy: Arc::clone(standing.policy()),
+                        policy: standing.policy(),
                         clock: Arc::clone(clock),
                         cancel: cancel.child_token(),
                     };

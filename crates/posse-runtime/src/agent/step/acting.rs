@@ -401,7 +401,10 @@ impl Call {
     /// Lets the call run; what may change something outside is recorded first.
     fn run(&mut self, decision: &mut Decision) {
         let Ok(intent) = &self.intent else { return };
-        if !intent.read_only || intent.waits || matches!(intent.subject, Subject::Starts { .. }) {
+        if !intent.read_only
+            || intent.waits
+            || matches!(intent.subject, Subject::Starts { .. } | Subject::Follows { .. })
+        {
             decision.commit.calls.push(CallChange { key: self.key, change: CallChangeKind::Begun });
         }
         self.phase = Phase::Running;

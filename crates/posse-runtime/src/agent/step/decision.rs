@@ -21,6 +21,12 @@ use crate::tool::{Intent, Subject, ToolError};
 pub(crate) enum Input {
     /// A person's words.
     Prompt(Vec<ContentBlock>),
+    /// A person has called a skill that another agent follows; what the entry says of it.
+    Delegate(Vec<ContentBlock>),
+    /// That agent is done.
+    Delegated(Box<Delegated>),
+    /// A run that was asked for could not begin.
+    NotBegun(Outcome),
     /// Mail that waits.
     Mail(Vec<Mail>),
     /// Go on without new words.
@@ -58,6 +64,16 @@ pub(crate) enum Input {
     SetMode(PermissionMode),
     /// Nobody can tell or answer anything any more.
     Unattended,
+}
+
+/// What came of an agent that has followed a skill.
+#[derive(Debug)]
+pub(crate) struct Delegated {
+    pub(crate) outcome: Outcome,
+    /// What it said.
+    pub(crate) text: String,
+    /// What the model is told of it.
+    pub(crate) told: String,
 }
 
 /// What a tool answered, as far as decisions need it.
@@ -124,7 +140,7 @@ pub(crate) struct Commit {
     /// That the run ends by it.
     pub(crate) closing: Option<Closing>,
     pub(crate) mode: Option<PermissionMode>,
-    /// The types of agents that the entries tell of.
+    /// The types of agents and skills that the entries tell of, as a fingerprint.
     pub(crate) types: Option<u64>,
 }
 
@@ -163,6 +179,10 @@ pub(crate) enum Effect {
     Run { key: CallKey, call: String, tool: String, input: RawJson, subject: Subject },
     /// Let go on in the background what a call has begun.
     StartRun(Uuid),
+    /// Start the agent that follows a skill.
+    Delegate(CallKey),
+    /// Stop it.
+    AbortDelegate,
     /// End all tools that run.
     AbortCalls,
     /// Tell the front ends.

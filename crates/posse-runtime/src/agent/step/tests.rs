@@ -8,7 +8,7 @@ use posse_protocol::{
     ReplyFacts, StopReason, ToolContent, Usage,
 };
 
-use super::{Answered, Decision, Effect, Input, Life, Machine, Rights};
+use super::{Answered, Decision, Delegated, Effect, Input, Life, Machine, Rights};
 use crate::agent::{Asker, Limits};
 use crate::govern::Budget;
 use crate::permission::{Policy, Standing};
@@ -126,10 +126,38 @@ fn told(decision: &Decision) -> String {
             Effect::AbortModel => parts.push("abort model".into()),
             Effect::StartRun(id) => parts.push(format!("start {id}")),
             Effect::AbortCalls => parts.push("abort calls".into()),
+            Effect::Delegate(key) => parts.push(format!("delegate {}", key.seq)),
+            Effect::AbortDelegate => parts.push("abort delegate".into()),
             Effect::End(ended) => parts.push(format!("end {:?}", ended.outcome)),
         }
     }
     parts.join(", ")
+}
+
+#[test]
+fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
+    let mut machine = machine(Asker::Nobody, FREE);
+    let words = || Input::Delegate(vec![ContentBlock::text("/look")]);
+    let done = |outcome| {
+        Input::Delegated(Box::new(Delegated { outcome, text: "found".into(), told: "It found.".into() }))
+    };
+    let begun = machine.step(words());
+    assert_eq!((told(&begun).as_str(), begun.commit.state), ("delegate 0", Some(AgentState::Waiting)));
+    assert!(machine.waits() && !machine.is_idle());
+    // Words that come meanwhile wait for a run of their own.
+    assert_eq!(told(&machine.step(Input::Prompt(vec![ContentBlock::text("next")]))), "");
+    let ended = machine.step(done(Outcome::Completed));
+    assert_eq!((told(&ended).as_str(), ended.commit.entries.len()), ("end Completed", 1));
+    let Some(Effect::End(end)) = ended.after.last() else { panic!("{ended:?}") };
+    assert_eq!((end.run.text.as_str(), end.run.turns), ("found", 0));
+    let next = machine.next().unwrap();
+    assert_eq!(told(&machine.step(next)), "call");
+
+    let mut machine = self::machine(Asker::Nobody, FREE);
+    machine.step(words());
+    assert_eq!(told(&machine.step(Input::Interrupt)), "abort delegate");
+    assert_eq!(told(&machine.step(done(Outcome::Interrupted))), "end Interrupted");
+    assert_eq!(told(&machine.step(Input::NotBegun(Outcome::Interrupted))), "end Interrupted");
 }
 
 #[test]

@@ -24,7 +24,6 @@ const FOREIGN: &[&str] = &[
     "NotebookRead",
     "PowerShell",
     "ReadMcpResourceTool",
-    "Skill",
     "SlashCommand",
     "TaskCreate",
     "TaskGet",
@@ -72,6 +71,8 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
         // Types are found without case, so they are ruled without it.
         ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(&name.to_lowercase()))),
+        ("Skill", None) => Ok(About::Skill(Glob::new("*"))),
+        ("Skill", Some(name)) => Ok(About::Skill(Glob::new(&name.to_lowercase()))),
         ("Write" | "Grep" | "Glob", Some(_)) => {
             Err(format!("paths are ruled by Read(…) and Edit(…), for {tool} too"))
         }

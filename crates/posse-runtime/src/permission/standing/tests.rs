@@ -106,6 +106,31 @@ fn no_mode_is_stricter_in_everything_so_all_are_asked() {
 }
 
 #[test]
+fn what_a_skill_grants_holds_below_and_until_it_is_taken_back() {
+    let rules = policy(&["Bash(git push *)"], &["Bash(git commit *)"], &[]);
+    let root = Standing::root(Default, rules, workspace("/w", &["/w"]).into());
+    let agent = root.child(None, workspace("/w", &["/w"])).unwrap();
+    let below = agent.child(None, workspace("/w", &["/w"])).unwrap();
+    agent.grant(policy(&["Bash(git gc *)"], &[], &["Bash(git *)", "Bash(make *)"]));
+    let table = [
+        ("git log -1", ["ask", "allow", "allow"]),
+        ("make all", ["ask", "allow", "allow"]),
+        // The user's own rules stay above it.
+        ("git push now", ["deny", "deny", "deny"]),
+        ("git commit now", ["ask", "ask", "ask"]),
+        ("git gc now", ["ask", "deny", "deny"]),
+    ];
+    for (command, expected) in table {
+        assert_eq!([&root, &agent, &below].map(|who| word(who, &runs(command))), expected, "{command}");
+    }
+    root.set_mode(Plan);
+    assert_eq!(word(&agent, &runs("make all")), "deny");
+    root.set_mode(Default);
+    agent.withdraw();
+    assert_eq!([&root, &agent, &below].map(|who| word(who, &runs("make all"))), ["ask", "ask", "ask"]);
+}
+
+#[test]
 fn roots_lie_in_those_above() {
     let root = Standing::root(AcceptEdits, policy(&[], &[], &[]), workspace("/w/a", &["/w"]).into());
     let child = root.child(None, workspace("/w/a", &["/w/a", "/w-evil", "/etc"])).unwrap();

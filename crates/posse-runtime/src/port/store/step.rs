@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use posse_protocol::{
     AgentId, Cost, EntryKind, Name, PermissionMode, Purpose, RawJson, RealmId, ReplyFacts, RunKind,
     RunStatus, RunUsage, ToolContent, Usage, WorktreeEnd,
@@ -60,7 +61,7 @@ pub struct Step {
     pub starter: Option<AgentId>,
     /// The mode from now on, if it changes.
     pub mode: Option<PermissionMode>,
-    /// A fingerprint of the types of agents that its model has been told of, if that changes.
+    /// A fingerprint of the types of agents and skills that its model has been told of, if that changes.
     pub types: Option<u64>,
     /// Wall time, in milliseconds of Unix time.
     pub at_ms: i64,
@@ -172,6 +173,16 @@ pub struct NewEntry {
     pub checksum: u64,
     /// About a reply.
     pub reply: Option<ReplyFacts>,
+}
+
+impl NewEntry {
+    /// All its bytes as sent: one message, or several joined by commas.
+    pub fn sent(&self) -> Bytes {
+        match &self.head {
+            Some(head) => Bytes::from([&head.bytes[..], b",", &self.piece.bytes[..]].concat()),
+            None => self.piece.bytes.clone(),
+        }
+    }
 }
 
 /// Chains an entry to the ones before it: a flipped bit, a lost and a swapped entry are all found. A

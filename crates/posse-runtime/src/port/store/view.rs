@@ -146,7 +146,7 @@ pub struct Session {
     pub entries: u64,
     /// Everything it was charged: a sum for each model and purpose, sorted by these.
     pub charges: Vec<Charge>,
-    /// A fingerprint of the types of agents that its model has been told of.
+    /// A fingerprint of the types of agents and skills that its model has been told of.
     pub types: Option<u64>,
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use posse_protocol::{Notification, RawJson, ToolSpec};
+use tokio_util::sync::CancellationToken;
 
 use super::{Caller, startable};
 use crate::port::BoxFuture;
-use crate::spawn::door::Wish;
+use crate::spawn::door::{Leash, Wish};
 use crate::spawn::house::By;
 use crate::spawn::route::{AgentInput, Forking, named, spec, wanted};
+use crate::spawn::terms::Granted;
 use crate::spawn::words::{self, Returned};
 use crate::spawn::{Background, Definition};
 use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
@@ -76,39 +78,51 @@ fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
 
 async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
     let prompt = input.prompt.clone();
-    let wish = Wish { by: caller.agent, key: context.key, call: context.call, input };
+    let granted = Granted::default();
+    let wish = Wish { by: caller.agent, key: context.key, call: context.call, input, granted };
     let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
     let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
-    let told = |end: &Notification| {
-        let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
-        words::result(end, of, caller.reader)
-    };
-    let launched = || ToolOutput::text(words::launched(&run.facts, &prompt, caller.reader));
+    match follow(&caller, leash, &context.cancel).await {
+        Some(end) => {
+            let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
+            words::result(&end, of, caller.reader)
+        }
+        None => Ok(ToolOutput::text(words::launched(&run.facts, &prompt, caller.reader))),
+    }
+}
+
+/// Waits for a run that was started; none if it goes on in the background. If the call must end, it is stopped.
+pub(crate) async fn follow(
+    caller: &Caller,
+    leash: Leash,
+    cancel: &CancellationToken,
+) -> Option<Arc<Notification>> {
+    let run = Arc::clone(&leash.run);
     if run.is_background() {
         leash.off();
-        return Ok(launched());
+        return None;
     }
     let parent = caller.house.resident(caller.agent);
     let patience = parent.and_then(|parent| parent.tree.setup.spawning.auto_background);
     let auto = async {
         match patience {
-            Some(patience) => context.clock.sleep(patience).await,
+            Some(patience) => caller.house.ports.clock.sleep(patience).await,
             None => std::future::pending().await,
         }
     };
-    let answer = tokio::select! {
+    let end = tokio::select! {
         biased;
-        () = context.cancel.cancelled() => {
+        () = cancel.cancelled() => {
             caller.house.stop(run.facts.task, By::Agent(caller.agent)).await;
-            told(&*run.ended().await)
+            Some(run.ended().await)
         }
-        end = run.let_go() => end.map_or_else(|| Ok(launched()), |end| told(&end)),
+        end = run.let_go() => end,
         () = auto => {
             caller.house.detach(&run);
             // It may just have ended instead.
-            run.let_go().await.map_or_else(|| Ok(launched()), |end| told(&end))
+            run.let_go().await
         }
     };
     leash.off();
-    answer
+    end
 }

@@ -20,6 +20,8 @@ pub struct Standing {
     pub runs: Vec<RunFacts>,
     /// The types of agents that it can start, a line each; none if it can start nobody.
     pub types: Option<String>,
+    /// The skills that it can load, a line each; none if it can load none.
+    pub skills: Option<String>,
     /// The task lists that concern it.
     pub lists: Vec<List>,
 }
@@ -61,6 +63,9 @@ fn restated(known: &Standing) -> String {
     }
     if let Some(types) = &known.types {
         text.push_str(&format!("Types of agents that you can start:{types}\n"));
+    }
+    if let Some(skills) = known.skills.as_ref().filter(|skills| !skills.is_empty()) {
+        text.push_str(&format!("Skills that you can load, also those that you had loaded:{skills}\n"));
     }
     text.trim_end().to_owned()
 }

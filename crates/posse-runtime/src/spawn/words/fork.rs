@@ -5,18 +5,18 @@ use std::path::Path;
 use super::{neutral, shown};
 use crate::port::worktree::Made;
 
-/// The beginning of a fork's directive.
-const TAG: &str = "fork-directive";
+/// By this a fork is known, also from its history alone.
+pub(crate) const FORK_TAG: &str = "<fork-directive>";
 
-/// What a fork does and how it reports. `told` is what it must know besides: where it works, what its answer
-/// must fit.
+/// How a fork works and how it reports: the same for all of them, and so part of what they share.
+pub fn fork_rules() -> String {
+    format!("{FORK_TAG}\n{}</fork-directive>", include_str!("fork.md"))
+}
+
+/// What one fork is to do. `told` is what it must know besides: where it works, what its answer must fit.
 pub fn directive(prompt: &str, told: &[String]) -> String {
-    let mut text = format!("<{TAG}>\n{}", include_str!("fork.md"));
-    for more in told {
-        text.push_str(&format!("\n{more}\n"));
-    }
-    text.push_str(&format!("</{TAG}>\n\nYour directive:\n{prompt}"));
-    text
+    let told: String = told.iter().map(|more| format!("{more}\n\n")).collect();
+    format!("{told}Your directive:\n{prompt}")
 }
 
 /// That a fork works in a checkout of its own, and where everything lies there that it knows from elsewhere.

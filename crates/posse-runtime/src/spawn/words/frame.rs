@@ -109,7 +109,7 @@ fn time(ms: i64) -> String {
 }
 
 /// A text between quotes.
-pub(in crate::spawn) fn attribute(text: &str) -> String {
+pub(crate) fn attribute(text: &str) -> String {
     let mut out = String::new();
     for c in plain_line(text).chars() {
         match c {

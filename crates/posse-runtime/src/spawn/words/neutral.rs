@@ -11,6 +11,8 @@ pub(super) const FRAMES: &[&str] = &[
     "agent-notes",
     "fork-directive",
     "conversation-summary",
+    "skill",
+    "command-output",
 ];
 
 /// What stands in a `task-notification`. Elsewhere these words mean nothing.

@@ -6,7 +6,7 @@ use super::{neutral, shown};
 use crate::port::worktree::{Made, Worktree};
 
 /// Words of posse's own.
-pub(super) fn reminder(text: &str) -> String {
+pub(crate) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 

@@ -228,3 +228,28 @@ async fn what_siblings_differ_in_comes_last() {
     let (same, whole) = shared_by(repository(&script(&both)), Some("Look around first.")).await;
     assert!(whole - same < 250, "{same} of {whole}, in worktrees");
 }
+
+/// One that hangs must not hold up all others.
+#[tokio::test]
+async fn nobody_waits_for_one_that_hangs() {
+    let hangs = r#"
+[[rule]]
+when.agent = "re:^/main/"
+times = 1
+fault = { kind = "stall" }
+"#;
+    let (rig, clock) = timed(&script(SIBLINGS, hangs));
+    let mut agent = rig.prompted("go").await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.live, SIBLINGS);
+    clock.many_asleep_for(15 * SECOND, SIBLINGS - 1).await;
+    assert_eq!(siblings(&rig).len(), 1);
+    clock.advance(15 * SECOND);
+    clock.many_asleep_for(SECOND, SIBLINGS - 1).await;
+    assert_eq!(siblings(&rig).len(), SIBLINGS, "all go");
+    agent.handle.send(Command::StopRuns).await.unwrap();
+    let mut ended = 0;
+    while ended < SIBLINGS {
+        ended += usize::from(over(&agent.events.recv().await.unwrap()).is_some());
+    }
+}

@@ -16,7 +16,7 @@ use super::{last_words, paths, pipe, ready, rig, rows, sent_by, told_ends, until
 
 /// Runs git in a directory, without what the machine's user has configured.
 #[expect(clippy::disallowed_methods, reason = "a test looks with git itself")]
-fn git(directory: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let run = Process::new("git")
         .args(["-c", "user.name=T", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
         .args(arguments)

@@ -9,7 +9,8 @@ use super::*;
 
 fn plan(first: Option<Command>) -> Plan {
     let (listening, patience) = (first.is_none(), Duration::from_secs(600));
-    Plan { main: session(), first, listening, started_in: PermissionMode::Default, patience }
+    let (started_in, slash) = (PermissionMode::Default, Slash::default());
+    Plan { main: session(), first, listening, started_in, patience, slash }
 }
 
 fn exchange() -> Exchange {

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::super::{Isolation, MemoryScope};
 use super::{Read, check_name, tools};
-use crate::port::model::Effort;
+use crate::front::Keys;
+use crate::front::value::{effort, idle, kind, mapping, names, one_of, quoted, text, truth, unknown};
 use crate::spawn::Definition;
 use crate::spawn::contract::Contract;
-use crate::spelling::closest;
 
 /// Every key of front matter.
 pub(super) const FIELDS: &[&str] = &[
@@ -34,11 +34,13 @@ pub(super) const FIELDS: &[&str] = &[
     "outputSchema",
 ];
 
-/// Those that are a text of any kind.
-pub(super) const TEXTS: &[&str] = &["name", "description", "model", "color", "initialPrompt"];
-
-/// Those that are names, in a list or in a text with commas.
-pub(super) const LISTS: &[&str] = &["tools", "disallowedTools", "skills", "requiredMcpServers"];
+/// The same by what they may be.
+pub(super) const KEYS: Keys = Keys {
+    all: FIELDS,
+    texts: &["name", "description", "model", "color", "initialPrompt"],
+    prose: &["description", "initialPrompt"],
+    lists: &["tools", "disallowedTools", "skills", "requiredMcpServers"],
+};
 
 /// Keys that other programs have, or that come to mind, for what is called otherwise here.
 const OTHERWISE: [(&str, &str); 6] = [
@@ -75,10 +77,7 @@ pub(super) fn take(read: &mut Read, key: &str, value: Value, notes: &mut Vec<Str
         "maxTurns" => definition.max_turns = Some(turns(&value)?),
         "color" => definition.color = Some(colour(value, notes)?),
         "memory" => read.memory = Some(memory(&value)?),
-        "skills" => {
-            definition.skills = names(key, value)?;
-            notes.extend((!definition.skills.is_empty()).then(|| idle(key)));
-        }
+        "skills" => definition.skills = names(key, value)?,
         "mcpServers" => {
             definition.mcp_servers = servers(value)?;
             notes.extend((!definition.mcp_servers.is_empty()).then(|| idle(key)));
@@ -91,7 +90,10 @@ pub(super) fn take(read: &mut Read, key: &str, value: Value, notes: &mut Vec<Str
         }
         "initialPrompt" => definition.initial_prompt = Some(text(key, value)?),
         "outputSchema" => definition.output_schema = Some(schema(key, value)?),
-        other => notes.push(unknown(other)),
+        "prompt" => {
+            notes.push("`prompt` is not heeded: the text below the front matter is the prompt".into())
+        }
+        other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
     }
     Ok(())
 }
@@ -101,78 +103,6 @@ pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
     let Definition { name, description, prompt, .. } = definition;
     let needed = [("name", name), ("description", description), ("prompt", prompt)];
     needed.into_iter().find(|(_, value)| value.is_empty()).map(|(key, _)| key)
-}
-
-/// A text that is not empty, without white space around it.
-pub(super) fn text(key: &str, value: Value) -> Result<String, String> {
-    match value {
-        Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        Value::String(_) | Value::Null => Err(format!("`{key}` is empty")),
-        other => Err(format!("`{key}` is a text, not {}; put it in quotes", kind(&other))),
-    }
-}
-
-/// What a value is, in words.
-pub(super) fn kind(value: &Value) -> String {
-    match value {
-        Value::Null => "nothing".to_owned(),
-        Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
-        Value::String(text) => format!("`{}`", quoted(text)),
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "a mapping".to_owned(),
-    }
-}
-
-/// A part of a file in a reason: short, and on one line.
-pub(super) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let line = |c: char| if c.is_control() { ' ' } else { c };
-    let mut short: String = text.chars().take(LONGEST).map(line).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        short.push('…');
-    }
-    short
-}
-
-fn unknown(key: &str) -> String {
-    if key == "prompt" {
-        return "`prompt` is not heeded: the text below the front matter is the prompt".to_owned();
-    }
-    let letters: String = key.chars().filter(|c| !matches!(c, '-' | '_')).take(64).collect();
-    let otherwise =
-        OTHERWISE.iter().find(|(name, _)| *name == letters.to_lowercase()).map(|(_, field)| *field);
-    match otherwise.or_else(|| closest(&letters, FIELDS)) {
-        Some(meant) => format!("`{}` is not known; did you mean `{meant}`?", quoted(key)),
-        None => format!("`{}` is not known, and not heeded", quoted(key)),
-    }
-}
-
-fn idle(key: &str) -> String {
-    format!("`{key}` is kept, but this posse does not act on it yet")
-}
-
-/// One of some words.
-fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, String> {
-    if let Some((_, meant)) =
-        value.as_str().and_then(|word| words.iter().find(|(name, _)| *name == word.trim()))
-    {
-        return Ok(*meant);
-    }
-    let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-    let known = match known.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => String::new(),
-    };
-    Err(format!("`{key}` is {known}, not {}", kind(value)))
-}
-
-fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, String> {
-    if value.is_u64() {
-        notes.push("`effort` as a number is not heeded; it is a word here".to_owned());
-        return Ok(None);
-    }
-    one_of("effort", value, &Effort::ALL.map(|effort| (effort.as_str(), effort))).map(Some)
 }
 
 fn mode(value: &Value) -> Result<PermissionMode, String> {
@@ -196,13 +126,6 @@ fn memory(value: &Value) -> Result<MemoryScope, String> {
     one_of("memory", value, &scopes)
 }
 
-fn truth(key: &str, value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| match value {
-        Value::String(_) => format!("`{key}` is true or false, not the text {}", kind(value)),
-        _ => format!("`{key}` is true or false, not {}", kind(value)),
-    })
-}
-
 fn turns(value: &Value) -> Result<u32, String> {
     let number = value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
     number.ok_or_else(|| match value {
@@ -217,24 +140,6 @@ fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
         notes.push(format!("`{}` is none of the colours {}", quoted(&colour), COLOURS.join(", ")));
     }
     Ok(colour)
-}
-
-/// Names in a list, or in a text with commas.
-fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
-    match value {
-        Value::String(names) => {
-            Ok(names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
-        }
-        Value::Array(items) => items
-            .into_iter()
-            .map(|item| match item {
-                Value::String(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
-                Value::String(_) => Err(format!("`{key}` has an empty name in it")),
-                other => Err(format!("`{key}` lists names, not {}", kind(&other))),
-            })
-            .collect(),
-        other => Err(format!("`{key}` is a list of names, or names with commas, not {}", kind(&other))),
-    }
 }
 
 /// MCP servers: names and servers in a list, or servers by name.
@@ -261,11 +166,4 @@ fn schema(key: &str, value: Value) -> Result<Arc<Value>, String> {
     let schema = Value::Object(mapping(key, value)?);
     Contract::new(&schema).map_err(|reason| format!("`{key}` cannot be used: {reason}"))?;
     Ok(Arc::new(schema))
-}
-
-fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, String> {
-    match value {
-        Value::Object(map) => Ok(map),
-        other => Err(format!("`{key}` is a mapping, not {}", kind(&other))),
-    }
 }

@@ -8,7 +8,7 @@ const RESERVED: [&str; 2] = ["fork", "main"];
 
 /// Whether a name may be given to a type; else why not.
 pub fn check_name(name: &str) -> Result<(), String> {
-    let shown = super::field::quoted(name);
+    let shown = crate::front::value::quoted(name);
     if name.is_empty() {
         return Err("the name is empty".to_owned());
     }

@@ -45,7 +45,7 @@ fn shown(read: &Read) -> String {
     out
 }
 
-// proves AD-01 (open: skills, mcpServers and hooks are read and do nothing yet)
+// proves AD-01 (open: mcpServers and hooks are read and do nothing yet)
 // proves AD-04 (open: the parsing half; that disallowedTools are taken away is proven where tools are given)
 // proves AD-05 (open: line and reason of one file; that the others still load)
 #[test]

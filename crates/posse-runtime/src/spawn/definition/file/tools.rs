@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::field::{kind, quoted};
+use crate::front::value::{joined, quoted};
 use crate::spelling::closest;
 
 /// The tools that posse has. Others are kept: definitions are shared with programs that have them.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 13] = [
     "Agent",
     "Bash",
     "Edit",
@@ -14,6 +14,7 @@ const TOOLS: [&str; 12] = [
     "Grep",
     "Read",
     "SendMessage",
+    "Skill",
     "TaskOutput",
     "TaskStop",
     "Wait",
@@ -95,24 +96,6 @@ fn cut(written: &str) -> Result<(&str, Option<&str>), String> {
         return Err(format!("`{}` is no name of a tool; names have commas between them", quoted(written)));
     }
     Ok((name, part))
-}
-
-/// All names as one text: a list in YAML is cut at commas in parentheses too.
-fn joined(key: &str, value: &Value) -> Result<String, String> {
-    let wrong =
-        |value: &Value| format!("`{key}` is a list of names, or names with commas, not {}", kind(value));
-    match value {
-        Value::String(names) => Ok(names.clone()),
-        Value::Array(items) => {
-            let text = |item: &Value| match item.as_str() {
-                Some(name) if !name.trim().is_empty() => Ok(name.to_owned()),
-                Some(_) => Err(format!("`{key}` has an empty name in it")),
-                None => Err(format!("`{key}` lists names, not {}", kind(item))),
-            };
-            Ok(items.iter().map(text).collect::<Result<Vec<_>, _>>()?.join(", "))
-        }
-        other => Err(wrong(other)),
-    }
 }
 
 /// The parts between commas that are in no parentheses; empty ones are left out.

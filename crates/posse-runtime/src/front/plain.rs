@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::Problem;
-use super::field::{FIELDS, LISTS, TEXTS, quoted};
-use super::yaml::{self, Broken, Field, Fields};
+use super::value::quoted;
+use super::yaml::{self, Broken};
+use super::{Field, Fields, Keys, Problem};
 use crate::spelling::closest;
 
 /// Keys that are read one by one, each at the price of a document.
@@ -21,11 +21,11 @@ struct Block<'a> {
 
 /// The fields of a text that YAML has refused: each on its own, by the rules of YAML if it fits them, else,
 /// if it is a text, as it stands.
-pub(super) fn fields(yaml: &str, broken: Broken) -> Result<Fields, Problem> {
+pub(super) fn fields(yaml: &str, broken: Broken, keys: &Keys) -> Result<Fields, Problem> {
     if broken.too_much {
         return Err(broken.problem);
     }
-    let Some(blocks) = blocks(yaml) else { return Err(broken.problem) };
+    let Some(blocks) = blocks(yaml, keys) else { return Err(broken.problem) };
     let mut seen = HashSet::new();
     let (mut fields, mut notes) = (Vec::new(), Vec::new());
     if let Some(block) = blocks.get(MOST) {
@@ -35,13 +35,13 @@ pub(super) fn fields(yaml: &str, broken: Broken) -> Result<Fields, Problem> {
         if !seen.insert(block.key) {
             return Err(Problem::new(block.line, format!("`{}` is there already", quoted(block.key))));
         }
-        match yaml::fields(&block.lines.join("\n")) {
+        match yaml::fields(&block.lines.join("\n"), keys) {
             Ok((found, odd)) => {
                 let above = block.line - 1;
                 fields.extend(found.into_iter().map(|field| Field { line: field.line + above, ..field }));
                 notes.extend(odd.into_iter().map(|note| Problem { line: note.line + above, ..note }));
             }
-            Err(_) if let Some(text) = block.plain() => {
+            Err(_) if let Some(text) = block.plain(keys) => {
                 let reason = format!("`{}` is not quoted; read as plain text", quoted(block.key));
                 notes.push(Problem::new(block.line, reason));
                 fields.push(Field {
@@ -59,12 +59,12 @@ pub(super) fn fields(yaml: &str, broken: Broken) -> Result<Fields, Problem> {
 }
 
 /// The text, cut where keys begin; none if it does not begin with one.
-fn blocks(yaml: &str) -> Option<Vec<Block<'_>>> {
-    let mut blocks: Vec<Block<'_>> = Vec::new();
+fn blocks<'a>(yaml: &'a str, keys: &Keys) -> Option<Vec<Block<'a>>> {
+    let mut blocks: Vec<Block<'a>> = Vec::new();
     // How many examples are open: `user: …` in one of them is no key.
     let mut open = 0_usize;
     for (at, line) in yaml.lines().enumerate() {
-        match key_of(line).filter(|key| open == 0 || is_meant(key)) {
+        match key_of(line).filter(|key| open == 0 || is_meant(key, keys)) {
             Some(key) => {
                 open = 0;
                 blocks.push(Block { key, line: at + 1, lines: vec![line] });
@@ -89,20 +89,20 @@ fn key_of(line: &str) -> Option<&str> {
     (fits && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some(key)
 }
 
-/// Whether a key is one of a definition, or nearly.
-fn is_meant(key: &str) -> bool {
-    key.len() <= 64 && closest(key, FIELDS).is_some()
+/// Whether a key is one that there is, or nearly.
+fn is_meant(key: &str, keys: &Keys) -> bool {
+    key.len() <= 64 && closest(key, keys.all).is_some()
 }
 
 impl Block<'_> {
     /// The text as it stands, if it is one without quotes, marks of its own and characters that are not seen.
-    fn plain(&self) -> Option<String> {
+    fn plain(&self, keys: &Keys) -> Option<String> {
         let (first, more) = self.lines.split_first()?;
         let first = first.split_once(':')?.1.trim();
         let marked: &[char] = match self.key {
-            key if TEXTS.contains(&key) => &['"', '\'', '|', '>'],
-            key if LISTS.contains(&key) => &['"', '\'', '|', '>', '[', '{', '&', '!'],
-            key if FIELDS.contains(&key) => return None,
+            key if keys.texts.contains(&key) => &['"', '\'', '|', '>'],
+            key if keys.lists.contains(&key) => &['"', '\'', '|', '>', '[', '{', '&', '!'],
+            key if keys.all.contains(&key) => return None,
             _ => &['"', '\'', '|', '>', '[', '{', '&', '*', '!'],
         };
         if first.is_empty() || first.starts_with(marked) {

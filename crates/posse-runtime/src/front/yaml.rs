@@ -8,21 +8,8 @@ use serde_saphyr::{
     DuplicateKeyPolicy, Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter,
 };
 
-use super::Problem;
-use super::field::quoted;
-
-/// One key with its value.
-pub(super) struct Field {
-    /// The key.
-    pub key: String,
-    /// Its line, from 1.
-    pub line: usize,
-    /// The value.
-    pub value: Value,
-}
-
-/// Fields, and what is odd about how they are written.
-pub(super) type Fields = (Vec<Field>, Vec<Problem>);
+use super::value::quoted;
+use super::{Field, Fields, Keys, Problem};
 
 /// What YAML refuses.
 pub(super) struct Broken {
@@ -33,13 +20,13 @@ pub(super) struct Broken {
 }
 
 /// The fields of a text that is YAML.
-pub(super) fn fields(yaml: &str) -> Result<Fields, Broken> {
+pub(super) fn fields(yaml: &str, keys: &Keys) -> Result<Fields, Broken> {
     let Pairs(fields) =
         serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| broken(&error))?;
     let lines: Vec<&str> = yaml.lines().collect();
     let cut = |field: &Field| {
         let line = lines.get(field.line.checked_sub(1)?)?;
-        is_cut(field, line).then(|| {
+        is_cut(field, line, keys).then(|| {
             let reason = format!(
                 "`{}` ends before ` #`, where a comment begins; put it in quotes if that belongs to it",
                 field.key
@@ -52,15 +39,15 @@ pub(super) fn fields(yaml: &str) -> Result<Fields, Broken> {
 }
 
 /// Whether a text on the line of its key is shorter than it looks.
-fn is_cut(field: &Field, line: &str) -> bool {
+fn is_cut(field: &Field, line: &str, keys: &Keys) -> bool {
     let Some(rest) = line.strip_prefix(&field.key).and_then(|rest| rest.strip_prefix(':')) else {
         return false;
     };
     let plain = !rest.trim_start().starts_with(['"', '\'', '|', '>', '#']);
-    matches!(field.key.as_str(), "description" | "initialPrompt") && plain && rest.contains(" #")
+    keys.prose.contains(&field.key.as_str()) && plain && rest.contains(" #")
 }
 
-/// What is enough for every definition, and too little to blow up: an alias repeats what its anchor has.
+/// What is enough for every file, and too little to blow up: an alias repeats what its anchor has.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {

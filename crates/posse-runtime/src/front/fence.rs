@@ -3,7 +3,7 @@
 use super::Problem;
 
 /// The parts of a file.
-pub(super) struct Front<'a> {
+pub(super) struct Fence<'a> {
     /// The line of the first `---`, from 1. A line of `yaml` is so much further down in the file.
     pub opening: usize,
     /// What is between the two.
@@ -14,7 +14,7 @@ pub(super) struct Front<'a> {
     pub body: &'a str,
 }
 
-impl<'a> Front<'a> {
+impl<'a> Fence<'a> {
     /// The parts of `text`; none if it does not begin with front matter.
     pub(super) fn of(text: &'a str) -> Result<Option<Self>, Problem> {
         let mut lines = text.split_inclusive('\n').enumerate().skip_while(|(_, line)| line.trim().is_empty());

@@ -1,0 +1,115 @@
+//! `posse skills show`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use posse_runtime::skill::Skill;
+use posse_runtime::spelling::closest;
+use serde_json::{Value, json};
+
+use crate::definitions::skills::SkillSources;
+use crate::definitions::{Known, Loaded};
+use crate::hint::Advised;
+use crate::output::{json_line, print, tame};
+
+/// Show a skill: where it is from, what it may, its instructions.
+#[derive(clap::Args)]
+pub(super) struct Show {
+    /// Its name; case does not matter
+    name: String,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
+        let loaded = sources.load();
+        let name = self.name.trim_start_matches('/');
+        let Some(known) = loaded.find(name) else { anyhow::bail!(unknown(name, &loaded)) };
+        let shadows: Vec<&Known<Skill>> =
+            loaded.shadowed.iter().filter(|other| other.is_called(name)).collect();
+        let shown = if self.json {
+            let mut object = object(known);
+            let places: Vec<String> = shadows.iter().map(|other| other.origin(Path::new(""))).collect();
+            object["body"] = json!(known.definition.body.text);
+            object["shadows"] = json!(places);
+            json_line(&object)
+        } else {
+            readable(known, &shadows, sources.cwd())
+        };
+        print(shown.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a list says of a skill.
+pub(super) fn object(known: &Known<Skill>) -> Value {
+    let it = &known.definition;
+    let fork = it.fork.as_ref();
+    json!({
+        "name": it.name, "source": known.source.as_str(),
+        "path": known.path.as_ref().map(|path| path.to_string_lossy()),
+        "description": it.description, "when_to_use": it.when_to_use, "argument_hint": it.argument_hint,
+        "arguments": it.arguments, "model_invocable": it.for_model, "user_invocable": it.for_user,
+        "allowed_tools": it.allowed, "disallowed_tools": it.disallowed,
+        "context": fork.map(|_| "fork"), "agent": fork.and_then(|fork| fork.agent.as_deref()),
+        "model": fork.and_then(|fork| fork.model.as_deref()),
+        "effort": fork.and_then(|fork| fork.effort).map(|effort| effort.as_str()),
+        "background": fork.is_some_and(|fork| fork.background),
+    })
+}
+
+/// Who calls it.
+pub(super) fn callers(it: &Skill) -> &'static str {
+    match (it.for_model, it.for_user) {
+        (true, true) => "all",
+        (true, false) => "model",
+        (false, true) => "user",
+        (false, false) => "agents",
+    }
+}
+
+fn unknown(name: &str, loaded: &Loaded<Skill>) -> Advised {
+    let names: Vec<&str> = loaded.known.iter().map(|known| known.definition.name.as_str()).collect();
+    let meant = closest(name, &names).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    let there = if names.is_empty() {
+        "there are none here".into()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    let broken =
+        if loaded.trouble().next().is_some() { "; `posse skills check` tells what is broken" } else { "" };
+    Advised { what: format!("there is no skill called {name}"), advice: format!("{meant}{there}{broken}") }
+}
+
+fn readable(known: &Known<Skill>, shadows: &[&Known<Skill>], cwd: &Path) -> String {
+    let it = &known.definition;
+    let hint = it.argument_hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
+    let mut out =
+        format!("\x1b[1m/{}\x1b[0m{}\n{}\n\n", tame(&it.name), tame(&hint), tame(it.description.trim()));
+    let mut line = |name: &str, value: &str| out.push_str(&format!("{name:<19} {}\n", tame(value)));
+    line("from", &format!("{}: {}", known.source.as_str(), known.origin(cwd)));
+    for other in shadows {
+        line("stands before", &other.origin(cwd));
+    }
+    let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
+    let fork = it.fork.as_ref();
+    let fields = [
+        ("for", Some(callers(it).to_owned())),
+        ("when_to_use", it.when_to_use.clone()),
+        ("arguments", list(&it.arguments)),
+        ("allowed-tools", list(&it.allowed)),
+        ("disallowed-tools", list(&it.disallowed)),
+        ("context", fork.map(|_| "fork".to_owned())),
+        ("agent", fork.and_then(|fork| fork.agent.clone())),
+        ("model", fork.and_then(|fork| fork.model.clone())),
+        ("effort", fork.and_then(|fork| fork.effort).map(|effort| effort.as_str().to_owned())),
+        ("background", fork.filter(|fork| fork.background).map(|_| "true".to_owned())),
+    ];
+    for (name, value) in fields {
+        value.iter().for_each(|value| line(name, value));
+    }
+    out.push_str(&format!("\n{}\n", tame(&it.body.text)));
+    out
+}

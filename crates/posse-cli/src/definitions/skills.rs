@@ -1,0 +1,164 @@
+//! Skills and commands: directories with a `SKILL.md`, and files whose path is their name.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use posse_runtime::skill::Skill;
+use posse_runtime::skill::file::{self, Kind, Read};
+
+use super::place::{self, Directory};
+use super::scan::{self, Look};
+use super::{Known, Loaded, Remark, Source, Watched, Weight};
+use crate::settings::Places;
+
+/// What directories of skills are called; of one name, a skill counts before a command.
+const KINDS: &[&str] = &[SKILLS, COMMANDS];
+const SKILLS: &str = "skills";
+const COMMANDS: &str = "commands";
+
+/// Where skills come from.
+#[derive(Clone, Debug)]
+pub(crate) struct SkillSources {
+    places: Places,
+}
+
+impl SkillSources {
+    pub(crate) fn new(places: Places) -> Self {
+        Self { places: place::resolved(places) }
+    }
+
+    /// Where the agent works.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+
+    /// Reads all that there is now.
+    pub(crate) fn load(&self) -> Loaded<Skill> {
+        let mut loaded = Loaded::default();
+        let (managed, others) = place::directories(&self.places, KINDS);
+        let mut seen = BTreeSet::new();
+        for directory in [managed].into_iter().chain(others) {
+            // Often the one is a link to the other.
+            if seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+                read(&mut loaded, &directory);
+            }
+        }
+        in_order(loaded)
+    }
+
+    /// Reads these files and directories only. What lies where nobody looks is taken for the user's, and a
+    /// directory for one of skills unless it is called otherwise.
+    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> Loaded<Skill> {
+        let mut loaded = Loaded::default();
+        for path in paths {
+            let source = place::source_of(path, &self.places, KINDS);
+            let skill = path.join("SKILL.md");
+            let of = |path: &Path, kind| Directory { path: path.to_owned(), kind, source, bounds: None };
+            if path.is_dir() && !skill.exists() {
+                let is_commands = path.components().any(|part| part.as_os_str() == COMMANDS);
+                read(&mut loaded, &of(path, if is_commands { COMMANDS } else { SKILLS }));
+                continue;
+            }
+            let path = if path.is_dir() { skill } else { path.clone() };
+            let is_skill = path.file_name().is_some_and(|name| name == "SKILL.md");
+            let above = path.parent().unwrap_or(Path::new("/"));
+            let directory = match is_skill {
+                true => of(above.parent().unwrap_or(above), SKILLS),
+                false => of(above, COMMANDS),
+            };
+            match scan::read(&path, None) {
+                Ok(text) => {
+                    take(&mut loaded, path, &text, &directory).into_iter().for_each(|it| loaded.add(it))
+                }
+                Err((line, reason)) => {
+                    loaded.remarks.push(Remark { weight: Weight::Error, path, line, reason });
+                }
+            }
+        }
+        in_order(loaded)
+    }
+}
+
+impl Watched for SkillSources {
+    type Item = Skill;
+    const WORD: &'static str = "skills";
+
+    fn load(&self) -> Loaded<Skill> {
+        self.load()
+    }
+
+    fn candidates(&self) -> Vec<PathBuf> {
+        place::all(&self.places, KINDS)
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+}
+
+/// Takes all that a directory holds.
+fn read(loaded: &mut Loaded<Skill>, directory: &Directory) {
+    let look = if directory.kind == SKILLS { &Look::FOLDERS } else { &Look::FILES };
+    let scanned = scan::scan(&directory.path, directory.bounds.as_deref(), look);
+    loaded.remarks.extend(scanned.remarks);
+    loaded.directories.extend(scanned.directories);
+    for (path, text) in scanned.files {
+        // What stands beside commands to tell people of them.
+        if path.file_stem().is_some_and(|name| name.eq_ignore_ascii_case("readme")) {
+            continue;
+        }
+        if directory.kind == SKILLS && path.parent() == Some(&directory.path) {
+            let reason = "a skill is a directory with a SKILL.md; this one lies beside them".to_owned();
+            loaded.remarks.push(Remark { weight: Weight::Error, path, line: None, reason });
+        } else if let Some(known) = take(loaded, path, &text, directory) {
+            loaded.add(known);
+        }
+    }
+}
+
+/// What one file defines.
+fn take(
+    loaded: &mut Loaded<Skill>,
+    path: PathBuf,
+    text: &str,
+    directory: &Directory,
+) -> Option<Known<Skill>> {
+    let mut say =
+        |weight, line, reason| loaded.remarks.push(Remark { weight, path: path.clone(), line, reason });
+    let kind = if directory.kind == SKILLS { Kind::Skill } else { Kind::Command };
+    let Read { mut skill, notes } = match file::read(text, &name(&path, directory, kind), &path, kind) {
+        Ok(read) => read,
+        Err(problem) => {
+            say(Weight::Error, Some(problem.line), problem.reason);
+            return None;
+        }
+    };
+    notes.into_iter().for_each(|note| say(Weight::Note, Some(note.line), note.reason));
+    if directory.source == Source::Project && !skill.allowed.is_empty() {
+        // Whoever wrote the repository would else decide what need not be asked about.
+        skill.allowed.clear();
+        let reason = "ignored: `allowed-tools` of a repository's skill: a repository may only tighten; your own \
+                      settings or --allowedTools may say it";
+        say(Weight::Warning, Some(scan::line_of(text, "allowed-tools")), reason.to_owned());
+    }
+    Some(Known { definition: skill, source: directory.source, path: Some(path) })
+}
+
+/// What a file is called by its place.
+fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
+    if kind == Kind::Skill {
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+        return folder.to_string_lossy().into_owned();
+    }
+    let within = path.strip_prefix(&directory.path).unwrap_or(path).with_extension("");
+    let parts = within.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    parts.collect::<Vec<_>>().join(":")
+}
+
+fn in_order(mut loaded: Loaded<Skill>) -> Loaded<Skill> {
+    loaded.known.sort_by_key(|known| known.definition.name.to_lowercase());
+    loaded
+}
+
+#[cfg(test)]
+mod tests;

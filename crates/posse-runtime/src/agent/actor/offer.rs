@@ -1,0 +1,67 @@
+//! What a model knows of the types of agents that it can start and of the skills that it can load, and how it
+//! hears of others.
+
+use std::sync::Arc;
+
+use super::Actor;
+use crate::skill::Skill;
+use crate::skill::call::loadable;
+use crate::spawn::catalogue::{Listed, Types};
+use crate::spawn::offer::Offer;
+use crate::spawn::tool::startable;
+
+/// What the model knows.
+#[derive(Default)]
+pub(in crate::agent) struct Known {
+    /// A fingerprint of what it was told last; none if it is offered nothing, or nobody remembers.
+    pub(in crate::agent) told: Option<u64>,
+    /// The same in words, if this process knows.
+    offer: Option<Offer>,
+    /// What it will know when the news is told.
+    coming: Option<Offer>,
+    /// What was looked at last.
+    looked: Option<(Types, Option<Listed<Skill>>)>,
+}
+
+impl Known {
+    pub(in crate::agent) fn told(told: Option<u64>) -> Self {
+        Self { told, ..Self::default() }
+    }
+
+    /// The model has been told of this; none if of nothing new.
+    pub(super) fn tell(&mut self, print: Option<u64>) {
+        if print.is_some() {
+            self.told = print;
+            self.offer = self.coming.take().or(self.offer.take());
+        }
+    }
+}
+
+impl Actor {
+    /// Looks at types and skills as they are now. Others than the model knows are told with the next entry:
+    /// what was sent before does not change.
+    pub(super) fn look_at_offer(&mut self) {
+        let spawning = &self.tree.setup.spawning;
+        let now = (spawning.types.now(), spawning.skills.as_ref().map(|skills| skills.now()));
+        let same = |looked: &(Types, Option<Listed<Skill>>)| {
+            let skills = match (&looked.1, &now.1) {
+                (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+                (before, now) => before.is_none() && now.is_none(),
+            };
+            skills && Arc::ptr_eq(&looked.0, &now.0)
+        };
+        if self.known.looked.as_ref().is_some_and(same) {
+            return;
+        }
+        self.known.looked = Some(now);
+        let setup = &self.tree.setup;
+        let offer = Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
+        let print = offer.fingerprint();
+        let news = print.filter(|print| Some(*print) != self.known.told);
+        self.machine.offer(news.map(|print| (print, offer.news(self.known.offer.as_ref()))));
+        match news {
+            Some(_) => self.known.coming = Some(offer),
+            None => self.known.offer = Some(offer),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Skills that a person calls: made ready while nothing else begins, then told to the model, or followed by an
+//! agent of their own without it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Command, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::super::step::{Delegated, Input, PROMPTS};
+use super::{Actor, Work, maybe};
+use crate::port::BoxFuture;
+use crate::port::store::CallKey;
+use crate::skill::call::{self, Delegation, Ready, Unready};
+use crate::skill::gate::{Gate, SHELL};
+use crate::skill::{Fork, Skill, words};
+use crate::spawn::tool::{Caller, reader};
+use crate::tool::{Subject, ToolContext, ToolError};
+
+/// What a person has called and what waits behind it.
+#[derive(Default)]
+pub(super) struct Following {
+    /// Commands that wait until what was called before them is done.
+    held: VecDeque<Command>,
+    work: Option<BoxFuture<'static, Followed>>,
+    cancel: CancellationToken,
+    /// An agent that is to be started when that is durable.
+    delegation: Option<(Ready, Fork)>,
+}
+
+/// What came of it.
+pub(super) enum Followed {
+    /// The instructions are ready, or are not.
+    Ready { words: Vec<ContentBlock>, ready: Box<Result<Ready, Unready>> },
+    /// An agent has followed them, or could not be started.
+    Delegated(Box<Result<call::Outcome, String>>),
+}
+
+impl Following {
+    /// Whether something is under way or waits.
+    pub(super) fn is_busy(&self) -> bool {
+        self.work.is_some() || !self.held.is_empty()
+    }
+
+    /// Ends when what is under way has.
+    pub(super) async fn next(&mut self) -> Followed {
+        maybe(&mut self.work).await
+    }
+
+    /// Tells what is under way to end.
+    pub(super) fn stop(&self) {
+        if self.work.is_some() {
+            self.cancel.cancel();
+        }
+    }
+
+    /// Nothing that waits is begun.
+    pub(super) fn forget(&mut self) {
+        self.held.clear();
+        self.stop();
+    }
+
+    /// Keeps a command that has to wait for its turn: what calls a skill, and whatever comes after one and
+    /// would begin a run. Else gives it back.
+    pub(super) fn hold(&mut self, command: Command) -> Result<Option<Input>, Command> {
+        let begins = matches!(command, Command::Prompt(_) | Command::Continue | Command::Compact { .. });
+        match &command {
+            Command::Skill { .. } => {}
+            _ if begins && self.is_busy() => {}
+            _ => return Err(command),
+        }
+        if self.held.len() >= PROMPTS {
+            let message = format!("{PROMPTS} prompts wait already; this one was not taken");
+            return Ok(Some(failed(FaultClass::Busy, message)));
+        }
+        self.held.push_back(command);
+        Ok(None)
+    }
+
+    /// The command whose turn it is, if nothing is under way.
+    pub(super) fn take(&mut self) -> Option<Command> {
+        if self.work.is_some() { None } else { self.held.pop_front() }
+    }
+}
+
+impl Actor {
+    /// Makes a skill ready that a person has called.
+    pub(super) fn call_skill(
+        &mut self,
+        name: &str,
+        arguments: String,
+        words: Vec<ContentBlock>,
+        work: &mut Work,
+    ) -> Option<Input> {
+        let skill = match self.callable(name) {
+            Ok(skill) => skill,
+            Err(why) => return Some(failed(FaultClass::InvalidRequest, why)),
+        };
+        work.following.cancel = CancellationToken::new();
+        let gate = self.gate(work.following.cancel.clone());
+        work.following.work = Some(Box::pin(async move {
+            let ready = Box::new(call::prepare(&gate, skill, &arguments).await);
+            Followed::Ready { words, ready }
+        }));
+        None
+    }
+
+    /// The skill of this name, if a person may call it.
+    fn callable(&self, name: &str) -> Result<Arc<Skill>, String> {
+        let setup = &self.tree.setup;
+        let skills = setup.spawning.skills.as_ref().map(|skills| skills.now()).unwrap_or_default();
+        let skill = call::find(&skills, name)?;
+        match &skill.name {
+            _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
+            name if setup.policy.forbids_skill(name) => Err(format!("a rule denies the skill {name}")),
+            _ => Ok(skill),
+        }
+    }
+
+    fn gate(&self, cancel: CancellationToken) -> Gate {
+        let agent = self.identity.agent;
+        let context = ToolContext {
+            key: self.next_key(),
+            call: String::new(),
+            marker: format!("{agent}.{}", Uuid::now_v7()),
+            subject: Subject::Nothing,
+            workspace: Arc::clone(&self.setup.workspace),
+            seen: self.seen.clone(),
+            policy: self.machine.policy(),
+            clock: Arc::clone(&self.house.ports.clock),
+            cancel,
+        };
+        Gate { house: Arc::clone(&self.house), agent, shell: self.setup.tools.get(SHELL).cloned(), context }
+    }
+
+    fn next_key(&self) -> CallKey {
+        CallKey { seq: self.history.next_seq(), ordinal: 0 }
+    }
+
+    /// What came of a skill, as an input.
+    pub(super) fn followed(&mut self, followed: Followed, work: &mut Work) -> Input {
+        let stopped = work.following.cancel.is_cancelled();
+        match followed {
+            Followed::Ready { words, ready } => match *ready {
+                _ if stopped => Input::NotBegun(Outcome::Interrupted),
+                Ok(ready) => self.begin_skill(words, ready, work),
+                Err(Unready::Stopped(_)) => Input::NotBegun(Outcome::Interrupted),
+                Err(Unready::Failed(why)) => failed(FaultClass::InvalidRequest, why),
+            },
+            Followed::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
+                Ok(outcome) => came(outcome, stopped),
+                Err(why) => {
+                    let told = words::delegation(&format!("It could not be started: {why}"));
+                    let outcome = if stopped { Outcome::Interrupted } else { Outcome::Failed(fault(why)) };
+                    Delegated { outcome, text: String::new(), told }
+                }
+            })),
+        }
+    }
+
+    fn begin_skill(&mut self, mut words: Vec<ContentBlock>, ready: Ready, work: &mut Work) -> Input {
+        match ready.skill.fork.clone() {
+            None => {
+                if let (Some(rules), Some(who)) = (&ready.rules, self.house.resident(self.identity.agent)) {
+                    who.standing.grant(Arc::clone(rules));
+                }
+                words.push(ContentBlock::text(call::instructions(&ready)));
+                Input::Prompt(words)
+            }
+            Some(_) if words.iter().any(|block| !matches!(block, ContentBlock::Text { .. })) => {
+                let why =
+                    format!("{} is followed by an agent of its own, which takes text only", ready.skill.name);
+                failed(FaultClass::InvalidRequest, why)
+            }
+            Some(fork) => {
+                words.push(ContentBlock::text(words::delegated(&ready.skill)));
+                work.following.delegation = Some((ready, fork));
+                Input::Delegate(words)
+            }
+        }
+    }
+
+    /// Has an agent follow the skill that the entry tells of.
+    pub(super) fn delegate(&mut self, key: CallKey, work: &mut Work) {
+        let Some((ready, fork)) = work.following.delegation.take() else { return };
+        let agent: AgentId = self.identity.agent;
+        let caller = Caller { house: Arc::clone(&self.house), agent, reader: reader(&self.setup.tools) };
+        work.following.cancel = CancellationToken::new();
+        let cancel = work.following.cancel.clone();
+        let delegation = Delegation { key, call: String::new(), ready, fork };
+        work.following.work = Some(Box::pin(async move {
+            Followed::Delegated(Box::new(call::delegate(&caller, delegation, &cancel).await))
+        }));
+    }
+}
+
+/// What came of an agent that has followed a skill, as the run's end.
+fn came(outcome: call::Outcome, stopped: bool) -> Delegated {
+    let call::Outcome { status, text, told, error } = outcome;
+    let told = match told {
+        Ok(output) => output.content.iter().filter_map(text_of).collect::<Vec<_>>().join("\n"),
+        Err(ToolError::Tell(what) | ToolError::Stop(what)) => what,
+    };
+    let end = match status {
+        RunStatus::Completed | RunStatus::Running => Outcome::Completed,
+        _ if stopped => Outcome::Interrupted,
+        RunStatus::Partial | RunStatus::Failed | RunStatus::Killed | RunStatus::Paused => Outcome::Failed(
+            fault(error.unwrap_or_else(|| "the agent that followed it did not come to an end".into())),
+        ),
+    };
+    Delegated { outcome: end, text, told: words::delegation(&told) }
+}
+
+fn text_of(content: &ToolContent) -> Option<&str> {
+    match content {
+        ToolContent::Text { text } => Some(text),
+        _ => None,
+    }
+}
+
+fn fault(message: String) -> Fault {
+    Fault { class: FaultClass::Tool, status: None, message }
+}
+
+/// A run that could not begin.
+fn failed(class: FaultClass, message: String) -> Input {
+    Input::NotBegun(Outcome::Failed(Fault { class, status: None, message }))
+}

@@ -1,0 +1,131 @@
+//! Values of fields: what they may be, and what is said if they are not.
+
+use serde_json::{Map, Value};
+
+use crate::port::model::Effort;
+use crate::spelling::closest;
+
+/// A text that is not empty, without white space around it.
+pub(crate) fn text(key: &str, value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Value::String(_) | Value::Null => Err(format!("`{key}` is empty")),
+        other => Err(format!("`{key}` is a text, not {}; put it in quotes", kind(&other))),
+    }
+}
+
+/// What a value is, in words.
+pub(crate) fn kind(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+        Value::String(text) => format!("`{}`", quoted(text)),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
+    }
+}
+
+/// A part of a file in a reason: short, and on one line.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let line = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = text.chars().take(LONGEST).map(line).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// What is said of a key that there is not. `otherwise` are keys that other programs have, or that come to
+/// mind, each with what is meant by it.
+pub(crate) fn unknown(key: &str, known: &[&'static str], otherwise: &[(&str, &'static str)]) -> String {
+    let letters: String = key.chars().filter(|c| !matches!(c, '-' | '_')).take(64).collect();
+    let otherwise =
+        otherwise.iter().find(|(name, _)| *name == letters.to_lowercase()).map(|(_, field)| *field);
+    match otherwise.or_else(|| closest(&letters, known)) {
+        Some(meant) => format!("`{}` is not known; did you mean `{meant}`?", quoted(key)),
+        None => format!("`{}` is not known, and not heeded", quoted(key)),
+    }
+}
+
+/// What is said of a field that nothing comes of.
+pub(crate) fn idle(key: &str) -> String {
+    format!("`{key}` is kept, but this posse does not act on it yet")
+}
+
+/// One of some words.
+pub(crate) fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, String> {
+    if let Some((_, meant)) =
+        value.as_str().and_then(|word| words.iter().find(|(name, _)| *name == word.trim()))
+    {
+        return Ok(*meant);
+    }
+    let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+    let known = match known.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    };
+    Err(format!("`{key}` is {known}, not {}", kind(value)))
+}
+
+/// How hard a model tries.
+pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, String> {
+    if value.is_u64() {
+        notes.push("`effort` as a number is not heeded; it is a word here".to_owned());
+        return Ok(None);
+    }
+    one_of("effort", value, &Effort::ALL.map(|effort| (effort.as_str(), effort))).map(Some)
+}
+
+/// Yes or no.
+pub(crate) fn truth(key: &str, value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| match value {
+        Value::String(_) => format!("`{key}` is true or false, not the text {}", kind(value)),
+        _ => format!("`{key}` is true or false, not {}", kind(value)),
+    })
+}
+
+/// Names in a list, or in a text with commas.
+pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::String(names) => {
+            Ok(names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+        }
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| match item {
+                Value::String(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
+                Value::String(_) => Err(format!("`{key}` has an empty name in it")),
+                other => Err(format!("`{key}` lists names, not {}", kind(&other))),
+            })
+            .collect(),
+        other => Err(format!("`{key}` is a list of names, or names with commas, not {}", kind(&other))),
+    }
+}
+
+/// All names as one text: a list in YAML is cut at commas in parentheses too.
+pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
+    let wrong =
+        |value: &Value| format!("`{key}` is a list of names, or names with commas, not {}", kind(value));
+    match value {
+        Value::String(names) => Ok(names.clone()),
+        Value::Array(items) => {
+            let text = |item: &Value| match item.as_str() {
+                Some(name) if !name.trim().is_empty() => Ok(name.to_owned()),
+                Some(_) => Err(format!("`{key}` has an empty name in it")),
+                None => Err(format!("`{key}` lists names, not {}", kind(item))),
+            };
+            Ok(items.iter().map(text).collect::<Result<Vec<_>, _>>()?.join(", "))
+        }
+        other => Err(wrong(other)),
+    }
+}
+
+/// Values by name.
+pub(crate) fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!("`{key}` is a mapping, not {}", kind(&other))),
+    }
+}
