@@ -146,12 +146,14 @@ pub(crate) struct Loaded<T = Definition> {
     pub(crate) remarks: Vec<Remark>,
     /// The directories that were looked into, and what their links lead to.
     directories: BTreeSet<PathBuf>,
+    /// How many bytes may still be read.
+    left: usize,
 }
 
 impl<T> Default for Loaded<T> {
     fn default() -> Self {
         let (known, shadowed) = (Vec::new(), Vec::new());
-        Self { known, shadowed, remarks: Vec::new(), directories: BTreeSet::new() }
+        Self { known, shadowed, remarks: Vec::new(), directories: BTreeSet::new(), left: scan::ALL }
     }
 }
 
@@ -159,6 +161,11 @@ impl<T: Named> Loaded<T> {
     /// The definitions that count.
     pub(crate) fn definitions(&self) -> Vec<T> {
         self.known.iter().map(|known| known.definition.clone()).collect()
+    }
+
+    /// Whether the same definitions count.
+    fn counts_the_same(&self, other: &Self) -> bool {
+        self.known.iter().map(|known| &known.definition).eq(other.known.iter().map(|known| &known.definition))
     }
 
     /// What a person should know who did not ask: errors and warnings.
@@ -183,7 +190,8 @@ impl<T: Named> Loaded<T> {
 impl Loaded {
     /// Takes all that a directory holds.
     fn read(&mut self, directory: &Directory, places: &Places) {
-        let scanned = scan::scan(&directory.path, directory.bounds.as_deref(), &Look::FILES);
+        let (bounds, left) = (directory.bounds.as_deref(), &mut self.left);
+        let scanned = scan::scan(&directory.path, bounds, &Look::FILES, left);
         self.remarks.extend(scanned.remarks);
         self.directories.extend(scanned.directories);
         let mut here: Vec<Known> = Vec::new();

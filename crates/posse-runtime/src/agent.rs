@@ -17,7 +17,7 @@ mod step;
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Command, Event, PermissionMode, RealmId};
+use posse_protocol::{AgentId, Command, EntryKind, Event, PermissionMode, RealmId};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ use crate::port::clock::Clock;
 use crate::port::memory::Memory;
 use crate::port::model::{Effort, Model, Preamble, Thinking};
 use crate::port::price::Prices;
-use crate::port::store::{Birth, Epoch, Session, Store, StoreError, Taken, Transcript};
+use crate::port::store::{Birth, Epoch, Session, Store, StoreError, StoredEntry, Taken, Transcript};
 use crate::port::worktree::Worktrees;
 use crate::skill::call::loadable;
 use crate::spawn::Spawning;
@@ -370,7 +370,11 @@ impl Runtime {
 const ROOT_PATH: &str = "/main";
 
 fn last_reply(transcript: &Transcript) -> Option<String> {
-    let mut replies = transcript.entries.iter().rev().filter_map(|stored| stored.entry.reply.as_ref());
+    let is_new = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Compaction;
+    // What tells of another agent's answer has facts too, and is no reply.
+    let replied = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Prompt;
+    let entries = transcript.entries.iter().rev().take_while(is_new).filter(replied);
+    let mut replies = entries.filter_map(|stored| stored.entry.reply.as_ref());
     replies.next().map(|facts| facts.id.clone()).filter(|id| !id.is_empty())
 }
 

@@ -13,12 +13,13 @@ pub mod words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::body::{Body, Part, Values};
+pub use self::body::{Body, Part, TooLong, Values};
 pub use self::name::check_name;
 
 use crate::permission::{Policy, RuleError, RuleList, Source};
 use crate::port::model::Effort;
 use crate::spawn::Catalogue;
+use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::tool::Workspace;
 
 /// The skills that there are, as they are now.
@@ -64,6 +65,13 @@ pub struct Fork {
     pub effort: Option<Effort>,
     /// Whether nobody waits for it.
     pub background: bool,
+}
+
+impl Fork {
+    /// The type of the agent.
+    pub fn agent_type(&self) -> &str {
+        self.agent.as_deref().unwrap_or(GENERAL_PURPOSE)
+    }
 }
 
 impl Skill {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 use crate::conversation::Conversation;
-use crate::script::{Fault, Rule, Say, Script};
+use crate::script::{Fault, Input, Rule, Say, Script};
 use crate::template::{Template, Values};
 
 /// What a rule says to a request.
@@ -25,7 +25,13 @@ pub(crate) enum Spoken {
     Text(String),
     Thinking(String),
     RedactedThinking(String),
-    Tool { name: String, input: Value, id: Option<String> },
+    /// `typed` is the input as it is sent.
+    Tool {
+        name: String,
+        input: Value,
+        typed: String,
+        id: Option<String>,
+    },
 }
 
 /// A script being played.
@@ -128,14 +134,20 @@ fn spoken(say: &Say, values: &Values) -> Spoken {
         Say::Text(text) => Spoken::Text(text.render(values)),
         Say::Thinking(text) => Spoken::Thinking(text.render(values)),
         Say::RedactedThinking(data) => Spoken::RedactedThinking(data.clone()),
-        Say::Tool { name, input, id } => Spoken::Tool {
-            name: name.render(values),
-            input: input
-                .iter()
-                .map(|(key, value)| (key.clone(), Template::render_value(value, values)))
-                .collect(),
-            id: id.clone(),
-        },
+        Say::Tool { name, input, id } => {
+            let (input, typed) = match input {
+                Input::Fields(fields) => {
+                    let fields = fields.iter();
+                    let rendered =
+                        fields.map(|(key, value)| (key.clone(), Template::render_value(value, values)));
+                    let input: Value = rendered.collect();
+                    let typed = input.to_string();
+                    (input, typed)
+                }
+                Input::Typed(typed, input) => (input.clone(), typed.clone()),
+            };
+            Spoken::Tool { name: name.render(values), input, typed, id: id.clone() }
+        }
     }
 }
 

@@ -103,6 +103,7 @@ struct RawSay {
     redacted_thinking: Option<String>,
     tool: Option<String>,
     input: Option<toml::Table>,
+    json: Option<String>,
     id: Option<String>,
 }
 
@@ -165,7 +166,15 @@ pub(crate) enum Say {
     Text(Template),
     Thinking(Template),
     RedactedThinking(String),
-    Tool { name: Template, input: Vec<(String, toml::Value)>, id: Option<String> },
+    Tool { name: Template, input: Input, id: Option<String> },
+}
+
+/// A call's input.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Fields(Vec<(String, toml::Value)>),
+    /// As it is typed, spaces and all.
+    Typed(String, serde_json::Value),
 }
 
 /// What goes wrong.
@@ -257,16 +266,14 @@ impl Rule {
 
 impl Say {
     fn check(raw: RawSay) -> Result<Self, String> {
-        let only_with_tool = raw.tool.is_none() && (raw.input.is_some() || raw.id.is_some());
+        let only_with_tool =
+            raw.tool.is_none() && (raw.input.is_some() || raw.json.is_some() || raw.id.is_some());
         let say = match (raw.text, raw.thinking, raw.redacted_thinking, raw.tool) {
             (Some(text), None, None, None) => Self::Text(Template::parse(&text)?),
             (None, Some(thinking), None, None) => Self::Thinking(Template::parse(&thinking)?),
             (None, None, Some(data), None) => Self::RedactedThinking(data),
             (None, None, None, Some(name)) => {
-                let input: Vec<(String, toml::Value)> = raw.input.unwrap_or_default().into_iter().collect();
-                for (_, value) in &input {
-                    Template::check_value(value)?;
-                }
+                let input = Input::check(raw.input, raw.json)?;
                 Self::Tool { name: Template::parse(&name)?, input, id: raw.id }
             }
             _ => {
@@ -275,7 +282,22 @@ impl Say {
                 );
             }
         };
-        if only_with_tool { Err("`input` and `id` belong to `tool`".into()) } else { Ok(say) }
+        if only_with_tool { Err("`input`, `json` and `id` belong to `tool`".into()) } else { Ok(say) }
+    }
+}
+
+impl Input {
+    fn check(fields: Option<toml::Table>, typed: Option<String>) -> Result<Self, String> {
+        let Some(typed) = typed else {
+            let fields: Vec<(String, toml::Value)> = fields.unwrap_or_default().into_iter().collect();
+            fields.iter().try_for_each(|(_, value)| Template::check_value(value))?;
+            return Ok(Self::Fields(fields));
+        };
+        match serde_json::from_str(&typed) {
+            Ok(value @ serde_json::Value::Object(_)) if fields.is_none() => Ok(Self::Typed(typed, value)),
+            Ok(serde_json::Value::Object(_)) => Err("a call has `input` or `json`, not both".into()),
+            _ => Err("`json` is not an object".into()),
+        }
     }
 }
 

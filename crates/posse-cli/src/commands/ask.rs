@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Form, Shown};
+use crate::commands::run::Signals;
 use crate::commands::sessions::find;
 use crate::environment;
 use crate::hint::{self, Advised};
@@ -201,11 +202,16 @@ async fn ask(
         }
     };
     tokio::pin!(asking);
+    let mut signals = Signals::new()?;
     let findings = tokio::select! {
         findings = &mut asking => findings,
-        _ = tokio::signal::ctrl_c() => {
+        () = signals.next() => {
             cancel.cancel();
-            asking.await
+            tokio::select! {
+                findings = &mut asking => findings,
+                // Whoever says it twice wants to leave.
+                () = signals.next() => return Err(ModelError::Cancelled.into()),
+            }
         }
     };
     Ok(findings?)

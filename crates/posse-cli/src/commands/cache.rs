@@ -127,6 +127,13 @@ struct Request {
     differs: Option<String>,
 }
 
+/// An agent above the one that is looked at, and what its children so far began with.
+struct Above {
+    depth: usize,
+    looked: Rc<Looked>,
+    children: Vec<Rc<Looked>>,
+}
+
 struct Report<'a> {
     rows: Vec<Row<'a>>,
     requests: usize,
@@ -141,30 +148,30 @@ impl<'a> Report<'a> {
         all: bool,
     ) -> anyhow::Result<Self> {
         let mut report = Self { rows: Vec::new(), requests: 0, missed: Vec::new() };
-        // Those above the present one, each with what its other children began with.
-        let mut above: Vec<(Rc<Looked>, Vec<Rc<Looked>>)> = Vec::new();
+        // Those above the present one that were looked at, each with what its other children began with.
+        let mut above: Vec<Above> = Vec::new();
         for line in lines {
-            above.truncate(line.depth);
+            while above.pop_if(|above| above.depth >= line.depth).is_some() {}
             if only.is_some_and(|only| !concerns(only, line)) {
                 continue;
             }
             let looked = Rc::new(Looked::at(store, line.agent.agent).await?);
             let other = match above.last() {
-                Some((parent, _)) => Some(Rc::clone(parent)),
+                Some(above) => Some(Rc::clone(&above.looked)),
                 None => source(store, &looked).await?,
             };
             let kin =
-                Kin { parent: other.as_deref(), elders: above.last().map_or(&[], |(_, elders)| elders) };
+                Kin { parent: other.as_deref(), elders: above.last().map_or(&[], |above| &above.children) };
             if only.is_none_or(|only| only.agent == line.agent.agent) {
                 report.add(looked.compared(line, &kin), all);
             }
-            if let Some((_, elders)) = above.last_mut()
-                && elders.len() < ELDERS
-                && !elders.iter().any(|elder| elder.begins_like(&looked))
+            if let Some(Above { children, .. }) = above.last_mut()
+                && children.len() < ELDERS
+                && !children.iter().any(|elder| elder.begins_like(&looked))
             {
-                elders.push(Rc::clone(&looked));
+                children.push(Rc::clone(&looked));
             }
-            above.push((looked, Vec::new()));
+            above.push(Above { depth: line.depth, looked, children: Vec::new() });
         }
         Ok(report)
     }
@@ -264,7 +271,12 @@ impl Row<'_> {
                 Some(missed) => tame(&missed.why),
                 None => String::new(),
             };
-            let at = request.differs.as_deref().map_or_else(|| "the same bytes".into(), tame);
+            let compared = request.after_ms.is_some() || self.parent.is_some();
+            let at = match &request.differs {
+                Some(at) => tame(at),
+                None if compared => "the same bytes".into(),
+                None => String::new(),
+            };
             vec![
                 minute(request.at_ms),
                 request.after_ms.map_or_else(String::new, age),

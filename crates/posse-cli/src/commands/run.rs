@@ -30,16 +30,16 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, ValueEnum};
-use posse_protocol::{ContentBlock, Cost, Outcome, PermissionMode};
+use posse_protocol::{Cost, Outcome, PermissionMode};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::{Agent, Asker, Budget, Limits};
 use serde_json::json;
 
+pub(crate) use self::drive::Signals;
 use self::exchange::{Ending, Exchange, Plan};
 use self::face::Face;
 use self::lines::Lines;
 use self::open::{Opened, Which, Wish};
-use self::slash::Slash;
 use self::text::Text;
 use crate::definitions::Given;
 use crate::hint::{self, Advised};
@@ -226,12 +226,11 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        let Opened { runtime, agent, facts, store, live, skills, swept } =
+        let Opened { runtime, agent, facts, store, live, skills, slash, swept } =
             open::open(self.wish(given)).await?;
         let Agent { handle, mut events, unfinished, .. } = agent;
-        let slash = Slash::new(skills.catalogue.clone());
         let first = match words {
-            Some(words) => Some(slash.read(vec![ContentBlock::text(words)]).map_err(no_command)?),
+            Some(words) => Some(slash.read(words).map_err(no_command)?),
             None if by_lines => None,
             None if unfinished => Some(posse_protocol::Command::Continue),
             None => anyhow::bail!(Advised {

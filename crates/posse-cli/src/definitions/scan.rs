@@ -39,6 +39,9 @@ const NAMES: usize = 10_000;
 /// How long a file may be, in bytes.
 const LONGEST: u64 = 256 * 1024;
 
+/// How long all files of a kind may be together, in bytes: all of them are kept.
+pub(super) const ALL: usize = 16 * 1024 * 1024;
+
 /// What is wrong with a file: where, if that is known, and what.
 type Unread = (Option<usize>, String);
 
@@ -52,9 +55,11 @@ pub(super) struct Scanned {
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Looks for files in a directory and beneath it. What links lead to must lie within `bounds`.
-pub(super) fn scan(directory: &Path, bounds: Option<&Path>, look: &Look) -> Scanned {
-    let mut scan = Scan { bounds, look, found: Scanned::default(), seen: BTreeSet::new(), full: false };
+/// Looks for files in a directory and beneath it. What links lead to must lie within `bounds`. `left` is how
+/// many bytes may be read, of [`ALL`].
+pub(super) fn scan(directory: &Path, bounds: Option<&Path>, look: &Look, left: &mut usize) -> Scanned {
+    let (found, seen) = (Scanned::default(), BTreeSet::new());
+    let mut scan = Scan { bounds, look, left, found, seen, full: false };
     match directory.canonicalize() {
         Ok(real) if !beneath(&real, bounds) => {
             scan.remark(Weight::Error, directory, None, leads_out(bounds));
@@ -108,6 +113,7 @@ pub(super) fn line_of(text: &str, field: &str) -> usize {
 struct Scan<'a> {
     bounds: Option<&'a Path>,
     look: &'a Look,
+    left: &'a mut usize,
     found: Scanned,
     /// What files really are: a link to one that was read is not another.
     seen: BTreeSet<PathBuf>,
@@ -174,7 +180,13 @@ impl Scan<'_> {
             return;
         }
         match read(path, self.bounds) {
+            Ok(text) if text.len() > *self.left => {
+                (*self.left, self.full) = (0, true);
+                let reason = "not taken, nor what follows: all files together are longer than 16 MiB";
+                self.remark(Weight::Error, path, None, reason.into());
+            }
             Ok(text) => {
+                *self.left -= text.len();
                 let parent = real.parent().filter(|_| is_link);
                 self.found.directories.extend(parent.map(Path::to_owned));
                 self.found.files.push((path.to_owned(), text));

@@ -99,7 +99,7 @@ impl Watched for SkillSources {
 /// Takes all that a directory holds.
 fn read(loaded: &mut Loaded<Skill>, directory: &Directory) {
     let look = if directory.kind == SKILLS { &Look::FOLDERS } else { &Look::FILES };
-    let scanned = scan::scan(&directory.path, directory.bounds.as_deref(), look);
+    let scanned = scan::scan(&directory.path, directory.bounds.as_deref(), look, &mut loaded.left);
     loaded.remarks.extend(scanned.remarks);
     loaded.directories.extend(scanned.directories);
     for (path, text) in scanned.files {
@@ -155,8 +155,10 @@ fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
     parts.collect::<Vec<_>>().join(":")
 }
 
+/// By name, a repository's last: however many it has, the model hears what the others are for.
 fn in_order(mut loaded: Loaded<Skill>) -> Loaded<Skill> {
-    loaded.known.sort_by_key(|known| known.definition.name.to_lowercase());
+    let place = |known: &Known<Skill>| known.source == Source::Project;
+    loaded.known.sort_by_key(|known| (place(known), known.definition.name.to_lowercase()));
     loaded
 }
 

@@ -103,7 +103,7 @@ fn keep_up<S: Watched>(mut live: Live<S>, wake: &SyncSender<()>, woken: &Receive
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        if now.definitions() != live.loaded.definitions() {
+        if !now.counts_the_same(&live.loaded) {
             live.catalogue.replace(now.definitions());
         }
         if let Some(line) = difference(S::WORD, &live.loaded, &now, live.sources.cwd()) {

@@ -201,6 +201,20 @@ fn what_forks_and_others_share_is_told_and_where_they_differ() {
     let row = shown.lines().nth(2).unwrap();
     assert!(row.contains(" B     all ") && row.ends_with("  /main/sub: look \\u{1b}[2Jaround"), "{shown}");
     assert!(shown.ends_with("\n5 requests: whatever had been in the cache was found there\n"), "{shown}");
+    let shown = succeed(&project, &["cache", &main.agent.to_string(), "--all"]);
+    let first = shown.lines().find(|line| line.trim_end().ends_with("/main")).unwrap_or_default();
+    assert!(!first.is_empty() && !first.contains("the same bytes"), "nothing came before it: {shown}");
+
+    // So it is also further below.
+    let below =
+        |words: &str| live(&project, Some((three, 0)), &theirs, &[prompt(6, words), reply(7, "done", None)]);
+    let (_, deep) = (below("and this"), below("and that"));
+    let told = report(&project, main, &[]);
+    let agents = told["agents"].as_array().unwrap();
+    let is_it = |agent: &&Value| agent["agent_id"] == deep.agent.to_string();
+    let row = agents.iter().find(is_it).unwrap();
+    assert!(row["with_parent"].is_object() && row["with_sibling"].is_object(), "{row}");
+    assert_eq!(report(&project, main, &["--agent", &deep.agent.to_string()])["agents"], json!([row]));
 }
 
 // proves FK-08

@@ -173,4 +173,33 @@ fn the_answer_of_an_agent_of_its_own_is_the_result() {
         (&told["result"], &told["num_turns"], &told["is_error"]),
         (&json!("Two callers."), &json!(0), &json!(false))
     );
+    // That is what there is to go on with, and nothing is left to do.
+    let session = told["session_id"].as_str().unwrap();
+    let output = project.run(&["-p", "--resume", session]);
+    assert_eq!(code(&output), Some(1));
+    assert!(stderr(&output).contains("has nothing left to do"), "{}", stderr(&output));
+    let on = result(&project.run(&["-p", "-c", "--output-format", "json", "and now?"]));
+    assert_eq!((&on["session_id"], &on["result"]), (&json!(session), &json!("The main model was called.")));
+}
+
+#[test]
+fn what_is_piped_to_a_skill_is_no_argument_and_no_command() {
+    let project = project("skills-piped", "");
+    write(&project, SKILL, "Look at $0. !`echo got $ARGUMENTS`\n");
+    write(&project, ".claude/commands/fork.md", "---\ncontext: fork\n---\nLook at $0.\n");
+    for (prompt, expected) in [
+        ("/review 'a;touch bad'", "<command-output command=\"echo got 'a;touch bad'\">\ngot a;touch bad\n<"),
+        ("/fork main.rs", "Look at main.rs.\n\n$(touch worse)"),
+    ] {
+        let mut child = project
+            .posse(&["-p", prompt, "--allowedTools", "Bash(echo *)"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"$(touch worse)").unwrap();
+        let told = stdout(&child.wait_with_output().unwrap());
+        assert!(told.contains(expected) && told.contains("$(touch worse)"), "{expected} in {told}");
+    }
+    assert!(!project.file("bad").exists() && !project.file("worse").exists());
 }

@@ -25,15 +25,20 @@ impl RopeBody {
 
     fn next(&mut self) -> Option<Bytes> {
         let first = self.parts.pop_front()?;
-        let joins = |next: &Bytes, size: usize| size + next.len() <= JOIN_BELOW;
-        if !self.parts.front().is_some_and(|next| joins(next, first.len())) {
+        let mut size = first.len();
+        let small = self.parts.iter().take_while(|next| {
+            let joins = size + next.len() <= JOIN_BELOW;
+            size += if joins { next.len() } else { 0 };
+            joins
+        });
+        let count = small.count();
+        if count == 0 {
             return Some(first);
         }
-        let mut joined = Vec::with_capacity(JOIN_BELOW);
+        // No larger than it must be: many of them wait in as many connections.
+        let mut joined = Vec::with_capacity(size);
         joined.extend_from_slice(&first);
-        while let Some(next) = self.parts.pop_front_if(|next| joins(next, joined.len())) {
-            joined.extend_from_slice(&next);
-        }
+        self.parts.drain(..count).for_each(|next| joined.extend_from_slice(&next));
         Some(joined.into())
     }
 }

@@ -97,6 +97,8 @@ pub(super) struct Actor {
     /// Whether what it shares with its siblings can be read from the cache: its first call waits for that.
     pub(super) warmth: Option<Arc<Warmth>>,
     pub(super) paid: Paid,
+    /// Whether its history could not be compacted: not before the next reply it is tried again.
+    pub(super) unsqueezed: bool,
     /// Whether the store was told that it waits for a place.
     pub(super) told_queued: bool,
     /// Whether mail waited when its last run ended.
@@ -461,12 +463,17 @@ impl Actor {
             spent: run.spent,
             below,
             misses,
-            // Mail that came with its last breath begins another run.
-            live: self.house.live(self.identity.agent) + usize::from(self.mail_waits),
+            live: self.going_on(),
             duration_ms: millis(self.house.ports.clock.now().saturating_sub(work.began)),
             api_ms: millis(work.api),
             denials: run.denials,
         }))
+    }
+
+    /// How many runs go on that begin another of this agent when they end.
+    fn going_on(&self) -> usize {
+        // Mail that came with its last breath begins another run.
+        self.house.live(self.identity.agent) + usize::from(self.mail_waits)
     }
 
     /// What it missed in the cache in a run.

@@ -27,8 +27,6 @@ pub(crate) struct Branch {
     pub(super) segments: Vec<Segment>,
     /// What the first message of every fork begins with: an answer for each call of the reply, the same for
     /// every call, and how forks work.
-    pub(super) answers: Vec<ContentBlock>,
-    /// The same as bytes.
     pub(super) head: Piece,
     pub(super) previous_reply: Option<String>,
     pub(super) paid: Paid,
@@ -76,12 +74,11 @@ impl Actor {
             history: self.history.forked(),
             segments: self.history.segments(self.identity.agent, self.segments.clone()),
             head: self.house.ports.model.opening(&answers),
-            answers,
             previous_reply: self.previous_reply.clone(),
             paid: self.paid.of_parent(),
             reuse: self.reuse,
             warmth: Arc::default(),
-            seen: self.seen.clone(),
+            seen: self.seen.fork(),
             told: self.known.told,
             terms: self.terms.as_deref().cloned(),
         });

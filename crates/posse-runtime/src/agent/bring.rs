@@ -13,7 +13,7 @@ use crate::permission::Standing;
 use crate::port::model::{Preamble, Thinking};
 use crate::port::store::{AgentFilter, Birth, Epoch, Origin, Session, StoreError};
 use crate::skill::call::loadable;
-use crate::skill::{self, Values};
+use crate::skill::{self, Skill, Values};
 use crate::spawn::contract::Contract;
 use crate::spawn::door::Lease;
 use crate::spawn::house::House;
@@ -182,6 +182,8 @@ impl House {
 /// a type share what they are told.
 fn skills_of(definition: &Definition, tree: &Tree) -> Option<String> {
     let skills = tree.setup.spawning.skills.as_ref().map(|skills| skills.now()).unwrap_or_default();
+    let forbidden = |skill: &&Arc<Skill>| tree.setup.policy.forbids_skill(&skill.name);
+    let skills: Vec<_> = skills.iter().filter(|skill| !forbidden(skill)).cloned().collect();
     let (session, project) = (tree.root.to_string(), &tree.standing.workspace().cwd);
     let values = Values { arguments: "", session: &session, directory: project, project, effort: None };
     skill::words::preloaded(&definition.skills, &skills, &values)

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use super::actor::{Actor, Identity, Known, Sub};
 use super::fare::Paid;
 use super::history::History;
+use super::inquiry::paid;
 use super::outlet::{EVENTS, Outlet};
 use super::reuse::Reuse;
 use super::step::{Life, Machine, Rights};
@@ -70,8 +71,9 @@ impl Seed {
             seen: Seen::remembered(seen.clone()),
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
+            paid: Paid { begun: false, ..paid(transcript) },
             reuse: Reuse::of(transcript),
-            ..Self::default()
+            opening: None,
         })
     }
 
@@ -219,6 +221,7 @@ impl House {
         let rights = Rights { standing, asker: setup.asker, name, limits: setup.limits };
         let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
         machine.bind(contract);
+        machine.inherits(!seed.history.pieces().is_empty());
         let attribution = Attribution {
             session: tree.root.to_string(),
             agent: identity.agent.to_string(),
@@ -256,6 +259,7 @@ impl House {
             place: None,
             warmth: None,
             paid: seed.paid,
+            unsqueezed: false,
             told_queued: false,
             mail_waits: false,
             last_mail: 0,

@@ -25,13 +25,15 @@ pub(crate) struct History {
     /// for each of `apart`.
     pieces: Vec<Piece>,
     shared: usize,
-    /// Where the last request of the agent ended that it was forked from.
-    forked_after: Option<usize>,
+    /// Where the last request ended that was answered: its own, or that of the agent it was forked from. No
+    /// pieces are joined across it.
+    request_end: Option<usize>,
     apart: Vec<EntryKind>,
     next_seq: u64,
     chain: u64,
-    /// The own entry that it begins with, if that took the place of all before it.
+    /// The own entry that it begins with, if that took the place of all before it, and its size.
     since: Option<u64>,
+    summary: usize,
     /// Whether it says of itself that it is a fork's.
     tagged: bool,
 }
@@ -49,11 +51,12 @@ impl History {
     pub(crate) fn forked(&self) -> Self {
         Self {
             shared: self.pieces.len(),
-            forked_after: self.request_end(),
+            request_end: self.request_end,
             apart: Vec::new(),
             next_seq: 0,
             chain: 0,
             since: None,
+            summary: self.summary,
             tagged: self.tagged,
             pieces: self.pieces.clone(),
         }
@@ -72,25 +75,28 @@ impl History {
         segments
     }
 
+    /// The size of the summary that it begins with, if it does.
+    pub(crate) fn summary(&self) -> Option<usize> {
+        Some(self.summary).filter(|size| *size > 0)
+    }
+
     /// Whether a model has said anything in it.
     pub(crate) fn has_replied(&self) -> bool {
-        self.request_end().is_some()
+        self.request_end.is_some()
     }
 
     /// The same up to the end of the last request that was answered.
     pub(crate) fn before_last_reply(&self) -> Self {
+        let kept = self.request_end.map_or(0, |end| end + 1);
         let mut before = self.clone();
-        let kept = self.request_end().map_or(0, |end| end + 1);
-        before.apart.truncate((before.apart.len() + kept).saturating_sub(before.pieces.len()));
         before.pieces.truncate(kept);
-        before.shared = before.shared.min(kept);
-        before.forked_after = before.forked_after.filter(|end| *end < kept).or_else(|| kept.checked_sub(1));
+        (before.shared, before.apart) = (before.shared.min(kept), Vec::new());
         before
     }
 
     /// What came after that, as it was sent.
     pub(crate) fn after_last_request(&self) -> String {
-        let from = self.request_end().map_or(0, |end| end + 1);
+        let from = self.request_end.map_or(0, |end| end + 1);
         let parts: Vec<&[u8]> = self.pieces[from..].iter().map(|piece| &piece.bytes[..]).collect();
         String::from_utf8_lossy(&parts.join(&b","[..])).into_owned()
     }
@@ -117,7 +123,11 @@ impl History {
         self.chain = entry.checksum;
         if entry.kind == EntryKind::Compaction {
             (self.pieces, self.apart) = (Vec::new(), Vec::new());
-            (self.shared, self.forked_after, self.since) = (0, None, Some(entry.seq));
+            (self.shared, self.request_end, self.since) = (0, None, Some(entry.seq));
+            (self.summary, self.tagged) = (entry.piece.bytes.len(), self.tagged || says_fork(&entry.piece));
+        }
+        if entry.kind == EntryKind::Reply {
+            self.request_end = self.pieces.len().checked_sub(1);
         }
         if let Some(head) = &entry.head {
             self.pieces.push(head.clone());
@@ -145,15 +155,25 @@ impl History {
 
     fn join(&mut self) {
         let start = self.pieces.len() - self.apart.len();
-        let joined = join(&self.pieces[start..self.pieces.len() - APART]);
-        self.pieces.splice(start..self.pieces.len() - APART, [joined]);
-        self.apart.drain(..self.apart.len() - APART);
+        let mut end = self.pieces.len() - APART;
+        if let Some(at) = self.request_end.filter(|at| (start..end).contains(at)) {
+            (end, self.request_end) = (at + 1, Some(start));
+        } else if let Some(at) = self.request_end.as_mut().filter(|at| **at >= end) {
+            *at -= end - start - 1;
+        }
+        let joined = join(&self.pieces[start..end]);
+        self.pieces.splice(start..end, [joined]);
+        self.apart.drain(..end - start);
         // Like a counter that carries: pieces at the front are at least twice as large as the next.
         loop {
-            let end = self.pieces.len() - APART;
+            let end = self.pieces.len() - self.apart.len();
             let [.., before, last] = &self.pieces[self.shared..end] else { return };
-            if before.bytes.len() >= LARGE || before.bytes.len() >= 2 * last.bytes.len() {
+            let large = before.bytes.len() >= LARGE || before.bytes.len() >= 2 * last.bytes.len();
+            if large || self.request_end == Some(end - 2) {
                 return;
+            }
+            if let Some(at) = self.request_end.as_mut().filter(|at| **at + 1 >= end) {
+                *at -= 1;
             }
             let joined = join(&self.pieces[end - 2..end]);
             self.pieces.splice(end - 2..end, [joined]);
@@ -163,16 +183,6 @@ impl History {
     /// What a request is strung together from.
     pub(crate) fn pieces(&self) -> &[Piece] {
         &self.pieces
-    }
-
-    /// Where the last request ended.
-    fn request_end(&self) -> Option<usize> {
-        let first_apart = self.pieces.len() - self.apart.len();
-        let last_reply = self.apart.iter().rposition(|kind| *kind == EntryKind::Reply);
-        match last_reply {
-            Some(index) => (first_apart + index).checked_sub(1),
-            None => self.forked_after,
-        }
     }
 
     /// Where the cache should keep what it reads, for the agent's whole life: the preamble, what is shared
@@ -190,7 +200,7 @@ impl History {
     /// The same but for the end of this one: what others have left is read, and nothing is left.
     pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<Mark> {
         let mut places: Vec<usize> =
-            [self.shared.checked_sub(1), self.request_end()].into_iter().flatten().collect();
+            [self.shared.checked_sub(1), self.request_end].into_iter().flatten().collect();
         places.sort_unstable();
         places.dedup();
         let entries = places.into_iter().map(Place::Entry);
@@ -293,6 +303,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_end_of_the_last_request_is_marked_however_much_comes_after_it_unanswered() {
+        for unanswered in [1, 3, 5, 17, 25, 60, 200] {
+            let mut history = grown(42);
+            let sent = text(&history);
+            let mut push = |kind, index| {
+                for new in history.draft(vec![part(kind, index)]) {
+                    history.push(&new);
+                }
+            };
+            push(EntryKind::Prompt, 300);
+            push(EntryKind::Reply, 301);
+            (0..unanswered).for_each(|index| push(EntryKind::Prompt, 400 + index));
+            let before = text(&history.before_last_reply());
+            assert_eq!(before[..sent.len()], sent[..]);
+            assert_eq!(before[sent.len() + 1..], entry(300).bytes[..], "{unanswered}");
+            let marked = history.marks(Ttl::FiveMinutes);
+            let [_, Mark { place: Place::Entry(at), .. }, _] = marked[..] else { panic!("{marked:?}") };
+            let up_to: Vec<&[u8]> = history.pieces()[..=at].iter().map(|piece| &piece.bytes[..]).collect();
+            assert_eq!(up_to.join(&b","[..]), before, "{unanswered}");
+            assert!(history.after_last_request().starts_with("{entry 301"));
+        }
+    }
+
+    // proves FK-07 (open: on disk)
     #[test]
     fn a_fork_shares_bytes_and_keeps_its_boundary_for_ever() {
         let parent = grown(57);

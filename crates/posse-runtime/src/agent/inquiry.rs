@@ -179,7 +179,7 @@ fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> 
 }
 
 /// How large the last request was, as far as its reply tells.
-fn paid(transcript: &Transcript) -> Paid {
+pub(super) fn paid(transcript: &Transcript) -> Paid {
     let entries = transcript.entries.iter().map(|stored| &stored.entry);
     let summary = transcript.entries.iter().rposition(|stored| stored.entry.kind == EntryKind::Compaction);
     let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();

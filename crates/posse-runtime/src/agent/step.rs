@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use posse_protocol::{
     ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Missed, Outcome, RawJson,
-    ReplyFacts, Role, StopReason,
+    ReplyFacts, Role, StopReason, Usage,
 };
 
 use self::acting::Acting;
@@ -87,7 +87,11 @@ pub(crate) struct Machine {
     live: usize,
     /// Whether mail alone may begin a run.
     awake: bool,
+    /// Whether a skill is being made ready, whose run comes before any other.
+    preparing: bool,
     left_mail: bool,
+    /// Whether its history begins with another's.
+    inherits: bool,
     /// The number of the agent's next own entry.
     next_seq: u64,
     /// Whether the last entry waits for a reply.
@@ -109,10 +113,17 @@ impl Machine {
             contract: None,
             live: 0,
             awake: true,
+            preparing: false,
             left_mail: false,
+            inherits: false,
             next_seq,
             unanswered,
         }
+    }
+
+    /// Whether its history begins with another's.
+    pub(crate) fn inherits(&mut self, inherits: bool) {
+        self.inherits = inherits;
     }
 
     /// Its answer must fit this.
@@ -155,6 +166,11 @@ impl Machine {
         self.awake = false;
     }
 
+    /// Whether a skill is being made ready that a person has called: until it is, no other run begins.
+    pub(crate) fn set_preparing(&mut self, preparing: bool) {
+        self.preparing = preparing;
+    }
+
     /// Whether nothing is under way and no words wait.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle) && !self.queue.has_prompts() && !self.begins_by_mail()
@@ -178,8 +194,12 @@ impl Machine {
 
     /// What waited for the run before it, if its turn has come.
     pub(crate) fn next(&mut self) -> Option<Input> {
-        if !matches!(self.state, State::Idle) {
+        if self.preparing || !matches!(self.state, State::Idle) {
             return None;
+        }
+        if let Some(Squeeze { keep, .. }) = self.compaction.due() {
+            // It was wanted while the run before was ending.
+            return Some(Input::Compact { keep });
         }
         let prompt = self.queue.next_prompt().map(Input::Prompt);
         prompt.or_else(|| self.begins_by_mail().then(|| Input::Mail(Vec::new())))
@@ -187,7 +207,7 @@ impl Machine {
 
     /// Whether mail that waits is reason enough for a run.
     fn begins_by_mail(&self) -> bool {
-        self.awake && self.queue.has_mail()
+        self.awake && !self.preparing && self.queue.has_mail()
     }
 
     /// Nothing new will be begun.
@@ -283,16 +303,12 @@ impl Machine {
                 if !self.queue.prompt(blocks) {
                     let message = format!("{PROMPTS} prompts wait already; this one was not taken");
                     let fault = Fault { class: FaultClass::Busy, status: None, message };
-                    let (outcome, run) = (Outcome::Failed(fault), Run::default());
-                    decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+                    decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
                 }
             }
             Input::Delegate(words) => self.delegate(&mut decision, words),
             Input::Delegated(delegated) => self.delegated(&mut decision, *delegated),
-            Input::NotBegun(outcome) => {
-                let run = Run::default();
-                decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
-            }
+            Input::NotBegun(outcome) => decision.after.push(Effect::Refuse(outcome)),
             Input::Mail(mail) => self.mail(&mut decision, mail),
             Input::Continue if matches!(self.state, State::Idle) => {
                 self.awake = true;
@@ -339,13 +355,15 @@ impl Machine {
         self.run = Run::default();
         decision.after.push(Effect::Begin);
         self.go_on(decision, words);
-        self.compaction.asked = decision.commit.entries.last().map(|entry| Arc::clone(&entry.message));
+        self.compaction.begun(decision.commit.entries.last());
     }
 
     /// Begins a run in which another agent follows a skill.
     fn delegate(&mut self, decision: &mut Decision, content: Vec<ContentBlock>) {
         if !matches!(self.state, State::Idle) {
-            return;
+            let message = "another run has begun before the skill was ready; call it again".to_owned();
+            let fault = Fault { class: FaultClass::Busy, status: None, message };
+            return decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
         }
         self.awake = true;
         self.run = Run::default();
@@ -363,7 +381,10 @@ impl Machine {
             return;
         }
         let Delegated { outcome, text, told } = delegated;
-        self.add(decision, EntryKind::Prompt, Message::user(told), None);
+        // It asks the model for nothing, also when somebody goes on with the session later.
+        let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
+        let facts = ReplyFacts { id: String::new(), model: String::new(), stop, usage, missed: None };
+        self.add(decision, EntryKind::Prompt, Message::user(told), Some(facts));
         self.run.text = text;
         self.end(decision, outcome);
     }
@@ -441,7 +462,9 @@ impl Machine {
         capped: bool,
     ) {
         let State::Calling { cancelled } = self.state else { return };
-        self.compaction.answered();
+        if reply.stop != StopReason::ContextFull {
+            self.compaction.answered();
+        }
         self.run.charge(&charges);
         decision.commit.charges = charges;
         self.run.heard(&reply.content, Some(&reply.stop));
@@ -481,15 +504,16 @@ impl Machine {
     }
 
     fn failed(&mut self, decision: &mut Decision, failure: Failure, charges: Vec<Charge>) {
-        if !matches!(self.state, State::Calling { .. }) {
-            return;
-        }
+        let State::Calling { cancelled } = self.state else { return };
         self.run.charge(&charges);
         let model = charges.last().map(|charge| charge.model.clone()).unwrap_or_default();
         decision.commit.charges = charges;
         if let ModelError::Api(error) = &failure.error
             && error.kind == ApiErrorKind::ContextFull
         {
+            if cancelled {
+                return self.end(decision, Outcome::Interrupted);
+            }
             return self.overfull(decision);
         }
         if !matches!(failure.error, ModelError::Cancelled) {
@@ -594,7 +618,7 @@ impl Machine {
     /// Ends the run.
     fn end(&mut self, decision: &mut Decision, outcome: Outcome) {
         self.state = State::Idle;
-        self.compaction.over();
+        self.compaction.over(self.unanswered);
         match self.life {
             Life::Root { .. } => {
                 let paused = matches!(outcome, Outcome::Paused(_));
@@ -614,7 +638,9 @@ impl Machine {
     fn add(&mut self, decision: &mut Decision, kind: EntryKind, message: Message, reply: Option<ReplyFacts>) {
         self.next_seq += 1;
         self.unanswered = unanswered(kind, reply.as_ref());
-        decision.commit.entries.push(Draft { kind, message: Arc::new(message), reply });
+        let message = Arc::new(message);
+        self.compaction.added(kind, &message);
+        decision.commit.entries.push(Draft { kind, message, reply });
     }
 }
 
@@ -629,7 +655,9 @@ enum Wrong {
 /// Whether a transcript that ends with this entry waits for a reply.
 pub(crate) fn unanswered(last: EntryKind, reply: Option<&ReplyFacts>) -> bool {
     match last {
-        EntryKind::Prompt | EntryKind::Results => true,
+        EntryKind::Results => true,
+        // Of another agent's answer it is said that nobody waits for more.
+        EntryKind::Prompt => reply.is_none_or(|facts| facts.stop.is_none()),
         EntryKind::Reply => reply.is_some_and(|facts| facts.stop == Some(StopReason::PauseTurn)),
         EntryKind::Compaction => reply.is_none_or(|facts| facts.stop.is_none()),
     }

@@ -158,6 +158,15 @@ impl Policy {
         self.forbids_tool("Skill") || self.deny.iter().any(denies)
     }
 
+    /// Whether another has the same rules from the same places.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        let same = |one: &[Rule], other: &[Rule]| {
+            let alike = |(one, other): (&Rule, &Rule)| one.text == other.text && one.place == other.place;
+            one.len() == other.len() && one.iter().zip(other).all(alike)
+        };
+        same(&self.deny, &other.deny) && same(&self.ask, &other.ask) && same(&self.allow, &other.allow)
+    }
+
     /// All rules of this and of others, which come after.
     pub(super) fn with<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) -> Self {
         let mut all = self.clone();

@@ -23,6 +23,8 @@ struct Link {
     workspace: Arc<Workspace>,
     /// What skills that are followed allow and forbid besides.
     granted: Mutex<Vec<Arc<Policy>>>,
+    /// The same of those above it, as it was when the agent was started.
+    inherited: Vec<Arc<Policy>>,
     above: Option<Standing>,
 }
 
@@ -43,8 +45,8 @@ fn list(roots: &[PathBuf]) -> String {
 impl Standing {
     /// The rights of a session.
     pub fn root(mode: PermissionMode, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
-        let granted = Mutex::default();
-        Self(Arc::new(Link { mode: Mutex::new(Some(mode)), policy, workspace, granted, above: None }))
+        let (mode, granted, inherited) = (Mutex::new(Some(mode)), Mutex::default(), Vec::new());
+        Self(Arc::new(Link { mode, policy, workspace, granted, inherited, above: None }))
     }
 
     /// The rights of an agent that this one starts. Without a mode it has this one's, whatever that
@@ -61,6 +63,7 @@ impl Standing {
             policy: Arc::clone(&self.0.policy),
             workspace: Arc::new(workspace),
             granted: Mutex::default(),
+            inherited: self.rules_besides(),
             above: Some(self.clone()),
         })))
     }
@@ -76,15 +79,20 @@ impl Standing {
         mode.unwrap_or_default()
     }
 
-    /// The rules, with what was granted to this agent and those above it: that was the user's word as well.
+    /// The rules, with what was granted to this agent, and to those above it before they started it: that was
+    /// the user's word as well.
     pub fn policy(&self) -> Arc<Policy> {
-        let granted: Vec<Arc<Policy>> = self.chain().flat_map(Self::granted).collect();
+        let granted = self.rules_besides();
         if granted.is_empty() { Arc::clone(&self.0.policy) } else { Arc::new(self.0.policy.with(&granted)) }
     }
 
-    /// More rules, for this agent and those below it, until [`Standing::withdraw`].
+    /// More rules, until [`Standing::withdraw`]; those that it starts meanwhile keep them. The same are not
+    /// taken twice: a skill may be loaded often.
     pub fn grant(&self, rules: Arc<Policy>) {
-        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).push(rules);
+        let mut granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        if !granted.iter().any(|known| known.says_the_same(&rules)) {
+            granted.push(rules);
+        }
     }
 
     /// Takes back all that was granted.
@@ -92,8 +100,9 @@ impl Standing {
         self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn granted(&self) -> Vec<Arc<Policy>> {
-        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn rules_besides(&self) -> Vec<Arc<Policy>> {
+        let granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.iter().chain(&self.0.inherited).cloned().collect()
     }
 
     /// Where it works.

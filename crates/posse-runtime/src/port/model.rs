@@ -49,7 +49,7 @@ pub trait Model: Names + Send + Sync {
     /// Spells the beginning of a message to the model, whose end is not known yet.
     fn opening(&self, content: &[ContentBlock]) -> Piece;
 
-    /// Spells the end of it. Joined by a comma, the two are what [`entry`](Self::entry) makes of one message
+    /// Spells the end of it. Joined by a comma, the two mean what [`entry`](Self::entry) makes of one message
     /// with all the content.
     fn closing(&self, content: &[ContentBlock]) -> Piece;
 

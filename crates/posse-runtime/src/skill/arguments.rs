@@ -51,6 +51,52 @@ pub fn split(text: &str) -> Vec<String> {
     words
 }
 
+/// A word as a shell reads it: as it is where nothing in it means anything, else in single quotes.
+pub(super) fn quoted(word: &str) -> String {
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '@' | '+');
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The quotes and parentheses of a command that are open, the outermost first.
+#[derive(Debug, Default)]
+pub(super) struct Quotes(Vec<char>);
+
+impl Quotes {
+    /// Whether a quote is open.
+    pub(super) fn open(&self) -> bool {
+        matches!(self.0.last(), Some('\'' | '"'))
+    }
+
+    /// Reads on in the command.
+    pub(super) fn read(&mut self, text: &str) {
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            match (self.0.last(), c) {
+                (Some('\''), '\'') | (Some('"'), '"') | (Some('('), ')') => drop(self.0.pop()),
+                (Some('\''), _) => {}
+                (_, '\\') => drop(chars.next()),
+                (Some('"'), '$') if chars.peek() == Some(&'(') => self.0.extend(chars.next()),
+                (Some('"'), _) => {}
+                (_, '\'' | '"' | '(') => self.0.push(c),
+                _ => {}
+            }
+        }
+    }
+
+    /// A value for this place. Open quotes are closed before it and opened after it: inside of them others
+    /// would mean nothing.
+    pub(super) fn put(&self, value: &str) -> String {
+        match self.0.last() {
+            Some(quote @ ('\'' | '"')) => format!("{quote}{}{quote}", quoted(value)),
+            _ => quoted(value),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,11 +3,19 @@
 
 use std::path::Path;
 
-use super::arguments::split;
+use super::arguments::{Quotes, quoted, split};
 use crate::port::model::Effort;
 
 /// How many commands a body may have.
 pub(crate) const MOST_COMMANDS: usize = 16;
+
+/// How long a body may be with everything put in, in bytes: a place may stand in it often, and an argument be long.
+const LONGEST: usize = 1024 * 1024;
+
+/// With everything put in, a body is longer than anybody could follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("with its arguments it is longer than 1 MiB")]
+pub struct TooLong;
 
 /// Instructions, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,31 +102,65 @@ impl Body {
     }
 
     /// The body with everything put in but what commands print. Arguments that it has no place for follow it.
-    pub fn expand(&self, values: &Values<'_>) -> Vec<Part> {
+    pub fn expand(&self, values: &Values<'_>) -> Result<Vec<Part>, TooLong> {
         let words = split(values.arguments);
         let mut parts: Vec<Part> = Vec::new();
+        let mut left = LONGEST;
         for piece in &self.pieces {
             match piece {
                 Piece::Command(command) => {
-                    parts.push(Part::Command(
-                        command.iter().map(|piece| put(piece, values, &words)).collect(),
-                    ));
+                    parts.push(Part::Command(in_command(command, values, &words, &mut left)?));
                 }
-                piece => add(&mut parts, &put(piece, values, &words)),
+                piece => add(&mut parts, &put(piece, values, &words), &mut left)?,
             }
         }
         if !values.arguments.is_empty() && !takes_arguments(&self.pieces) {
-            add(&mut parts, &format!("\n\nARGUMENTS: {}", values.arguments));
+            add(&mut parts, &format!("\n\nARGUMENTS: {}", values.arguments), &mut left)?;
         }
-        parts
+        Ok(parts)
     }
 }
 
-fn add(parts: &mut Vec<Part>, text: &str) {
+/// A command with everything put in, such that a shell reads each value as what it is, never as more of the
+/// command.
+fn in_command(
+    pieces: &[Piece],
+    values: &Values<'_>,
+    words: &[String],
+    left: &mut usize,
+) -> Result<String, TooLong> {
+    let (mut command, mut quotes) = (String::new(), Quotes::default());
+    for piece in pieces {
+        let text = match piece {
+            Piece::Text(text) => {
+                quotes.read(text);
+                text.clone()
+            }
+            // Where the command has no quotes they are several words.
+            Piece::Place(Place::Arguments) if !quotes.open() => {
+                words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            }
+            Piece::Place(Place::Argument(at)) if words.len() <= *at => String::new(),
+            piece => quotes.put(&put(piece, values, words)),
+        };
+        take(left, &text)?;
+        command.push_str(&text);
+    }
+    Ok(command)
+}
+
+fn take(left: &mut usize, text: &str) -> Result<(), TooLong> {
+    *left = left.checked_sub(text.len()).ok_or(TooLong)?;
+    Ok(())
+}
+
+fn add(parts: &mut Vec<Part>, text: &str, left: &mut usize) -> Result<(), TooLong> {
+    take(left, text)?;
     match parts.last_mut() {
         Some(Part::Text(last)) => last.push_str(text),
         _ => parts.push(Part::Text(text.to_owned())),
     }
+    Ok(())
 }
 
 /// Whether arguments have a place.
@@ -237,7 +279,7 @@ mod tests {
             project: Path::new("/work"),
             effort: Some(Effort::High),
         };
-        Body::new(body, &names).unwrap().expand(&values)
+        Body::new(body, &names).unwrap().expand(&values).unwrap()
     }
 
     fn text(body: &str, arguments: &str) -> String {
@@ -272,8 +314,15 @@ mod tests {
             ("Do it.", "$0 !`rm x`", "Do it.\n\nARGUMENTS: $0 !`rm x`"),
             // Commands.
             ("Now: !`git diff`.", "", "Now: «git diff»."),
-            ("!`cat $0` !` ls `", "'a b'", "«cat a b» «ls»"),
-            ("!`cat $0`", "'x` y'", "«cat x` y»"),
+            ("!`cat $0` !` ls `", "'a b'", "«cat 'a b'» «ls»"),
+            ("!`cat $0`", "'x` y'", "«cat 'x` y'»"),
+            // A shell reads no value as more of the command.
+            ("!`ls $ARGUMENTS $3`", "-l 'a b' ;rm", "«ls -l 'a b' ';rm' »"),
+            (r#"!`grep "$0" f`"#, "$(rm)", r#"«grep ""'$(rm)'"" f»"#),
+            ("!`grep '$ARGUMENTS' f`", "a;b c", "«grep '''a;b c''' f»"),
+            (r#"!`echo "$(cat "$0")" $0`"#, r"a\;b", r#"«echo "$(cat ""'a;b'"")" 'a;b'»"#),
+            ("!`echo $0`", r#""it's""#, r"«echo 'it'\''s'»"),
+            ("!`${CLAUDE_SKILL_DIR}/x $0`", "''", "«/skills/x/x ''»"),
             ("wow!`no` and `code` and !`open", "", "wow!`no` and `code` and !`open"),
             ("!`a\nb` x", "", "!`a\nb` x"),
             ("ü !`é`ö$0-ä $0ä", "ß", "ü «é»öß-ä $0ä"),
@@ -295,6 +344,20 @@ mod tests {
         assert!(!Body::new("a", &[]).unwrap().has_commands());
     }
 
+    #[test]
+    fn what_is_put_in_has_a_longest_length() {
+        let body = Body::new(&"$ARGUMENTS !`echo $0`\n".repeat(16), &[]).unwrap();
+        let expand = |body: &Body, length: usize| {
+            let (arguments, nowhere) = (&"x".repeat(length)[..], Path::new(""));
+            let values =
+                Values { arguments, session: "", directory: nowhere, project: nowhere, effort: None };
+            body.expand(&values)
+        };
+        assert!(expand(&body, 32_000).is_ok());
+        assert_eq!(expand(&body, 33_000), Err(TooLong));
+        assert_eq!(expand(&Body::new("Do it.", &[]).unwrap(), LONGEST), Err(TooLong));
+    }
+
     proptest::proptest! {
         #[test]
         fn a_body_without_places_is_what_it_was(text in "[a-z \\n!`{}\\[\\]ü.]{0,40}", arguments in "\\PC{0,12}") {
@@ -308,7 +371,7 @@ mod tests {
                 arguments => format!("{text}\n\nARGUMENTS: {arguments}"),
             };
             let expected = if expected.is_empty() { vec![] } else { vec![Part::Text(expected)] };
-            proptest::prop_assert_eq!(body.unwrap().expand(&values), expected);
+            proptest::prop_assert_eq!(body.unwrap().expand(&values), Ok(expected));
         }
     }
 }

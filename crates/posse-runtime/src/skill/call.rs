@@ -5,22 +5,21 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Notification, RunStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{Gate, Stopped};
+use super::gate::{Gate, Held, Stopped};
 use super::{Fork, Skill, Values, named, words};
 use crate::agent::Setup;
 use crate::permission::Policy;
 use crate::port::model::Effort;
 use crate::port::store::CallKey;
 use crate::spawn::Background;
-use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::spawn::door::{Leash, Wish};
 use crate::spawn::house::House;
 use crate::spawn::route::AgentInput;
 use crate::spawn::terms::Granted;
-use crate::spawn::tool::{Caller, follow};
+use crate::spawn::tool::{AGENT, Caller, follow};
 use crate::spawn::words::{Returned, launched, result};
 use crate::spelling::closest;
-use crate::tool::{ToolError, ToolOutput};
+use crate::tool::{ToolError, ToolOutput, Toolbox};
 
 /// A skill whose instructions are ready.
 pub(crate) struct Ready {
@@ -45,6 +44,12 @@ pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
     skills.iter().filter(may).cloned().collect()
 }
 
+/// Those of the skills that an agent with these tools can follow: who starts no agents, starts none by a skill.
+pub(crate) fn followable(skills: &[Arc<Skill>], tools: &Toolbox) -> Vec<Arc<Skill>> {
+    let starts = tools.get(AGENT).is_some();
+    skills.iter().filter(|skill| starts || skill.fork.is_none()).cloned().collect()
+}
+
 /// The skill that is meant; else what is said of the name.
 pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, String> {
     let wanted = name.trim().trim_start_matches('/');
@@ -61,6 +66,12 @@ fn unknown(skills: &[Arc<Skill>], name: &str) -> String {
 pub(crate) async fn prepare(gate: &Gate, skill: Arc<Skill>, arguments: &str) -> Result<Ready, Unready> {
     let failed = |why: &dyn std::fmt::Display| Unready::Failed(why.to_string());
     let who = gate.house.resident(gate.agent).ok_or_else(|| failed(&"the agent has ended"))?;
+    if let Some(fork) = &skill.fork {
+        gate.start(&skill, fork).await.map_err(|held| match held {
+            Held::Said(why) => Unready::Failed(format!("{} needs an agent: {why}", skill.name)),
+            Held::Stopped(why) => Unready::Stopped(why),
+        })?;
+    }
     let workspace = &gate.context.workspace;
     let rules = skill.rules(workspace).map_err(|error| failed(&error))?;
     let parts = skill.body.expand(&Values {
@@ -70,6 +81,7 @@ pub(crate) async fn prepare(gate: &Gate, skill: Arc<Skill>, arguments: &str) -> 
         project: &workspace.cwd,
         effort: who.effort,
     });
+    let parts = parts.map_err(|error| failed(&format!("{} cannot be followed: {error}", skill.name)))?;
     let filled = gate.fill(parts, rules.as_ref()).await;
     let text = filled.map_err(|Stopped(why)| Unready::Stopped(why))?;
     Ok(Ready { skill, text, rules })
@@ -94,7 +106,7 @@ async fn start(house: &Arc<House>, by: AgentId, delegation: Delegation) -> Resul
     let input = AgentInput {
         description: format!("/{}", ready.skill.name),
         prompt: ready.text,
-        subagent_type: Some(fork.agent.unwrap_or_else(|| GENERAL_PURPOSE.to_owned())),
+        subagent_type: Some(fork.agent_type().to_owned()),
         model: fork.model,
         effort: fork.effort.map(Effort::as_str).map(str::to_owned),
         run_in_background: background,

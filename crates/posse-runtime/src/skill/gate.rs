@@ -6,12 +6,13 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Answer, Denial, Event, EventKind, Question, RawJson, ToolContent};
 use serde_json::json;
 
-use super::{Part, words};
+use super::{Fork, Part, Skill, words};
 use crate::agent::Asker;
 use crate::permission::{Policy, Standing, Verdict};
 use crate::spawn::house::{House, Resident};
+use crate::spawn::tool::AGENT;
 use crate::spawn::words::neutral;
-use crate::tool::{Intent, Tool, ToolContext, ToolError, Workspace};
+use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
 
 /// The tool that commands are run with.
 pub(crate) const SHELL: &str = "Bash";
@@ -29,14 +30,22 @@ pub(crate) struct Gate {
 /// A person wants nothing more to be done; what they said.
 pub(crate) struct Stopped(pub(crate) String);
 
+/// What a person is asked about, or told that it was denied.
+struct Asking {
+    tool: &'static str,
+    /// What it is called where it is asked about.
+    call: String,
+    input: RawJson,
+}
+
 /// A command that may run.
 struct Cleared {
     input: RawJson,
     intent: Intent,
 }
 
-/// Why a command does not run.
-enum Held {
+/// Why something is not done.
+pub(crate) enum Held {
     /// In its place it says so.
     Said(String),
     /// Nothing goes on.
@@ -85,6 +94,30 @@ impl Gate {
         })
     }
 
+    /// Whether the agent may start the one that follows a skill, as if it had called Agent for it.
+    pub(crate) async fn start(&self, skill: &Skill, fork: &Fork) -> Result<(), Held> {
+        let who = self.house.resident(self.agent).ok_or_else(|| Held::Said("the agent has ended".into()))?;
+        let agent = fork.agent_type();
+        let (title, description) = (format!("{agent}: /{}", skill.name), format!("/{}", skill.name));
+        let input = RawJson::from(&json!({"description": description, "subagent_type": agent}));
+        let subject = Subject::Starts { agent: agent.to_owned() };
+        let intent = Intent { read_only: true, beside_others: true, waits: !fork.background, title, subject };
+        let call = Asking { tool: AGENT, call: format!("{}.agent", self.context.marker), input };
+        match who.standing.verdict(AGENT, &intent) {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
+            Verdict::Ask(why) if who.tree.asker() == Asker::Nobody => {
+                let why = format!("nobody is there to be asked: {why}");
+                Err(self.denied(&who, call, why).await)
+            }
+            Verdict::Ask(why) => match self.ask(&who, &call, why).await {
+                // What it is told is the skill's; nobody can put something else in its place.
+                Some(Answer::Allow { .. }) => Ok(()),
+                answer => Err(refused(answer)),
+            },
+        }
+    }
+
     /// Whether a command may run, as if the agent had called the shell with it.
     async fn clear(
         &self,
@@ -100,42 +133,42 @@ impl Gate {
         };
         let input = RawJson::from(&json!({"command": command}));
         let intent = look(&input)?;
+        let call = |input| Asking { tool: SHELL, call: format!("{}.{number}", self.context.marker), input };
         match judge.verdict(SHELL, &intent) {
             Verdict::Allow => Ok(Cleared { input, intent }),
-            Verdict::Deny(why) => Err(self.denied(&who, number, input, why).await),
+            Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
             Verdict::Ask(why) if who.tree.asker() == Asker::Nobody => {
                 let why = format!("nobody is there to be asked: {why}");
-                Err(self.denied(&who, number, input, why).await)
+                Err(self.denied(&who, call(input), why).await)
             }
-            Verdict::Ask(why) => match self.ask(&who, number, &input, why).await {
+            Verdict::Ask(why) => match self.ask(&who, &call(input.clone()), why).await {
                 Some(Answer::Allow { input: None }) => Ok(Cleared { input, intent }),
                 Some(Answer::Allow { input: Some(input) }) => {
                     // A person may allow what a rule asks about, never what one denies.
                     let intent = look(&input)?;
                     match judge.verdict(SHELL, &intent) {
-                        Verdict::Deny(why) => Err(self.denied(&who, number, input, why).await),
+                        Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
                         Verdict::Allow | Verdict::Ask(_) => Ok(Cleared { input, intent }),
                     }
                 }
-                Some(Answer::Deny { message, interrupt: true }) => Err(Held::Stopped(message)),
-                Some(Answer::Deny { message, .. }) => Err(Held::Said(message)),
-                None => Err(Held::Said("nobody is there any more to be asked".into())),
+                answer => Err(refused(answer)),
             },
         }
     }
 
-    async fn ask(&self, who: &Resident, number: usize, input: &RawJson, why: String) -> Option<Answer> {
+    async fn ask(&self, who: &Resident, about: &Asking, why: String) -> Option<Answer> {
         let from = who.run.as_ref().map(|run| {
             let name = run.facts.name.as_ref();
             name.map_or_else(|| who.path.clone(), ToString::to_string)
         });
-        let (call, tool, input) = (self.call(number), SHELL.to_owned(), input.clone());
+        let (call, tool, input) = (about.call.clone(), about.tool.to_owned(), about.input.clone());
         let question = Question { call, tool, input, why, from };
         self.house.ask(self.agent, &who.tree, question, &self.context.cancel).await
     }
 
-    async fn denied(&self, who: &Resident, number: usize, input: RawJson, why: String) -> Held {
-        let denial = Denial { tool: SHELL.to_owned(), call: self.call(number), input, why: why.clone() };
+    async fn denied(&self, who: &Resident, about: Asking, why: String) -> Held {
+        let Asking { tool, call, input } = about;
+        let denial = Denial { tool: tool.to_owned(), call, input, why: why.clone() };
         let event = Event { agent: self.agent, kind: EventKind::Denied(denial) };
         tokio::select! {
             _ = who.tree.events.send(event) => {}
@@ -143,10 +176,14 @@ impl Gate {
         }
         Held::Said(format!("denied, {why}"))
     }
+}
 
-    /// What a command is called where it is asked about.
-    fn call(&self, number: usize) -> String {
-        format!("{}.{number}", self.context.marker)
+/// What a person said who did not allow it.
+fn refused(answer: Option<Answer>) -> Held {
+    match answer {
+        Some(Answer::Deny { message, interrupt: true }) => Held::Stopped(message),
+        Some(Answer::Deny { message, .. }) => Held::Said(message),
+        Some(Answer::Allow { .. }) | None => Held::Said("nobody is there any more to be asked".into()),
     }
 }
 

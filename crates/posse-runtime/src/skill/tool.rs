@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::MOST_COMMANDS;
-use super::call::{Delegation, Unready, delegate, find, instructions, loadable, prepare};
-use super::gate::Gate;
+use super::call::{Delegation, Unready, delegate, find, followable, instructions, loadable, prepare};
+use super::gate::{Gate, SHELL};
 use super::{Skill, words};
 use crate::port::BoxFuture;
 use crate::spawn::Background;
-use crate::spawn::tool::Caller;
-use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use crate::spawn::tool::{AGENT, Caller};
+use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace};
 
 /// The tool that loads skills.
 pub(crate) const SKILL: &str = "Skill";
@@ -33,21 +33,25 @@ pub(crate) struct SkillTool {
     caller: Caller,
     /// What commands in instructions are run with, if the agent may at all.
     shell: Option<Arc<dyn Tool>>,
+    /// Whether the agent may start others.
+    starts: bool,
     /// As the model was told of it first; what it can load changes.
     spec: ToolSpec,
 }
 
 impl SkillTool {
-    pub(crate) fn new(caller: Caller, skills: &[Arc<Skill>], shell: Option<Arc<dyn Tool>>) -> Self {
+    /// For an agent that has these tools besides.
+    pub(crate) fn new(caller: Caller, skills: &[Arc<Skill>], tools: &Toolbox) -> Self {
         let schema = crate::tool::schema::<SkillInput>();
-        let listing = words::listing(skills);
+        let listing = words::listing(&followable(skills, tools));
         let listing = if listing.is_empty() { " none yet" } else { listing.as_str() };
         let description = format!(
             "Loads a skill: instructions of the user's for a kind of work, from a file. Load it before you do \
              such work, once; then follow it. The user calls one as /name. Skills:{listing}"
         );
         let input_schema = RawJson::from(schema.as_value());
-        Self { caller, shell, spec: ToolSpec { name: SKILL.to_owned(), description, input_schema } }
+        let (shell, starts) = (tools.get(SHELL).cloned(), tools.get(AGENT).is_some());
+        Self { caller, shell, starts, spec: ToolSpec { name: SKILL.to_owned(), description, input_schema } }
     }
 
     fn skills(&self) -> Vec<Arc<Skill>> {
@@ -75,6 +79,10 @@ impl Tool for SkillTool {
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let input = read(input)?;
         let skill = find(&self.skills(), &input.skill).map_err(ToolError::Tell)?;
+        if skill.fork.is_some() && !self.starts {
+            let why = format!("an agent of its own follows {}, and you can start none", skill.name);
+            return Err(ToolError::Tell(why));
+        }
         Ok(Intent {
             // What its instructions lead to is judged when it is done, and so are its commands.
             read_only: true,

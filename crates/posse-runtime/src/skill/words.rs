@@ -76,7 +76,13 @@ pub(crate) fn preloaded(names: &[String], skills: &[Arc<Skill>], values: &Values
             let _ = write!(out, "\n(The skill {} is not there.)", line(name));
             continue;
         };
-        let parts = skill.body.expand(&Values { directory: skill.directory(), ..*values });
+        let parts = match skill.body.expand(&Values { directory: skill.directory(), ..*values }) {
+            Ok(parts) => parts,
+            Err(error) => {
+                let _ = write!(out, "\n(The skill {} is left out: {error}.)", line(name));
+                continue;
+            }
+        };
         let texts = parts.into_iter().map(|part| match part {
             Part::Text(text) => neutral(&text).into_owned(),
             Part::Command(command) => printed(&command, "(not run: commands run when a skill is called)"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::tool::AGENT;
 use super::{Definition, route, words};
+use crate::skill::call::followable;
 use crate::skill::tool::SKILL;
 use crate::skill::{self, Skill};
 use crate::tool::Toolbox;
@@ -19,7 +20,7 @@ impl Offer {
     pub(crate) fn of(tools: &Toolbox, types: &[Arc<Definition>], skills: &[Arc<Skill>]) -> Self {
         Self {
             types: tools.get(AGENT).map(|_| route::listing(types)),
-            skills: tools.get(SKILL).map(|_| skill::words::listing(skills)),
+            skills: tools.get(SKILL).map(|_| skill::words::listing(&followable(skills, tools))),
         }
     }
 

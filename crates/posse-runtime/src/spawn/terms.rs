@@ -85,12 +85,18 @@ impl Terms {
         }
     }
 
-    /// Those of a fork of an agent with these terms; none of a main agent.
+    /// Those of a fork of an agent with these terms; none of a main agent. It has what its parent has, and is
+    /// forbidden what that is.
     pub(crate) fn of_fork(parent: Option<&Self>) -> Self {
-        let (tools, disallowed) =
-            parent.map_or((None, Vec::new()), |terms| (terms.tools.clone(), terms.disallowed.clone()));
+        let inherited = parent.map(|terms| Self {
+            tools: terms.tools.clone(),
+            disallowed: terms.disallowed.clone(),
+            notes: terms.notes.clone(),
+            granted: terms.granted.clone(),
+            ..Self::default()
+        });
         let fork = Some(if parent.is_some() { ForkOf::Sub } else { ForkOf::Main });
-        Self { tools, disallowed, turns: Some(FORK_TURNS), fork, ..Self::default() }
+        Self { turns: Some(FORK_TURNS), fork, ..inherited.unwrap_or_default() }
     }
 
     /// Those of somebody who may do nothing: what they were is not known any more.

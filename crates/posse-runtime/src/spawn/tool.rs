@@ -24,8 +24,7 @@ use super::words::Reader;
 use super::{Background, Definition};
 use crate::agent::Setup;
 use crate::skill::call::loadable;
-use crate::skill::gate::SHELL;
-use crate::skill::tool::SkillTool;
+use crate::skill::tool::{SKILL, SkillTool};
 use crate::tool::{Tool, Toolbox, typed};
 
 /// The tool that starts agents.
@@ -74,6 +73,7 @@ impl House {
         let may_start = setup.spawning.depth > 0;
         tools.extend(self.ways(agent, setup, may_start.then_some(types), &tools));
         tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
+        tools.extend(self.skill_tool(agent, setup, &tools));
         tools
     }
 
@@ -94,6 +94,7 @@ impl House {
         tools.retain(kept);
         tools.extend(self.ways(agent, setup, types, &tools));
         tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
+        tools.extend(self.skill_tool(agent, setup, &tools).filter(|_| kept(SKILL)));
         tools
     }
 
@@ -118,12 +119,17 @@ impl House {
         if background != Background::Off {
             tools.push(typed(TaskOutput(caller.clone())));
             tools.push(typed(TaskStop(caller.clone())));
-            tools.push(typed(Wait(caller.clone())));
-        }
-        if setup.spawning.skills.is_some() {
-            let shell = others.get(SHELL).cloned();
-            tools.push(Arc::new(SkillTool::new(caller, &loadable(setup), shell)));
+            tools.push(typed(Wait(caller)));
         }
         tools
+    }
+
+    /// The tool that loads skills, for an agent that has these tools besides.
+    fn skill_tool(self: &Arc<Self>, agent: AgentId, setup: &Setup, tools: &Toolbox) -> Option<Arc<dyn Tool>> {
+        if setup.spawning.skills.is_none() || setup.policy.forbids_tool(SKILL) {
+            return None;
+        }
+        let caller = Caller { house: Arc::clone(self), agent, reader: reader(tools) };
+        Some(Arc::new(SkillTool::new(caller, &loadable(setup), tools)))
     }
 }

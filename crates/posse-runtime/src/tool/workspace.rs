@@ -1,6 +1,6 @@
 //! Where an agent works, and what it knows of the files there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -139,14 +139,17 @@ impl Seen {
         Self(Arc::new(Mutex::new(Known { versions, ..Known::default() })))
     }
 
-    /// The same files known to another, who will learn others. What both know is kept once.
+    /// The same files known to another, who will learn others: but for those of which the model was not told
+    /// yet. What both know is kept once.
     pub(crate) fn fork(&self) -> Self {
         let shared = self.known(|known| {
-            if !known.versions.is_empty() {
-                let all = known.shared.iter().map(|(path, version)| (path.clone(), *version));
-                let mut all: HashMap<PathBuf, u64> = all.collect();
-                all.extend(known.versions.drain());
-                known.shared = Arc::new(all);
+            let untold: HashSet<&PathBuf> = known.fresh.iter().map(|file| &file.path).collect();
+            if known.versions.keys().any(|path| !untold.contains(path)) {
+                let told = known.versions.iter().filter(|(path, _)| !untold.contains(path));
+                let all = known.shared.iter().chain(told).map(|(path, version)| (path.clone(), *version));
+                known.shared = Arc::new(all.collect());
+                let shared = Arc::clone(&known.shared);
+                known.versions.retain(|path, version| shared.get(path) != Some(version));
             }
             Arc::clone(&known.shared)
         });

@@ -170,12 +170,12 @@ fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<B
             let sealed = format!("{data}.{}", sign(data));
             (json!({"type": "redacted_thinking", "data": sealed}), data.clone())
         }
-        Spoken::Tool { name, input, id: given } => {
+        Spoken::Tool { name, input, typed, id: given } => {
             let own = || format!("toolu_{}_{index}", id.trim_start_matches("msg_"));
             let id = given.clone().unwrap_or_else(own);
             let value = json!({"type": "tool_use", "id": id, "name": name, "input": input});
             let is_empty = input.as_object().is_some_and(serde_json::Map::is_empty);
-            (value, if is_empty { String::new() } else { input.to_string() })
+            (value, if is_empty { String::new() } else { typed.clone() })
         }
     };
     let thinks = matches!(spoken, Spoken::Thinking(_) | Spoken::RedactedThinking(_));

@@ -30,9 +30,9 @@ impl Reply {
                 Spoken::Text(more) => text.push_str(more),
                 Spoken::Thinking(more) => thinking.push_str(more),
                 Spoken::RedactedThinking(_) => {}
-                Spoken::Tool { name, input, id: given } => {
+                Spoken::Tool { name, typed, id: given, .. } => {
                     let id = given.clone().unwrap_or_else(|| format!("call_{id}_{index}"));
-                    let function = json!({"name": name, "arguments": input.to_string()});
+                    let function = json!({"name": name, "arguments": typed});
                     calls.push(json!({"id": id, "type": "function", "function": function}));
                 }
             }

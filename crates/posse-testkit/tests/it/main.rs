@@ -15,6 +15,7 @@ mod forks;
 mod limits;
 mod messages;
 mod openai;
+mod prefix;
 mod recovery;
 mod requests;
 mod reuse;

@@ -59,7 +59,8 @@ impl Looked {
         for (to, stored) in entries.iter().enumerate() {
             let sending = Sending { from, to };
             let compacts = stored.entry.kind == EntryKind::Compaction;
-            if let Some(facts) = stored.entry.reply.clone().filter(|_| to >= inherited) {
+            let replied = to >= inherited && stored.entry.kind != EntryKind::Prompt;
+            if let Some(facts) = stored.entry.reply.clone().filter(|_| replied) {
                 first = first.or(Some(sending));
                 answered.push(Answered { sending, at_ms: stored.at_ms, compacts, facts });
             }

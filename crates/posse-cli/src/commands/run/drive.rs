@@ -105,7 +105,7 @@ pub(super) async fn unless_signalled<T>(last: impl Future<Output = T>) -> io::Re
 }
 
 /// What tells us to stop.
-struct Signals {
+pub(crate) struct Signals {
     interrupts: Signal,
     terminations: Signal,
     /// The terminal closes. None if that does not matter (any more).
@@ -113,7 +113,7 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         // Whoever starts us with nohup wants us to stay.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let hangups = if ignores_hangup(&status) { None } else { Some(signal(SignalKind::hangup())?) };
@@ -121,7 +121,8 @@ impl Signals {
         Ok(Self { interrupts, terminations, hangups })
     }
 
-    async fn next(&mut self) {
+    /// When the next of them comes.
+    pub(crate) async fn next(&mut self) {
         let hung_up = tokio::select! {
             _ = self.interrupts.recv() => false,
             _ = self.terminations.recv() => false,

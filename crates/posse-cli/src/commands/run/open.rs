@@ -16,6 +16,7 @@ use posse_store::Sqlite;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
+use super::slash::Slash;
 use crate::commands::sessions::find;
 use crate::commands::worktrees::sweep;
 use crate::definitions::skills::SkillSources;
@@ -76,6 +77,8 @@ pub(super) struct Opened {
     pub(super) live: Live<Sources>,
     /// The skills, as they change.
     pub(super) skills: Live<SkillSources>,
+    /// What can be called by a slash.
+    pub(super) slash: Slash,
     /// Comes if somebody should look at worktrees.
     pub(super) swept: oneshot::Receiver<String>,
 }
@@ -144,6 +147,7 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     };
     let swept = sweep::start(worktrees, &home);
     let (short, tools) = (session::short(agent.id), agent.tools.clone());
+    let slash = Slash::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
     let known = skills.catalogue.now();
     let loadable =
         known.iter().filter(|skill| skill.for_model && !settings.policy.forbids_skill(&skill.name));
@@ -155,12 +159,12 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         tools,
         agents,
         skills: loadable.map(|skill| skill.name.clone()).collect(),
-        commands: super::slash::names(&known),
+        commands: slash.names(),
         mode,
         key_source,
         retries,
     };
-    Ok(Opened { runtime, agent, facts, store, live, skills, swept })
+    Ok(Opened { runtime, agent, facts, store, live, skills, slash, swept })
 }
 
 async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use posse_protocol::{Command, ContentBlock};
+use posse_runtime::permission::Policy;
 use posse_runtime::skill::arguments::Called;
 use posse_runtime::skill::{Skill, Skills, named};
 use posse_runtime::spelling::closest;
@@ -16,11 +17,12 @@ const COMPACT: &str = "compact";
 #[derive(Clone, Default)]
 pub(super) struct Slash {
     skills: Arc<Skills>,
+    policy: Arc<Policy>,
 }
 
 impl Slash {
-    pub(super) fn new(skills: Arc<Skills>) -> Self {
-        Self { skills }
+    pub(super) fn new(skills: Arc<Skills>, policy: Arc<Policy>) -> Self {
+        Self { skills, policy }
     }
 
     /// What is to be done about a prompt. What looks like a command and is none is a mistake, and told as one:
@@ -40,7 +42,7 @@ impl Slash {
             }
             Some(skill) => Err(format!("/{} is a skill that only models load", skill.name)),
             None if is_path(name) => Ok(Command::Prompt(words)),
-            None => Err(unknown(name, &skills)),
+            None => Err(self.unknown(name)),
         }
     }
 
@@ -50,19 +52,32 @@ impl Slash {
             "name": COMPACT, "description": "Put a summary in place of the history",
             "argumentHint": "[what to keep above all]",
         });
-        let skills = self.skills.now();
-        let callable = skills.iter().filter(|skill| skill.for_user).map(|skill| {
+        let callable = self.callable();
+        let callable = callable.iter().map(|skill| {
             let hint = skill.argument_hint.as_deref().unwrap_or_default();
             json!({"name": skill.name, "description": skill.description, "argumentHint": hint})
         });
         callable.chain([compact]).collect()
     }
-}
 
-/// The names of all that a person can call.
-pub(super) fn names(skills: &[Arc<Skill>]) -> Vec<String> {
-    let callable = skills.iter().filter(|skill| skill.for_user).map(|skill| skill.name.clone());
-    callable.chain([COMPACT.to_owned()]).collect()
+    /// The names of all that a person can call.
+    pub(super) fn names(&self) -> Vec<String> {
+        let callable = self.callable();
+        callable.iter().map(|skill| skill.name.clone()).chain([COMPACT.to_owned()]).collect()
+    }
+
+    /// The skills that a person can call: those that no rule denies.
+    fn callable(&self) -> Vec<Arc<Skill>> {
+        let may = |skill: &&Arc<Skill>| skill.for_user && !self.policy.forbids_skill(&skill.name);
+        self.skills.now().iter().filter(may).cloned().collect()
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let callable = self.names();
+        let callable: Vec<&str> = callable.iter().map(String::as_str).collect();
+        let meant = closest(name, &callable).map(|meant| format!("; did you mean /{meant}?"));
+        format!("there is no command /{name}{}", meant.unwrap_or_default())
+    }
 }
 
 /// Whether words that look like a command speak of something on the disk, or begin with a capital.
@@ -70,22 +85,25 @@ fn is_path(name: &str) -> bool {
     name.contains(|c: char| c.is_ascii_uppercase()) || Path::new("/").join(name).exists()
 }
 
-fn unknown(name: &str, skills: &[Arc<Skill>]) -> String {
-    let callable = names(skills);
-    let callable: Vec<&str> = callable.iter().map(String::as_str).collect();
-    let meant = closest(name, &callable).map(|meant| format!("; did you mean /{meant}?")).unwrap_or_default();
-    format!("there is no command /{name}{meant}")
-}
-
 #[cfg(test)]
 mod tests {
+    use posse_runtime::permission::{RuleList, Source};
+
     use super::*;
 
     fn slash() -> Slash {
         let skill = |name: &str, for_user| Skill { name: name.into(), for_user, ..Skill::default() };
-        Slash::new(Arc::new(
-            vec![skill("review", true), skill("git:tidy", true), skill("style", false)].into(),
-        ))
+        let skills = vec![
+            skill("review", true),
+            skill("git:tidy", true),
+            skill("style", false),
+            skill("secret", true),
+        ];
+        let rules = RuleList { deny: vec!["Skill(secret)".into()], ..RuleList::default() };
+        let source = Source { name: String::new(), root: "/".into(), cwd: "/".into(), home: None };
+        let mut policy = Policy::default();
+        policy.add(&source, &rules).unwrap();
+        Slash::new(Arc::new(skills.into()), Arc::new(policy))
     }
 
     fn read(text: &str) -> Result<Command, String> {
@@ -110,6 +128,7 @@ mod tests {
         for (wrong, why) in [
             ("/reviw main.rs", "there is no command /reviw; did you mean /review?"),
             ("/dance", "there is no command /dance"),
+            ("/secre", "there is no command /secre"),
             ("/style", "/style is a skill that only models load"),
         ] {
             assert_eq!(read(wrong), Err(why.to_owned()));
@@ -118,5 +137,6 @@ mod tests {
         assert_eq!(slash().read(vec![picture()]), Ok(Command::Prompt(vec![picture()])));
         let told = slash().list();
         assert_eq!((&told[0]["name"], told.as_array().unwrap().len()), (&json!("review"), 3));
+        assert_eq!(slash().names(), ["review", "git:tidy", "compact"]);
     }
 }

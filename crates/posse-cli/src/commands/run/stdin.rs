@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 
 use anyhow::Context;
+use posse_protocol::ContentBlock;
+use posse_runtime::skill::arguments::Called;
 use tokio::sync::mpsc;
 
 use crate::hint::Advised;
@@ -57,7 +59,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
 
 /// The prompt: what was given, and what a pipe or a file on standard input adds to it. None if there
 /// are no words at all.
-pub(super) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<Option<String>> {
+pub(super) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<Option<Vec<ContentBlock>>> {
     let given = given.filter(|text| *text != "-");
     let stdin = io::stdin();
     let read = if stdin.is_terminal() {
@@ -95,14 +97,17 @@ pub(super) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<
     Ok(joined(given, &piped))
 }
 
-fn joined(given: Option<&str>, piped: &str) -> Option<String> {
+fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
     let given = given.filter(|text| !text.trim().is_empty());
-    match (given, piped.trim().is_empty()) {
-        (Some(given), true) => Some(given.to_owned()),
-        (Some(given), false) => Some(format!("{given}\n\n{piped}")),
-        (None, false) => Some(piped.to_owned()),
-        (None, true) => None,
-    }
+    let texts = match (given, piped.trim().is_empty()) {
+        (Some(given), true) => vec![given.to_owned()],
+        // What is piped to a command is no argument of it.
+        (Some(given), false) if Called::read(given).is_some() => vec![given.to_owned(), piped.to_owned()],
+        (Some(given), false) => vec![format!("{given}\n\n{piped}")],
+        (None, false) => vec![piped.to_owned()],
+        (None, true) => return None,
+    };
+    Some(texts.into_iter().map(ContentBlock::text).collect())
 }
 
 #[cfg(test)]
@@ -111,9 +116,15 @@ mod tests {
 
     #[test]
     fn what_is_piped_follows_what_is_asked() {
-        assert_eq!(joined(Some("explain"), "line 1\n").as_deref(), Some("explain\n\nline 1\n"));
-        assert_eq!(joined(Some("explain"), " \n").as_deref(), Some("explain"));
-        assert_eq!(joined(None, "all").as_deref(), Some("all"));
+        let check = |given, piped, expected: &[&str]| {
+            let blocks: Vec<_> = expected.iter().copied().map(ContentBlock::text).collect();
+            assert_eq!(joined(given, piped), Some(blocks));
+        };
+        check(Some("explain"), "line 1\n", &["explain\n\nline 1\n"]);
+        check(Some("explain"), " \n", &["explain"]);
+        check(None, "all", &["all"]);
+        check(None, "/review all", &["/review all"]);
+        check(Some("/review it"), "$(rm x)\n", &["/review it", "$(rm x)\n"]);
         assert_eq!(joined(Some(" "), ""), None);
     }
 

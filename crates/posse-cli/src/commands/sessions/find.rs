@@ -46,7 +46,9 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
 
 /// Whether it failed before any reply, with a mistyped model for one, and would not go on by itself.
 fn came_to_nothing(session: &Session) -> bool {
-    session.state == AgentState::Idle && session.holder.is_none() && session.charges.is_empty()
+    // A skill that an agent of its own has followed costs the session itself nothing.
+    let only_asked = session.charges.is_empty() && session.entries <= 1;
+    session.state == AgentState::Idle && session.holder.is_none() && only_asked
 }
 
 /// The session whose id begins so; without an id, the one of this directory that was used last.
@@ -119,9 +121,10 @@ mod tests {
 
     #[test]
     fn what_came_to_nothing_is_told_from_what_can_go_on() {
-        let failed = Session { charges: Vec::new(), ..session() };
+        let failed = Session { charges: Vec::new(), entries: 1, ..session() };
         assert!(came_to_nothing(&failed));
-        assert!(!came_to_nothing(&session()), "it has a reply");
+        assert!(!came_to_nothing(&Session { entries: 1, ..session() }), "it has a reply");
+        assert!(!came_to_nothing(&Session { entries: 2, ..failed.clone() }), "more was said");
         assert!(!came_to_nothing(&Session { holder: Some("pid 1".into()), ..failed.clone() }));
         for state in [AgentState::Paused, AgentState::Running] {
             assert!(!came_to_nothing(&Session { state, ..failed.clone() }));

@@ -133,3 +133,21 @@ fn one_can_look_at_some_only() {
     let told = said(&disk, &look(&["repo/nowhere"]));
     assert_eq!(told, ["error: repo/nowhere: cannot be read: No such file or directory (os error 2)"]);
 }
+
+#[test]
+fn all_skills_together_have_a_longest_length_and_a_repositorys_come_last() {
+    let disk = Disk::new();
+    disk.write("posse/skills/z/SKILL.md", &text("Mine."));
+    disk.write("repo/.posse/skills/a/SKILL.md", &text("Theirs."));
+    assert_eq!(counts(&load(&disk)), [("z", "Mine."), ("a", "Theirs.")]);
+    let long = "x".repeat(250 * 1024);
+    for number in 0..70 {
+        disk.write(&format!("repo/.posse/skills/s{number}/SKILL.md"), &long);
+    }
+    let loaded = load(&disk);
+    let end = "not taken, nor what follows: all files together are longer than 16 MiB";
+    let ends: Vec<String> = said(&disk, &loaded).into_iter().filter(|line| line.ends_with(end)).collect();
+    assert!(!ends.is_empty() && ends.iter().all(|line| line.starts_with("error: ")), "{ends:?}");
+    let bytes: usize = loaded.known.iter().map(|known| known.definition.body.text.len()).sum();
+    assert!(bytes <= scan::ALL, "{bytes}");
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use super::super::fare::{self, Fare};
+use super::super::fare::{self, Fare, Paid};
 use super::super::outlet::{Arriving, Warming};
 use super::super::step::{Input, Squeeze};
 use super::{Actor, Work, wall_ms};
@@ -32,6 +32,8 @@ pub(super) struct Called {
     result: Result<Reply, Failure>,
     /// When it began, in milliseconds of Unix time.
     at_ms: i64,
+    /// How many bytes were sent.
+    size: usize,
     took: Duration,
     fare: Fare,
 }
@@ -143,7 +145,7 @@ impl Actor {
         };
         work.cancel_model = CancellationToken::new();
         let body = self.request(reservation.output, ttl);
-        (self.paid.bytes, self.paid.begun) = (size, true);
+        self.paid.begun = true;
         let Ports { model, clock, .. } = self.house.ports.clone();
         let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
         let warming = Warming { warmth: self.warmth.clone(), lead, sent: clock.now() };
@@ -152,7 +154,7 @@ impl Actor {
         work.calling = Some(Box::pin(async move {
             let start = clock.now();
             let result = arriving.follow(&*model, body, &attribution, &cancel).await;
-            Called { result, at_ms, took: clock.now().saturating_sub(start), fare: arriving.fare() }
+            Called { result, at_ms, size, took: clock.now().saturating_sub(start), fare: arriving.fare() }
         }));
     }
 
@@ -183,7 +185,7 @@ impl Actor {
     }
 
     pub(super) fn called(&mut self, called: Called, work: &mut Work) -> Input {
-        let Called { result, at_ms, took, mut fare } = called;
+        let Called { result, at_ms, size, took, mut fare } = called;
         work.api += took;
         let mut charges = fare::charges(&*self.house.ports.prices, &self.model, Purpose::Work, &result);
         let miss = |reply: &Reply| self.reuse.called(at_ms, &reply.usage, reply.cache_miss.as_ref());
@@ -195,7 +197,9 @@ impl Actor {
         fare.settle(&charges);
         match result {
             Ok(reply) => {
-                self.paid.tokens = reply.usage.prompt().saturating_add(reply.usage.output);
+                let tokens = reply.usage.prompt().saturating_add(reply.usage.output);
+                self.paid = Paid { tokens, bytes: size, begun: true };
+                self.unsqueezed = false;
                 let intents = reply.content.iter().filter_map(|block| match block {
                     ContentBlock::ToolUse { name, input, .. } => Some(self.intent(name, input)),
                     _ => None,
@@ -204,14 +208,10 @@ impl Actor {
                 self.previous_reply = Some(reply.id.clone());
                 Input::Reply { reply: Box::new(reply), charges, intents, capped, missed }
             }
-            Err(failure) => {
-                // What it would have been told is not known: the next request is bounded by its bytes.
-                (self.paid.tokens, self.paid.bytes) = (0, 0);
-                match broke {
-                    Some(why) => Input::Refused { why, charges },
-                    None => Input::Failed { failure: Box::new(failure), charges },
-                }
-            }
+            Err(failure) => match broke {
+                Some(why) => Input::Refused { why, charges },
+                None => Input::Failed { failure: Box::new(failure), charges },
+            },
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{Entry, EntryKind, EventKind, Message, RawJson};
+use posse_protocol::{Entry, EntryKind, EventKind, Message, RawJson, RunEnd};
 
 use super::super::history::Part;
 use super::super::step::{Commit, Decision, Draft, Effect, Input};
@@ -87,6 +87,10 @@ impl Actor {
                 let event = self.ended(*ended, work);
                 self.outlet.emit(event).await;
             }
+            Effect::Refuse(outcome) => {
+                let end = RunEnd { live: self.going_on(), ..RunEnd::of(outcome) };
+                self.outlet.emit(EventKind::Ended(Box::new(end))).await;
+            }
         }
     }
 
@@ -141,7 +145,7 @@ impl Actor {
         let mut parts = Vec::with_capacity(commit.entries.len());
         for draft in commit.entries {
             let Draft { kind, message, reply } = draft;
-            let (head, piece, message) = self.spelt(message);
+            let (head, piece) = self.spelt(&message);
             parts.push(Part { kind, head, piece, reply });
             messages.push(message);
         }
@@ -194,13 +198,14 @@ impl Actor {
         Ok(committed)
     }
 
-    /// A message as bytes. That of a fork's first entry begins as those of its siblings do.
-    fn spelt(&mut self, message: Arc<Message>) -> (Option<Piece>, Piece, Arc<Message>) {
+    /// A message as bytes. That of a fork's first entry begins as those of its siblings do; whoever listens is
+    /// told what is its own, for each of a thousand siblings has an answer to each of their thousand calls.
+    fn spelt(&mut self, message: &Message) -> (Option<Piece>, Piece) {
         let model = &self.house.ports.model;
-        let Some(branch) = self.opening.take() else { return (None, model.entry(&message), message) };
-        let piece = model.closing(&message.content);
-        let content = branch.answers.iter().chain(&message.content).cloned().collect();
-        (Some(branch.head.clone()), piece, Arc::new(Message { role: message.role, content }))
+        match self.opening.take() {
+            Some(branch) => (Some(branch.head.clone()), model.closing(&message.content)),
+            None => (None, model.entry(message)),
+        }
     }
 
     /// A root becomes idle unless mail waits that would begin another run.

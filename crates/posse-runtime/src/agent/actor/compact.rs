@@ -23,6 +23,8 @@ const SUMMARY_TOKENS: u32 = 16_000;
 const FULL: u64 = 85;
 /// A token is about so many bytes, if it is not known better.
 const TOKEN_BYTES: usize = 3;
+/// A summary that was cut off is of use if it is as long as this, in bytes.
+const LEAST_SUMMARY: usize = 2_000;
 /// So many tasks, and teams, are restated.
 const TASKS: usize = 100;
 const TEAMS: usize = 16;
@@ -39,9 +41,16 @@ impl Actor {
         let window = || self.house.ports.model.window_of(&self.model).map(|window| window / 100 * FULL);
         let Some(most) = self.setup.limits.compact_at.or_else(window) else { return false };
         let size = fare::size(&self.preamble, self.history.pieces());
-        let grown = size.saturating_sub(self.paid.bytes) / TOKEN_BYTES;
-        // A summary that is too long itself cannot be made shorter by another.
-        self.history.has_replied() && self.paid.tokens.saturating_add(grown as u64) >= most
+        let grown = (size.saturating_sub(self.paid.bytes) / TOKEN_BYTES) as u64;
+        // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
+        // part of the whole at most. If it is more after all, the model says so.
+        let tokens = self.paid.tokens.saturating_add(grown.min(most / 10));
+        // A summary that is long itself is not made shorter by another: there must be something new.
+        let is_new = self.history.summary().is_none_or(|summary| {
+            let base = (self.preamble.bytes.len() + summary) / TOKEN_BYTES;
+            tokens.saturating_sub(base as u64) >= most / 4
+        });
+        self.history.has_replied() && !self.unsqueezed && is_new && tokens >= most
     }
 
     /// Asks for a summary, on the very history that it replaces.
@@ -50,6 +59,10 @@ impl Actor {
         self.outlet.emit(EventKind::Compacting { auto: squeeze.auto, tokens }).await;
         work.cancel_model = CancellationToken::new();
         let history = if squeeze.overfull { self.history.before_last_reply() } else { self.history.clone() };
+        if history.pieces().is_empty() {
+            let (why, charges) = ("what was asked is larger than the model's context".to_owned(), Vec::new());
+            return work.inputs.push_back(Input::NotCompacted { why, charges });
+        }
         let aside = Aside {
             ports: self.house.ports.clone(),
             preamble: self.preamble.clone(),
@@ -77,14 +90,22 @@ impl Actor {
         let Squeezed { answer: Answer { charges, facts, text }, squeeze } = squeezed;
         let failed =
             |error| Box::new(Failure { error, finished: Vec::new(), spent: Vec::new(), attempts: 0 });
+        let stop = facts.as_ref().and_then(|facts| facts.stop.clone());
         Ok(match text {
+            Ok(summary) if !is_whole(&summary, stop.as_ref()) => {
+                self.unsqueezed = true;
+                Input::NotCompacted { why: "the model did not finish the summary".into(), charges }
+            }
             Ok(mut summary) => {
-                if facts.as_ref().is_some_and(|facts| facts.stop == Some(StopReason::MaxTokens)) {
+                if stop == Some(StopReason::MaxTokens) {
                     summary.push_str("\n[The summary was too long, and ends here.]");
                 }
                 let cut = squeeze.overfull.then(|| self.history.after_last_request());
                 let known = self.restated().await?;
-                let content = words::compacted(&summary, cut.as_deref(), &known);
+                let mut content = words::compacted(&summary, cut.as_deref(), &known);
+                if self.terms.as_ref().is_some_and(|terms| terms.fork.is_some()) {
+                    content.insert(0, words::fork_rules());
+                }
                 // What is sent from now on is another prompt, of which nothing is known yet.
                 (self.previous_reply, self.paid) = (None, Paid { begun: true, ..Paid::default() });
                 let content = content.into_iter().map(ContentBlock::text).collect();
@@ -94,6 +115,7 @@ impl Actor {
             Err(AsideError::Cancelled) => Input::Failed { failure: failed(ModelError::Cancelled), charges },
             Err(AsideError::Refused(why)) => Input::Refused { why, charges },
             Err(error @ (AsideError::Tools | AsideError::Silent)) => {
+                self.unsqueezed = true;
                 Input::NotCompacted { why: error.to_string(), charges }
             }
         })
@@ -112,6 +134,15 @@ impl Actor {
             skills,
             lists: self.house.lists(realm, agent).await?,
         })
+    }
+}
+
+/// Whether a summary can take the place of a history: one that was broken off after a few words cannot.
+fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
+    match stop {
+        Some(StopReason::MaxTokens) => summary.len() >= LEAST_SUMMARY,
+        Some(StopReason::Refusal | StopReason::ContextFull) => false,
+        _ => true,
     }
 }
 

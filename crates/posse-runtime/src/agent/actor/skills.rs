@@ -103,6 +103,8 @@ impl Actor {
             let ready = Box::new(call::prepare(&gate, skill, &arguments).await);
             Followed::Ready { words, ready }
         }));
+        // Else mail begins a run meanwhile, which is told of the skill's rules and not of the skill.
+        self.machine.set_preparing(true);
         None
     }
 
@@ -141,6 +143,7 @@ impl Actor {
     /// What came of a skill, as an input.
     pub(super) fn followed(&mut self, followed: Followed, work: &mut Work) -> Input {
         let stopped = work.following.cancel.is_cancelled();
+        self.machine.set_preparing(false);
         match followed {
             Followed::Ready { words, ready } => match *ready {
                 _ if stopped => Input::NotBegun(Outcome::Interrupted),
@@ -159,7 +162,7 @@ impl Actor {
         }
     }
 
-    fn begin_skill(&mut self, mut words: Vec<ContentBlock>, ready: Ready, work: &mut Work) -> Input {
+    fn begin_skill(&mut self, mut words: Vec<ContentBlock>, mut ready: Ready, work: &mut Work) -> Input {
         match ready.skill.fork.clone() {
             None => {
                 if let (Some(rules), Some(who)) = (&ready.rules, self.house.resident(self.identity.agent)) {
@@ -174,6 +177,13 @@ impl Actor {
                 failed(FaultClass::InvalidRequest, why)
             }
             Some(fork) => {
+                // The first called it; what stands beside it is for whoever follows it.
+                for block in words.iter().skip(1) {
+                    if let ContentBlock::Text { text } = block {
+                        ready.text.push_str("\n\n");
+                        ready.text.push_str(text);
+                    }
+                }
                 words.push(ContentBlock::text(words::delegated(&ready.skill)));
                 work.following.delegation = Some((ready, fork));
                 Input::Delegate(words)

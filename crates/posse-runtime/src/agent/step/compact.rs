@@ -7,11 +7,12 @@ use posse_protocol::{
     StopReason,
 };
 
-use super::{Decision, Effect, Life, Machine, Run, Squeeze, State};
+use super::{Decision, Draft, Effect, Machine, Run, Squeeze, State};
 use crate::port::store::Charge;
+use crate::spawn::words;
 
-/// The longest words of a person that are kept as they are, in bytes.
-const ASKED_BYTES: usize = 64 * 1024;
+/// So much of what was said last is kept word for word, in bytes.
+const SAID_BYTES: usize = 256 * 1024;
 
 /// What is to be known about compactions.
 #[derive(Default)]
@@ -23,7 +24,9 @@ pub(super) struct Compaction {
     /// The model could not take the history, and has not answered since.
     overfull: bool,
     /// What the run was begun with.
-    pub(super) asked: Option<Arc<Message>>,
+    asked: Option<Arc<Message>>,
+    /// What the model was told since it last answered.
+    told: Vec<Arc<Message>>,
 }
 
 impl Compaction {
@@ -32,16 +35,63 @@ impl Compaction {
         self.wanted.take()
     }
 
-    /// The run is over.
-    pub(super) fn over(&mut self) {
-        (self.alone, self.asked) = (false, None);
+    /// A run begins with what was told last, if anything was.
+    pub(super) fn begun(&mut self, last: Option<&Draft>) {
+        self.asked = last.map(|draft| Arc::clone(&draft.message));
+    }
+
+    /// The run is over. What nobody has answered is not forgotten.
+    pub(super) fn over(&mut self, unanswered: bool) {
+        (self.alone, self.overfull) = (false, false);
+        if !unanswered {
+            self.asked = None;
+        }
+    }
+
+    /// The model is told something, or has answered.
+    pub(super) fn added(&mut self, kind: EntryKind, message: &Arc<Message>) {
+        match kind {
+            EntryKind::Prompt | EntryKind::Results => self.told.push(Arc::clone(message)),
+            EntryKind::Reply | EntryKind::Compaction => self.told.clear(),
+        }
     }
 
     /// The model has answered what it was sent.
     pub(super) fn answered(&mut self) {
         self.overfull = false;
     }
+
+    /// What the run was begun with, and what came since the last answer, word for word: what tools answered
+    /// is in the summary, but for that it is too much.
+    fn said(&self) -> Vec<ContentBlock> {
+        let told =
+            self.told.iter().filter(|told| !self.asked.as_ref().is_some_and(|it| Arc::ptr_eq(it, told)));
+        let mut left = SAID_BYTES;
+        let mut said = Vec::new();
+        for block in self.asked.iter().chain(told).flat_map(|message| &message.content) {
+            let (block, bytes) = match block {
+                ContentBlock::Text { text } => {
+                    let text = words::verbatim(text);
+                    let bytes = text.len();
+                    (ContentBlock::text(text), bytes)
+                }
+                ContentBlock::Image { data, .. } => (block.clone(), data.len()),
+                _ => continue,
+            };
+            if bytes <= left {
+                left -= bytes;
+                said.push(block);
+            }
+        }
+        if !said.is_empty() {
+            said.insert(0, ContentBlock::text(GO_ON));
+        }
+        said
+    }
 }
+
+const GO_ON: &str =
+    "What you were last told, word for word; go on with it from where the summary says you are:";
 
 impl Machine {
     /// A person wants it: at once if nothing is under way, else before the next call.
@@ -51,7 +101,7 @@ impl Machine {
             self.compaction.wanted = Some(squeeze);
             return;
         }
-        if self.next_seq == 0 {
+        if self.next_seq == 0 && !self.inherits {
             let what = "there is nothing to compact yet".to_owned();
             decision.after.push(Effect::Emit(EventKind::Unheard(what)));
             return self.end(decision, Outcome::Completed);
@@ -62,10 +112,10 @@ impl Machine {
         decision.after.extend([Effect::Begin, Effect::Compact(squeeze)]);
     }
 
-    /// The model cannot take the history any more: it is compacted without what came last. Once; a summary that
-    /// is too long itself cannot be helped.
+    /// The model cannot take the history any more: it is compacted without what came last. Once; a summary
+    /// that is too long itself cannot be helped.
     pub(super) fn overfull(&mut self, decision: &mut Decision) {
-        if self.compaction.alone || std::mem::replace(&mut self.compaction.overfull, true) {
+        if std::mem::replace(&mut self.compaction.overfull, true) {
             return self.end(decision, Outcome::Partial(Limit::Context));
         }
         self.state = State::Calling { cancelled: false };
@@ -83,12 +133,14 @@ impl Machine {
         let State::Calling { cancelled } = self.state else { return };
         self.run.charge(&charges);
         decision.commit.charges = charges;
-        let alone = std::mem::take(&mut self.compaction.alone);
-        if let Some(asked) = self.compaction.asked.as_ref().filter(|_| !alone) {
-            content.extend(verbatim(asked));
+        let (alone, waits) = (std::mem::take(&mut self.compaction.alone), self.unanswered);
+        if !alone || waits {
+            content.extend(self.compaction.said());
         }
-        let ends = alone || cancelled;
-        let facts = facts.map(|facts| ReplyFacts { stop: ends.then_some(StopReason::EndTurn), ..facts });
+        // Whether it waits for an answer is known from it when the process is gone.
+        let stop = ((alone || cancelled) && !waits).then_some(StopReason::EndTurn);
+        let facts = facts.map(|facts| ReplyFacts { stop, ..facts });
+        self.run.miss(facts.as_ref().and_then(|facts| facts.missed.as_ref()));
         self.add(decision, EntryKind::Compaction, Message { role: Role::User, content }, facts);
         if cancelled {
             return self.end(decision, Outcome::Interrupted);
@@ -99,42 +151,23 @@ impl Machine {
         decision.after.push(Effect::CallModel);
     }
 
-    /// No summary came about. If there is still room the run goes on without.
+    /// No summary came about. If the model can still take the history the run goes on without.
     pub(super) fn not_compacted(&mut self, decision: &mut Decision, why: String, charges: Vec<Charge>) {
         let State::Calling { cancelled } = self.state else { return };
         self.run.charge(&charges);
         decision.commit.charges = charges;
-        let alone = std::mem::take(&mut self.compaction.alone);
         let message = format!("the history could not be compacted: {why}");
         decision.after.push(Effect::Emit(EventKind::Unheard(message.clone())));
-        let outcome = match self.life {
-            _ if cancelled => Outcome::Interrupted,
-            Life::Root { .. } if alone => {
-                Outcome::Failed(Fault { class: FaultClass::Answer, status: None, message })
+        if cancelled {
+            return self.end(decision, Outcome::Interrupted);
+        }
+        match (self.compaction.alone, self.compaction.overfull) {
+            (_, true) => self.end(decision, Outcome::Partial(Limit::Context)),
+            (true, false) => {
+                let fault = Fault { class: FaultClass::Answer, status: None, message };
+                self.end(decision, Outcome::Failed(fault));
             }
-            _ => Outcome::Partial(Limit::Context),
-        };
-        self.end(decision, outcome);
+            (false, false) => decision.after.push(Effect::CallModel),
+        }
     }
-}
-
-/// What the run was begun with, word for word, if that is not too much.
-fn verbatim(asked: &Message) -> Vec<ContentBlock> {
-    let is_said =
-        |block: &&ContentBlock| matches!(block, ContentBlock::Text { .. } | ContentBlock::Image { .. });
-    let said: Vec<ContentBlock> = asked.content.iter().filter(is_said).cloned().collect();
-    let bytes: usize = said
-        .iter()
-        .map(|block| match block {
-            ContentBlock::Text { text } => text.len(),
-            ContentBlock::Image { data, .. } => data.len(),
-            _ => 0,
-        })
-        .sum();
-    if said.is_empty() || bytes > ASKED_BYTES {
-        return Vec::new();
-    }
-    let words =
-        "What you were last asked to do, word for word; go on with it from where the summary says you are:";
-    [ContentBlock::text(words)].into_iter().chain(said).collect()
 }

@@ -191,6 +191,8 @@ pub(crate) enum Effect {
     Begin,
     /// Tell the front ends that the run has ended, with what it took.
     End(Box<Ended>),
+    /// Tell the front ends how a run ended that never began; one that goes on is not touched by it.
+    Refuse(Outcome),
 }
 
 /// How a history is to be compacted.

@@ -129,6 +129,7 @@ fn told(decision: &Decision) -> String {
             Effect::Delegate(key) => parts.push(format!("delegate {}", key.seq)),
             Effect::AbortDelegate => parts.push("abort delegate".into()),
             Effect::End(ended) => parts.push(format!("end {:?}", ended.outcome)),
+            Effect::Refuse(outcome) => parts.push(format!("refuse {outcome:?}")),
         }
     }
     parts.join(", ")
@@ -150,14 +151,18 @@ fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
     assert_eq!((told(&ended).as_str(), ended.commit.entries.len()), ("end Completed", 1));
     let Some(Effect::End(end)) = ended.after.last() else { panic!("{ended:?}") };
     assert_eq!((end.run.text.as_str(), end.run.turns), ("found", 0));
+    let entry = &ended.commit.entries[0];
+    assert!(!super::unanswered(entry.kind, entry.reply.as_ref()), "nothing is left to do");
     let next = machine.next().unwrap();
     assert_eq!(told(&machine.step(next)), "call");
+    let refused = told(&machine.step(words()));
+    assert!(refused.starts_with("refuse Failed"), "{refused}");
 
     let mut machine = self::machine(Asker::Nobody, FREE);
     machine.step(words());
     assert_eq!(told(&machine.step(Input::Interrupt)), "abort delegate");
     assert_eq!(told(&machine.step(done(Outcome::Interrupted))), "end Interrupted");
-    assert_eq!(told(&machine.step(Input::NotBegun(Outcome::Interrupted))), "end Interrupted");
+    assert_eq!(told(&machine.step(Input::NotBegun(Outcome::Interrupted))), "refuse Interrupted");
 }
 
 #[test]
@@ -328,6 +333,53 @@ fn a_context_that_is_full_is_compacted_once_and_what_was_asked_stays_word_for_wo
 }
 
 #[test]
+fn what_nobody_has_answered_outlives_a_compaction() {
+    // Paused, then compacted: the prompt waits on.
+    let mut machine = started(Asker::Nobody, FREE);
+    assert!(told(&machine.step(api(ApiErrorKind::Overloaded))).starts_with("end Paused"));
+    assert_eq!(told(&machine.step(Input::Compact { keep: None })), "compact");
+    let decision = machine.step(compacted());
+    assert_eq!(told(&decision), "end Completed");
+    let entry = &decision.commit.entries[0];
+    assert_eq!(entry.message.content.last(), Some(&ContentBlock::text("go")));
+    assert_eq!(entry.reply.as_ref().unwrap().stop, None);
+    assert!(machine.unfinished());
+    assert_eq!(told(&machine.step(Input::Continue)), "call");
+
+    // Words that joined at a tool boundary are no tool's answer.
+    let mut machine = self::machine(Asker::Nobody, FREE);
+    machine.life = Life::Root { joins: true };
+    machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
+    machine.step(reply("r", StopReason::ToolUse));
+    machine.step(Input::Prompt(vec![ContentBlock::text("not that")]));
+    machine.step(done(1, 0, "large"));
+    assert_eq!(told(&machine.step(api(ApiErrorKind::ContextFull))), "compact overfull");
+    let decision = machine.step(compacted());
+    let said: Vec<&ContentBlock> = decision.commit.entries[0].message.content.iter().skip(2).collect();
+    assert_eq!(said, [&ContentBlock::text("go"), &ContentBlock::text("not that")]);
+
+    // An interrupt is not swallowed by a context that is full.
+    let mut machine = started(Asker::Nobody, FREE);
+    machine.step(Input::Interrupt);
+    assert_eq!(told(&machine.step(api(ApiErrorKind::ContextFull))), "end Interrupted");
+    // A reply that fills the context once more ends it, and a later run may try again.
+    let mut machine = started(Asker::Nobody, FREE);
+    assert_eq!(told(&machine.step(reply("", StopReason::ContextFull))), "compact overfull");
+    machine.step(compacted());
+    let end = format!("end {:?}", Outcome::Partial(Limit::Context));
+    assert_eq!(told(&machine.step(reply("", StopReason::ContextFull))), end);
+    machine.step(Input::Prompt(vec![ContentBlock::text("again")]));
+    assert_eq!(told(&machine.step(reply("", StopReason::ContextFull))), "compact overfull");
+    // Without a summary the run goes on while there is room.
+    let mut machine = started(Asker::Nobody, FREE);
+    machine.step(reply("r", StopReason::ToolUse));
+    machine.step(Input::Compact { keep: None });
+    assert_eq!(told(&machine.step(done(1, 0, "ok"))), "t0=ok, compact");
+    let silent = Input::NotCompacted { why: "it is silent".into(), charges: Vec::new() };
+    assert_eq!(told(&machine.step(silent)), "call");
+}
+
+#[test]
 fn a_person_compacts_at_once_or_before_the_next_call() {
     let wish = || Input::Compact { keep: Some("it".into()) };
     let mut machine = self::machine(Asker::Nobody, FREE);
@@ -444,7 +496,7 @@ fn prompts_wait_their_turn_and_the_queue_has_an_end() {
     for _ in 0..super::PROMPTS {
         assert_eq!(machine.step(prompt("later")), Decision::default());
     }
-    assert!(told(&machine.step(prompt("too many"))).starts_with("end Failed(Fault { class: Busy"));
+    assert!(told(&machine.step(prompt("too many"))).starts_with("refuse Failed(Fault { class: Busy"));
     assert_eq!(told(&machine.step(reply("", StopReason::EndTurn))), "end Completed");
     let next = machine.next().unwrap();
     assert_eq!(told(&machine.step(next)), "call");

@@ -106,12 +106,17 @@ fn no_mode_is_stricter_in_everything_so_all_are_asked() {
 }
 
 #[test]
-fn what_a_skill_grants_holds_below_and_until_it_is_taken_back() {
+fn what_a_skill_grants_holds_until_it_is_taken_back_and_for_those_started_meanwhile() {
     let rules = policy(&["Bash(git push *)"], &["Bash(git commit *)"], &[]);
     let root = Standing::root(Default, rules, workspace("/w", &["/w"]).into());
     let agent = root.child(None, workspace("/w", &["/w"])).unwrap();
+    let elder = agent.child(None, workspace("/w", &["/w"])).unwrap();
+    let skill = || policy(&["Bash(git gc *)"], &[], &["Bash(git *)", "Bash(make *)"]);
+    agent.grant(skill());
+    agent.grant(skill());
+    assert_eq!(agent.rules_besides().len(), 1, "what says the same is not taken twice");
     let below = agent.child(None, workspace("/w", &["/w"])).unwrap();
-    agent.grant(policy(&["Bash(git gc *)"], &[], &["Bash(git *)", "Bash(make *)"]));
+    assert_eq!([word(&elder, &runs("make all")), word(&elder, &runs("git gc now"))], ["ask"; 2]);
     let table = [
         ("git log -1", ["ask", "allow", "allow"]),
         ("make all", ["ask", "allow", "allow"]),
@@ -127,7 +132,9 @@ fn what_a_skill_grants_holds_below_and_until_it_is_taken_back() {
     assert_eq!(word(&agent, &runs("make all")), "deny");
     root.set_mode(Default);
     agent.withdraw();
-    assert_eq!([&root, &agent, &below].map(|who| word(who, &runs("make all"))), ["ask", "ask", "ask"]);
+    below.withdraw();
+    assert_eq!([&root, &agent, &below].map(|who| word(who, &runs("make all"))), ["ask", "ask", "allow"]);
+    assert_eq!([&root, &agent, &below].map(|who| word(who, &runs("git gc now"))), ["ask", "ask", "deny"]);
 }
 
 #[test]

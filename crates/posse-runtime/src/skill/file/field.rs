@@ -7,6 +7,7 @@ use crate::front::Keys;
 use crate::front::value::{effort, joined, kind, mapping, names, one_of, quoted, text, truth, unknown};
 use crate::permission::{Policy, RuleList, Source};
 use crate::port::model::Effort;
+use crate::spawn::route::FORK;
 
 /// Every key of front matter.
 const FIELDS: &[&str] = &[
@@ -115,7 +116,7 @@ impl Fields {
             "model" => self.model = Some(text(key, value)?).filter(|model| model != "inherit"),
             "effort" => self.effort = effort(&value, notes)?,
             "context" => self.forks = one_of(key, &value, &[("fork", true)])?,
-            "agent" => self.agent = Some(text(key, value)?),
+            "agent" => self.agent = Some(agent(key, value)?),
             "background" => self.background = Some(truth(key, &value)?),
             "license" | "compatibility" => drop(text(key, value)?),
             "metadata" => drop(mapping(key, value)?),
@@ -155,6 +156,18 @@ impl Fields {
         let alone = said.into_iter().filter(|(_, said)| *said);
         (None, alone.map(|(key, _)| format!("`{key}` acts with `context: fork` only")).collect())
     }
+}
+
+/// The type of the agent that follows it.
+fn agent(key: &str, value: Value) -> Result<String, String> {
+    let agent = text(key, value)?;
+    if agent.eq_ignore_ascii_case(FORK) {
+        // Its instructions come without any history, whoever calls it.
+        return Err(format!(
+            "`{key}` names a type of agents; `{FORK}` is none, and `context: fork` is enough"
+        ));
+    }
+    Ok(agent)
 }
 
 /// What is written after the name, for people. Brackets make it a list in YAML.

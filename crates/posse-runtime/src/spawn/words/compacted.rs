@@ -6,10 +6,13 @@ use posse_protocol::{RunFacts, RunKind, Task, TaskStatus, Team};
 
 use super::{cut, line, neutral, place::reminder, shown};
 
+/// How much is kept of each text that somebody said last.
+const SAID_CHARACTERS: usize = 32_000;
 /// How much is shown of what no summary has seen.
 const CUT_CHARACTERS: usize = 8_000;
-/// So many files are named.
+/// So many files, and runs, are named.
 const FILES: usize = 100;
+const RUNS: usize = 100;
 
 /// What an agent must still know when its history is gone.
 #[derive(Clone, Debug, Default)]
@@ -45,13 +48,18 @@ pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Standing) -> Vec<
     )];
     if let Some(cut_off) = cut_off {
         texts.push(reminder(&format!(
-            "What came last is not in the summary: it was too large for your context. It began with:\n{}\nAsk \
-             for less at once next time.",
+            "What came last is not in the summary: it was too large for your context. Its beginning and end:\n\
+             {}\nAsk for less at once next time.",
             neutral(&cut(cut_off, CUT_CHARACTERS, None))
         )));
     }
     texts.push(reminder(&restated(known)));
     texts
+}
+
+/// What a person or another agent said last, word for word as far as it is not too long.
+pub fn verbatim(text: &str) -> String {
+    cut(text, SAID_CHARACTERS, None).into_owned()
 }
 
 fn restated(known: &Standing) -> String {
@@ -92,7 +100,7 @@ fn runs(runs: &[RunFacts]) -> String {
     }
     let mut text =
         "What you have started and what goes on (a notification tells you of its end):\n".to_owned();
-    for run in runs {
+    for run in runs.iter().take(RUNS) {
         let what = match run.kind {
             RunKind::Agent => format!("agent ({})", line(&run.agent_type)),
             RunKind::Shell => "command".to_owned(),
@@ -104,6 +112,9 @@ fn runs(runs: &[RunFacts]) -> String {
             line(&run.description),
             shown(&run.output_file)
         ));
+    }
+    if runs.len() > RUNS {
+        text.push_str(&format!("- and {} more\n", runs.len() - RUNS));
     }
     text
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use posse_protocol::{Answer, Command, ContentBlock, Denial, EventKind, Outcome, PermissionMode, RunEnd};
+use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::skill::file::{Kind, read};
 use posse_runtime::skill::{Skill, Skills};
 use posse_runtime::spawn::Definition;
@@ -331,6 +332,80 @@ async fn an_agent_of_its_own_follows_a_skill_that_a_model_loads() {
 }
 
 #[tokio::test]
+async fn whoever_may_not_start_an_agent_starts_none_by_a_skill() {
+    let script = format!("[[rule]]\nwhen.tool = 'needs an agent'\nreply = [{{ text = 'No.' }}]\n{FORKS}");
+    let rig = rig(&script, vec![look("agent: Bash\n")]);
+    let rig = rig.rules(&["Bash"], &["Agent(Bash)"]).unwrap();
+    let (mut agent, end) = called(&rig, "look", "lexer").await;
+    let why = "look needs an agent: denied, the rule `Agent(Bash)` (the test) denies this";
+    let Outcome::Failed(fault) = end.outcome else { panic!("{end:?}") };
+    assert_eq!(fault.message, why);
+    agent.handle.send(prompt("please look")).await.unwrap();
+    until_end(&mut agent).await;
+    assert_eq!(last_words(&sent_by(&rig, "/main")[1]), why);
+    assert!(sent_by(&rig, "/main/bash-0").is_empty());
+    farewell(agent).await;
+}
+
+#[tokio::test]
+async fn a_person_is_asked_about_the_agent_of_a_skill() {
+    let mut rig = rig(FORKS, vec![look("allowed-tools: Bash(touch *) Bash(echo main)\n")]);
+    let rules = RuleList { ask: vec!["Agent".into()], ..RuleList::default() };
+    let source = Source { name: "the test".into(), root: "/".into(), cwd: "/".into(), home: None };
+    let mut policy = Policy::default();
+    policy.add(&source, &rules).unwrap();
+    rig.setup.policy = Arc::new(policy);
+    let (agent, end) = called(&rig, "look", "lexer").await;
+    let Outcome::Failed(fault) = end.outcome else { panic!("{end:?}") };
+    assert!(fault.message.starts_with("look needs an agent: denied, nobody is there"), "{fault:?}");
+    farewell(agent).await;
+
+    rig.setup.asker = Asker::FrontEnd;
+    let mut agent = rig.runtime().unwrap().start(&rig.character, rig.setup.clone());
+    agent.handle.send(call("look", "lexer")).await.unwrap();
+    let events = until(&mut agent, |event| matches!(event.kind, EventKind::Asked(_))).await;
+    let Some(EventKind::Asked(question)) = events.last().map(|event| &event.kind) else { panic!() };
+    assert_eq!(question.tool, "Agent");
+    let (call, answer) = (question.call.clone(), Answer::Allow { input: None });
+    agent.handle.send(Command::Answer { agent: agent.id, call, answer }).await.unwrap();
+    assert_eq!(until_end(&mut agent).await.1.text, "Two callers.");
+    farewell(agent).await;
+}
+
+#[tokio::test]
+async fn a_type_without_the_agent_tool_follows_no_skill_that_wants_an_agent() {
+    let script = r#"
+[[rule]]
+when = { agent = "re:^/main/", tool = "re:." }
+reply = [{ text = "No." }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ tool = "Skill", input = { skill = "look", args = "lexer" } }]
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Agent", input = { description = "One", prompt = "One.", subagent_type = "loader" } }]
+[[rule]]
+reply = [{ text = "Done." }]
+"#;
+    let rig = rig(script, vec![look(""), skill("plain", "", "Do it.")]);
+    let loader = Definition {
+        name: "loader".into(),
+        description: "Loads.".into(),
+        prompt: "You load.".into(),
+        tools: Some(vec!["Skill".into()]),
+        ..Definition::default()
+    };
+    rig.setup.spawning.types.replace(built_in().into_iter().chain([loader]).collect());
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_end(&mut agent).await;
+    let sent = sent_by(&rig, "/main/loader-1");
+    assert!(described(&sent[0]).ends_with("Skills:\n- plain: About plain."), "{}", described(&sent[0]));
+    assert_eq!(last_words(&sent[1]), "an agent of its own follows look, and you can start none");
+    assert!(described(&sent_by(&rig, "/main")[0]).contains("- look: "));
+    farewell(agent).await;
+}
+
+#[tokio::test]
 async fn a_skill_in_the_background_and_one_that_cannot_be_followed() {
     let wrong = skill("wrong", "context: fork\nagent: nobody\n", "Do it.");
     let rig = rig(FORKS, vec![look("background: true\nallowed-tools: Bash(touch *)\n"), wrong]);
@@ -381,12 +456,13 @@ reply = [{ text = "Both." }]
 "#;
     let style =
         skill("style", "disable-model-invocation: true\n", "Short words in ${CLAUDE_PROJECT_DIR}. !`date`");
-    let rig = rig(script, vec![style]);
+    let secret = skill("secret", "", "Never.");
+    let rig = rig(script, vec![style, secret]).rules(&[], &["Skill(secret)"]).unwrap();
     let writer = Definition {
         name: "writer".into(),
         description: "Writes.".into(),
         prompt: "You write.".into(),
-        skills: vec!["Style".into(), "gone".into()],
+        skills: vec!["Style".into(), "gone".into(), "secret".into()],
         initial_prompt: Some("Begin.".into()),
         ..Definition::default()
     };
@@ -404,6 +480,7 @@ reply = [{ text = "Both." }]
         &short,
         "(not run: ",
         "(The skill gone is not there.)",
+        "(The skill secret is not there.)",
     ] {
         assert!(told.contains(expected), "{expected} in {told}");
     }
@@ -444,5 +521,72 @@ async fn skills_that_change_are_told_with_the_next_message_and_change_no_byte_be
     for body in &bodies {
         assert_eq!(body["tools"], bodies[0]["tools"]);
     }
+    farewell(agent).await;
+}
+
+/// Starts a sub-agent in the background, which is done when the pipe `gate` says so.
+const MEANWHILE: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/", user = "Find callers" }
+reply = [{ text = "Two callers." }]
+[[rule]]
+when = { agent = "re:^/main/", tool = "open" }
+reply = [{ text = "Waited." }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ tool = "Bash", input = { command = "cat gate && echo open" } }]
+[[rule]]
+when.tool = "works in the background"
+reply = [{ text = "It waits." }]
+[[rule]]
+when.tool = "re:no output|enied"
+reply = [{ text = "Touched." }]
+[[rule]]
+when.user = "Touch it"
+reply = [{ tool = "Bash", input = { command = "touch made" } }]
+[[rule]]
+when.user = "begin"
+reply = [{ tool = "Agent", input = { description = "Wait", prompt = "Wait.", run_in_background = true } }]
+[[rule]]
+reply = [{ text = "Fine." }]
+"#;
+
+/// A skill whose command is not done when a run in the background is; what its call came to.
+async fn meanwhile(fields: &str, body: &str) -> (Rig, Agent, RunEnd) {
+    let body = format!("{body} !`echo go | tee started; cat second`");
+    let fields =
+        format!("allowed-tools: Bash(touch *) Bash(echo go) Bash(tee started) Bash(cat second)\n{fields}");
+    let rig = rig(MEANWHILE, vec![skill("late", &fields, &body)])
+        .rules(&["Bash(cat gate)", "Bash(echo open)"], &[])
+        .unwrap();
+    let [gate, started, second] = ["gate", "started", "second"].map(|name| super::pipe(&rig, name));
+    let mut agent = rig.prompted("begin").await.unwrap();
+    until_end(&mut agent).await;
+    agent.handle.send(call("late", "")).await.unwrap();
+    super::ready(started).await;
+    super::release(gate).await;
+    super::until_over(&mut agent, "Wait").await;
+    agent.handle.send(Command::SetMode(PermissionMode::Default)).await.unwrap();
+    until(&mut agent, |event| matches!(event.kind, EventKind::Mode(_))).await;
+    super::release(second).await;
+    let end = until_end(&mut agent).await.1;
+    (rig, agent, end)
+}
+
+#[tokio::test]
+async fn a_run_that_ends_while_a_skill_is_made_ready_waits_for_it() {
+    let (rig, mut agent, end) = meanwhile("context: fork\n", "Find callers.").await;
+    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "Two callers."));
+    let end = until_end(&mut agent).await.1;
+    assert_eq!((end.text.as_str(), end.live), ("Fine.", 0));
+    assert!(last_words(sent_by(&rig, "/main").last().unwrap()).contains("<result>\nWaited.\n</result>"));
+    farewell(agent).await;
+
+    // What it allows, it allows in its own run, which shows the mail too.
+    let (rig, agent, end) = meanwhile("", "Touch it.").await;
+    assert_eq!((end.outcome, end.denials), (Outcome::Completed, vec![]));
+    assert!(rig.work().join("made").exists());
+    let told = last_words(&sent_by(&rig, "/main")[2]);
+    assert!(told.contains("Touch it.") && told.contains("<result>\nWaited.\n</result>"), "{told}");
     farewell(agent).await;
 }
