@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: a table for people, then one JSON line.
 
+mod fork;
 mod model;
 mod program;
 mod server;
@@ -81,7 +82,10 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         "store" => store::run(&binaries, effort)?,
         "spawn" => spawn::run(&binaries, effort)?,
         "worktree" => worktree::run(&binaries, effort)?,
-        _ => bail!("there is no bench `{name}`; there are startup, model, turn, store, spawn and worktree"),
+        "fork" => fork::run(&binaries, effort)?,
+        _ => bail!(
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree and fork"
+        ),
     };
     println!("load before {load}, after {}", self::load()?);
     for note in &found.notes {

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::ours::{memory_kb, runtime, start, turn};
 use crate::{Failed, cpu_ms};
 
-struct AtOnce<M>(M);
+/// A model that spells as another does and answers at once.
+pub(crate) struct AtOnce<M>(pub(crate) M);
 
 impl<M> Names for AtOnce<M> {}
 

@@ -3,6 +3,7 @@
 //! Each prints one JSON object:
 //! - `turns posse|bare URL DIR N`: one conversation of N prompts;
 //! - `growth KILOBYTES DIR`: processor time of a turn, apart from sending, at that size of history;
+//! - `build KILOBYTES DIR`: processor time of putting a request together at that size of history;
 //! - `steps posse|bare AGENTS BATCHES DIR`: steps of so many agents at once, in batches of as many;
 //! - `agents URL DIR N TURNS`: so many agents in this process;
 //! - `idle DIR N SECONDS`: so many agents that have nothing to do, for so long;
@@ -11,6 +12,7 @@
 #![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
 
 mod bare;
+mod build;
 mod instant;
 mod ours;
 
@@ -34,6 +36,7 @@ async fn main() -> Result<(), Failed> {
             bare::turns(url, Path::new(directory), turns.parse()?).await?
         }
         ["growth", kilobytes, directory] => instant::growth(Path::new(directory), kilobytes.parse()?).await?,
+        ["build", kilobytes, directory] => build::run(Path::new(directory), kilobytes.parse()?).await?,
         ["steps", "posse", agents, batches, directory] => {
             ours::steps(Path::new(directory), agents.parse()?, batches.parse()?).await?
         }

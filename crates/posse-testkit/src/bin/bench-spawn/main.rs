@@ -17,12 +17,20 @@
 //! - `worktrees shared URL REPO DIR N`: how soon after its starter's reply each of N sub-agents makes its first
 //!   request;
 //! - `worktrees isolated URL REPO DIR N`: the same with a worktree for each, and whether all was as it should be;
+//! - `forks share URL DIR N KB`: what N forks of one reply read from the cache that a parent of so many kilobytes
+//!   has left there, and what their first requests cost beside the same sent afresh;
+//! - `forks life URL DIR KB`: what forks pay again in a life with a gap, a killed process and a compaction;
+//! - `forks worker URL DIR [SESSION]`: the process that is killed there; does what it is told by lines;
+//! - `forks plain URL DIR`: how much of their first requests plain sub-agents of one type have in common;
+//! - `forks many URL SINK DIR N KB`: memory, disk and time of N forks at once whose requests go to SINK, and the
+//!   time of a bare program that sends the same;
 //! - `sync DIR`: how long the disk takes to make a page durable.
 
 #![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
 
 mod bare;
 mod disk;
+mod forks;
 mod leaves;
 mod memory;
 mod record;
@@ -87,6 +95,7 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
         ["worktrees", "isolated", url, repository, directory, count] => {
             worktrees::isolated(url, Path::new(repository), Path::new(directory), count.parse()?).await?
         }
+        ["forks", ref words @ ..] => forks::run(words).await?,
         ["sync", directory] => disk::sync(Path::new(directory))?,
         _ => return Err("see the head of this program for its arguments".into()),
     })

@@ -29,8 +29,22 @@ pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Val
 }
 
 /// Memory of this process, in kilobytes.
-fn resident_kb() -> Result<f64, Failed> {
+pub(crate) fn resident_kb() -> Result<f64, Failed> {
+    status_kb("VmRSS:")
+}
+
+/// The most that it ever was, since it was [forgotten](forget_peak).
+pub(crate) fn peak_kb() -> Result<f64, Failed> {
+    status_kb("VmHWM:")
+}
+
+/// From now on the most is what there is now.
+pub(crate) fn forget_peak() -> Result<(), Failed> {
+    Ok(std::fs::write("/proc/self/clear_refs", "5")?)
+}
+
+fn status_kb(name: &str) -> Result<f64, Failed> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("the kernel does not say")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

@@ -1,5 +1,6 @@
 //! What the scripted model has seen, and when.
 
+use posse_protocol::Usage;
 use serde::Deserialize;
 
 use crate::Failed;
@@ -13,6 +14,8 @@ pub(crate) struct Request {
     pub(crate) ended_us: Option<u64>,
     pub(crate) body: String,
     pub(crate) status: u16,
+    /// What it was billed as, once the reply has begun.
+    pub(crate) usage: Option<Usage>,
     headers: Vec<(String, String)>,
 }
 
@@ -74,6 +77,14 @@ pub(crate) async fn wait_for(url: &str, count: usize) -> Result<(), Failed> {
 async fn get(url: &str) -> Result<Vec<Request>, Failed> {
     let answer = posse_model::http_client(url)?.get(url).send().await?.error_for_status()?;
     Ok(serde_json::from_slice(&answer.bytes().await?)?)
+}
+
+/// Moves the server's clock ahead.
+pub(crate) async fn wait(url: &str, seconds: u64) -> Result<(), Failed> {
+    let at = format!("{url}/_scripted/clock");
+    let ahead = serde_json::json!({"advance_ms": seconds * 1000}).to_string();
+    posse_model::http_client(url)?.post(at).body(ahead).send().await?.error_for_status()?;
+    Ok(())
 }
 
 /// Microseconds from one time to another, in milliseconds.

@@ -9,7 +9,7 @@ use posse_protocol::{Event, EventKind, Outcome, PermissionMode, RunEnd};
 use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::port::model::Thinking;
+use posse_runtime::port::model::{Model, Thinking};
 use posse_runtime::spawn::definition::built_in;
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
@@ -37,16 +37,25 @@ impl House {
 
     /// The same, but agents work elsewhere.
     pub(crate) fn within(url: &str, directory: &Path, work: &Path, running: usize) -> Result<Self, Failed> {
+        Self::asking(model(url)?, directory, work, running)
+    }
+
+    /// The same with any model.
+    pub(crate) fn asking(
+        model: Arc<dyn Model>,
+        directory: &Path,
+        work: &Path,
+        running: usize,
+    ) -> Result<Self, Failed> {
         let at = |name: &str| -> Result<PathBuf, Failed> {
             let path = directory.join(name);
             std::fs::create_dir_all(&path)?;
             Ok(path.canonicalize()?)
         };
-        let clock = Arc::new(SystemClock::default());
         let runtime = Runtime::new(Ports {
-            model: Arc::new(scripted::anthropic(url, clock.clone(), RetryPolicy::default())?),
+            model,
             store: Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?),
-            clock,
+            clock: Arc::new(SystemClock::default()),
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
             worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
@@ -95,6 +104,11 @@ impl House {
         self.directory.join("worktrees")
     }
 
+    /// A session that another process has left.
+    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failed> {
+        Ok(Session(self.runtime.resume(id.parse()?, None, self.setup.clone()).await?))
+    }
+
     /// A session that nobody has said anything in.
     pub(crate) fn session(&self) -> Session {
         self.session_in(PermissionMode::Default)
@@ -113,11 +127,19 @@ impl House {
     }
 }
 
-/// As posse has one: the program beside this one.
-fn guardian() -> Result<Guardian, Failed> {
+/// The model at `url`.
+pub(crate) fn model(url: &str) -> Result<Arc<dyn Model>, Failed> {
+    Ok(Arc::new(scripted::anthropic(url, Arc::new(SystemClock::default()), RetryPolicy::default())?))
+}
+
+/// posse itself: the program beside this one.
+pub(crate) fn posse() -> Result<PathBuf, Failed> {
     let own = std::env::current_exe()?;
-    let beside = own.parent().ok_or("this program lies nowhere")?;
-    Ok(Guardian::new(beside.join("posse"), ["guard"]))
+    Ok(own.parent().ok_or("this program lies nowhere")?.join("posse"))
+}
+
+fn guardian() -> Result<Guardian, Failed> {
+    Ok(Guardian::new(posse()?, ["guard"]))
 }
 
 /// The main agent of a session.

@@ -1,0 +1,94 @@
+//! Putting a request together from the pieces of a history, as the runtime has them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use posse_model::{Anthropic, RetryPolicy};
+use posse_protocol::{ContentBlock, Message};
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::clock::SystemClock;
+use posse_runtime::port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
+use posse_testkit::scripted;
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+use crate::Failed;
+use crate::instant::AtOnce;
+use crate::ours::{runtime, start, turn};
+
+/// Each request is put together so often: once takes less than a clock can tell.
+const TIMES: u32 = 2_000;
+/// A history keeps its last entries apart, and joins them now and then: so many turns see all of that.
+const TURNS: u32 = 32;
+
+pub(crate) async fn run(directory: &Path, kilobytes: u32) -> Result<Value, Failed> {
+    let clock = Arc::new(SystemClock::default());
+    let inner = scripted::anthropic("http://127.0.0.1:1", clock, RetryPolicy::default())?;
+    let model = Arc::new(Timed { inner: AtOnce(inner), measured: 0.into(), nanos: 0.into() });
+    let runtime = runtime(model.clone(), directory)?;
+    let mut agent = start(&runtime, directory);
+    // Few large turns: what counts is the size, and that it has gone through all the joining.
+    let (each, turns) = if kilobytes < 100 { (kilobytes.div_ceil(5), 5) } else { (kilobytes / 100, 100) };
+    for _ in 0..turns {
+        turn(&mut agent, "A question of a sentence. ".repeat(each as usize * 40)).await?;
+    }
+    model.measured.store(1, Ordering::Relaxed);
+    for _ in 0..TURNS {
+        turn(&mut agent, "And?".into()).await?;
+    }
+    let nanos = model.nanos.load(Ordering::Relaxed) as f64;
+    Ok(json!({"build_us": nanos / 1e3 / f64::from(TURNS) / f64::from(TIMES)}))
+}
+
+/// Counts what stringing pieces together takes.
+struct Timed {
+    inner: AtOnce<Anthropic>,
+    measured: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Names for Timed {}
+
+impl Model for Timed {
+    fn dialect(&self) -> &'static str {
+        self.inner.dialect()
+    }
+
+    fn preamble(&self, preamble: &Preamble) -> Piece {
+        self.inner.preamble(preamble)
+    }
+
+    fn entry(&self, message: &Message) -> Piece {
+        self.inner.entry(message)
+    }
+
+    fn opening(&self, content: &[ContentBlock]) -> Piece {
+        self.inner.opening(content)
+    }
+
+    fn closing(&self, content: &[ContentBlock]) -> Piece {
+        self.inner.closing(content)
+    }
+
+    fn body(&self, request: &Request<'_>) -> Body {
+        if self.measured.load(Ordering::Relaxed) > 0 {
+            let before = cpu_nanos();
+            for _ in 0..TIMES {
+                std::hint::black_box(self.inner.body(request));
+            }
+            self.nanos.fetch_add(cpu_nanos().saturating_sub(before), Ordering::Relaxed);
+        }
+        self.inner.body(request)
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
+        self.inner.call(call)
+    }
+}
+
+/// Processor time of this thread.
+fn cpu_nanos() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}

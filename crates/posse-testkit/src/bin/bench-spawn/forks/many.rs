@@ -1,0 +1,172 @@
+//! A thousand forks at once: memory, disk, and time beside a bare program that sends the same bytes.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use posse_protocol::{ContentBlock, Message};
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::grow;
+use crate::memory::{forget_peak, peak_kb, resident_kb};
+use crate::session::{self, House};
+use crate::{Failed, disk};
+
+pub(crate) async fn run(
+    url: &str,
+    sink: &str,
+    directory: &Path,
+    count: usize,
+    kilobytes: u64,
+) -> Result<Value, Failed> {
+    let two =
+        Arc::new(Two { parent: session::model(url)?, forks: session::model(sink)?, seen: Mutex::default() });
+    let work = directory.join("work");
+    std::fs::create_dir_all(&work)?;
+    let house = House::asking(two.clone(), directory, &work, count + 100)?;
+    // Everything has been done once before it counts.
+    let mut warm = house.session();
+    warm.say("split 1.").await?;
+    warm.end().await?;
+    let mut session = house.session();
+    grow(&mut session, kilobytes).await?;
+    let database = house.home().join("posse.db");
+    let stored = || -> Result<u64, Failed> {
+        disk::checkpoint(&house.home())?;
+        Ok(std::fs::metadata(&database)?.len())
+    };
+    let before = stored()?;
+    *two.seen() = Seen::default();
+    forget_peak()?;
+    let resident = resident_kb()?;
+    session.say(&format!("split {count}.")).await?;
+    session.end().await?;
+    let peak = peak_kb()?;
+    let growth = stored()? - before;
+    house.runtime.shut_down().await;
+    let Seen { asked, answered, calls, body } = std::mem::take(&mut *two.seen());
+    if calls != count {
+        return Err(format!("{calls} requests of forks instead of {count}").into());
+    }
+    let bytes = body.len() * count;
+    let (asked, answered) = (asked.ok_or("nobody asked")?, answered.ok_or("nobody was answered")?);
+    let ours = answered.saturating_duration_since(asked);
+    let plain = bare(sink, body, count).await?;
+    Ok(json!({
+        "forks": count,
+        "rss_mb": (peak - resident) / 1024.0,
+        "store_kb_each": growth as f64 / 1024.0 / count as f64,
+        "sent_mb": bytes as f64 / 1e6,
+        "seconds": ours.as_secs_f64(),
+        "bare_seconds": plain.as_secs_f64(),
+        "ratio": ours.as_secs_f64() / plain.as_secs_f64(),
+    }))
+}
+
+/// Two models in one: what the parent asks is answered by a script, what forks ask by a sink.
+struct Two {
+    parent: Arc<dyn Model>,
+    forks: Arc<dyn Model>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// When the parent had its first reply, and when the last fork had its own.
+    asked: Option<Instant>,
+    answered: Option<Instant>,
+    calls: usize,
+    /// One for all: they differ in a number.
+    body: Body,
+}
+
+impl Two {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Names for Two {}
+
+impl Model for Two {
+    fn dialect(&self) -> &'static str {
+        self.parent.dialect()
+    }
+
+    fn preamble(&self, preamble: &Preamble) -> Piece {
+        self.parent.preamble(preamble)
+    }
+
+    fn entry(&self, message: &Message) -> Piece {
+        self.parent.entry(message)
+    }
+
+    fn opening(&self, content: &[ContentBlock]) -> Piece {
+        self.parent.opening(content)
+    }
+
+    fn closing(&self, content: &[ContentBlock]) -> Piece {
+        self.parent.closing(content)
+    }
+
+    fn body(&self, request: &Request<'_>) -> Body {
+        self.parent.body(request)
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
+        let is_main = call.attribution.path == "/main";
+        let body = call.body.clone();
+        Box::pin(async move {
+            let reply = if is_main { &self.parent } else { &self.forks }.call(call).await;
+            let mut seen = self.seen();
+            if is_main {
+                seen.asked.get_or_insert_with(Instant::now);
+            } else {
+                seen.answered = Some(Instant::now());
+                seen.calls += 1;
+                seen.body = body;
+            }
+            drop(seen);
+            reply
+        })
+    }
+}
+
+/// How long it takes to send so many at once, each by a connection of its own, and to have the replies.
+async fn bare(url: &str, body: Body, count: usize) -> Result<Duration, Failed> {
+    let address = url.trim_start_matches("http://").to_owned();
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for _ in 0..count {
+        let (address, body) = (address.clone(), body.clone());
+        running.spawn(async move {
+            let mut stream = TcpStream::connect(&address).await?;
+            stream.set_nodelay(true)?;
+            let head = format!(
+                "POST /v1/messages HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+                 anthropic-version: 2026-10-21\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).await?;
+            for part in body.parts() {
+                stream.write_all(part).await?;
+            }
+            let mut reply = Vec::new();
+            while !reply.windows(12).any(|window| window == b"message_stop") {
+                if stream.read_buf(&mut reply).await? == 0 {
+                    return Err("the sink has hung up".into());
+                }
+            }
+            Ok::<_, Failed>(())
+        });
+    }
+    while let Some(done) = running.join_next().await {
+        done??;
+    }
+    Ok(start.elapsed())
+}
