@@ -31,8 +31,12 @@ reply = [ONE]
 reply = [MANY]
 "#;
 
-/// They take a second, and the main agent takes as long to answer as the fastest models do.
+/// They take a second, and the main agent takes as long to answer as the fastest models do. Their first replies begin
+/// at once: the first of them is waited for by the others.
 const TOGETHER: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/", turn = 1 }
+reply = [{ tool = "Glob", input = { pattern = "*.none" } }]
 [[rule]]
 when.agent = "re:^/main/"
 when.user = "re:piece (\\d+)\\."
