@@ -26,8 +26,12 @@ reply = [{ text = "all done" }]
 reply = [MANY]
 "#;
 
-/// Nobody does anything before all are there, as far as a model's time to answer can see to that.
+/// Nobody does anything before all are there, as far as a model's time to answer can see to that: but for a look, since
+/// the first one's reply is waited for by the others.
 const ISOLATED: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/", turn = 1 }
+reply = [{ tool = "Glob", input = { pattern = "*.none" } }]
 [[rule]]
 when.agent = "re:^/main/"
 when.tool = "made it"

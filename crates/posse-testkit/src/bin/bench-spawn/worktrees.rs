@@ -126,7 +126,8 @@ pub(crate) async fn isolated(
     let house = House::within(url, directory, repository, count)?;
     let mut session = house.session_in(PermissionMode::BypassPermissions);
     session.say("go").await?;
-    record::wait_for(url, count + 1).await?;
+    // The one that starts them, and two of each.
+    record::wait_for(url, 2 * count + 1).await?;
     let mut wrong = wrong_at_work(repository, count)?;
     session.end().await?;
     house.runtime.shut_down().await;
