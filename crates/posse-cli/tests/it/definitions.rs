@@ -32,21 +32,21 @@ fn definition(name: &str) -> String {
 }
 
 /// A repository of its own: what lies above the tests' directory is none of theirs.
-fn project(name: &str, script: &str) -> Project {
+pub(crate) fn project(name: &str, script: &str) -> Project {
     let project = Project::new(name, script);
     std::fs::create_dir(project.file(".git")).unwrap();
     project
 }
 
 /// Writes a file that is whole as soon as it is there: nobody sees half of it.
-fn write(project: &Project, name: &str, text: &str) {
+pub(crate) fn write(project: &Project, name: &str, text: &str) {
     let (path, draft) = (project.file(name), project.file("../draft"));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&draft, text).unwrap();
     std::fs::rename(draft, path).unwrap();
 }
 
-fn code(output: &Output) -> Option<i32> {
+pub(crate) fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
 

@@ -1,34 +1,17 @@
 //! Skills and commands: `posse skills list | show | check`, `/name` as a prompt, and files that change while posse runs.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::binary::{Project, stderr, stdout};
+use crate::binary::{stderr, stdout};
+use crate::definitions::{code, project, write};
 use crate::run::{LINES, lines, result};
 
 const SKILL: &str = ".posse/skills/review/SKILL.md";
 const REVIEW: &str =
     "---\ndescription: Reviews a change.\nargument-hint: \"[file]\"\n---\nReview $ARGUMENTS.\n";
-
-/// A repository of its own: what lies above the tests' directory is none of theirs.
-fn project(name: &str, script: &str) -> Project {
-    let project = Project::new(name, script);
-    std::fs::create_dir(project.file(".git")).unwrap();
-    project
-}
-
-fn write(project: &Project, name: &str, text: &str) {
-    let (path, draft) = (project.file(name), project.file("../draft"));
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&draft, text).unwrap();
-    std::fs::rename(draft, path).unwrap();
-}
-
-fn code(output: &Output) -> Option<i32> {
-    output.status.code()
-}
 
 // proves HK-05
 #[test]
