@@ -204,7 +204,7 @@ fn for_refusal(refusal: &Refusal) -> String {
         Refusal::TooDeep { .. } => "put it into a file and name that".into(),
         Refusal::NotForAll => "name one recipient".into(),
         Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
-        Refusal::TeamExists { .. } | Refusal::NameTaken { .. } => "choose another name".into(),
+        Refusal::TeamExists { .. } => "choose another name".into(),
         Refusal::IsLead { .. } => "delete the team instead".into(),
         Refusal::MembersLive { .. } => "stop them first; `posse agents ps` shows their processes".into(),
         Refusal::NoSuchTask { .. } => {
@@ -218,6 +218,12 @@ fn for_refusal(refusal: &Refusal) -> String {
             format!("`posse task update {id} --status pending` opens it again")
         }
         Refusal::Blocked { .. } => "finish those first, or use --not-blocked-by".into(),
+        Refusal::NotLead { .. } | Refusal::NotYours { .. } => {
+            "`posse team show NAME` tells who leads the team".into()
+        }
+        Refusal::NotOpen { .. } => "`posse team show NAME` lists what is asked and not answered".into(),
+        // Only agents are refused so.
+        Refusal::Unchecked { .. } => "a person can complete it all the same".into(),
         Refusal::NothingToClaim => "`posse task list` shows what there is".into(),
         Refusal::Changed { version } => {
             format!("look at it again (`posse task show`), then try with --if-version {version}")

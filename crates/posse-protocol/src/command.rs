@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{AgentId, ContentBlock, PermissionMode, RawJson};
+use crate::{AgentId, ContentBlock, Name, PermissionMode, RawJson, TeamPlan};
 
 /// One thing that a front end tells an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,23 @@ pub enum Command {
     StopRuns,
     /// Wait no longer for the sub-agents that are waited for: they go on in the background.
     Detach,
+    /// A person's words to an agent that leads a team which is raised for them. Only the first thing that it is
+    /// told.
+    Team {
+        /// What the team is called.
+        name: Name,
+        /// Who belongs to it, and what it begins with.
+        plan: Box<TeamPlan>,
+        /// The goal.
+        words: Vec<ContentBlock>,
+    },
+    /// For another agent of the session: a teammate that a person speaks with.
+    To {
+        /// The agent.
+        agent: AgentId,
+        /// What it is told.
+        command: Box<Command>,
+    },
 }
 
 /// A person's answer to whether a tool call may run.

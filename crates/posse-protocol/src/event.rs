@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Cost, Message, Misses, PermissionMode, RawJson, RunNews, StopReason, Usage};
+use crate::{
+    AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunNews, StopReason, Usage,
+};
 
 /// Something that happened to an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,10 +65,47 @@ pub enum EventKind {
     },
     /// Something happened to a sub-agent or a background command.
     Run(Box<RunNews>),
+    /// Something happened to a member of a team: the event is about it.
+    Member(Box<MemberNews>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.
     Unheard(String),
     /// The run has ended.
     Ended(Box<RunEnd>),
+}
+
+/// Something that happened to a member of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberNews {
+    /// The team.
+    pub team: Name,
+    /// What it is called there.
+    pub name: Name,
+    /// The colour it is shown in.
+    pub color: String,
+    /// What happened.
+    pub what: MemberChange,
+}
+
+/// What can happen to a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberChange {
+    /// It belongs to the team from now on.
+    Joined {
+        /// Its type.
+        agent_type: String,
+        /// Its model.
+        model: String,
+        /// What runs it: `in-process`, `tmux`, …
+        backend: String,
+    },
+    /// It works.
+    Running,
+    /// It has nothing to do.
+    Idle(Box<IdleReport>),
+    /// It lives in this process from now on, since the one that had it is gone.
+    TakenOver,
+    /// It has ended, and left the team.
+    Left,
 }
 
 /// An entry of the transcript.

@@ -4,6 +4,7 @@
 
 pub mod command;
 pub mod content;
+pub mod control;
 pub mod cost;
 pub mod event;
 pub mod id;
@@ -11,6 +12,7 @@ pub mod mail;
 pub mod misses;
 pub mod mode;
 pub mod name;
+pub mod plan;
 pub mod run;
 pub mod task;
 pub mod team;
@@ -18,17 +20,19 @@ pub mod usage;
 
 pub use command::{Answer, Command};
 pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
+pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskReport};
 pub use cost::{Cost, Purpose};
 pub use event::{
-    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, Missed, Outcome, Question,
-    ReplyFacts, Retry, RunEnd, Spent,
+    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange, MemberNews,
+    Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,
 };
 pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
 pub use misses::{AgentMisses, Misses};
 pub use mode::PermissionMode;
 pub use name::{BadName, Name};
+pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
 pub use run::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd};
-pub use task::{ListId, Owner, Task, TaskId, TaskStatus};
-pub use team::{Member, Note, Team};
+pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
+pub use team::{Member, MemberState, Note, Team};
 pub use usage::Usage;

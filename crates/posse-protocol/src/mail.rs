@@ -70,11 +70,15 @@ pub enum MailKind {
     Idle,
     /// A run that the recipient started is over: a [`Notification`](crate::Notification).
     Notification,
+    /// A teammate must stop what it does, and becomes idle.
+    Interruption,
+    /// A teammate must end at once. Nothing shows it to a model.
+    Dismissal,
 }
 
 impl MailKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::ShutdownRequest,
         Self::ShutdownResponse,
@@ -82,6 +86,8 @@ impl MailKind {
         Self::PlanApprovalResponse,
         Self::Idle,
         Self::Notification,
+        Self::Interruption,
+        Self::Dismissal,
     ];
 
     /// The word on the wire and in files.
@@ -94,6 +100,8 @@ impl MailKind {
             Self::PlanApprovalResponse => "plan_approval_response",
             Self::Idle => "idle",
             Self::Notification => "notification",
+            Self::Interruption => "interruption",
+            Self::Dismissal => "dismissal",
         }
     }
 }

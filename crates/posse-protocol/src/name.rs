@@ -32,6 +32,18 @@ impl Name {
     pub fn lead() -> Self {
         Self(Self::LEAD.to_owned())
     }
+
+    /// What a lead is called when another leads.
+    pub fn main() -> Self {
+        Self("main".to_owned())
+    }
+
+    /// The name with a number behind it, shortened if that is too long.
+    pub fn numbered(&self, number: u32) -> Self {
+        let number = format!("-{number}");
+        let room = 64_usize.saturating_sub(number.len());
+        Self(self.0.chars().take(room).collect::<String>() + &number)
+    }
 }
 
 impl FromStr for Name {

@@ -64,10 +64,30 @@ pub struct Task {
     pub created_ms: i64,
     /// When it was last changed.
     pub updated_ms: i64,
+    /// Who may take it by itself: those whose role takes this word. Anybody if absent.
+    pub role: Option<String>,
+    /// The command that must pass before an agent can complete it.
+    pub check: Option<String>,
     /// Whatever else is to be kept with it.
     pub metadata: Map<String, Value>,
     /// How often it has been changed; 1 when new.
     pub version: u64,
+}
+
+/// Which tasks somebody takes without being told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Takes {
+    /// All of them.
+    #[default]
+    Any,
+    /// Some of them.
+    Only {
+        /// Whether those that are not marked for a role.
+        unmarked: bool,
+        /// Those that are marked with one of these words.
+        roles: Vec<String>,
+    },
 }
 
 /// Who does a task.

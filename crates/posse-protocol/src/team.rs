@@ -1,13 +1,15 @@
 //! Teams: who works together.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AgentId, Name, RealmId};
+use crate::{AgentId, Name, RealmId, Takes};
 
-/// A team, with its members in the order of joining; the first is its lead.
+/// A team, with its members in the order of joining. The member called `team-lead` began as its lead, if it
+/// still is there; who leads it now is `lead`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Team {
     /// The realm it lives in.
@@ -24,6 +26,9 @@ pub struct Team {
     pub settings: Map<String, Value>,
     /// Who belongs to it.
     pub members: Vec<Member>,
+    /// Names of those who have left, by name: they are not given again.
+    #[serde(default)]
+    pub former: Vec<Name>,
 }
 
 /// One who belongs to a team.
@@ -47,6 +52,84 @@ pub struct Member {
     pub cwd: PathBuf,
     /// When it joined, in milliseconds of Unix time.
     pub joined_ms: i64,
+    /// The role that it was declared with.
+    #[serde(default)]
+    pub role: Option<String>,
+    /// Which tasks it takes by itself.
+    #[serde(default)]
+    pub takes: Takes,
+    /// How it stands now.
+    #[serde(default)]
+    pub state: MemberState,
+    /// How many messages wait for it.
+    #[serde(default)]
+    pub waiting: u64,
+    /// Whether a process has it.
+    #[serde(default)]
+    pub held: bool,
+}
+
+/// How a member stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberState {
+    /// It is there, and has done nothing yet.
+    Created,
+    /// It works.
+    Running,
+    /// It waits: for what it has started, for a person, for a place.
+    Waiting,
+    /// It has nothing to do.
+    #[default]
+    Idle,
+    /// A budget or an outage stopped it for now.
+    Paused,
+    /// It has ended.
+    ShutDown,
+}
+
+impl MemberState {
+    /// The word in lists.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Idle => "idle",
+            Self::Paused => "paused",
+            Self::ShutDown => "shut_down",
+        }
+    }
+
+    /// Whether it does something, or will without being told.
+    pub fn is_busy(self) -> bool {
+        matches!(self, Self::Created | Self::Running | Self::Waiting)
+    }
+}
+
+/// The colour of the `nth` member, none like another's: names first, then shades.
+pub fn color(nth: usize) -> String {
+    const NAMED: [&str; 8] = ["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"];
+    match NAMED.get(nth) {
+        Some(name) => (*name).to_owned(),
+        // Steps of the golden angle through the hues: neighbours differ most, and none comes back.
+        None => {
+            let hue = (nth as f64 * 137.507_764) % 360.0;
+            let part = |at: f64| {
+                let along = (at + hue / 30.0) % 12.0;
+                let shade = 0.6 - 0.35 * (along - 3.0).min(9.0 - along).clamp(-1.0, 1.0);
+                (shade * 255.0) as u8
+            };
+            format!("#{:02x}{:02x}{:02x}", part(0.0), part(8.0), part(4.0))
+        }
+    }
+}
+
+/// The first colour that is not taken.
+pub fn free_color(taken: &BTreeSet<String>) -> String {
+    // Two numbers may have one shade; far more shades are there than members.
+    let most = 8 * taken.len() + 64;
+    (0..most).map(color).find(|color| !taken.contains(color)).unwrap_or_else(|| color(most))
 }
 
 /// A note on a team's scratchpad.

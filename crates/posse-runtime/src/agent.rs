@@ -23,11 +23,12 @@ use uuid::Uuid;
 
 pub use self::aside::{AsideError, Hear};
 pub(crate) use self::branch::Branch;
-pub(crate) use self::bring::Plan;
+pub(crate) use self::bring::{Joins, Plan};
 pub use self::fault::in_a_line;
 pub use self::inquiry::{Desk, Findings, Inquiry};
 pub(crate) use self::recover::facts as run_facts;
 
+pub(crate) use self::actor::wall_ms;
 use self::actor::{Actor, Identity};
 use self::build::{About, Seed};
 use self::history::History;
@@ -154,6 +155,12 @@ pub struct AgentHandle {
 pub struct Gone;
 
 impl AgentHandle {
+    /// A way to somebody, and where it leads.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Command>) {
+        let (commands, told) = mpsc::channel(build::COMMANDS);
+        (Self { commands }, told)
+    }
+
     /// Tells the agent something.
     pub async fn send(&self, command: Command) -> Result<(), Gone> {
         self.commands.send(command).await.map_err(|_| Gone)
@@ -195,6 +202,10 @@ impl Runtime {
     /// A runtime that reaches the outside through `ports`.
     pub fn new(ports: Ports) -> Self {
         Self { house: Arc::new(House::new(ports)) }
+    }
+
+    pub(crate) fn house(&self) -> &Arc<House> {
+        &self.house
     }
 
     /// A new root agent, in a realm of its own. It is in the store from its first prompt on.
@@ -278,8 +289,11 @@ impl Runtime {
             }
             return Err(error);
         }
+        let tree = Arc::clone(&actor.tree);
         let agent = self.house.animate_root(actor, commands, agent);
         below.into_iter().for_each(|adopted| self.house.animate(adopted));
+        let house = Arc::clone(&self.house);
+        self.house.supervisor.start_errand(async move { house.raise_missing(&tree).await });
         Ok(Agent { found: Some(session), ..agent })
     }
 

@@ -12,8 +12,10 @@ pub mod skill;
 pub mod spawn;
 pub mod spelling;
 mod supervise;
+pub mod team;
 pub mod tool;
 
 pub use agent::{Agent, AgentHandle, Asker, Character, Limits, Ports, Runtime, Setup, StartError};
 pub use govern::{Budget, Budgets};
 pub use spawn::{Background, Definition, Spawning};
+pub use team::host::{Hosted, Hosting, Members};

@@ -28,6 +28,7 @@ pub use catalogue::Catalogue;
 pub use definition::Definition;
 
 use crate::govern::Budgets;
+use crate::port::panes::Panes;
 use crate::port::worktree::{Base, Dirty};
 use crate::skill::Skills;
 
@@ -63,6 +64,23 @@ pub struct Spawning {
     pub budgets: Budgets,
     /// How much memory the machine must have left, in bytes.
     pub least_memory: u64,
+    /// How teams work.
+    pub teams: Teaming,
+}
+
+/// How teams work.
+#[derive(Clone, Debug)]
+pub struct Teaming {
+    /// Where teammates run that are started; in this process if absent.
+    pub panes: Option<Arc<dyn Panes>>,
+    /// How long a teammate has to answer whether it ends; after that it can be forced to.
+    pub deadline: Duration,
+}
+
+impl Default for Teaming {
+    fn default() -> Self {
+        Self { panes: None, deadline: Duration::from_secs(60) }
+    }
 }
 
 /// Whether runs go to the background.

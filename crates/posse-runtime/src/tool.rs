@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::permission::Policy;
 use crate::port::BoxFuture;
 use crate::port::clock::Clock;
-use crate::port::store::{CallKey, Op, OpResult};
+use crate::port::store::{CallKey, CallOutcome, Op, OpResult};
 pub use typed::{TypedTool, typed};
 pub(crate) use typed::{read, schema};
 pub use workspace::{Elsewhere, Mirror, Notes, Seen, Workspace};
@@ -120,6 +120,8 @@ pub struct ToolContext {
     pub policy: Arc<Policy>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// What came of the tool that this one wanted to be used first; see [`Then::First`].
+    pub first: Option<CallOutcome>,
     /// Fires when the call must end.
     pub cancel: CancellationToken,
 }
@@ -153,6 +155,14 @@ pub enum Then {
     Took(Vec<u64>),
     /// Something goes on in the background.
     Runs(Box<NewRun>),
+    /// Another tool is to be used first, as if the model had called it: rules are asked about it. Then this one
+    /// runs again, with what came of it in [`ToolContext::first`]. The content is dropped.
+    First {
+        /// The other tool.
+        tool: String,
+        /// Its input.
+        input: RawJson,
+    },
 }
 
 impl std::fmt::Debug for Then {
@@ -162,6 +172,7 @@ impl std::fmt::Debug for Then {
             Self::Operate(ops) => f.debug_tuple("Operate").field(ops).finish(),
             Self::Took(numbers) => f.debug_tuple("Took").field(numbers).finish(),
             Self::Runs(run) => f.debug_tuple("Runs").field(&run.id).finish(),
+            Self::First { tool, .. } => f.debug_tuple("First").field(tool).finish(),
         }
     }
 }

@@ -39,8 +39,8 @@ use std::time::Duration;
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, Order, Session, SessionFilter, Step, Store,
-    StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, OpenRequest, Order, Session, SessionFilter,
+    Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -255,7 +255,15 @@ impl Store for Sqlite {
         filter: TaskFilter,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.tasks(&list, filter, limit)))
+        Box::pin(self.look(move |reader| reader.tasks(&list, &filter, limit)))
+    }
+
+    fn requests(
+        &self,
+        realm: RealmId,
+        agent: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.requests(realm, agent)))
     }
 
     fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {

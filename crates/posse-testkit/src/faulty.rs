@@ -5,8 +5,8 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, Order, Session, SessionFilter, Step, Store,
-    StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, OpenRequest, Order, Session, SessionFilter,
+    Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// A real store in front of which steps can be refused.
@@ -87,6 +87,14 @@ impl Store for Faulty {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
         self.store.tasks(list, filter, limit)
+    }
+
+    fn requests(
+        &self,
+        realm: RealmId,
+        agent: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
+        self.store.requests(realm, agent)
     }
 
     fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {

@@ -9,6 +9,7 @@ mod agent;
 mod archive;
 mod mail;
 mod operation;
+mod request;
 mod said;
 mod task;
 mod team;
@@ -18,7 +19,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, HostId, ListId, Name, RealmId};
+use posse_protocol::{AgentId, HostId, ListId, MailId, Name, RealmId};
 use posse_runtime::port::store::{Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake};
 use uuid::Uuid;
 
@@ -98,6 +99,7 @@ pub struct Model {
     inboxes: BTreeMap<(RealmId, AgentId), Arc<Inbox>>,
     teams: BTreeMap<(RealmId, Name), Team>,
     lists: BTreeMap<ListId, List>,
+    requests: BTreeMap<(RealmId, MailId), request::Open>,
     flaw: Option<Flaw>,
 }
 
@@ -172,6 +174,9 @@ impl Model {
         }
         if let Some(agent) = self.agent_mut(step.agent) {
             agent.settle(step, &committed);
+        }
+        if !left_out {
+            self.end_requests(step);
         }
         Ok(committed)
     }

@@ -187,6 +187,7 @@ pub fn spawning() -> Spawning {
         auto_background: None,
         budgets: Budgets::default(),
         least_memory: 64 << 20,
+        teams: posse_runtime::spawn::Teaming::default(),
     }
 }
 

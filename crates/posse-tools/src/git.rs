@@ -3,28 +3,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Seek as _, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt as _;
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use crate::child::{self, Heard, Unheard};
 
 /// How long a look may take, and a change.
 const LOOK: Duration = Duration::from_secs(60);
 const CHANGE: Duration = Duration::from_secs(600);
-/// How long git may tidy up after it was told to end.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// How much it may print; of complaints, only the start is kept.
-const MOST_OUTPUT: usize = 256 << 20;
-const MOST_COMPLAINTS: usize = 64 << 10;
 
 /// What leads git elsewhere, or makes it read paths otherwise.
 const ASTRAY: &[&str] = &[
@@ -116,6 +104,17 @@ impl From<io::Error> for Failed {
     }
 }
 
+impl From<Unheard> for Failed {
+    fn from(unheard: Unheard) -> Self {
+        match unheard {
+            Unheard::Missing => Self::Missing,
+            Unheard::Io(error) => Self::Io(error),
+            Unheard::Late(limit) => Self::Late(limit),
+            Unheard::TooMuch => Self::TooMuch,
+        }
+    }
+}
+
 impl Git {
     /// A look from `at`: it writes nothing and fetches nothing.
     pub(crate) fn look(at: &Path) -> Self {
@@ -183,90 +182,8 @@ impl Git {
     }
 
     /// Runs it; what it printed.
-    pub(crate) fn run(mut self) -> Result<Vec<u8>, Failed> {
-        let input = match &self.input {
-            Some(input) => Stdio::from(in_memory(input)?),
-            None => Stdio::null(),
-        };
-        // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what git has started
-        // can be ended with it.
-        self.command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = self.command.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failed::Missing,
-            _ => Failed::Io(error),
-        })?;
-        Running::new(child, self.limit)?.finish()
-    }
-
-    /// Runs it; what it printed, without the end of the last line.
-    pub(crate) fn line(self) -> Result<String, Failed> {
-        let printed = self.run()?;
-        Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
-    }
-}
-
-/// What git is to read, in a file, so that nobody has to write while it is read from.
-fn in_memory(input: &[u8]) -> io::Result<File> {
-    let mut file = File::from(memfd_create("posse-git", MemfdFlags::CLOEXEC)?);
-    file.write_all(input)?;
-    file.rewind()?;
-    Ok(file)
-}
-
-/// A git that was started. It is ended if this is dropped.
-struct Running {
-    child: Child,
-    group: Pid,
-    exit: OwnedFd,
-    ended: bool,
-    limit: Duration,
-}
-
-impl Running {
-    fn new(mut child: Child, limit: Duration) -> io::Result<Self> {
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let handle =
-            group.ok_or(Errno::SRCH).and_then(|pid| Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)));
-        let (group, exit) = match handle {
-            Ok(handle) => handle,
-            Err(error) => {
-                child.kill()?;
-                child.wait()?;
-                return Err(error.into());
-            }
-        };
-        let running = Self { child, group, exit, ended: false, limit };
-        for pipe in running.pipes() {
-            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
-        }
-        Ok(running)
-    }
-
-    fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let output = self.child.stdout.as_ref().map(AsFd::as_fd);
-        output.into_iter().chain(self.child.stderr.as_ref().map(AsFd::as_fd))
-    }
-
-    /// Hears it out.
-    fn finish(mut self) -> Result<Vec<u8>, Failed> {
-        let until = Instant::now() + self.limit;
-        let (mut printed, mut said) = (Vec::new(), Vec::new());
-        loop {
-            let over = self.wait(until)?;
-            // What it has left running may hold the pipes for longer; nobody waits for that.
-            self.hear(&mut printed, &mut said)?;
-            if printed.len() > MOST_OUTPUT {
-                return Err(Failed::TooMuch);
-            }
-            if over {
-                break;
-            }
-            if Instant::now() >= until {
-                return Err(Failed::Late(self.limit));
-            }
-        }
-        let status = self.child.wait()?;
-        self.ended = true;
+    pub(crate) fn run(self) -> Result<Vec<u8>, Failed> {
+        let Heard { printed, said, status } = child::run(self.command, self.input.as_deref(), self.limit)?;
         if status.success() && !is_blind(&said) {
             Ok(printed)
         } else {
@@ -274,57 +191,10 @@ impl Running {
         }
     }
 
-    /// Waits until it has ended, which is told, or said something, or it is `until`.
-    fn wait(&self, until: Instant) -> io::Result<bool> {
-        let mut polled = vec![PollFd::new(&self.exit, PollFlags::IN)];
-        polled.extend(self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut polled, Some(&left)) {
-            Ok(_) | Err(Errno::INTR) => Ok(!polled[0].revents().is_empty()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Takes what is in its pipes.
-    fn hear(&mut self, printed: &mut Vec<u8>, said: &mut Vec<u8>) -> io::Result<()> {
-        if drain(self.child.stdout.as_mut(), printed, MOST_OUTPUT + 1)? {
-            self.child.stdout = None;
-        }
-        if drain(self.child.stderr.as_mut(), said, MOST_COMPLAINTS)? {
-            self.child.stderr = None;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if self.ended {
-            return;
-        }
-        // It takes its own locks away if it is asked; nobody hears it any more.
-        (self.child.stdout, self.child.stderr) = (None, None);
-        let _ = kill_process_group(self.group, Signal::TERM);
-        let until = Instant::now() + GRACE;
-        while Instant::now() < until && !self.wait(until).unwrap_or(true) {}
-        let _ = kill_process_group(self.group, Signal::KILL);
-        let _ = self.child.wait();
-    }
-}
-
-/// Takes what is there, keeping at most `most` bytes in all; whether that was the end.
-fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::Result<bool> {
-    let Some(pipe) = pipe else { return Ok(false) };
-    let mut buffer = [0; 16 << 10];
-    loop {
-        match pipe.read(&mut buffer) {
-            Ok(0) => return Ok(true),
-            Ok(read) => kept.extend_from_slice(&buffer[..read.min(most.saturating_sub(kept.len()))]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    /// Runs it; what it printed, without the end of the last line.
+    pub(crate) fn line(self) -> Result<String, Failed> {
+        let printed = self.run()?;
+        Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
     }
 }
 
@@ -349,6 +219,8 @@ fn words(said: &[u8], status: ExitStatus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -378,6 +250,6 @@ mod tests {
         let begun = Instant::now();
         let late = git.words(["-c", "alias.wait=!sleep 1000", "wait"]).run().unwrap_err();
         assert!(matches!(late, Failed::Late(_)), "{late}");
-        assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < child::GRACE, "{:?}", begun.elapsed());
     }
 }

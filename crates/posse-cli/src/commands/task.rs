@@ -127,7 +127,7 @@ pub(crate) fn object(task: &Task) -> Value {
         "owner": task.owner.as_ref().map(|owner| &owner.name), "lost_by": task.lost_by,
         "blocked_by": task.blocked_by, "waits_for": task.waits_for, "blocks": task.blocks,
         "created_at": moment(task.created_ms), "updated_at": moment(task.updated_ms),
-        "metadata": task.metadata, "version": task.version,
+        "role": task.role, "check": task.check, "metadata": task.metadata, "version": task.version,
     })
 }
 

@@ -4,17 +4,18 @@
 mod call;
 mod carry;
 mod compact;
+mod mate;
 mod offer;
 mod runs;
 mod skills;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use posse_protocol::{
-    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Outcome, RawJson, RealmId,
-    RunEnd, Usage,
+    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Name, Outcome, RawJson,
+    RealmId, RunEnd, TaskId, Usage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 
 use self::call::{Admission, Called};
 use self::compact::Squeezed;
+pub(super) use self::mate::Mate;
 pub(super) use self::offer::Known;
 pub(super) use self::runs::{Sub, last_resort};
 use self::skills::{Followed, Following};
@@ -29,7 +31,7 @@ use super::fare::Paid;
 use super::history::History;
 use super::outlet::Outlet;
 use super::reuse::Reuse;
-use super::step::{Answered, Decision, Ended, Input, Machine, Run, Squeeze};
+use super::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
 use super::{Branch, Setup};
 use crate::govern::{Account, Entry, Place, Warmth};
 use crate::port::BoxFuture;
@@ -62,7 +64,7 @@ pub(super) struct Identity {
 type Ran = Result<ToolOutput, ToolError>;
 
 /// One agent.
-pub(super) struct Actor {
+pub(crate) struct Actor {
     /// The first to go: whoever sees the agent's events end may bring it to life again.
     pub(super) living: Option<Living>,
     pub(super) house: Arc<House>,
@@ -108,6 +110,12 @@ pub(super) struct Actor {
     pub(super) known: Known,
     /// What makes it a sub-agent.
     pub(super) sub: Option<Sub>,
+    /// What makes it a teammate.
+    pub(super) mate: Option<Mate>,
+    /// Tasks that it has had, by list.
+    pub(super) tasks: BTreeSet<(Option<Name>, TaskId)>,
+    /// Whether its last run ended by itself.
+    pub(super) completed: bool,
 }
 
 /// What is under way.
@@ -191,12 +199,16 @@ impl Actor {
     /// did not look at.
     pub(super) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.house.ports.clock.now());
+        self.arrive().await;
         let mut lost = None;
         while work.open || !self.machine.is_idle() || work.following.is_busy() {
             if let Err(error) = self.turn(&mut work, &mut commands).await {
                 lost = Some(error);
                 break;
             }
+        }
+        if lost.is_none() {
+            self.dismiss().await;
         }
         let event = lost.map(|error| self.lost(&error, &mut work));
         self.wind_up(&mut work, event.is_none()).await;
@@ -223,6 +235,7 @@ impl Actor {
         };
         self.machine.set_live(self.house.live(self.identity.agent));
         self.look_at_offer();
+        self.look_at_notes(&input).await?;
         let decision = self.decide(input, work);
         self.carry_out(decision, work).await
     }
@@ -270,6 +283,7 @@ impl Actor {
             }
             Next::Stop => {
                 (work.open, work.stopping) = (false, true);
+                self.told_to_stop();
                 self.machine.forget_waiting();
                 work.following.forget();
                 self.stop_shells();
@@ -300,7 +314,15 @@ impl Actor {
             work.grace = None;
         }
         let call = self.machine.call_id(key).unwrap_or_default();
-        let result = result.map(|ran| ran.map(|output| answered(output, call, work)));
+        let result = result.map(|ran| {
+            ran.map(|output| match output.then {
+                Then::First { tool, input } => {
+                    let intent = self.intent(&tool, &input);
+                    Answered { content: Vec::new(), then: Consequence::First { tool, input, intent } }
+                }
+                _ => answered(output, call, work),
+            })
+        });
         Input::CallDone { key, result }
     }
 
@@ -363,6 +385,18 @@ impl Actor {
                 self.house.detach_all(self.tree.root);
                 None
             }
+            Command::Team { name, plan, words } => Some(self.make_team(name, &plan, words)),
+            Command::To { agent, command } => {
+                let passed = self.house.pass_on(agent, *command);
+                if passed.is_err() {
+                    let what = format!("{agent} is not here to be told anything");
+                    let outlet = self.outlet.clone();
+                    self.house
+                        .supervisor
+                        .start_errand(async move { outlet.emit(EventKind::Unheard(what)).await });
+                }
+                None
+            }
         }
     }
 
@@ -377,6 +411,9 @@ impl Actor {
         if nudged.about(About::Settle) {
             work.inputs.push_back(Input::Settle);
         }
+        if nudged.about(About::Tasks) {
+            work.inputs.push_back(Input::Look);
+        }
         Ok(work.inputs.pop_front())
     }
 
@@ -384,16 +421,17 @@ impl Actor {
     async fn fetch_mail(&mut self) -> Result<Input, StoreError> {
         let Identity { realm, agent, .. } = self.identity;
         let filter = MailFilter { waiting: true, after: self.last_mail };
-        let mail = self.house.ports.store.mail(realm, agent, filter, MAIL).await?;
+        let mut mail = self.house.ports.store.mail(realm, agent, filter, MAIL).await?;
         self.last_mail = mail.last().map_or(self.last_mail, |mail| mail.number);
         if mail.len() == MAIL {
             // There may be more.
             self.nudge.raise(About::Mail);
         }
+        self.heed_dismissal(&mut mail);
         Ok(Input::Mail(mail))
     }
 
-    pub(super) fn agent(&self) -> AgentId {
+    pub(crate) fn agent(&self) -> AgentId {
         self.identity.agent
     }
 
@@ -447,10 +485,10 @@ impl Actor {
         // Whoever waits for it waits no longer.
         drop((work.calling.take(), work.squeezing.take(), work.admission.take(), work.entry.take()));
         work.calls.cancel();
-        self.ended(ended, work)
+        self.ended(ended, work, 0)
     }
 
-    fn ended(&self, ended: Ended, work: &Work) -> EventKind {
+    fn ended(&self, ended: Ended, work: &Work, busy: usize) -> EventKind {
         let Ended { outcome, run } = ended;
         let is_root = self.sub.is_none();
         let (below, mut misses) = if is_root { self.account.take_below() } else { Default::default() };
@@ -463,7 +501,7 @@ impl Actor {
             spent: run.spent,
             below,
             misses,
-            live: self.going_on(),
+            live: self.going_on() + busy,
             duration_ms: millis(self.house.ports.clock.now().saturating_sub(work.began)),
             api_ms: millis(work.api),
             denials: run.denials,
@@ -488,9 +526,9 @@ impl Actor {
 
 /// Keeps what a call has begun, and passes the rest on.
 fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
-    use super::step::Consequence;
     let then = match output.then {
-        Then::Nothing => Consequence::Nothing,
+        // What follows from an operation wants nothing first.
+        Then::Nothing | Then::First { .. } => Consequence::Nothing,
         Then::Operate(ops) => Consequence::Operate(ops),
         Then::Took(numbers) => Consequence::Took(numbers),
         Then::Runs(run) => {
@@ -503,7 +541,7 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
 }
 
 /// Now, in milliseconds of Unix time.
-pub(super) fn wall_ms(clock: &dyn Clock) -> i64 {
+pub(crate) fn wall_ms(clock: &dyn Clock) -> i64 {
     let since = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

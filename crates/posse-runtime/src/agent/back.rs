@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use posse_protocol::{AgentId, Command, Event, EventKind, MailKind, Sender};
+use posse_protocol::{AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender};
 use uuid::Uuid;
 
 use super::StartError;
-use super::actor::{Identity, Sub, last_resort};
+use super::actor::{Identity, Mate, Sub, last_resort};
 use super::bring::startable_at;
 use super::build::{About, Assembled, Below, Seed};
 use super::recover::{depth, facts};
@@ -56,6 +56,9 @@ impl House {
         let Some(session) = self.row(agent).await? else { return Ok(()) };
         let Some(waiting) = self.wants_back(&session).await? else { return Ok(()) };
         let Some(tree) = self.tree_of(&session).await? else { return Ok(()) };
+        if !self.belongs(&session).await? {
+            return Ok(());
+        }
         let (newest, starter) = (waiting.newest, waiting.starter(&session));
         let brought = async {
             let taken = self.ports.store.take(agent).await?;
@@ -108,9 +111,15 @@ impl House {
 
     /// Takes up the sub-agents of a session that a dead process left at work, or that mail waits for.
     /// They do not live yet.
-    pub(super) async fn adopt(self: &Arc<Self>, tree: &Arc<Tree>) -> Result<Vec<Assembled>, StartError> {
+    pub(crate) async fn adopt(self: &Arc<Self>, tree: &Arc<Tree>) -> Result<Vec<Assembled>, StartError> {
         let filter = AgentFilter { realm: Some(tree.realm), unfinished: true, ..AgentFilter::default() };
-        let found = self.ports.store.agents(filter, UNFINISHED).await?;
+        // Teammates come first: others come from them.
+        let mut found = self.members_of(tree).await?;
+        for session in self.ports.store.agents(filter, UNFINISHED).await? {
+            if found.iter().all(|known| known.agent != session.agent) {
+                found.push(session);
+            }
+        }
         let mut adopted: Vec<Assembled> = Vec::new();
         for session in &found {
             match self.take_up(session, tree).await {
@@ -121,7 +130,9 @@ impl House {
                     }
                     return Err(error.into());
                 }
-                // One that is damaged, or that another process has, keeps nobody from the rest.
+                // It lives elsewhere.
+                Err(StartError::Store(StoreError::Held { .. })) => {}
+                // One that is damaged keeps nobody from the rest.
                 Err(error) => {
                     let what = format!("sub-agent {} could not be taken up: {error}", session.agent);
                     let event = Event { agent: tree.root, kind: EventKind::Unheard(what) };
@@ -130,7 +141,7 @@ impl House {
             }
         }
         for (actor, _) in &adopted {
-            if let Some(sub) = &actor.sub {
+            if let Some(sub) = actor.sub.as_ref().filter(|_| actor.mate.is_none()) {
                 self.count(&sub.run);
             }
             // What it waited for may be over by now.
@@ -145,7 +156,10 @@ impl House {
         session: &Session,
         tree: &Arc<Tree>,
     ) -> Result<Option<Assembled>, StartError> {
-        let starter = match session.state.is_open() {
+        if !self.belongs(session).await? {
+            return Ok(None);
+        }
+        let starter = match session.state.is_open() || is_mate(session) {
             true => session.starter.or(session.origin.as_ref().map(|origin| origin.parent)),
             false => self.wants_back(session).await?.map(|waiting| waiting.starter(session)),
         };
@@ -252,10 +266,17 @@ impl House {
             facts.call.clear();
         }
         let parent = session.origin.as_ref().map_or(tree.root, |origin| origin.parent);
+        let card = match &terms.mate {
+            Some(_) => self.card(session.realm, agent).await?.map(Arc::new),
+            None => None,
+        };
+        facts.name = card.as_ref().map(|card| card.name.clone()).or(facts.name);
         let depth = depth(&session.path);
         let (parent_here, root_here) = (self.resident(parent), self.resident(tree.root));
         // Whoever follows the mode of one who has gone keeps the last that was known.
-        let mode = if parent_here.is_some() { terms.mode } else { Some(session.mode) };
+        // And a teammate may have come out of its plan.
+        let follows = parent_here.is_some() && terms.mate.as_ref().is_none_or(|mate| !mate.plan);
+        let mode = if follows { terms.mode } else { Some(session.mode) };
         let (above, account) = match parent_here.or(root_here) {
             Some(above) => (above.standing.clone(), above.account.clone()),
             None => (tree.standing.clone(), tree.account.clone()),
@@ -277,7 +298,10 @@ impl House {
             told: session.types,
             terms: Some(Box::new(terms.clone())),
         };
-        let name = facts.name.as_ref().map_or_else(|| session.path.clone(), ToString::to_string);
+        let name = match &card {
+            Some(card) => card.address(),
+            None => facts.name.as_ref().map_or_else(|| session.path.clone(), ToString::to_string),
+        };
         let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
         let sub = Sub::new(run, parent, Output::new(output_file), String::new());
         let types = startable_at(depth, &tree.setup, &terms);
@@ -292,12 +316,17 @@ impl House {
             contract: terms.schema.as_deref().and_then(|schema| Contract::new(schema).ok()),
             standing,
             name,
+            mate: card.map(|card| Mate::new(card, MemberChange::TakenOver)),
         };
         let seed = Seed::of(&taken)?;
         let frozen = || StoreError::BadStep("nothing is started any more".into());
         let mut assembled = self.assemble_sub(about, seed, below).ok_or_else(frozen)?;
         let settled = match self.recover(&mut assembled.0, taken).await {
             Ok(settle) => assembled.0.settle(settle).await.map_err(StartError::from),
+            Err(error) => Err(error),
+        };
+        let settled = match settled {
+            Ok(()) => assembled.0.back_among_mates(session.entries == 0).await.map_err(StartError::from),
             Err(error) => Err(error),
         };
         if let Err(error) = settled {
@@ -307,6 +336,65 @@ impl House {
         let unanswered = session.state.is_open() && assembled.0.machine.unfinished();
         Ok((assembled, unanswered))
     }
+}
+
+impl House {
+    /// Takes up one member of a session's teams.
+    pub(crate) async fn take_member(
+        self: &Arc<Self>,
+        agent: AgentId,
+        tree: &Arc<Tree>,
+    ) -> Result<Assembled, StartError> {
+        let Some(living) = self.supervisor.room_for(agent) else {
+            return Err(StartError::AlreadyHere { agent });
+        };
+        let session = self.row(agent).await?.ok_or(StoreError::NotFound { agent })?;
+        if !is_mate(&session) || !self.belongs(&session).await? {
+            return Err(StartError::Place(format!("agent {agent} is in no team of the session")));
+        }
+        let starter = session.origin.as_ref().map_or(tree.root, |origin| origin.parent);
+        let taken = self.ports.store.take(agent).await?;
+        let (assembled, unanswered) = self.bring_back(taken, living, tree, starter).await?;
+        if unanswered {
+            // There is room: nobody else knows it yet.
+            let _ = self.pass_on(agent, Command::Continue);
+        }
+        assembled.0.expect_mail();
+        Ok(assembled)
+    }
+
+    /// The members of a session's teams that somebody must have.
+    async fn members_of(&self, tree: &Tree) -> Result<Vec<Session>, StoreError> {
+        let mut found = Vec::new();
+        for team in self.teams(tree.realm).await? {
+            let others = team.members.iter().filter(|member| member.agent != tree.root);
+            for member in others.filter(|member| member.state != MemberState::ShutDown) {
+                found.extend(self.row(member.agent).await?.filter(is_mate));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether an agent is what it was: a teammate that has left its team is brought back by nothing.
+    async fn belongs(&self, session: &Session) -> Result<bool, StoreError> {
+        Ok(!is_mate(session) || self.card(session.realm, session.agent).await?.is_some())
+    }
+
+    /// Takes up the members of teams whose hosts have died.
+    pub(crate) async fn take_over(self: &Arc<Self>) {
+        for tree in self.trees().into_iter().filter(|tree| tree.takes_over) {
+            // A store that fails is noticed by whoever commits next.
+            if let Ok(adopted) = self.adopt(&tree).await {
+                adopted.into_iter().for_each(|adopted| self.animate(adopted));
+            }
+        }
+    }
+}
+
+/// Whether a stored agent is a teammate, or was one.
+fn is_mate(session: &Session) -> bool {
+    let origin = session.origin.as_deref();
+    origin.and_then(Terms::kept).is_some_and(|terms| terms.mate.is_some())
 }
 
 /// Whether it is the store that fails, and not this one agent.

@@ -2,19 +2,27 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Command, ContentBlock, Name, RealmId, RunFacts, RunKind};
+use posse_protocol::{
+    AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RealmId, RunFacts,
+    RunKind, Takes,
+};
 use uuid::Uuid;
 
-use super::actor::{Identity, Sub};
+use super::actor::{Identity, Mate, Sub, wall_ms};
 use super::build::{About, Below, Seed};
 use super::{Branch, Setup};
 use crate::govern::Account;
 use crate::permission::Standing;
 use crate::port::model::{Preamble, Thinking};
-use crate::port::store::{AgentFilter, Birth, Epoch, Origin, Session, StoreError};
+use crate::port::panes::NewPane;
+use crate::port::store::{
+    AgentFilter, AgentState, Birth, Done, Epoch, Joining, Op, Operation, Origin, Session, StateChange, Step,
+    StoreError,
+};
 use crate::skill::call::loadable;
 use crate::skill::{self, Skill, Values};
 use crate::spawn::contract::Contract;
+use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::spawn::door::Lease;
 use crate::spawn::house::House;
 use crate::spawn::offer::Offer;
@@ -24,7 +32,12 @@ use crate::spawn::terms::Terms;
 use crate::spawn::tool::startable;
 use crate::spawn::tree::{Common, Tree};
 use crate::spawn::{Definition, words};
+use crate::team::mate::Card;
+use crate::team::words as team_words;
 use crate::tool::Toolbox;
+
+/// What runs a teammate that has no pane.
+const IN_PROCESS: &str = "in-process";
 
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {
@@ -47,6 +60,19 @@ pub(crate) struct Plan {
     pub(crate) prompt: String,
     pub(crate) contract: Option<Contract>,
     pub(crate) background: bool,
+    /// As whom it joins which team.
+    pub(crate) joins: Option<Box<Joins>>,
+}
+
+/// A teammate that is to be born.
+pub(crate) struct Joins {
+    pub(crate) team: Name,
+    /// What it is to be called.
+    pub(crate) name: Name,
+    pub(crate) role: Option<String>,
+    pub(crate) takes: Takes,
+    /// What it may spend, if that is declared.
+    pub(crate) budget: Option<Cost>,
 }
 
 impl Plan {
@@ -124,7 +150,7 @@ impl House {
         };
         let output = Output::new(run.facts.output_file.clone());
         let sub = Sub::new(Arc::clone(&run), parent, output, prompt);
-        let below = Below { tree, sub, depth, standing, account, tools, turns, contract, name };
+        let below = Below { tree, sub, depth, standing, account, tools, turns, contract, name, mate: None };
         let (mut actor, commands) = self.assemble_sub(about, seed, below)?;
         actor.has_worktree(lease.take());
         actor.warmth = warmth;
@@ -134,6 +160,143 @@ impl House {
         Some(run)
     }
 
+    /// Brings a new teammate to life, in this process or in a pane. When this returns it is in the roster, with its
+    /// prompt in its inbox.
+    pub(crate) async fn bear_mate(
+        self: &Arc<Self>,
+        plan: Plan,
+        lease: Lease,
+    ) -> Result<(Arc<Run>, Arc<Card>), String> {
+        let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
+        let types = startable_at(depth, &plan.tree.setup, &plan.terms);
+        let tools = self.tools_of_sub(agent, &plan.tree.setup, &plan.terms, types.as_deref());
+        let (known, skills) = (types.as_deref().unwrap_or_default(), loadable(&plan.tree.setup));
+        let told = Offer::of(&tools, known, &skills).fingerprint();
+        let Common { piece: preamble, warmth } = self.preamble(&plan, &tools, told);
+        let card = Arc::new(self.join(&plan, preamble.clone(), told).await?);
+        let run = Arc::new(Run::new(
+            RunFacts { name: Some(card.name.clone()), ..plan.facts() },
+            Uuid::now_v7(),
+            true,
+        ));
+        run.born();
+        let panes = plan.tree.setup.spawning.teams.panes.clone();
+        let arrival = MemberChange::Joined {
+            agent_type: plan.origin.agent_type.clone(),
+            model: plan.model.clone(),
+            backend: panes.as_ref().map_or(IN_PROCESS, |panes| panes.name()).to_owned(),
+        };
+        let identity = Identity { realm: plan.tree.realm, agent, epoch: Epoch(1) };
+        if let Some(panes) = panes {
+            let pane = NewPane {
+                session: plan.tree.root,
+                member: agent,
+                title: card.address(),
+                color: card.color.clone(),
+                cwd: plan.standing.workspace().cwd.clone(),
+                budget: plan.joins.as_ref().and_then(|joins| joins.budget),
+            };
+            let events = plan.tree.events.clone();
+            lease.keep();
+            let _ = self.ports.store.release(agent, identity.epoch).await;
+            // A front end that does not read holds up whoever starts somebody, as elsewhere.
+            let _ = events.send(Event { agent, kind: EventKind::Member(card.news(arrival)) }).await;
+            if let Err(why) = panes.open(pane).await {
+                let what = format!("{} has no pane, and lives in this process: {why}", card.address());
+                let _ = events.send(Event { agent, kind: EventKind::Unheard(what) }).await;
+                self.take_over().await;
+            }
+            return Ok((run, card));
+        }
+        let Plan { tree, origin, terms, path, model, standing, account, prompt, .. } = plan;
+        let turns = terms.turns;
+        let about = About {
+            identity,
+            model,
+            mode,
+            effort: terms.effort,
+            path,
+            living: self.supervisor.room_for(agent),
+            preamble,
+            segments: Vec::new(),
+            birth: None,
+            told,
+            terms: Some(Box::new(terms)),
+        };
+        let output = Output::new(run.facts.output_file.clone());
+        let sub = Sub::new(Arc::clone(&run), origin.parent, output, prompt);
+        let mate = Some(Mate::new(Arc::clone(&card), arrival));
+        let (name, contract) = (card.address(), None);
+        let below = Below { tree, sub, depth, standing, account, tools, turns, contract, name, mate };
+        let gone = || "nothing is started any more: the agent is being stopped".to_owned();
+        let (mut actor, commands) = self.assemble_sub(about, Seed::default(), below).ok_or_else(gone)?;
+        actor.has_worktree(lease.take());
+        actor.warmth = warmth;
+        actor.welcome().await.map_err(|error| error.to_string())?;
+        actor.expect_mail();
+        self.animate((actor, commands));
+        Ok((run, card))
+    }
+
+    /// A teammate's birth: it is in the store, in the roster, and its prompt in its inbox, or nothing of it is.
+    async fn join(
+        &self,
+        plan: &Plan,
+        preamble: crate::port::model::Piece,
+        told: Option<u64>,
+    ) -> Result<Card, String> {
+        let Some(Joins { team, name, role, takes, .. }) = plan.joins.as_deref() else {
+            return Err("it joins no team".into());
+        };
+        let cwd = plan.standing.workspace().cwd.clone();
+        let panes = plan.tree.setup.spawning.teams.panes.as_ref();
+        let member = Joining {
+            agent: plan.agent,
+            agent_type: plan.origin.agent_type.clone(),
+            model: plan.model.clone(),
+            prompt: plan.told.iter().chain([&plan.prompt]).cloned().collect::<Vec<_>>().join("\n\n"),
+            color: plan.definition.color.clone(),
+            backend: panes.map_or(IN_PROCESS, |panes| panes.name()).to_owned(),
+            cwd: cwd.clone(),
+            role: role.clone(),
+            takes: takes.clone(),
+        };
+        let birth = Birth {
+            origin: Some(Box::new(plan.origin.clone())),
+            path: plan.path.clone(),
+            model: plan.model.clone(),
+            dialect: self.ports.model.dialect().to_owned(),
+            mode: plan.standing.mode(),
+            cwd,
+            preamble,
+            segments: Vec::new(),
+        };
+        let greeting = Some(MailId::from(Uuid::now_v7()));
+        let op = Op::Join { team: team.clone(), name: name.clone(), member: Box::new(member), greeting };
+        let at_ms = wall_ms(&*self.ports.clock);
+        let step = Step {
+            birth: Some(Box::new(birth)),
+            operations: vec![Operation { call: None, op }],
+            state: Some(StateChange::To(AgentState::Created)),
+            starter: Some(plan.origin.parent),
+            types: told,
+            ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
+        };
+        let committed = self.ports.store.commit(step).await.map_err(|error| error.to_string())?;
+        match committed.results.into_iter().next() {
+            Some(Ok(Done::Joined { name, color })) => {
+                Ok(Card { team: team.clone(), name, color, takes: takes.clone() })
+            }
+            Some(Err(refusal)) => {
+                let state = Some(StateChange::To(AgentState::Killed));
+                let step = Step { state, ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms) };
+                let _ = self.ports.store.commit(step).await;
+                Err(format!("name: {refusal}"))
+            }
+            _ => Err("the store did not say whether it joined".into()),
+        }
+    }
+
     /// What stays the same for a new sub-agent. Siblings share it.
     fn preamble(&self, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
         let Plan { definition, model, terms, tree, notes, .. } = plan;
@@ -141,9 +304,16 @@ impl House {
         let skills = skills_of(definition, tree);
         let said = [Some(definition.prompt.as_str()), notes.as_deref(), skills.as_deref()];
         let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
-        let key = format!("{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}", definition.name);
+        let team = plan.joins.is_some();
+        let key = format!("{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}", definition.name);
         tree.preamble(key, || {
-            let mut system = vec![definition.prompt.trim_end().to_owned()];
+            let mut system = Vec::new();
+            if team {
+                let general = tree.definition(GENERAL_PURPOSE).filter(|_| definition.name != GENERAL_PURPOSE);
+                system.extend(general.map(|general| general.prompt.trim_end().to_owned()));
+                system.push(team_words::rules());
+            }
+            system.push(definition.prompt.trim_end().to_owned());
             system.extend(skills);
             system.extend(tree.setup.spawning.context.iter().cloned());
             system.extend(notes.clone());

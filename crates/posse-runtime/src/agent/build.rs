@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Command, PermissionMode};
+use posse_protocol::{AgentId, Command, Event, PermissionMode};
 use tokio::sync::mpsc;
 
-use super::actor::{Actor, Identity, Known, Sub};
+use super::actor::{Actor, Identity, Known, Mate, Sub};
 use super::fare::Paid;
 use super::history::History;
 use super::inquiry::paid;
@@ -24,10 +24,11 @@ use crate::spawn::terms::Terms;
 use crate::spawn::tool::startable;
 use crate::spawn::tree::Tree;
 use crate::supervise::Living;
+use crate::team::host::Members;
 use crate::tool::{Seen, Toolbox, Workspace};
 
 /// Commands that may wait for an agent.
-const COMMANDS: usize = 16;
+pub(super) const COMMANDS: usize = 16;
 
 /// Who is brought to life.
 pub(super) struct About {
@@ -103,10 +104,12 @@ pub(super) struct Below {
     pub(super) contract: Option<Contract>,
     /// What a person calls it.
     pub(super) name: String,
+    /// Who it is in its team.
+    pub(super) mate: Option<Mate>,
 }
 
 /// An agent that is put together and does not live yet, with what tells it things.
-pub(super) type Assembled = (Actor, mpsc::Receiver<Command>);
+pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
 
 /// What roots and sub-agents differ in.
 struct Kind {
@@ -117,6 +120,7 @@ struct Kind {
     stop: Stop,
     nudge: Arc<Nudge>,
     sub: Option<Sub>,
+    mate: Option<Mate>,
     contract: Option<Contract>,
     name: Option<String>,
 }
@@ -152,6 +156,8 @@ impl House {
             events: events.clone(),
             preambles: std::sync::Mutex::default(),
             attended: true.into(),
+            shown: None,
+            takes_over: true,
         });
         let stop = Stop::new(self.supervisor.branch());
         let who = Resident {
@@ -167,14 +173,15 @@ impl House {
             stop: stop.clone(),
             run: None,
             fork: false,
+            mate: None,
         };
         // Nobody is above a root who could be frozen.
         let nudge = self.enter(id, who).unwrap_or_default();
         let life = Life::Root { joins: setup.joins };
         let names = tools.names().into_iter().map(str::to_owned).collect();
         let setup = Setup { tools, workspace, ..setup };
-        let (sub, contract, name) = (None, None, None);
-        let kind = Kind { tree, life, standing, account, stop, nudge, sub, contract, name };
+        let (sub, mate, contract, name) = (None, None, None, None);
+        let kind = Kind { tree, life, standing, account, stop, nudge, sub, mate, contract, name };
         let actor = self.assemble(about, seed, setup, kind);
         let handle = AgentHandle { commands };
         let agent = Agent { id, found: None, unfinished: false, tools: names, handle, events: heard };
@@ -188,7 +195,7 @@ impl House {
         seed: Seed,
         below: Below,
     ) -> Option<Assembled> {
-        let Below { tree, sub, depth, standing, account, tools, turns, contract, name } = below;
+        let Below { tree, sub, depth, standing, account, tools, turns, contract, name, mate } = below;
         let id = about.identity.agent;
         let (commands, told) = mpsc::channel(COMMANDS);
         let stop = Stop::new(self.supervisor.branch());
@@ -205,19 +212,52 @@ impl House {
             stop: stop.clone(),
             run: Some(Arc::clone(&sub.run)),
             fork: about.terms.as_ref().is_some_and(|terms| terms.fork.is_some()),
+            mate: mate.as_ref().map(|mate| Arc::clone(&mate.card)),
         };
         let nudge = self.enter(id, who)?;
         let mut setup = Setup { tools, workspace: Arc::clone(standing.workspace()), ..tree.setup.clone() };
         setup.limits.turns = turns;
         setup.asker = tree.asker();
-        let (life, sub, name) = (Life::Sub, Some(sub), Some(name));
-        let kind = Kind { tree, life, standing, account, stop, nudge, sub, contract, name };
+        let then = about.terms.as_ref().and_then(|terms| terms.mate.as_ref()?.then);
+        let life = if mate.is_some() { Life::Mate { then } } else { Life::Sub };
+        let (sub, name) = (Some(sub), Some(name));
+        let kind = Kind { tree, life, standing, account, stop, nudge, sub, mate, contract, name };
         Some((self.assemble(about, seed, setup, kind), told))
+    }
+
+    /// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
+    pub(crate) async fn foreign_tree(
+        &self,
+        session: AgentId,
+        members: Members,
+        setup: Setup,
+    ) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
+        let row = self.row(session).await?.ok_or(StoreError::NotFound { agent: session })?;
+        let (events, heard) = mpsc::channel(EVENTS);
+        let budgets = Budgets { subtree: setup.limits.budget, ..Budgets::default() };
+        let workspace = own_spill(&setup.workspace, session);
+        let tree = Tree {
+            standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
+            root: session,
+            realm: row.realm,
+            places: Places::new(setup.spawning.running),
+            account: Account::session(budgets, self.ports.clock.now()),
+            setup,
+            events,
+            preambles: std::sync::Mutex::default(),
+            attended: true.into(),
+            shown: match members {
+                Members::One(agent) => Some(agent),
+                Members::Free => None,
+            },
+            takes_over: members == Members::Free,
+        };
+        Ok((Arc::new(tree), heard))
     }
 
     fn assemble(self: &Arc<Self>, about: About, seed: Seed, setup: Setup, kind: Kind) -> Actor {
         let About { identity, model, path, living, preamble, segments, birth, told, terms, .. } = about;
-        let Kind { tree, life, standing, account, stop, nudge, sub, contract, name } = kind;
+        let Kind { tree, life, standing, account, stop, nudge, sub, mate, contract, name } = kind;
         let rights = Rights { standing, asker: setup.asker, name, limits: setup.limits };
         let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
         machine.bind(contract);
@@ -232,7 +272,7 @@ impl House {
             agent: identity.agent,
             events: tree.events.clone(),
             stop: stop.token.clone(),
-            below: sub.is_some(),
+            below: sub.is_some() && tree.shown != Some(identity.agent),
         };
         Actor {
             living,
@@ -265,6 +305,9 @@ impl House {
             last_mail: 0,
             known: Known::told(told),
             sub,
+            mate,
+            tasks: std::collections::BTreeSet::new(),
+            completed: false,
             tree,
         }
     }
@@ -281,7 +324,7 @@ impl House {
     }
 
     /// Lets an agent live. If mail has come when it ends, it comes back.
-    pub(super) fn animate(self: &Arc<Self>, (actor, commands): Assembled) {
+    pub(crate) fn animate(self: &Arc<Self>, (actor, commands): Assembled) {
         let (crashed, house, agent) = (actor.crashed(), Arc::clone(self), actor.identity.agent);
         let life = async move {
             if actor.live(commands).await {

@@ -49,8 +49,8 @@ impl Outlet {
 }
 
 fn concerns_others(kind: &EventKind) -> bool {
-    use EventKind::{Asked, Denied, Run, Unheard, Withdrawn};
-    matches!(kind, Run(_) | Asked(_) | Withdrawn { .. } | Denied(_) | Unheard(_))
+    use EventKind::{Asked, Denied, Member, Run, Unheard, Withdrawn};
+    matches!(kind, Run(_) | Member(_) | Asked(_) | Withdrawn { .. } | Denied(_) | Unheard(_))
 }
 
 /// A reply that is arriving.

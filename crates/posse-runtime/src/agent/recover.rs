@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, RunFacts, RunKind, RunStatus, RunUsage};
+use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
 
 use super::StartError;
 use super::actor::{Actor, marker};
@@ -17,6 +17,7 @@ use crate::spawn::house::House;
 use crate::spawn::run::shell_facts;
 use crate::spawn::tool::{AGENT, reader};
 use crate::spawn::words::{self, Returned};
+use crate::team::words::{self as team_words, Spawned};
 use crate::tool::{RunReport, ToolError, ToolOutput};
 
 /// An agent has no more children than this whose calls are looked for.
@@ -79,11 +80,12 @@ impl House {
         let (realm, parent) = (Some(actor.identity.realm), Some(actor.identity.agent));
         let filter = AgentFilter { realm, parent, ..AgentFilter::default() };
         let children = self.ports.store.agents(filter, CHILDREN).await?;
+        let mates = self.spawned(actor.identity.realm).await?;
         for call in calls {
             let made = |child: &&Session| child.origin.as_ref().is_some_and(|origin| origin.call == call.key);
             let told = match children.iter().find(made) {
                 None => failure("Not started: posse ended before the sub-agent was there."),
-                Some(child) => child_outcome(actor, child),
+                Some(child) => child_outcome(actor, child, &mates),
             };
             known.insert(call.key, told);
         }
@@ -91,7 +93,26 @@ impl House {
     }
 }
 
-fn child_outcome(actor: &Actor, child: &Session) -> CallOutcome {
+impl House {
+    /// What whoever started them is told of the teammates of a session.
+    async fn spawned(&self, realm: posse_protocol::RealmId) -> Result<HashMap<AgentId, String>, StoreError> {
+        let mut told = HashMap::new();
+        for team in self.teams(realm).await? {
+            for member in &team.members {
+                let Member { agent, name, agent_type, color, .. } = member;
+                let (team, plan) = (&team.name, false);
+                let spawned = Spawned { agent: *agent, agent_type, wished: name, name, team, color, plan };
+                told.insert(*agent, team_words::spawned(&spawned));
+            }
+        }
+        Ok(told)
+    }
+}
+
+fn child_outcome(actor: &Actor, child: &Session, mates: &HashMap<AgentId, String>) -> CallOutcome {
+    if let Some(told) = mates.get(&child.agent) {
+        return outcome(Ok(ToolOutput::text(told.clone())));
+    }
     let facts = facts(child, actor.identity.agent, actor.tree.output(child.agent));
     let reader = reader(&actor.setup.tools);
     match (&child.ended, child.state.status()) {

@@ -4,6 +4,7 @@
 mod acting;
 mod compact;
 mod decision;
+mod mate;
 mod queue;
 mod run;
 
@@ -11,15 +12,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_protocol::{
-    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Missed, Outcome, RawJson,
-    ReplyFacts, Role, StopReason, Usage,
+    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Mail, Message, Missed, Outcome,
+    PermissionMode, RawJson, ReplyFacts, Role, StopReason, Usage,
 };
 
 use self::acting::Acting;
 pub(super) use self::acting::failure;
 use self::compact::Compaction;
 pub(crate) use self::decision::{
-    Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input, Squeeze,
+    Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input, Resting,
+    Squeeze,
 };
 pub(super) use self::queue::PROMPTS;
 use self::queue::Queue;
@@ -29,7 +31,7 @@ use crate::permission::{Policy, Standing};
 use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
 use crate::port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
 use crate::spawn::contract::Contract;
-use crate::spawn::words;
+use crate::spawn::words::{self, Ranks};
 use crate::tool::{Intent, ToolError};
 
 /// What an agent is allowed, and by whom.
@@ -50,6 +52,9 @@ pub(crate) enum Life {
     Root { joins: bool },
     /// A sub-agent: it has one run, and ends with it.
     Sub,
+    /// A teammate: told things by mail and by a person, run by run; between them it looks for work. `then` is the
+    /// mode that it has once its plan is approved, if not its lead's.
+    Mate { then: Option<PermissionMode> },
 }
 
 enum State {
@@ -64,6 +69,10 @@ enum State {
     Waiting,
     /// An agent follows the skill that a person has called; the model is not called.
     Delegating,
+    /// It looks which tasks it has and could take. `open`: at the end of a run.
+    Looking {
+        open: bool,
+    },
 }
 
 /// One agent's state, as far as decisions need it.
@@ -90,6 +99,12 @@ pub(crate) struct Machine {
     /// Whether a skill is being made ready, whose run comes before any other.
     preparing: bool,
     left_mail: bool,
+    /// Whether it has, or may have, tasks that it is doing.
+    owning: bool,
+    /// Whether it ends for good with the run.
+    leaving: bool,
+    /// Whether its process ends, and it goes on another time.
+    suspended: bool,
     /// Whether its history begins with another's.
     inherits: bool,
     /// The number of the agent's next own entry.
@@ -115,6 +130,9 @@ impl Machine {
             awake: true,
             preparing: false,
             left_mail: false,
+            owning: false,
+            leaving: false,
+            suspended: false,
             inherits: false,
             next_seq,
             unanswered,
@@ -181,7 +199,7 @@ impl Machine {
         match &self.state {
             State::Waiting | State::Delegating => true,
             State::Acting(acting) => acting.waits(),
-            State::Idle | State::Calling { .. } | State::Ending(_) => false,
+            State::Idle | State::Calling { .. } | State::Ending(_) | State::Looking { .. } => false,
         }
     }
 
@@ -289,7 +307,9 @@ impl Machine {
         match self.life {
             Life::Root { .. } => decision.commit.state = Some(AgentState::Idle),
             Life::Sub if state == AgentState::Waiting && !self.unanswered => self.state = State::Waiting,
-            Life::Sub => {}
+            // Its reply was kept, and what it would have done then was not.
+            Life::Mate { .. } if state.is_open() && !self.unanswered => self.state = State::Waiting,
+            Life::Sub | Life::Mate { .. } => {}
         }
         decision
     }
@@ -299,6 +319,9 @@ impl Machine {
         let mut decision = Decision::default();
         match input {
             Input::Prompt(blocks) if matches!(self.state, State::Idle) => self.begin(&mut decision, blocks),
+            Input::Team { words, ops } => self.raise(&mut decision, words, ops),
+            Input::Look => self.look_again(&mut decision),
+            Input::Found { open, claimed } => self.found(&mut decision, &open, claimed),
             Input::Prompt(blocks) => {
                 if !self.queue.prompt(blocks) {
                     let message = format!("{PROMPTS} prompts wait already; this one was not taken");
@@ -402,6 +425,7 @@ impl Machine {
     /// brings that entry.
     fn show_news(&mut self, decision: &mut Decision) -> Vec<ContentBlock> {
         let mail = self.queue.next_mail();
+        self.heed_plan(decision, &mail);
         let entry = self.next_seq;
         decision.commit.mail.extend(mail.iter().map(|mail| TakenMail { number: mail.number, entry }));
         let mut notices = std::mem::take(&mut self.notices);
@@ -409,13 +433,17 @@ impl Machine {
             decision.commit.types = Some(fingerprint);
             notices.push(text);
         }
-        notices.into_iter().map(ContentBlock::text).chain(words::arrivals(&mail)).collect()
+        notices.into_iter().map(ContentBlock::text).chain(words::arrivals(&mail, &Ranks::default())).collect()
     }
 
     fn mail(&mut self, decision: &mut Decision, mut mail: Vec<Mail>) {
         // What the answer of a call shows waits in the store until all calls are answered.
         mail.retain(|mail| !self.took.contains(&mail.number));
+        let interrupts = self.heed_signals(&mail);
         self.queue.post(mail);
+        if interrupts {
+            return self.hush(decision);
+        }
         if !self.queue.has_mail() {
             return;
         }
@@ -448,7 +476,9 @@ impl Machine {
         let outcome = match self.life {
             _ if cancelled => Outcome::Interrupted,
             Life::Root { .. } => Outcome::Partial(Limit::Budget),
-            Life::Sub => Outcome::Paused(Fault { class: FaultClass::Budget, status: None, message }),
+            Life::Sub | Life::Mate { .. } => {
+                Outcome::Paused(Fault { class: FaultClass::Budget, status: None, message })
+            }
         };
         self.end(decision, outcome);
     }
@@ -542,7 +572,8 @@ impl Machine {
 
     fn interrupt(&mut self, decision: &mut Decision) {
         match &mut self.state {
-            State::Idle | State::Ending(_) => {}
+            State::Idle if self.leaving => self.end(decision, Outcome::Completed),
+            State::Idle | State::Ending(_) | State::Looking { .. } => {}
             State::Waiting => self.end(decision, Outcome::Interrupted),
             State::Delegating => decision.after.push(Effect::AbortDelegate),
             State::Calling { cancelled } => {
@@ -560,13 +591,23 @@ impl Machine {
         if self.begins_by_mail() && !self.queue.has_prompts() {
             return self.go_on(decision, Vec::new());
         }
+        if self.must_look() {
+            return self.look(decision);
+        }
+        self.conclude(decision);
+    }
+
+    /// The turn is over, and nothing is left to be done in it.
+    fn conclude(&mut self, decision: &mut Decision) {
         match self.life {
             Life::Root { .. } => self.end(decision, Outcome::Completed),
-            Life::Sub if self.live > 0 => {
+            Life::Mate { .. } if self.leaving => self.end(decision, Outcome::Completed),
+            Life::Mate { .. } if self.live == 0 => self.rest(decision),
+            Life::Sub | Life::Mate { .. } if self.live > 0 => {
                 self.state = State::Waiting;
                 decision.commit.state = Some(AgentState::Waiting);
             }
-            Life::Sub => match self.checked() {
+            Life::Sub | Life::Mate { .. } => match self.checked() {
                 Ok(value) => {
                     self.run.value = value;
                     self.state = State::Ending(Outcome::Completed);
@@ -608,6 +649,9 @@ impl Machine {
             // What it answered is not its answer any more.
             (self.run.value, self.run.repaired) = (None, false);
             self.state = State::Waiting;
+            if self.is_hushed() {
+                return self.end(decision, Outcome::Interrupted);
+            }
             return self.mail(decision, Vec::new());
         }
         self.state = State::Idle;
@@ -624,7 +668,8 @@ impl Machine {
                 let paused = matches!(outcome, Outcome::Paused(_));
                 decision.commit.state = Some(if paused { AgentState::Paused } else { AgentState::Idle });
             }
-            Life::Sub => {
+            Life::Mate { .. } if !self.leaving => self.rest_after(decision, &outcome),
+            Life::Sub | Life::Mate { .. } => {
                 decision.commit.closing = Some(Closing { outcome: outcome.clone(), unless_mail: false });
                 // Whatever comes of the mail comes of another run.
                 self.left_mail = self.queue.has_mail();

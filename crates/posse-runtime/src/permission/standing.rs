@@ -79,6 +79,11 @@ impl Standing {
         mode.unwrap_or_default()
     }
 
+    /// The strictest mode of those above it.
+    pub fn mode_above(&self) -> PermissionMode {
+        self.0.above.as_ref().map_or_else(|| self.mode(), Self::mode)
+    }
+
     /// The rules, with what was granted to this agent, and to those above it before they started it: that was
     /// the user's word as well.
     pub fn policy(&self) -> Arc<Policy> {

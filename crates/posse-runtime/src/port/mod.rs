@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod memory;
 pub mod model;
+pub mod panes;
 pub mod price;
 pub mod store;
 pub mod worktree;

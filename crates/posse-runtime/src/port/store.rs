@@ -37,13 +37,13 @@ pub use operation::{
     Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
 pub use step::{
-    AgentState, AskChange, AskChangeKind, AskKind, Birth, CallChange, CallChangeKind, CallKey, CallOutcome,
-    Charge, Committed, EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment,
-    StateChange, Step, StepId, TakenMail, checksum,
+    AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed, EndedRun, Epoch,
+    NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange, Step, StepId, TakenMail,
+    checksum,
 };
 pub use view::{
-    AgentFilter, Archive, Ask, BackgroundRun, MailFilter, OpenCall, Session, SessionFilter, StoredEntry,
-    Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, BackgroundRun, MailFilter, OpenCall, OpenRequest, Ready, Session, SessionFilter,
+    StoredEntry, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// Where everything lives.
@@ -125,6 +125,14 @@ pub trait Store: Send + Sync {
         filter: TaskFilter,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>>;
+
+    /// Requests of a realm that are open and that an agent was asked, or has asked; of all if none is given.
+    /// The oldest first.
+    fn requests(
+        &self,
+        realm: RealmId,
+        agent: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>>;
 
     /// All of a team as it was at one moment; none if there is no such team.
     fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>>;

@@ -115,7 +115,7 @@ async fn start(house: &Arc<House>, by: AgentId, delegation: Delegation) -> Resul
     let Skill { path, allowed, disallowed, .. } = &*ready.skill;
     let granted =
         Granted { file: path.display().to_string(), allow: allowed.clone(), deny: disallowed.clone() };
-    house.spawn(Wish { by, key, call, input, granted }).await
+    house.spawn(Wish { by, key, call, input, granted, role: None }).await
 }
 
 /// What came of an agent that followed a skill.

@@ -1,4 +1,5 @@
-//! Mail that comes for agents of this house: who lives here is nudged, who does not is brought back.
+//! News for agents of this house: who lives here is nudged, who does not is brought back; and what hosts that
+//! have died held is taken up.
 
 use std::sync::{Arc, Weak};
 
@@ -20,8 +21,18 @@ pub(super) async fn dispatch(house: Weak<House>, ended: CancellationToken) {
         // A store that fails is noticed by whoever commits next.
         let (Ok(wakes), Some(house)) = (woken, house.upgrade()) else { return };
         for wake in wakes {
-            if let Wake::Mail(agent) = wake {
-                house.mail_for(agent);
+            match wake {
+                Wake::Mail(agent) => house.mail_for(agent),
+                Wake::Tasks(list) => {
+                    let there = Arc::clone(&house);
+                    // A store that fails is noticed by whoever commits next.
+                    house.supervisor.start_errand(async move { drop(there.tasks_for(list).await) });
+                }
+                Wake::Died(_) => {
+                    let there = Arc::clone(&house);
+                    house.supervisor.start_errand(async move { there.take_over().await });
+                }
+                Wake::Fenced => {}
             }
         }
     }

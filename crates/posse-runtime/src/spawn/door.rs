@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use posse_protocol::AgentId;
+use posse_protocol::{AgentId, Cost, PermissionMode, Takes};
 use uuid::Uuid;
 
 use super::contract::Contract;
@@ -12,15 +12,16 @@ use super::house::{House, Resident};
 use super::limits::{self, Situation};
 use super::memory::{self, Loaded};
 use super::model::{self, Wishes};
-use super::route::{AgentInput, route};
+use super::route::{AgentInput, Teams, Teamwork, route};
 use super::run::Run;
 use super::terms::{Granted, Terms};
 use super::tree::Tree;
 use super::{Definition, Spawning, words};
-use crate::agent::Plan;
-use crate::govern::{Account, Ask};
+use crate::agent::{Joins, Plan};
+use crate::govern::{Account, Ask, Budgets};
 use crate::port::store::{CallKey, Origin};
 use crate::port::worktree::{Made, Wanted, Worktree};
+use crate::team::mate::{Card, MateTerms};
 use crate::tool::Workspace;
 
 /// What a fork is told that wants to start somebody.
@@ -34,6 +35,16 @@ pub(crate) struct Wish {
     pub(crate) input: AgentInput,
     /// What it may and may not besides, by a skill.
     pub(crate) granted: Granted,
+    /// What is declared of a teammate.
+    pub(crate) role: Option<RoleWish>,
+}
+
+/// What is declared of a teammate beside what a call can say.
+pub(crate) struct RoleWish {
+    pub(crate) role: String,
+    pub(crate) takes: Option<Vec<String>>,
+    pub(crate) mode: Option<PermissionMode>,
+    pub(crate) budget: Option<Cost>,
 }
 
 /// A run that somebody waits for: dropped while it is held, the run is told to end.
@@ -42,6 +53,10 @@ pub(crate) struct Leash {
     pub(crate) run: Arc<Run>,
     /// Whether nobody writes to it later.
     pub(crate) one_shot: bool,
+    /// Who it is in its team.
+    pub(crate) mate: Option<Arc<Card>>,
+    /// Whether it hands in a plan first.
+    pub(crate) plan: bool,
     by: AgentId,
     held: bool,
 }
@@ -68,6 +83,11 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// An agent of another process has it from now on.
+    pub(crate) fn keep(mut self) {
+        self.made = None;
+    }
+
     /// An agent has it from now on.
     pub(crate) fn take(mut self) -> Option<Worktree> {
         self.made.take().map(|made| made.worktree)
@@ -87,20 +107,21 @@ impl Drop for Lease {
 impl House {
     /// Starts an agent, or says why not. When this returns, the agent is durable.
     pub(crate) async fn spawn(self: &Arc<Self>, wish: Wish) -> Result<Leash, String> {
-        let Wish { by, key, call, input, granted } = wish;
+        let Wish { by, key, call, input, granted, role } = wish;
         let parent = self.resident(by).ok_or("whoever starts it has ended")?;
         let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
         if parent.fork {
             return Err(NO_FORKS.into());
         }
         let types = super::tool::startable(&tree.setup);
-        let route = route(&input, &types, spawning.background, super::tool::forking(&tree.setup))?;
+        let teams = self.teams_for(&parent, by, &input).await?;
+        let route = route(&input, &types, spawning.background, super::tool::forking(&tree.setup), &teams)?;
         let branch = self.branch(by).filter(|_| route.fork);
         if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
             return Err(NO_FORKS.into());
         }
         let depth = parent.depth + 1;
-        let account = parent.account.open(spawning.budgets, self.ports.clock.now());
+        let account = parent.account.open(budgets(spawning, role.as_ref()), self.ports.clock.now());
         let situation = Situation {
             frozen: self.is_frozen(by),
             depth,
@@ -109,7 +130,7 @@ impl House {
             live: self.population(tree.root),
         };
         limits::check(&situation, spawning)?;
-        if let Some(name) = &input.name {
+        if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
             self.name_is_free(&parent, name).await?;
         }
         let agent = AgentId::from(Uuid::now_v7());
@@ -120,6 +141,7 @@ impl House {
             None => Terms::of(&route.definition),
         };
         terms.effort = route.effort.or(parent.effort);
+        let joins = route.team.map(|work| teammate(work, &mut terms, &route.definition, role));
         terms.grant(granted);
         terms.schema = route.contract.as_ref().map(|contract| Arc::new(contract.schema().clone()));
         let notes = remembered(&route.definition, &mut terms).await;
@@ -148,7 +170,8 @@ impl House {
                 call: key,
                 call_id: call,
                 agent_type: route.definition.name.clone(),
-                name: input.name,
+                // In a team the roster says what it is called.
+                name: input.name.filter(|_| joins.is_none()),
                 description: input.description,
                 terms: terms.to_keep()?,
             },
@@ -165,15 +188,43 @@ impl House {
             depth,
             standing,
             terms,
+            joins: None,
         };
         let one_shot = plan.terms.one_shot;
         // Others may have been started while its checkout was made.
         let live = self.population(plan.tree.root);
         limits::check(&Situation { live, ..situation }, spawning)?;
+        if let Some(joins) = joins {
+            let joins = Box::new(joins);
+            let plan = Plan { joins: Some(joins), ..plan };
+            let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
+            let (run, card) = self.bear_mate(plan, lease).await?;
+            let (house, mate) = (Arc::clone(self), Some(card));
+            return Ok(Leash { house, run, one_shot, mate, plan: plans, by, held: false });
+        }
         let run = self.bear(plan, lease).ok_or("nothing is started any more: the agent is being stopped")?;
-        let leash = Leash { house: Arc::clone(self), run: Arc::clone(&run), one_shot, by, held: true };
+        let leash = Leash {
+            house: Arc::clone(self),
+            run: Arc::clone(&run),
+            one_shot,
+            mate: None,
+            plan: false,
+            by,
+            held: true,
+        };
         run.is_born().await?;
         Ok(leash)
+    }
+
+    /// The teams of whoever starts somebody under a name.
+    async fn teams_for(&self, parent: &Resident, by: AgentId, input: &AgentInput) -> Result<Teams, String> {
+        let mate = parent.mate.is_some();
+        if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
+            return Ok(Teams { of: Vec::new(), mate });
+        }
+        let teams = self.teams(parent.tree.realm).await.map_err(|error| error.to_string())?;
+        let mine = teams.into_iter().filter(|team| team.members.iter().any(|member| member.agent == by));
+        Ok(Teams { of: mine.map(|team| team.name).collect(), mate })
     }
 
     /// A checkout for an agent that is to have one.
@@ -217,6 +268,35 @@ impl House {
             None => Ok(()),
         }
     }
+}
+
+/// What an agent may use that is started so.
+fn budgets(spawning: &Spawning, role: Option<&RoleWish>) -> Budgets {
+    let mut budgets = spawning.budgets;
+    if let Some(cost) = role.and_then(|role| role.budget) {
+        let most = budgets.subtree.cost.map_or(cost, |most| most.min(cost));
+        budgets.subtree.cost = Some(most);
+    }
+    budgets
+}
+
+/// As whom a teammate joins; its terms say so too.
+fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<RoleWish>) -> Joins {
+    let declared = role.as_ref().and_then(|role| role.mode);
+    let Teamwork { team, name, plan } = work;
+    let then = declared.filter(|mode| *mode != PermissionMode::Plan).or(terms.mode);
+    terms.mate = Some(MateTerms { team: team.clone(), plan, then });
+    terms.mode = if plan { Some(PermissionMode::Plan) } else { then };
+    // Its answer is what it writes to others.
+    (terms.one_shot, terms.schema) = (false, None);
+    let word = role.as_ref().map_or_else(|| kind.name.clone(), |role| role.role.clone());
+    let takes = role.as_ref().and_then(|role| role.takes.clone());
+    let takes = match takes {
+        Some(roles) => Takes::Only { unmarked: false, roles },
+        None => Takes::Only { unmarked: true, roles: vec![word] },
+    };
+    let budget = role.as_ref().and_then(|role| role.budget);
+    Joins { team, name, role: role.map(|role| role.role), takes, budget }
 }
 
 /// The notes that agents of a type have left, if they keep any.

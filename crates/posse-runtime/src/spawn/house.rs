@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Command, Event, EventKind, Notification, RunChange, RunNews};
+use posse_protocol::{AgentId, Command, Event, EventKind, ListId, Notification, RunChange, RunNews};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
@@ -19,6 +19,7 @@ use crate::govern::Account;
 use crate::permission::Standing;
 use crate::port::model::Effort;
 use crate::supervise::Supervisor;
+use crate::team::mate::Card;
 
 /// All agents of a runtime.
 pub(crate) struct House {
@@ -49,6 +50,8 @@ pub(crate) struct Resident {
     pub(crate) run: Option<Arc<Run>>,
     /// Whether it is a fork.
     pub(crate) fork: bool,
+    /// Who it is in its team.
+    pub(crate) mate: Option<Arc<Card>>,
 }
 
 /// A resident, and what changes about it.
@@ -63,6 +66,8 @@ struct Lodging {
     shells: HashMap<Uuid, Shell>,
     /// Where it stands while its calls may make forks.
     branch: Option<Arc<Branch>>,
+    /// Whether it is a teammate that would take a task.
+    seeks: bool,
 }
 
 /// A background command of an agent.
@@ -146,7 +151,8 @@ impl House {
         if who.parent.is_some_and(|parent| residents.get(&parent).is_some_and(|above| above.frozen)) {
             return None;
         }
-        if let Some(run) = who.run.as_ref().filter(|run| run.is_background()) {
+        // Of teammates that do nothing nobody waits for an end.
+        if let Some(run) = who.run.as_ref().filter(|run| run.is_background() && who.mate.is_none()) {
             for one in [Some(run.starter()), host(&residents, &who)].into_iter().flatten() {
                 if let Some(it) = residents.get_mut(&one) {
                     it.live.insert(run.facts.task);
@@ -155,7 +161,10 @@ impl House {
         }
         let (live, shells) = (HashSet::new(), HashMap::new());
         let (who, nudged) = (Arc::new(who), Arc::clone(&nudge));
-        residents.insert(agent, Lodging { who, nudge: nudged, frozen: false, live, shells, branch: None });
+        residents.insert(
+            agent,
+            Lodging { who, nudge: nudged, frozen: false, live, shells, branch: None, seeks: false },
+        );
         Some(nudge)
     }
 
@@ -188,6 +197,41 @@ impl House {
     /// Where an agent stands whose calls may make forks.
     pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<Branch>> {
         self.residents().get(&agent).and_then(|resident| resident.branch.clone())
+    }
+
+    /// Whether a teammate would take a task from now on.
+    pub(crate) fn seeks(&self, agent: AgentId, seeks: bool) {
+        if let Some(resident) = self.residents().get_mut(&agent) {
+            resident.seeks = seeks;
+        }
+    }
+
+    /// Whether a teammate that lives here would take a task; none if it does not live here.
+    pub(crate) fn is_seeking(&self, agent: AgentId) -> Option<bool> {
+        self.residents().get(&agent).map(|resident| resident.seeks)
+    }
+
+    /// Teammates of a list that would take a task.
+    pub(crate) fn seekers(&self, list: &ListId) -> Vec<(AgentId, Arc<Card>)> {
+        let seeks = |(agent, it): (&AgentId, &Lodging)| {
+            let card = it.who.mate.as_ref().filter(|_| it.seeks)?;
+            let theirs = it.who.tree.realm == list.realm && list.team.as_ref() == Some(&card.team);
+            theirs.then(|| (*agent, Arc::clone(card)))
+        };
+        let mut seekers: Vec<_> = self.residents().iter().filter_map(seeks).collect();
+        seekers.sort_unstable_by_key(|(agent, _)| *agent);
+        seekers
+    }
+
+    /// Sessions of which something lives here.
+    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
+        let mut trees: Vec<Arc<Tree>> = Vec::new();
+        for resident in self.residents().values() {
+            if !trees.iter().any(|tree| Arc::ptr_eq(tree, &resident.who.tree)) {
+                trees.push(Arc::clone(&resident.who.tree));
+            }
+        }
+        trees
     }
 
     /// How many agents of a session live here.
@@ -344,7 +388,11 @@ impl House {
     pub(crate) async fn stop_all(&self, root: AgentId, by: By) {
         let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
         for (agent, it) in self.residents().iter().filter(|(_, it)| it.who.tree.root == root) {
-            let own = it.who.run.iter().filter(|run| run.is_background());
+            if let (Some(way), Some(_)) = (&it.who.commands, &it.who.mate) {
+                // A teammate stays what it is, and stops what it does.
+                let _ = way.try_send(Command::Interrupt);
+            }
+            let own = it.who.run.iter().filter(|run| run.is_background() && it.who.mate.is_none());
             found.extend(own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))));
             found.extend(it.shells.values().map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))));
         }
@@ -420,6 +468,13 @@ impl House {
             Some(Frozen { agent, who: Arc::clone(&lodging.who) })
         });
         frozen.collect()
+    }
+
+    /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
+    pub(crate) fn give_up_tree(&self, tree: &Arc<Tree>, by: By) {
+        for resident in self.residents().values().filter(|it| Arc::ptr_eq(&it.who.tree, tree)) {
+            resident.who.stop.stop(by);
+        }
     }
 
     /// Begins to hear of mail, once.

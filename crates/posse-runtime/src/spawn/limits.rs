@@ -81,6 +81,7 @@ mod tests {
             auto_background: None,
             budgets: Budgets::default(),
             least_memory: 256 << 20,
+            teams: crate::spawn::Teaming::default(),
         }
     }
 

@@ -13,6 +13,8 @@ pub(crate) enum About {
     Settle = 2,
     /// Nobody can answer questions any more.
     Unattended = 4,
+    /// There may be a task for it.
+    Tasks = 8,
 }
 
 /// Nudges of one agent.

@@ -44,11 +44,11 @@ pub struct AgentInput {
     pub name: Option<Name>,
     /// The directory it works in, an absolute path within your own; yours if absent.
     pub cwd: Option<PathBuf>,
-    /// For teammates, of which there are none yet.
-    #[schemars(skip)]
+    /// The team that it joins, together with a name: then it is a teammate, who lives on, is written to with
+    /// SendMessage, and takes tasks from the team's list. If you are in one team only, a name alone means that.
     pub team_name: Option<String>,
-    /// For teammates, of which there are none yet.
-    #[schemars(skip)]
+    /// plan: a teammate changes nothing before you have approved its plan.
+    #[schemars(extend("enum" = ["plan"]))]
     pub mode: Option<String>,
     /// worktree: the agent works in a git checkout of its own, on its own branch, which is kept if it changes
     /// anything. Not together with cwd.
@@ -75,6 +75,28 @@ pub struct Route {
     pub effort: Option<Effort>,
     /// Whether nobody waits for it.
     pub background: bool,
+    /// The team that it joins.
+    pub team: Option<Teamwork>,
+}
+
+/// As whom a teammate joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Teamwork {
+    /// The team.
+    pub team: Name,
+    /// What it is to be called.
+    pub name: Name,
+    /// Whether it hands in a plan first.
+    pub plan: bool,
+}
+
+/// The teams of whoever calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Teams {
+    /// Those that it belongs to.
+    pub of: Vec<Name>,
+    /// Whether it is a teammate itself.
+    pub mate: bool,
 }
 
 /// Whether and when calls make forks.
@@ -175,10 +197,17 @@ pub fn route(
     types: &[Arc<Definition>],
     background: Background,
     forking: Forking,
+    teams: &Teams,
 ) -> Result<Route, String> {
     refuse(input, background)?;
+    let team = teamwork(input, teams)?;
     let wanted = wanted(input, forking);
     if wanted == FORK {
+        if input.team_name.is_some() || input.mode.is_some() {
+            return Err(
+                "team_name, mode: a fork is no teammate; leave them out, or start another type".into()
+            );
+        }
         return fork(input, background, forking);
     }
     let definition = named(types, wanted).cloned().ok_or_else(|| unknown(wanted, types))?;
@@ -200,7 +229,7 @@ pub fn route(
     let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
     let effort = input.effort.as_deref().map(effort).transpose()?.or(definition.effort);
     let background = in_background(background, &definition, input.run_in_background);
-    Ok(Route { definition, fork: false, isolation, contract, effort, background })
+    Ok(Route { definition, fork: false, isolation, contract, effort, background, team })
 }
 
 /// A fork: it has all that its starter has, so there is little to choose.
@@ -221,7 +250,7 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
     let definition = Arc::new(Definition { name: FORK.to_owned(), ..Definition::default() });
     let background = in_background(background, &definition, input.run_in_background);
     let isolation = isolation(input)?;
-    Ok(Route { definition, fork: true, isolation, contract, effort: None, background })
+    Ok(Route { definition, fork: true, isolation, contract, effort: None, background, team: None })
 }
 
 /// Refuses what nobody could do.
@@ -242,15 +271,54 @@ fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
     if input.cwd.is_some() && input.isolation.is_some() {
         return wrong("cwd and isolation exclude each other: an isolated agent has a directory of its own");
     }
-    if input.team_name.is_some() {
-        return wrong("team_name: there are no teammates yet; without it a plain sub-agent is started");
-    }
-    if input.mode.is_some() {
-        return wrong(
-            "mode acts on teammates only, and there are none yet; a sub-agent's type sets its mode",
-        );
-    }
     Ok(())
+}
+
+/// The team that an agent is to join; none for a plain sub-agent.
+fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, String> {
+    let fork = input.subagent_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case(FORK));
+    let known = || match teams.of.as_slice() {
+        [] => "you are in no team; make one with TeamCreate".to_owned(),
+        of => format!("you are in {}", of.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")),
+    };
+    let team = match (&input.team_name, &input.name) {
+        (Some(_), _) if teams.mate => {
+            return Err(
+                "team_name: a teammate starts no teammates; without it a plain sub-agent is started, and a \
+                        name registers it"
+                    .into(),
+            );
+        }
+        (Some(_), None) => return Err("name: a teammate needs one".into()),
+        (Some(wanted), Some(_)) => match teams.of.iter().find(|team| team.as_str() == wanted.as_str()) {
+            Some(team) => Some(team),
+            None => return Err(format!("team_name: you are in no team {wanted}; {}", known())),
+        },
+        (None, Some(_)) if !teams.mate && !fork => match teams.of.as_slice() {
+            [] => None,
+            [team] => Some(team),
+            _ => return Err(format!("team_name: say which team it joins; {}", known())),
+        },
+        (None, _) => None,
+    };
+    let plan = match (input.mode.as_deref(), team) {
+        (None, _) => false,
+        (Some(_), None) => {
+            return Err("mode acts on teammates only; a sub-agent's type sets its mode".into());
+        }
+        (Some("plan"), Some(_)) => true,
+        (Some(mode), Some(_)) => {
+            return Err(format!("mode: there is no {mode} for teammates; there is plan"));
+        }
+    };
+    let Some((team, name)) = team.zip(input.name.as_ref()) else { return Ok(None) };
+    if input.output_schema.is_some() {
+        return Err("output_schema: a teammate answers by mail; leave it out".into());
+    }
+    if input.run_in_background.is_some() {
+        return Err("run_in_background: a teammate always works beside you; leave it out".into());
+    }
+    Ok(Some(Teamwork { team: team.clone(), name: name.clone(), plan }))
 }
 
 fn isolation(input: &AgentInput) -> Result<Option<Isolation>, String> {
@@ -306,7 +374,7 @@ mod tests {
     }
 
     fn routed(more: Value, background: Background) -> Result<Route, String> {
-        route(&input(more)?, &types(), background, Forking::Asked)
+        route(&input(more)?, &types(), background, Forking::Asked, &Teams::default())
     }
 
     #[test]
@@ -321,7 +389,7 @@ mod tests {
         }
     }
 
-    // proves AG-01 (open: team_name and mode are refused; that model, name, isolation and cwd are heeded)
+    // proves AG-01 (open: that model, name, isolation and cwd are heeded)
     #[test]
     fn all_inputs_are_read_and_unknown_types_are_told_the_known_ones() {
         let all = json!({"subagent_type": "plan", "model": "m", "effort": "xhigh", "run_in_background": true,
@@ -356,7 +424,8 @@ mod tests {
             assert!(told.starts_with(&format!("{what}: a fork has yours")), "{told}");
         }
         let denied = input(json!({"subagent_type": "fork"})).unwrap();
-        let told = route(&denied, &types(), Background::Asked, Forking::Denied).unwrap_err();
+        let told =
+            route(&denied, &types(), Background::Asked, Forking::Denied, &Teams::default()).unwrap_err();
         assert_eq!(told, "subagent_type: forks are denied by a permission rule");
         assert!(built_in().iter().all(|kind| !kind.name.eq_ignore_ascii_case(FORK)));
         let told = spec(Background::Asked, Forking::Denied, &types()).description;
@@ -365,11 +434,12 @@ mod tests {
 
     // proves FK-09 (open: where it is switched on; coordinator mode)
     // proves FK-15
-    // proves AG-02 (open: teammates)
+    // proves AG-02 (open: teammates, see below)
     #[test]
     fn without_a_type_a_call_forks_only_if_that_is_switched_on() {
         let given = |more: Value, forking, background| {
-            let route = route(&input(more).unwrap(), &types(), background, forking).unwrap();
+            let route =
+                route(&input(more).unwrap(), &types(), background, forking, &Teams::default()).unwrap();
             (route.definition.name.clone(), route.background)
         };
         let general = |background| ("general-purpose".to_owned(), background);
@@ -384,11 +454,81 @@ mod tests {
         assert!(schema(Forking::Asked).contains("general-purpose if absent"));
     }
 
-    // proves AG-17 (open: teammates, on whom it acts)
+    fn teams(of: &[&str], mate: bool) -> Teams {
+        Teams { of: of.iter().map(|name| name.parse().unwrap()).collect(), mate }
+    }
+
+    fn joined(more: Value, teams: &Teams) -> Result<Option<String>, String> {
+        let route = route(&input(more)?, &types(), Background::Asked, Forking::Asked, teams)?;
+        Ok(route.team.map(|team| {
+            let plan = if team.plan { " by plan" } else { "" };
+            format!("{}@{} ({}){plan}", team.name, team.team, route.definition.name)
+        }))
+    }
+
+    // proves AG-17
     #[test]
     fn a_mode_is_refused_and_not_ignored() {
         for mode in ["plan", "default"] {
             assert!(refused(json!({ "mode": mode })).starts_with("mode acts on teammates only"), "{mode}");
+        }
+        let with = |mode: &str| joined(json!({"name": "a", "mode": mode}), &teams(&["crew"], false));
+        assert_eq!(with("plan"), Ok(Some("a@crew (general-purpose) by plan".into())));
+        assert_eq!(with("default"), Err("mode: there is no default for teammates; there is plan".into()));
+    }
+
+    // proves AG-02 (open: forks, see above)
+    // proves AG-18 (open: that the plain sub-agent is registered)
+    #[test]
+    fn who_becomes_a_teammate() {
+        let (none, one, two) = (teams(&[], false), teams(&["crew"], false), teams(&["crew", "ops"], false));
+        let mate = teams(&["crew"], true);
+        type Case<'a> = (Value, &'a Teams, Result<Option<&'a str>, &'a str>);
+        let table: [Case<'_>; 17] = [
+            (json!({"name": "a", "team_name": "crew"}), &one, Ok(Some("a@crew (general-purpose)"))),
+            (json!({"name": "a"}), &one, Ok(Some("a@crew (general-purpose)"))),
+            (json!({"name": "a", "subagent_type": "explore"}), &one, Ok(Some("a@crew (Explore)"))),
+            (
+                json!({"name": "a", "isolation": "worktree", "model": "m", "effort": "low"}),
+                &one,
+                Ok(Some("a@crew (general-purpose)")),
+            ),
+            (json!({}), &one, Ok(None)),
+            (json!({"name": "a"}), &none, Ok(None)),
+            (json!({"name": "a"}), &mate, Ok(None)),
+            (json!({"name": "a", "subagent_type": "fork"}), &one, Ok(None)),
+            (json!({"name": "a"}), &two, Err("team_name: say which team it joins; you are in crew, ops")),
+            (json!({"name": "a", "team_name": "ops"}), &two, Ok(Some("a@ops (general-purpose)"))),
+            (
+                json!({"name": "a", "team_name": "crew"}),
+                &mate,
+                Err("team_name: a teammate starts no teammates;"),
+            ),
+            (
+                json!({"name": "a", "team_name": "x"}),
+                &one,
+                Err("team_name: you are in no team x; you are in crew"),
+            ),
+            (
+                json!({"name": "a", "team_name": "x"}),
+                &none,
+                Err("team_name: you are in no team x; you are in no team"),
+            ),
+            (json!({"team_name": "crew"}), &one, Err("name: a teammate needs one")),
+            (
+                json!({"name": "a", "team_name": "crew", "subagent_type": "fork"}),
+                &one,
+                Err("team_name, mode: a fork is no teammate"),
+            ),
+            (json!({"name": "a", "run_in_background": true}), &one, Err("run_in_background: a teammate")),
+            (json!({"name": "a", "output_schema": {}}), &one, Err("output_schema: a teammate")),
+        ];
+        for (given, teams, expected) in table {
+            match (joined(given.clone(), teams), expected) {
+                (Ok(team), Ok(expected)) => assert_eq!(team.as_deref(), expected, "{given}"),
+                (Err(told), Err(expected)) => assert!(told.starts_with(expected), "{given}: {told}"),
+                (got, expected) => panic!("{given}: {got:?}, not {expected:?}"),
+            }
         }
     }
 
@@ -405,7 +545,11 @@ mod tests {
             (json!({"isolation": "remote"}), "isolation: remote agents are not there yet"),
             (json!({"isolation": "moon"}), "isolation: there is no moon; there is worktree"),
             (json!({"output_schema": {"type": "thing"}}), "output_schema: "),
-            (json!({"team_name": "a"}), "team_name: there are no teammates yet"),
+            (json!({"team_name": "a"}), "name: a teammate needs one"),
+            (
+                json!({"team_name": "a", "name": "b"}),
+                "team_name: you are in no team a; you are in no team; make one",
+            ),
             (json!({"description": " "}), "description is empty"),
             (json!({"prompt": "\n"}), "prompt is empty"),
             (json!({"name": "main"}), "name: main means somebody already"),
@@ -459,6 +603,8 @@ mod tests {
             "run_in_background",
             "name",
             "cwd",
+            "team_name",
+            "mode",
             "isolation",
             "output_schema",
         ];

@@ -14,6 +14,7 @@ use crate::port::model::Effort;
 use crate::port::store::Origin;
 use crate::port::worktree::Worktree;
 use crate::skill;
+use crate::team::mate::MateTerms;
 use crate::tool::Notes;
 
 /// Model calls in the run of a fork.
@@ -21,6 +22,18 @@ const FORK_TURNS: u32 = 200;
 
 /// What an agent has that keeps notes, whatever else it has.
 pub(crate) const NOTING: [&str; 3] = ["Read", "Write", "Edit"];
+
+/// What a teammate has, whatever else it has: without these it could neither be heard nor end.
+const TEAMWORK: [&str; 8] = [
+    "SendMessage",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "NoteRead",
+    "NoteWrite",
+    "ExitPlanMode",
+];
 
 /// The terms of a sub-agent's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +63,8 @@ pub(crate) struct Terms {
     pub(crate) granted: Granted,
     /// That it is a fork, and of whom.
     pub(crate) fork: Option<ForkOf>,
+    /// That it is a teammate. A fork of one has its terms for the tools' sake, and is none.
+    pub(crate) mate: Option<MateTerms>,
 }
 
 /// Rules of a skill's file.
@@ -93,6 +108,7 @@ impl Terms {
             disallowed: terms.disallowed.clone(),
             notes: terms.notes.clone(),
             granted: terms.granted.clone(),
+            mate: terms.mate.clone(),
             ..Self::default()
         });
         let fork = Some(if parent.is_some() { ForkOf::Sub } else { ForkOf::Main });
@@ -119,7 +135,8 @@ impl Terms {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         let listed = self.tools.as_deref().is_none_or(named);
         let notes = self.notes.is_some() && NOTING.contains(&tool);
-        (listed || notes) && !named(&self.disallowed)
+        let team = self.mate.is_some() && TEAMWORK.contains(&tool);
+        (listed || notes || team) && !named(&self.disallowed)
     }
 
     /// What a skill grants, and tools that it takes away.
@@ -180,6 +197,18 @@ mod tests {
         assert_eq!(with(Some(&["Grep"]), &[]), ([true, true, true], true));
         assert_eq!(with(Some(&["Edit"]), &[]), ([true, true, false], false));
         assert_eq!(with(Some(&["Grep"]), &["Write"]), ([true, false, true], true));
+    }
+
+    #[test]
+    fn a_teammate_can_be_heard_whatever_its_type_lists() {
+        let team: posse_protocol::Name = "crew".parse().unwrap();
+        let mate = Some(MateTerms { team, plan: false, then: None });
+        let terms = Terms { tools: Some(names(&["Read"])), mate, ..Terms::default() };
+        let all = |terms: &Terms| ["Read", "SendMessage", "TaskUpdate", "Bash"].map(|tool| terms.has(tool));
+        assert_eq!(all(&terms), [true, true, true, false]);
+        let less = Terms { disallowed: names(&["TaskUpdate"]), ..terms.clone() };
+        assert_eq!(all(&less), [true, true, false, false]);
+        assert_eq!(all(&Terms { mate: None, ..terms }), [true, false, false, false]);
     }
 
     #[test]

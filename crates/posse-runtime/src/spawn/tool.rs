@@ -17,6 +17,7 @@ use self::send_message::SendMessage;
 use self::task_output::TaskOutput;
 use self::task_stop::TaskStop;
 use self::wait::Wait;
+pub(crate) use self::watch::tell;
 use super::house::House;
 use super::route::{FORK, Forking};
 use super::terms::{ForkOf, Terms};
@@ -25,12 +26,14 @@ use super::{Background, Definition};
 use crate::agent::Setup;
 use crate::skill::call::loadable;
 use crate::skill::tool::{SKILL, SkillTool};
+use crate::team::tool::{Holder, tools as team_tools};
 use crate::tool::{Tool, Toolbox, typed};
 
 /// The tool that starts agents.
 pub(crate) const AGENT: &str = "Agent";
 
-/// Tools that no sub-agent has: they are for whoever speaks with the person.
+/// Tools that no sub-agent has: they are for whoever speaks with the person. A teammate that works by plan hands
+/// that in.
 const WITHHELD: [&str; 5] = ["TeamCreate", "TeamDelete", "EnterPlanMode", "ExitPlanMode", "AskUser"];
 
 /// Who calls.
@@ -72,6 +75,8 @@ impl House {
         let mut tools = setup.tools.clone();
         let may_start = setup.spawning.depth > 0;
         tools.extend(self.ways(agent, setup, may_start.then_some(types), &tools));
+        let holder = Holder::Main { teams: may_start && !types.is_empty() };
+        tools.extend(team_tools(&self.caller(agent, &tools), holder, &tools));
         tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
         tools.extend(self.skill_tool(agent, setup, &tools));
         tools
@@ -90,9 +95,14 @@ impl House {
             return self.tools_of_root(agent, setup, types.unwrap_or_default());
         }
         let mut tools = setup.tools.clone();
-        let kept = |name: &str| !WITHHELD.contains(&name) && terms.has(name);
+        let holder = terms.mate.as_ref().map_or(Holder::Sub, |mate| Holder::Mate { plan: mate.plan });
+        let withheld = |name: &str| {
+            WITHHELD.contains(&name) && !(name == "ExitPlanMode" && holder == Holder::Mate { plan: true })
+        };
+        let kept = |name: &str| !withheld(name) && terms.has(name);
         tools.retain(kept);
         tools.extend(self.ways(agent, setup, types, &tools));
+        tools.extend(team_tools(&self.caller(agent, &tools), holder, &tools));
         tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
         tools.extend(self.skill_tool(agent, setup, &tools).filter(|_| kept(SKILL)));
         tools
@@ -129,7 +139,11 @@ impl House {
         if setup.spawning.skills.is_none() || setup.policy.forbids_tool(SKILL) {
             return None;
         }
-        let caller = Caller { house: Arc::clone(self), agent, reader: reader(tools) };
-        Some(Arc::new(SkillTool::new(caller, &loadable(setup), tools)))
+        Some(Arc::new(SkillTool::new(self.caller(agent, tools), &loadable(setup), tools)))
+    }
+
+    /// An agent that has these tools, as one who calls them.
+    fn caller(self: &Arc<Self>, agent: AgentId, tools: &Toolbox) -> Caller {
+        Caller { house: Arc::clone(self), agent, reader: reader(tools) }
     }
 }

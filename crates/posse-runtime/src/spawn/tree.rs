@@ -44,6 +44,10 @@ pub(crate) struct Tree {
     pub(crate) preambles: Mutex<HashMap<String, Common>>,
     /// Whether somebody can still answer.
     pub(crate) attended: AtomicBool,
+    /// The teammate whose every event is told, if this process is there for it alone.
+    pub(crate) shown: Option<AgentId>,
+    /// Whether members of its teams that nobody has are taken up here.
+    pub(crate) takes_over: bool,
 }
 
 impl Tree {

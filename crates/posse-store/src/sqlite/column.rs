@@ -4,8 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use posse_protocol::{Cost, EntryKind, MailKind, Name, Purpose, RunKind, RunStatus, TaskStatus, Usage};
-use posse_runtime::port::store::{AgentState, AskKind};
+use posse_protocol::{
+    Cost, EntryKind, MailKind, Name, Purpose, RequestKind, RunKind, RunStatus, Takes, TaskStatus, Usage,
+};
+use posse_runtime::port::store::AgentState;
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type};
 use serde::Serialize;
@@ -78,19 +80,10 @@ pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStat
     TaskStatus::ALL.into_iter().find(|it| status(*it) == number).ok_or_else(|| senseless(at))
 }
 
-pub(super) fn ask(kind: AskKind) -> i64 {
-    match kind {
-        AskKind::Permission => 1,
-        AskKind::Plan => 2,
-        AskKind::Shutdown => 3,
-    }
-}
-
-/// A question's kind in column `at`.
-pub(super) fn ask_from(row: &Row<'_>, at: usize) -> rusqlite::Result<AskKind> {
-    let number: i64 = row.get(at)?;
-    let kinds = [AskKind::Permission, AskKind::Plan, AskKind::Shutdown];
-    kinds.into_iter().find(|it| ask(*it) == number).ok_or_else(|| senseless(at))
+/// What is requested, in column `at`.
+pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RequestKind> {
+    let word = row.get_ref(at)?.as_str()?;
+    RequestKind::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
 }
 
 pub(super) fn run(status: RunStatus) -> i64 {
@@ -129,6 +122,11 @@ pub(super) fn name(row: &Row<'_>, at: usize) -> rusqlite::Result<Name> {
 /// The team's part of a list's key.
 pub(super) fn team(team: Option<&Name>) -> &str {
     team.map_or("", Name::as_str)
+}
+
+/// Which tasks somebody takes; nothing for all.
+pub(super) fn takes(takes: &Takes) -> Result<Option<String>, Failure> {
+    if *takes == Takes::Any { Ok(None) } else { json(takes).map(Some) }
 }
 
 pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {

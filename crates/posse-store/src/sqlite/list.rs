@@ -1,7 +1,9 @@
 //! The tasks of a list, read whole: with what they wait for and what waits for them.
 
-use posse_protocol::{AgentId, Name, Owner, RealmId, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::TaskFilter;
+use std::collections::BTreeSet;
+
+use posse_protocol::{AgentId, Name, Owner, RealmId, Takes, Task, TaskId, TaskStatus};
+use posse_runtime::port::store::{Ready, TaskFilter};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::column;
@@ -18,7 +20,38 @@ pub(super) struct List<'a> {
 
 /// A task's columns, in the order of [`task`].
 const TASK: &str = "SELECT id, subject, description, active_form, status, owner, owner_agent, lost_by,
-    created_ms, updated_ms, metadata, version FROM task";
+    created_ms, updated_ms, metadata, version, role, check_command FROM task";
+
+/// Unowned tasks that can be claimed.
+pub(super) const ANY: &str = "SELECT id FROM task INDEXED BY task_ready
+    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner IS NULL AND waits = 0 AND id > ?3 AND ?5 IS NULL
+    ORDER BY id LIMIT ?4";
+
+/// Those that are marked with one word, or with none.
+pub(super) const MARKED: &str = "SELECT id FROM task INDEXED BY task_role
+    WHERE realm = ?1 AND team = ?2 AND role IS ?5 AND status = 0 AND owner IS NULL AND waits = 0 AND id > ?3
+    ORDER BY id LIMIT ?4";
+
+/// Those that one is to do; none is the person.
+pub(super) const OWN: &str = "SELECT id FROM task INDEXED BY task_own
+    WHERE realm = ?1 AND team = ?2 AND owner_agent IS ?5 AND status = 0 AND owner IS NOT NULL AND waits = 0
+        AND id > ?3 AND (owner_agent IS NOT NULL OR owner = 'user')
+    ORDER BY id LIMIT ?4";
+
+/// Those that any agent is to do.
+const OWNED: &str = "SELECT id FROM task INDEXED BY task_own
+    WHERE realm = ?1 AND team = ?2 AND owner_agent IS NOT NULL AND status = 0 AND owner IS NOT NULL AND waits = 0
+        AND id > ?3 AND ?5 IS NULL
+    ORDER BY id LIMIT ?4";
+
+/// Who is to do a task.
+#[derive(Clone, Copy)]
+pub(super) enum Whose {
+    Person,
+    Agent(AgentId),
+    /// Any agent.
+    Agents,
+}
 
 impl<'a> List<'a> {
     pub(super) fn new(connection: &'a Connection, realm: RealmId, team: Option<&'a Name>) -> Self {
@@ -38,17 +71,88 @@ impl<'a> List<'a> {
     }
 
     /// Tasks by their numbers, but not deleted ones.
-    pub(super) fn tasks(&self, filter: TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
+    pub(super) fn tasks(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
+        if let Some(ready) = &filter.ready {
+            return self.ready_tasks(filter, ready, limit);
+        }
+        // Spelt out, so that an index of those in progress is found.
+        let status = filter.status.map(|status| format!("AND status = {}", column::status(status)));
+        let owner = filter.owner.map(|_| "AND owner_agent = ?5");
         let sql = format!(
-            "{TASK} WHERE realm = ?1 AND team = ?2 AND id > ?3 AND status <> 3 AND status = coalesce(?4, status)
-             ORDER BY id LIMIT ?5"
+            "{TASK} WHERE realm = ?1 AND team = ?2 AND id > ?3 AND status <> 3 {} {} ORDER BY id LIMIT ?4",
+            status.unwrap_or_default(),
+            owner.unwrap_or("AND ?5 IS NULL"),
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let (after, status) = (column::most(filter.after), filter.status.map(column::status));
-        let key = params![self.realm, self.team, after, status, column::most(limit)];
+        let (after, owner) =
+            (column::most(filter.after), filter.owner.map(|owner| owner.uuid().into_bytes()));
+        let key = params![self.realm, self.team, after, column::most(limit), owner];
         let mut tasks: Vec<Task> = statement.query_map(key, task)?.collect::<Result<_, _>>()?;
         self.link(&mut tasks)?;
         Ok(tasks)
+    }
+
+    /// The tasks that an agent could claim now, by their numbers.
+    fn ready_tasks(&self, filter: &TaskFilter, ready: &Ready, limit: usize) -> Result<Vec<Task>, Failure> {
+        if filter.status.is_some_and(|status| status != TaskStatus::Pending) {
+            return Ok(Vec::new());
+        }
+        let whose = ready.agent.map_or(Whose::Agents, Whose::Agent);
+        let reach = (filter.after, limit);
+        let ids = match filter.owner {
+            None => self.ready(whose, &ready.takes, reach)?,
+            Some(owner) if ready.agent.is_none_or(|agent| agent == owner) => {
+                self.own(Whose::Agent(owner), reach)?
+            }
+            Some(_) => Vec::new(),
+        };
+        let tasks = ids.into_iter().map(|id| self.task(id));
+        Ok(tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    /// The lowest numbers after one that somebody could claim now: its own, and unowned ones that it takes.
+    pub(super) fn ready(
+        &self,
+        whose: Whose,
+        takes: &Takes,
+        reach: (u64, usize),
+    ) -> Result<Vec<TaskId>, Failure> {
+        let mut found: BTreeSet<TaskId> = self.own(whose, reach)?.into_iter().collect();
+        match takes {
+            Takes::Any => found.extend(self.range(ANY, reach, None::<&str>)?),
+            Takes::Only { unmarked, roles } => {
+                if *unmarked {
+                    found.extend(self.range(MARKED, reach, None::<&str>)?);
+                }
+                for role in roles {
+                    found.extend(self.range(MARKED, reach, Some(role))?);
+                }
+            }
+        }
+        Ok(found.into_iter().take(reach.1).collect())
+    }
+
+    /// The lowest numbers after one that somebody is to do, and could begin.
+    fn own(&self, whose: Whose, reach: (u64, usize)) -> Result<Vec<TaskId>, Failure> {
+        match whose {
+            Whose::Person => self.range(OWN, reach, None::<[u8; 16]>),
+            Whose::Agent(agent) => self.range(OWN, reach, Some(agent.uuid().into_bytes())),
+            Whose::Agents => self.range(OWNED, reach, None::<[u8; 16]>),
+        }
+    }
+
+    /// The lowest numbers of one range of an index.
+    fn range(
+        &self,
+        sql: &str,
+        (after, limit): (u64, usize),
+        key: impl rusqlite::ToSql,
+    ) -> Result<Vec<TaskId>, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let (after, limit) = (column::most(after), column::most(limit));
+        let rows =
+            statement.query_map(params![self.realm, self.team, after, limit, key], |row| number(row, 0));
+        Ok(rows?.collect::<Result<_, _>>()?)
     }
 
     /// All tasks by their numbers, deleted ones too.
@@ -140,5 +244,7 @@ fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         updated_ms: row.get(9)?,
         metadata: column::maybe_json(row, 10)?.unwrap_or_default(),
         version: column::from_bits(row.get(11)?),
+        role: row.get(12)?,
+        check: row.get(13)?,
     })
 }

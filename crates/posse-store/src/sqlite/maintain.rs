@@ -45,13 +45,14 @@ fn open(path: &Path) -> Result<(Place, Connection), StoreError> {
 }
 
 /// Tables with a realm, from those whose rows make others visible to those that are only found by them.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
     "agent",
     "team",
     "member",
     "inbox",
     "list",
-    "ask",
+    "used_name",
+    "request",
     "run",
     "note",
     "task",

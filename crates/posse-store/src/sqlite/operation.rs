@@ -8,10 +8,11 @@ mod claim;
 mod create;
 mod import;
 mod note;
+mod request;
 mod send;
 mod team;
 
-use posse_protocol::{AgentId, Name, Owner, RealmId};
+use posse_protocol::{AgentId, Name, Owner, RealmId, Response};
 use posse_runtime::port::store::{
     Charge, Done, METADATA_DEPTH, Op, OpResult, Order, Refusal, TEXT_BYTES, depth,
 };
@@ -27,7 +28,7 @@ use super::place::Place;
 use super::{charge, column};
 
 #[cfg(test)]
-pub(super) use claim::{DOES, NEXT};
+pub(super) use claim::DOES;
 pub(super) use import::import;
 
 /// What the person is called.
@@ -67,22 +68,29 @@ impl Acting<'_> {
     pub(super) fn perform(&mut self, op: &Op) -> Result<OpResult, Failure> {
         let done = match op {
             Op::Send { id, to, kind, summary, body } => {
-                self.send(to, &send::Letter { id: *id, kind: *kind, summary, body })
+                let always = send::always_fits(*kind);
+                self.send(to, &send::Letter { id: *id, kind: *kind, summary, body, always })
             }
             Op::Charge { agent, charge } => self.charge(*agent, charge),
             Op::CreateTeam { team, description, settings, lead } => {
                 self.create_team(team, description, settings, lead)
             }
             Op::DeleteTeam { team } => self.delete_team(team),
-            Op::Join { team, name, member } => self.join(team, name, member),
+            Op::Join { team, name, member, greeting } => self.join(team, name, member, *greeting),
+            Op::HandOver { team, to } => self.hand_over(team, to),
             Op::Leave { team, name } => self.leave(team, name),
+            Op::Request { id, to, kind, text } => self.request(*id, to, *kind, text),
+            Op::Respond { id, request, kind, approve, text } => {
+                let response = Response { request_id: *request, approve: *approve, text: text.clone() };
+                self.respond(*id, *kind, &response)
+            }
             Op::WriteNote { team, name, text, expect } => self.write_note(team, name, text, *expect),
             Op::CreateTask { team, task } => self.create_task(team.as_ref(), task),
             Op::UpdateTask { team, id, expect, change } => {
                 self.update_task(team.as_ref(), *id, *expect, change)
             }
             Op::Claim { team, id } => self.claim(team.as_ref(), *id),
-            Op::ClaimNext { team } => self.claim_next(team.as_ref()),
+            Op::ClaimNext { team, takes } => self.claim_next(team.as_ref(), takes),
         };
         match done {
             Ok(done) => Ok(Ok(done)),
@@ -127,8 +135,19 @@ impl Acting<'_> {
         Ok(self.connection.prepare_cached(sql)?.exists(params![self.realm_key(), team.as_str()])?)
     }
 
-    /// The agent that has a name in a team.
+    /// The agent that leads a team, if that is there.
+    fn lead(&self, team: &str) -> Result<Option<AgentId>, Failure> {
+        let sql = "SELECT lead FROM team WHERE realm = ?1 AND name = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_row(params![self.realm_key(), team], |row| column::id(row, 0));
+        Ok(found.optional()?.map(AgentId::from))
+    }
+
+    /// The agent that has a name in a team; `team-lead` is whoever leads it.
     fn member(&self, team: &str, name: &str) -> Result<Option<AgentId>, Failure> {
+        if name == Name::LEAD {
+            return self.lead(team);
+        }
         let sql = "SELECT agent FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), team, name];
@@ -205,28 +224,17 @@ fn fits(bytes: usize) -> Result<(), Stop> {
 }
 
 /// Refuses a task whose text is too long, or whose metadata nest too deep.
-fn fits_task(
-    subject: &str,
-    description: &str,
-    active_form: Option<&str>,
+fn fits_task<'a>(
+    texts: impl IntoIterator<Item = Option<&'a str>>,
     metadata: &Map<String, Value>,
 ) -> Result<(), Stop> {
-    fits(length(subject, description, active_form, metadata)?)?;
+    let texts: usize = texts.into_iter().flatten().map(str::len).sum();
+    let more = if metadata.is_empty() { 0 } else { column::json(metadata)?.len() };
+    fits(texts + more)?;
     if metadata.values().any(|value| depth(value) > METADATA_DEPTH) {
         return Err(Stop::Refused(Refusal::TooDeep { most: METADATA_DEPTH }));
     }
     Ok(())
-}
-
-/// How long a task's text is.
-fn length(
-    subject: &str,
-    description: &str,
-    active_form: Option<&str>,
-    metadata: &Map<String, Value>,
-) -> Result<usize, Failure> {
-    let metadata = if metadata.is_empty() { 0 } else { column::json(metadata)?.len() };
-    Ok(subject.len() + description.len() + active_form.map_or(0, str::len) + metadata)
 }
 
 impl From<Refusal> for Stop {

@@ -5,7 +5,8 @@ use rusqlite::Connection;
 use uuid::Uuid;
 
 use super::free::TASKS;
-use super::operation::{DOES, NEXT};
+use super::list::{ANY, MARKED, OWN};
+use super::operation::DOES;
 use super::place::Place;
 use super::read::{RUNS, WAITING, chosen};
 use super::schema;
@@ -32,7 +33,9 @@ fn what_is_asked_often_is_answered_by_an_index() {
     let children = agents(AgentFilter { realm, parent: Some(Uuid::nil().into()), ..AgentFilter::default() });
     let unfinished = agents(AgentFilter { realm, unfinished: true, ..AgentFilter::default() });
     for (sql, wanted) in [
-        (NEXT, "SEARCH task USING INDEX task_ready (realm=? AND team=?)"),
+        (ANY, "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)"),
+        (MARKED, "SEARCH task USING INDEX task_role (realm=? AND team=? AND role=? AND id>?)"),
+        (OWN, "SEARCH task USING INDEX task_own (realm=? AND team=? AND owner_agent=? AND id>?)"),
         (
             DOES,
             "SEARCH agent USING INDEX agent_host (host=? AND realm=?); \

@@ -92,8 +92,8 @@ impl<'a> Reader<'a> {
         let transcript = self.transcript(agent, Extent::Sent)?;
         let realm = transcript.session.realm;
         let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
-        let (asks, runs) = (self.asks(realm, agent)?, self.runs(realm, agent)?);
-        Ok(Taken { epoch, transcript, seen, mail, asks, runs })
+        let runs = self.runs(realm, agent)?;
+        Ok(Taken { epoch, transcript, seen, mail, runs })
     }
 
     fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Piece, Failure> {

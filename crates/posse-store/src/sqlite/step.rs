@@ -4,14 +4,13 @@
 //! refused there has written nothing. It also keeps the step's id and what came of it, by which a second
 //! try is known; only a step with operations, whose results are not known yet, writes the row again.
 
-mod ask;
 mod birth;
 mod mail;
 mod run;
 
 use std::collections::BTreeMap;
 
-use posse_protocol::{AgentId, EntryKind};
+use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
 use posse_runtime::port::store::{
     CallChange, CallChangeKind, CallKey, Committed, NewEntry, Op, OpResult, StateChange, Step, StoreError,
 };
@@ -83,8 +82,11 @@ pub(super) fn write(
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
         committed = writing.operate(step, Acting { place, connection, realm, actor, at_ms, news })?;
     }
-    for change in &step.asks {
-        writing.ask(change)?;
+    if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state
+        && !committed.mail_waits
+        && state.of_member() == MemberState::ShutDown
+    {
+        writing.close_requests()?;
     }
     for change in &step.runs {
         writing.run(change)?;
@@ -153,6 +155,15 @@ impl Writing<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Closes what is asked of one that has ended: whether it ends, and what it would do.
+    fn close_requests(&self) -> Result<(), Failure> {
+        let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2)
+                       AND kind = iif(asked = ?2, ?3, ?4)";
+        let [ends, plans] = [RequestKind::Shutdown, RequestKind::Plan].map(RequestKind::as_str);
+        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, ends, plans])?;
+        Ok(())
     }
 
     /// Whether an agent is in this realm.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
 use posse_runtime::port::store::{
-    AgentState, Ask, AskChange, AskChangeKind, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey,
-    Charge, Committed, EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment,
-    Session, StateChange, Step, StepId, StoredEntry,
+    AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge, Committed, EndedRun,
+    NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session, StateChange, Step,
+    StepId, StoredEntry,
 };
 use uuid::Uuid;
 
@@ -51,7 +51,6 @@ pub struct Agent {
     calls: BTreeMap<CallKey, Said<OpenCall>>,
     charges: BTreeMap<(String, Purpose), Said<Charge>>,
     seen: BTreeMap<PathBuf, u64>,
-    asks: Vec<Said<Ask>>,
     runs: Vec<Said<BackgroundRun>>,
     /// Runs that have ended.
     over: BTreeSet<Uuid>,
@@ -138,7 +137,6 @@ impl Agent {
             calls: BTreeMap::new(),
             charges: BTreeMap::new(),
             seen: BTreeMap::new(),
-            asks: Vec::new(),
             runs: Vec::new(),
             over: BTreeSet::new(),
             last: None,
@@ -186,7 +184,6 @@ impl Agent {
         if step.ended.is_some() && !ends {
             return None;
         }
-        step.asks.iter().try_for_each(|change| self.ask(change, step.at_ms))?;
         step.runs.iter().try_for_each(|change| self.run(change, step.at_ms))?;
         self.used_ms = step.at_ms;
         self.mode = step.mode.unwrap_or(self.mode);
@@ -247,20 +244,6 @@ impl Agent {
         }
     }
 
-    fn ask(&mut self, AskChange { id, change }: &AskChange, at_ms: i64) -> Option<()> {
-        let open = self.asks.iter().position(|ask| ask.0.id == *id);
-        match (change, open) {
-            (AskChangeKind::Asked { kind, about }, None) => {
-                self.asks.push(Said(Ask { id: *id, kind: *kind, about: about.clone(), asked_ms: at_ms }));
-            }
-            (AskChangeKind::Settled, Some(open)) => {
-                self.asks.remove(open);
-            }
-            _ => return None,
-        }
-        Some(())
-    }
-
     /// Begins and ends in this order, each once.
     fn run(&mut self, RunChange { id, change }: &RunChange, at_ms: i64) -> Option<()> {
         let open = self.runs.iter().position(|run| run.0.id == *id);
@@ -316,11 +299,6 @@ impl Agent {
     /// Files whose content it knows, by path.
     pub fn seen(&self) -> Vec<SeenFile> {
         self.seen.iter().map(|(path, version)| SeenFile { path: path.clone(), version: *version }).collect()
-    }
-
-    /// Questions that are open, oldest first.
-    pub fn asks(&self) -> Vec<Ask> {
-        self.asks.iter().map(|ask| ask.0.clone()).collect()
     }
 
     /// Commands that have not ended, oldest first.

@@ -11,7 +11,7 @@ use super::{Fate, Model, Said, Team};
 impl Model {
     /// All of a team.
     pub fn export(&self, realm: RealmId, name: &Name) -> Option<Archive> {
-        let team = self.teams.get(&(realm, name.clone()))?.shown(realm, name)?;
+        let team = self.teams.get(&(realm, name.clone()))?.shown(realm, name);
         let list = self.lists.get(&ListId { realm, team: Some(name.clone()) });
         let everything = |agent| self.mail(realm, agent, MailFilter::default());
         Some(Archive {

@@ -24,6 +24,20 @@ pub(super) struct Letter<'a> {
     pub(super) at_ms: i64,
 }
 
+impl Letter<'_> {
+    fn bytes(&self) -> usize {
+        self.summary.len() + self.body.len()
+    }
+
+    /// Refuses one that is too long.
+    pub(super) fn fits(&self) -> Result<(), Refusal> {
+        match self.bytes() {
+            bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong { bytes, most: MAIL_BYTES }),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Inbox {
     /// What was not shown yet.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Mail> {
@@ -43,10 +57,10 @@ impl Inbox {
         Some(())
     }
 
-    /// Whether so many of a kind and a length still fit. News of runs always do.
+    /// Whether so many of a kind and a length still fit. News of runs always do, and so does a dismissal.
     fn has_room_for(&self, kind: MailKind, more: usize, bytes: usize) -> bool {
         let waiting: usize = self.waiting().map(|mail| mail.summary.len() + mail.body.len()).sum();
-        kind == MailKind::Notification
+        matches!(kind, MailKind::Notification | MailKind::Dismissal)
             || (self.waiting().count() + more) as u64 <= INBOX_MAILS
                 && (waiting + more * bytes) as u64 <= INBOX_BYTES
     }
@@ -74,45 +88,112 @@ impl Model {
 
     /// Puts a message into the inboxes of all recipients, or into none.
     pub(super) fn send(&mut self, doer: Doer, realm: RealmId, to: &Address, letter: &Letter<'_>) -> OpResult {
-        let bytes = letter.summary.len() + letter.body.len();
-        if bytes > MAIL_BYTES {
-            return Err(Refusal::TooLong { bytes, most: MAIL_BYTES });
-        }
+        letter.fits()?;
         if letter.kind != MailKind::Text && matches!(to, Address::Others { .. }) {
             return Err(Refusal::NotForAll);
         }
         let recipients = self.recipients(doer, realm, to)?;
+        match (letter.kind, &recipients[..]) {
+            (MailKind::Text | MailKind::Idle | MailKind::Notification, _) => {}
+            (MailKind::Interruption | MailKind::Dismissal, [(agent, name)]) => {
+                self.must_be_above(doer, realm, *agent, name)?;
+            }
+            (_, others) => {
+                let name = others.first().map(|(_, name)| name.clone()).unwrap_or_default();
+                return Err(Refusal::NotYours { name });
+            }
+        }
         for (at, (agent, name)) in recipients.iter().enumerate() {
             // One with two names gets it twice.
             let before = recipients[..at].iter().filter(|(other, _)| other == agent).count();
-            let inbox = self.inboxes.entry((realm, *agent)).or_default();
-            if !inbox.has_room_for(letter.kind, before + 1, bytes) {
-                let waiting = inbox.waiting().count() as u64;
-                return Err(Refusal::InboxFull { name: name.clone(), waiting });
-            }
+            self.must_have_room(realm, (*agent, name), letter, before + 1)?;
         }
         let team = match to {
             Address::Agent(_) => None,
             Address::Member { team, .. } | Address::Others { team } => Some(team),
         };
-        let from = match doer {
-            Doer::User => Sender::User,
-            Doer::Agent(id) => Sender::Agent { id, name: self.name_of(realm, id, team) },
-        };
-        let receipts = recipients.into_iter().map(|(to, name)| {
-            let held = self.holder(realm, to);
-            let inbox = &mut Arc::make_mut(self.inboxes.entry((realm, to)).or_default()).0;
-            let number = inbox.len() as u64 + 1;
-            let (summary, body) = (letter.summary.to_owned(), letter.body.to_owned());
-            let (id, kind, sent_ms, from) = (letter.id, letter.kind, letter.at_ms, from.clone());
-            let mail = Mail { id, number, to, from, kind, summary, body, sent_ms, shown_in: None };
-            inbox.insert(number, Said(mail));
-            if let Some(host) = held {
-                self.tell(host, Wake::Mail(to));
-            }
-            Receipt { to, name, number, held: held.is_some() }
-        });
+        let from = self.sender(doer, realm, team);
+        let receipts = recipients.into_iter().map(|to| self.put(realm, to, &from, letter));
         Ok(Done::Sent(receipts.collect()))
+    }
+
+    /// Whom something is from: by its name in a team, else in the first that it belongs to. Who leads that is
+    /// called so.
+    pub(super) fn sender(&self, doer: Doer, realm: RealmId, team: Option<&Name>) -> Sender {
+        let Doer::Agent(id) = doer else { return Sender::User };
+        let belongs = |team: &&Name| self.name_in(realm, id, team).is_some();
+        let first = || self.teams.keys().filter(|(of, _)| *of == realm).map(|(_, team)| team).find(belongs);
+        let name = match team.filter(belongs).or_else(first) {
+            Some(team) if self.team(realm, team).is_ok_and(|team| team.lead == id) => Name::LEAD.to_owned(),
+            Some(team) => self.name_in(realm, id, team).unwrap_or_default(),
+            None => self.name_of(realm, id),
+        };
+        Sender::Agent { id, name }
+    }
+
+    /// Refuses an agent that neither leads a team of another nor made it.
+    pub(super) fn must_be_above(
+        &self,
+        doer: Doer,
+        realm: RealmId,
+        agent: AgentId,
+        name: &str,
+    ) -> Result<(), Refusal> {
+        let Doer::Agent(me) = doer else { return Ok(()) };
+        let here = self.agents.get(&agent).filter(|known| known.realm == realm);
+        let made = here.and_then(|known| known.origin.0.as_ref()).is_some_and(|origin| origin.parent == me);
+        let mut teams = self.teams.iter().filter(|((of, _), team)| *of == realm && team.lead == me);
+        let leads = teams.any(|((_, team), _)| self.name_in(realm, agent, team).is_some());
+        if made || leads { Ok(()) } else { Err(Refusal::NotYours { name: name.to_owned() }) }
+    }
+
+    /// Refuses one whose inbox has no room for so many of these.
+    pub(super) fn must_have_room(
+        &self,
+        realm: RealmId,
+        (agent, name): (AgentId, &str),
+        letter: &Letter<'_>,
+        more: usize,
+    ) -> Result<(), Refusal> {
+        let Some(inbox) = self.inboxes.get(&(realm, agent)) else { return Ok(()) };
+        if inbox.has_room_for(letter.kind, more, letter.bytes()) {
+            return Ok(());
+        }
+        Err(Refusal::InboxFull { name: name.to_owned(), waiting: inbox.waiting().count() as u64 })
+    }
+
+    /// Puts a message into one inbox, and tells its host.
+    pub(super) fn put(
+        &mut self,
+        realm: RealmId,
+        (to, name): (AgentId, String),
+        from: &Sender,
+        letter: &Letter<'_>,
+    ) -> Receipt {
+        let held = self.holder(realm, to);
+        let inbox = &mut Arc::make_mut(self.inboxes.entry((realm, to)).or_default()).0;
+        let number = inbox.len() as u64 + 1;
+        let (summary, body) = (letter.summary.to_owned(), letter.body.to_owned());
+        let (id, kind, sent_ms, from) = (letter.id, letter.kind, letter.at_ms, from.clone());
+        let mail = Mail { id, number, to, from, kind, summary, body, sent_ms, shown_in: None };
+        inbox.insert(number, Said(mail));
+        if let Some(host) = held {
+            self.tell(host, Wake::Mail(to));
+        }
+        Receipt { to, name, number, held: held.is_some() }
+    }
+
+    /// Who has an address of one, with what it is called.
+    pub(super) fn recipient(
+        &self,
+        doer: Doer,
+        realm: RealmId,
+        to: &Address,
+    ) -> Result<(AgentId, String), Refusal> {
+        match to {
+            Address::Others { .. } => Err(Refusal::NotForAll),
+            one => self.recipients(doer, realm, one)?.pop().ok_or(Refusal::NotForAll),
+        }
     }
 
     /// Who has an address, with what they are called; by name.
@@ -133,12 +214,11 @@ impl Model {
                 if !born && !joined && !self.inboxes.contains_key(&(realm, *agent)) {
                     return Err(nobody(agent));
                 }
-                vec![(*agent, self.name_of(realm, *agent, None))]
+                vec![(*agent, self.name_of(realm, *agent))]
             }
             Address::Member { team, name } => {
-                let member = self.team(realm, team)?.member(name);
-                let member = member.ok_or_else(|| nobody(name))?;
-                vec![(member.agent, name.to_string())]
+                let agent = self.team(realm, team)?.called(name).ok_or_else(|| nobody(name))?;
+                vec![(agent, name.to_string())]
             }
             Address::Others { team } => {
                 let named = |member: &posse_protocol::Member| (member.agent, member.name.to_string());
@@ -150,15 +230,14 @@ impl Model {
         Ok(found)
     }
 
-    /// What a sender is called: in a team, else in the first team that it belongs to, else by the name it is
-    /// registered under, else by its path.
-    fn name_of(&self, realm: RealmId, agent: AgentId, team: Option<&Name>) -> String {
+    /// What one is called: in the first team that it belongs to, else by the name it is registered under, else
+    /// by its path.
+    pub(super) fn name_of(&self, realm: RealmId, agent: AgentId) -> String {
         let mut teams = self.teams.keys().filter(|(of, _)| *of == realm);
-        let first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
+        let mut first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
         let here = self.agents.get(&agent).filter(|known| known.realm == realm);
         let registered = || here.and_then(|known| known.name()).map(Name::to_string);
-        let within = team.and_then(|team| self.name_in(realm, agent, team));
-        within.or_else(first).or_else(registered).unwrap_or_else(|| self.path_of(realm, agent))
+        first().or_else(registered).unwrap_or_else(|| self.path_of(realm, agent))
     }
 
     /// What a member is called in its team.

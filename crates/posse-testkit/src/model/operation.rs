@@ -1,6 +1,6 @@
 //! Operations: who does them, and where each is done.
 
-use posse_protocol::{AgentId, ListId, Name, Owner, RealmId};
+use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Response};
 use posse_runtime::port::store::{Charge, Done, Op, OpResult, Refusal};
 
 use super::Model;
@@ -28,7 +28,15 @@ impl Model {
                 self.create_team(realm, team, (description, settings), lead, at_ms)
             }
             Op::DeleteTeam { team } => self.delete_team(doer, realm, team),
-            Op::Join { team, name, member } => self.join(realm, team, name, member, at_ms),
+            Op::Join { team, name, member, greeting } => {
+                self.join(realm, team, name, (member, *greeting), at_ms)
+            }
+            Op::HandOver { team, to } => self.hand_over(doer, realm, team, to, at_ms),
+            Op::Request { id, to, kind, text } => self.request(doer, realm, (*id, to, *kind), text, at_ms),
+            Op::Respond { id, request, kind, approve, text } => {
+                let response = Response { request_id: *request, approve: *approve, text: text.clone() };
+                self.respond(doer, realm, (*id, *kind), &response, at_ms)
+            }
             Op::Leave { team, name } => self.leave(realm, team, name),
             Op::WriteNote { team, name, text, expect } => {
                 self.write_note(doer, realm, team, (name, text, *expect), at_ms)
@@ -38,7 +46,7 @@ impl Model {
                 self.update_task(doer, &list(team), *id, *expect, change, at_ms)
             }
             Op::Claim { team, id } => self.claim(doer, &list(team), *id, at_ms),
-            Op::ClaimNext { team } => self.claim_next(doer, &list(team), at_ms),
+            Op::ClaimNext { team, takes } => self.claim_next(doer, &list(team), takes, at_ms),
         }
     }
 

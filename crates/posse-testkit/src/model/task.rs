@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Task, TaskId, TaskStatus};
+use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Takes, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{
     Done, METADATA_DEPTH, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter, depth,
 };
@@ -30,6 +30,8 @@ pub(super) struct Known {
     owner: Option<Owner>,
     lost_by: Option<String>,
     blocked_by: BTreeSet<TaskId>,
+    role: Option<String>,
+    check: Option<String>,
     metadata: Map<String, Value>,
     created_ms: i64,
     updated_ms: i64,
@@ -42,8 +44,8 @@ impl Known {
             true => 0,
             false => Value::from(self.metadata.clone()).to_string().len(),
         };
-        let active = self.active_form.as_ref().map_or(0, String::len);
-        self.subject.len() + self.description.len() + active + metadata
+        let texts = [&self.active_form, &self.role, &self.check].into_iter().flatten();
+        self.subject.len() + self.description.len() + texts.map(String::len).sum::<usize>() + metadata
     }
 
     fn fits(&self) -> Result<(), Refusal> {
@@ -79,6 +81,8 @@ impl List {
             owner: task.owner.clone().filter(|_| !lost),
             lost_by: if lost { name() } else { task.lost_by.clone() },
             blocked_by: task.blocked_by.iter().copied().collect(),
+            role: task.role.clone(),
+            check: task.check.clone(),
             metadata: task.metadata.clone(),
             created_ms: task.created_ms,
             updated_ms: task.updated_ms,
@@ -93,6 +97,24 @@ impl List {
             task.status == TaskStatus::Pending && task.owner.is_none() && self.waits_for(task).is_empty()
         };
         self.tasks.iter().filter(|(_, task)| free(task)).map(|(id, _)| *id).collect()
+    }
+
+    /// Pending, waiting for nothing: with who may begin each, its owner or those whose role it is for.
+    fn ready(&self) -> BTreeMap<TaskId, (Option<&Owner>, Option<&str>)> {
+        let ready = |task: &Known| task.status == TaskStatus::Pending && self.waits_for(task).is_empty();
+        let tasks = self.tasks.iter().filter(|(_, task)| ready(task));
+        tasks.map(|(id, task)| (*id, (task.owner.as_ref(), task.role.as_deref()))).collect()
+    }
+
+    /// What can be claimed now: unowned ones that somebody takes, and own ones.
+    fn ready_for(&self, is_own: impl Fn(&Owner) -> bool, takes: &Takes) -> BTreeSet<TaskId> {
+        let mine = |(owner, role): &(Option<&Owner>, Option<&str>)| match (owner, takes, role) {
+            (Some(owner), ..) => is_own(owner),
+            (None, Takes::Any, _) => true,
+            (None, Takes::Only { unmarked, .. }, None) => *unmarked,
+            (None, Takes::Only { roles, .. }, Some(role)) => roles.iter().any(|taken| taken == role),
+        };
+        self.ready().into_iter().filter(|(_, whose)| mine(whose)).map(|(id, _)| id).collect()
     }
 
     fn shown(&self, id: TaskId) -> Option<Task> {
@@ -111,6 +133,8 @@ impl List {
             blocks: blocks.map(|(id, _)| *id).collect(),
             created_ms: task.created_ms,
             updated_ms: task.updated_ms,
+            role: task.role.clone(),
+            check: task.check.clone(),
             metadata: task.metadata.clone(),
             version: task.version,
         })
@@ -149,13 +173,19 @@ impl Model {
     }
 
     /// Tasks by their numbers, without deleted ones.
-    pub fn tasks(&self, list: &ListId, filter: TaskFilter) -> Vec<Task> {
-        let list = self.lists.get(list);
-        let all = list.into_iter().flat_map(List::all);
-        all.filter(|task| task.status != TaskStatus::Deleted)
-            .filter(|task| {
-                task.id.0 > filter.after && filter.status.is_none_or(|status| status == task.status)
-            })
+    pub fn tasks(&self, list: &ListId, filter: &TaskFilter) -> Vec<Task> {
+        let Some(list) = self.lists.get(list) else { return Vec::new() };
+        let ready = filter.ready.as_ref().map(|ready| {
+            let is_own =
+                |owner: &Owner| owner.agent.is_some() && ready.agent.is_none_or(|it| owner.agent == Some(it));
+            list.ready_for(is_own, &ready.takes)
+        });
+        let owner = |task: &Task| task.owner.as_ref().and_then(|owner| owner.agent);
+        list.all()
+            .filter(|task| task.status != TaskStatus::Deleted && task.id.0 > filter.after)
+            .filter(|task| filter.status.is_none_or(|status| status == task.status))
+            .filter(|task| filter.owner.is_none() || owner(task) == filter.owner)
+            .filter(|task| ready.as_ref().is_none_or(|ready| ready.contains(&task.id)))
             .collect()
     }
 
@@ -185,6 +215,8 @@ impl Model {
             owner: None,
             lost_by: None,
             blocked_by: task.blocked_by.iter().copied().collect(),
+            role: task.role.clone().filter(|role| !role.is_empty()),
+            check: task.check.clone().filter(|check| !check.is_empty()),
             metadata: task.metadata.clone(),
             created_ms: at_ms,
             updated_ms: at_ms,
@@ -248,18 +280,27 @@ impl Model {
             self.may_begin(doer, list.realm, id, (&after, &task))?;
         }
         task.describe(change);
+        if task.status == TaskStatus::Completed && before.status != task.status && doer != Doer::User {
+            let checks = [&before.check, &task.check].into_iter().flatten();
+            if let Some(check) = checks.into_iter().find(|check| change.passed.as_ref() != Some(check)) {
+                return Err(Refusal::Unchecked { id, check: check.clone() });
+            }
+        }
         task.fits()?;
         if task == before {
             return Ok(Done::TaskUpdated { version, freed: Vec::new() });
         }
         task.updated_ms = at_ms;
         task.version += 1;
-        let claimable = after.claimable();
         let version = task.version;
+        let earlier = after.clone();
         after.tasks.insert(id, Arc::new(task));
-        let freed: Vec<TaskId> = after.claimable().difference(&claimable).copied().collect();
+        let freed: Vec<TaskId> = after.claimable().difference(&earlier.claimable()).copied().collect();
+        // Somebody may begin what nobody, or somebody else, could begin before.
+        let before = earlier.ready();
+        let told = after.ready().iter().any(|(id, whose)| before.get(id) != Some(whose));
         self.lists.insert(list.clone(), after);
-        if !freed.is_empty() {
+        if told {
             self.tell_claimable(list);
         }
         Ok(Done::TaskUpdated { version, freed })
@@ -275,13 +316,17 @@ impl Model {
         before: &Known,
         change: &TaskChange,
     ) -> Result<(), Refusal> {
+        let rechecked =
+            change.check.as_ref().is_some_and(|check| *check != before.check.clone().unwrap_or_default());
         let touched = before.status == TaskStatus::InProgress
-            && (change.owner.is_some() || change.status.is_some_and(|status| status != before.status));
+            && (rechecked
+                || change.owner.is_some()
+                || change.status.is_some_and(|status| status != before.status));
         let (Some(owner), Doer::Agent(agent), true) = (&before.owner, doer, touched) else {
             return Ok(());
         };
         let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
-        if owner.agent == Some(agent) || team.and_then(super::Team::lead) == Some(agent) {
+        if owner.agent == Some(agent) || team.is_some_and(|team| team.lead == agent) {
             return Ok(());
         }
         Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() })
@@ -313,8 +358,14 @@ impl Model {
         }
         let agent = match &list.team {
             Some(team) => {
-                let called = |member: &&posse_protocol::Member| member.name.as_str() == name;
-                self.team(list.realm, team)?.members().find(called).map(|member| member.agent)
+                let known = self.team(list.realm, team)?;
+                let agent = name.parse().ok().and_then(|name| known.called(&name));
+                if let Some(agent) = agent.filter(|_| name == Name::LEAD) {
+                    // Whoever leads has a name of its own as well.
+                    let name = self.name_in(list.realm, agent, team).unwrap_or_else(|| name.to_owned());
+                    return Ok(Owner { agent: Some(agent), name });
+                }
+                agent
             }
             None => {
                 let called =
@@ -341,11 +392,10 @@ impl Model {
         let from = self.list(list)?;
         let by = from.waits_for(from.existing(id)?);
         let task = from.tasks.get_mut(&id).ok_or(Refusal::NoSuchTask { id })?;
-        let same = |owner: &Owner| owner.agent == me.agent && (me.agent.is_some() || owner.name == me.name);
-        let mine = task.owner.as_ref().is_none_or(same) || flaw == Some(Flaw::BlindClaim);
+        let mine = task.owner.as_ref().is_none_or(|owner| same(owner, &me)) || flaw == Some(Flaw::BlindClaim);
         match (task.status, &task.owner) {
             (_, Some(owner)) if !mine => return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() }),
-            (TaskStatus::InProgress, Some(owner)) if same(owner) => {}
+            (TaskStatus::InProgress, Some(owner)) if same(owner, &me) => {}
             _ if !by.is_empty() => return Err(Refusal::Blocked { id, by }),
             _ => {
                 let task = Arc::make_mut(task);
@@ -357,18 +407,21 @@ impl Model {
         Ok(Done::Claimed(Box::new(claimed)))
     }
 
-    pub(super) fn claim_next(&mut self, doer: Doer, list: &ListId, at_ms: i64) -> OpResult {
-        if self.list(list)?.claimable().is_empty() {
+    pub(super) fn claim_next(&mut self, doer: Doer, list: &ListId, takes: &Takes, at_ms: i64) -> OpResult {
+        let me = self.owner(doer, list);
+        let is_own = |owner: &Owner| same(owner, &me);
+        if self.list(list)?.ready_for(is_own, takes).is_empty() {
             self.free_stalled(doer, list);
         }
-        let next = self.list(list)?.claimable().first().copied().ok_or(Refusal::NothingToClaim)?;
+        let next =
+            self.list(list)?.ready_for(is_own, takes).first().copied().ok_or(Refusal::NothingToClaim)?;
         self.claim(doer, list, next, at_ms)
     }
 
     /// Sets free the stalled hosts whose agents do tasks of a list, but for the doer's own.
     fn free_stalled(&mut self, doer: Doer, list: &ListId) {
-        let begun = TaskFilter { status: Some(TaskStatus::InProgress), after: 0 };
-        let owners = self.tasks(list, begun).into_iter().filter_map(|task| task.owner?.agent);
+        let begun = TaskFilter { status: Some(TaskStatus::InProgress), ..TaskFilter::default() };
+        let owners = self.tasks(list, &begun).into_iter().filter_map(|task| task.owner?.agent);
         let hosts = owners.filter_map(|agent| self.holder(list.realm, agent));
         let hosts: BTreeSet<_> = hosts.filter(|host| self.is_gone(doer, *host)).collect();
         hosts.into_iter().for_each(|host| self.take_for_dead(host));
@@ -394,6 +447,38 @@ impl Model {
         }
         woken.into_iter().for_each(|list| self.tell_claimable(&list));
     }
+
+    /// Makes the tasks unowned that one was to do.
+    pub(super) fn unassign(&mut self, realm: RealmId, agent: AgentId, team: &Name) {
+        let id = ListId { realm, team: Some(team.clone()) };
+        let Some(list) = self.lists.get_mut(&id) else { return };
+        let before = list.claimable();
+        for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::Pending) {
+            if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
+                let task = Arc::make_mut(task);
+                (task.owner, task.version) = (None, task.version + 1);
+            }
+        }
+        if list.claimable() != before {
+            self.tell_claimable(&id);
+        }
+    }
+
+    /// Has the tasks of one who led bear the name that it has now.
+    pub(super) fn rename_owner(&mut self, realm: RealmId, team: &Name, agent: AgentId, name: &Name) {
+        let list = self.lists.get_mut(&ListId { realm, team: Some(team.clone()) });
+        for task in list.into_iter().flat_map(|list| list.tasks.values_mut()) {
+            let old = Owner { agent: Some(agent), name: Name::LEAD.to_owned() };
+            if task.owner.as_ref() == Some(&old) {
+                Arc::make_mut(task).owner = Some(Owner { name: name.to_string(), ..old });
+            }
+        }
+    }
+}
+
+/// Whether two are one: an agent by its id, a person by its name.
+fn same(a: &Owner, b: &Owner) -> bool {
+    a.agent == b.agent && (a.agent.is_some() || a.name == b.name)
 }
 
 fn sorted(ids: &[TaskId]) -> Vec<TaskId> {
@@ -407,6 +492,12 @@ impl Known {
         self.description = change.description.clone().unwrap_or_else(|| self.description.clone());
         if let Some(form) = &change.active_form {
             self.active_form = Some(form.clone()).filter(|form| !form.is_empty());
+        }
+        if let Some(role) = &change.role {
+            self.role = Some(role.clone()).filter(|role| !role.is_empty());
+        }
+        if let Some(check) = &change.check {
+            self.check = Some(check.clone()).filter(|check| !check.is_empty());
         }
         for (key, value) in &change.metadata {
             match value {

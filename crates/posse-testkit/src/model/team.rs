@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use posse_protocol::{AgentId, ListId, Member, Name, Note, RealmId};
+use posse_protocol::{AgentId, ListId, MailId, MailKind, Member, MemberState, Name, Note, RealmId, Sender};
 use posse_runtime::port::store::{Done, Joining, OpResult, Refusal, TEXT_BYTES};
 use serde_json::{Map, Value};
 
+use super::mail::Letter;
 use super::operation::Doer;
 use super::{HostNumber, Model, Said};
 
@@ -15,8 +16,12 @@ pub(super) struct Team {
     description: String,
     settings: Map<String, Value>,
     created_ms: i64,
-    /// In the order of joining; the first leads.
+    /// Who leads it now.
+    pub(super) lead: AgentId,
+    /// In the order of joining.
     members: Vec<Said<Member>>,
+    /// Names that members have or had, but for the lead's.
+    used: BTreeSet<Name>,
     notes: BTreeMap<Name, Said<Note>>,
 }
 
@@ -29,20 +34,25 @@ impl Team {
         self.members().find(|member| member.name == *name)
     }
 
-    pub(super) fn lead(&self) -> Option<AgentId> {
-        self.members().next().map(|lead| lead.agent)
+    /// The agent that is called so; whoever leads is called so too.
+    pub(super) fn called(&self, name: &Name) -> Option<AgentId> {
+        if name.as_str() == Name::LEAD {
+            return Some(self.lead);
+        }
+        self.member(name).map(|member| member.agent)
     }
 
-    pub(super) fn shown(&self, realm: RealmId, name: &Name) -> Option<posse_protocol::Team> {
-        Some(posse_protocol::Team {
+    pub(super) fn shown(&self, realm: RealmId, name: &Name) -> posse_protocol::Team {
+        posse_protocol::Team {
             realm,
             name: name.clone(),
             description: self.description.clone(),
-            lead: self.lead()?,
+            lead: self.lead,
             created_ms: self.created_ms,
             settings: self.settings.clone(),
             members: self.members().cloned().collect(),
-        })
+            former: self.used.iter().filter(|name| self.member(name).is_none()).cloned().collect(),
+        }
     }
 
     pub(super) fn from_archive(team: &posse_protocol::Team, notes: &[Note]) -> Self {
@@ -50,15 +60,54 @@ impl Team {
             description: team.description.clone(),
             settings: team.settings.clone(),
             created_ms: team.created_ms,
+            lead: team.lead,
             members: team.members.iter().cloned().map(Said).collect(),
+            used: team.members.iter().map(|it| &it.name).chain(&team.former).cloned().collect(),
             notes: notes.iter().map(|note| (note.name.clone(), Said(note.clone()))).collect(),
         }
+        .without_reserved()
     }
 
-    fn add(&mut self, name: Name, joining: &Joining, joined_ms: i64) {
-        let Joining { agent, agent_type, model, prompt, color, backend, cwd } = joining.clone();
-        let member = Member { name, agent, agent_type, model, prompt, color, backend, cwd, joined_ms };
-        self.members.push(Said(member));
+    fn without_reserved(mut self) -> Self {
+        self.used.retain(|name| !name.is_reserved());
+        self
+    }
+
+    /// The name, or the name with the lowest number from 2 on, that nobody has or had.
+    fn free_name(&self, wished: &Name) -> Name {
+        let numbered = (2..).map(|number| wished.numbered(number));
+        let mut names = std::iter::once(wished.clone()).chain(numbered);
+        let free = |name: &Name| !name.is_reserved() && !self.used.contains(name);
+        names.find(free).unwrap_or_else(|| wished.clone())
+    }
+
+    /// Adds a member; gives its colour.
+    fn add(&mut self, name: Name, joining: &Joining, joined_ms: i64) -> String {
+        let Joining { agent, agent_type, model, prompt, color, backend, cwd, role, takes } = joining.clone();
+        let taken: BTreeSet<String> = self.members().map(|member| member.color.clone()).collect();
+        let color = color.filter(|color| !color.is_empty() && !taken.contains(color));
+        let color = color.unwrap_or_else(|| posse_protocol::team::free_color(&taken));
+        if !name.is_reserved() {
+            self.used.insert(name.clone());
+        }
+        let (state, waiting, held) = (MemberState::default(), 0, false);
+        self.members.push(Said(Member {
+            name,
+            agent,
+            agent_type,
+            model,
+            prompt,
+            color: color.clone(),
+            backend,
+            cwd,
+            joined_ms,
+            role,
+            takes,
+            state,
+            waiting,
+            held,
+        }));
+        color
     }
 }
 
@@ -66,7 +115,15 @@ impl Model {
     /// Teams, the newest first; of two that are as old, the one whose name comes first.
     pub fn teams(&self, realm: Option<RealmId>) -> Vec<posse_protocol::Team> {
         let wanted = self.teams.iter().filter(|((of, _), _)| realm.is_none_or(|realm| realm == *of));
-        let mut teams: Vec<_> = wanted.filter_map(|((realm, name), team)| team.shown(*realm, name)).collect();
+        let mut teams: Vec<_> = wanted.map(|((realm, name), team)| team.shown(*realm, name)).collect();
+        for team in &mut teams {
+            for member in &mut team.members {
+                let here = self.agents.get(&member.agent).filter(|agent| agent.realm == team.realm);
+                member.state = here.map_or(MemberState::Idle, |agent| agent.state.0.of_member());
+                member.waiting = self.mail_waiting(team.realm, member.agent);
+                member.held = here.is_some_and(|agent| agent.holder.is_some());
+            }
+        }
         teams.sort_by_key(|team| std::cmp::Reverse(team.created_ms));
         teams
     }
@@ -97,8 +154,9 @@ impl Model {
             return Err(Refusal::TeamExists { team: name.clone() });
         }
         let (description, settings) = (description.to_owned(), settings.clone());
-        let (members, notes) = Default::default();
-        let mut team = Team { description, settings, created_ms: at_ms, members, notes };
+        let (members, used, notes) = Default::default();
+        let created_ms = at_ms;
+        let mut team = Team { description, settings, created_ms, lead: lead.agent, members, used, notes };
         team.add(Name::lead(), lead, at_ms);
         self.teams.insert((realm, name.clone()), team);
         self.inboxes.entry((realm, lead.agent)).or_default();
@@ -107,17 +165,24 @@ impl Model {
 
     pub(super) fn delete_team(&mut self, doer: Doer, realm: RealmId, name: &Name) -> OpResult {
         let team = self.team(realm, name)?;
-        let follows = |member: &&Member| Some(member.agent) != team.lead();
+        let follows = |member: &&Member| member.agent != team.lead;
         let others: Vec<Member> = team.members().filter(follows).cloned().collect();
         let holder = |member: &Member| self.holder(realm, member.agent);
-        let live = |member: &&Member| holder(member).is_some_and(|host| !self.is_gone(doer, host));
+        let ended = |member: &Member| {
+            let here = self.agents.get(&member.agent).filter(|agent| agent.realm == realm);
+            here.is_some_and(|agent| agent.state.0.of_member() == MemberState::ShutDown)
+        };
+        let live =
+            |member: &&Member| !ended(member) && holder(member).is_some_and(|host| !self.is_gone(doer, host));
         let names: Vec<String> = others.iter().filter(live).map(|member| member.name.to_string()).collect();
         if !names.is_empty() {
             return Err(Refusal::MembersLive { names });
         }
-        let gone: BTreeSet<HostNumber> = others.iter().filter_map(holder).collect();
+        let hosts = others.iter().filter_map(holder);
+        let gone: BTreeSet<HostNumber> = hosts.filter(|host| self.is_gone(doer, *host)).collect();
         gone.into_iter().for_each(|host| self.take_for_dead(host));
         self.teams.remove(&(realm, name.clone()));
+        self.drop_requests(realm, name, None);
         for member in others {
             let elsewhere = self.teams.iter().filter(|((of, _), _)| *of == realm);
             if !elsewhere.flat_map(|(_, team)| team.members()).any(|other| other.agent == member.agent) {
@@ -134,28 +199,65 @@ impl Model {
         &mut self,
         realm: RealmId,
         team: &Name,
-        name: &Name,
-        member: &Joining,
+        wished: &Name,
+        (member, greeting): (&Joining, Option<MailId>),
         at_ms: i64,
     ) -> OpResult {
-        let joined = self.team_mut(realm, team)?;
-        if name.is_reserved() || joined.member(name).is_some() {
-            return Err(Refusal::NameTaken { name: name.clone() });
+        let name = self.team(realm, team)?.free_name(wished);
+        let (kind, summary, body) = (MailKind::Text, "", member.prompt.as_str());
+        let letter = greeting.map(|id| Letter { id, kind, summary, body, at_ms });
+        if let Some(letter) = &letter {
+            letter.fits()?;
+            self.must_have_room(realm, (member.agent, name.as_str()), letter, 1)?;
         }
-        joined.add(name.clone(), member, at_ms);
+        let joined = self.team_mut(realm, team)?;
+        let (lead, color) = (joined.lead, joined.add(name.clone(), member, at_ms));
         self.inboxes.entry((realm, member.agent)).or_default();
-        Ok(Done::Joined)
+        if let Some(letter) = &letter {
+            let from = Sender::Agent { id: lead, name: Name::LEAD.to_owned() };
+            self.put(realm, (member.agent, name.to_string()), &from, letter);
+        }
+        Ok(Done::Joined { name, color })
+    }
+
+    pub(super) fn hand_over(
+        &mut self,
+        doer: Doer,
+        realm: RealmId,
+        team: &Name,
+        to: &Name,
+        at_ms: i64,
+    ) -> OpResult {
+        let handed = self.team_mut(realm, team)?;
+        let lead = handed.lead;
+        if doer != Doer::User && doer != Doer::Agent(lead) {
+            return Err(Refusal::NotLead { team: team.clone() });
+        }
+        let next = handed.called(to).ok_or_else(|| Refusal::NoSuchRecipient { to: to.to_string() })?;
+        if next == lead {
+            return Ok(Done::HandedOver);
+        }
+        handed.lead = next;
+        let main = handed.free_name(&Name::main());
+        if let Some(old) = handed.members.iter_mut().find(|member| member.0.name.as_str() == Name::LEAD) {
+            old.0.name = main.clone();
+            handed.used.insert(main.clone());
+            self.rename_owner(realm, team, lead, &main);
+        }
+        self.pass_on(realm, team, (lead, (next, to)), at_ms);
+        Ok(Done::HandedOver)
     }
 
     pub(super) fn leave(&mut self, realm: RealmId, team: &Name, name: &Name) -> OpResult {
         let left = self.team_mut(realm, team)?;
-        let member =
-            left.member(name).ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?.agent;
-        if left.members().next().is_some_and(|lead| lead.name == *name) {
+        let member = left.called(name).ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?;
+        if left.lead == member {
             return Err(Refusal::IsLead { name: name.clone() });
         }
         left.members.retain(|member| member.0.name != *name);
         self.free_tasks(realm, member, Some(team));
+        self.unassign(realm, member, team);
+        self.drop_requests(realm, team, Some(member));
         Ok(Done::Left)
     }
 

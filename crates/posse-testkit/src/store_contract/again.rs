@@ -2,8 +2,8 @@
 
 use posse_protocol::{EntryKind, RunKind, RunStatus};
 use posse_runtime::port::store::{
-    Address, Ask, AskChange, AskChangeKind, AskKind, BackgroundRun, CallChangeKind, CallKey, CallOutcome,
-    Done, MailFilter, Operation, RunChange, RunChangeKind, Step,
+    Address, BackgroundRun, CallChangeKind, CallKey, CallOutcome, Done, MailFilter, Operation, RunChange,
+    RunChangeKind, Step,
 };
 use uuid::Uuid;
 
@@ -87,13 +87,11 @@ pub async fn operations_commit_with_their_call(open: Open<'_>) {
     assert_eq!(store.tasks(super::words::list(""), Default::default(), 9).await.unwrap().len(), 4);
 }
 
-/// Questions and background commands are found by whoever takes the agent, until they are settled or have
-/// ended.
+/// Background commands are found by whoever takes the agent, until they have ended.
 pub async fn what_is_open_is_taken_along(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
     let ids: Vec<Uuid> = (1..=3).map(|number| Uuid::from_u128(9 - number)).collect();
-    let ask = |at: usize, change| AskChange { id: ids[at], change };
     let run = |at: usize, change| RunChange { id: ids[at], change };
     let ended = |at, status| run(at, RunChangeKind::Ended(status));
     let run_of = |at: usize| BackgroundRun {
@@ -104,19 +102,16 @@ pub async fn what_is_open_is_taken_along(open: Open<'_>) {
         output: "/out".into(),
         began_ms: at as i64,
     };
-    let asks = [AskKind::Permission, AskKind::Plan, AskKind::Shutdown];
-    for (at, kind) in asks.into_iter().enumerate() {
-        let mut asking = step(1, 1);
-        asking.at_ms = at as i64;
-        asking.asks = vec![ask(at, AskChangeKind::Asked { kind, about: format!("[{at}]") })];
+    for at in 0..3 {
+        let mut beginning = step(1, 1);
+        beginning.at_ms = at as i64;
         let BackgroundRun { call, kind, description, output, .. } = run_of(at);
-        asking.runs = vec![run(at, RunChangeKind::Began { call, kind, description, output })];
-        store.commit(asking.clone()).await.unwrap();
-        asking.id = step(1, 1).id;
-        assert_eq!(fate(&store.commit(asking).await), "bad step", "asked and begun twice");
+        beginning.runs = vec![run(at, RunChangeKind::Began { call, kind, description, output })];
+        store.commit(beginning.clone()).await.unwrap();
+        beginning.id = step(1, 1).id;
+        assert_eq!(fate(&store.commit(beginning).await), "bad step", "begun twice");
     }
     let mut later = step(1, 1);
-    later.asks = vec![ask(1, AskChangeKind::Settled)];
     later.runs = vec![ended(1, RunStatus::Killed)];
     for wrong in [RunStatus::Running, RunStatus::Paused] {
         let runs = vec![ended(2, wrong)];
@@ -124,23 +119,16 @@ pub async fn what_is_open_is_taken_along(open: Open<'_>) {
     }
     store.commit(later.clone()).await.unwrap();
     let taken = store.take(agent(1)).await.unwrap();
-    let asked_of =
-        |at: usize| Ask { id: ids[at], kind: asks[at], about: format!("[{at}]"), asked_ms: at as i64 };
-    assert_eq!(taken.asks, [asked_of(0), asked_of(2)]);
     assert_eq!(taken.runs, [run_of(0), run_of(2)]);
 
     let BackgroundRun { call, kind, description, output, .. } = run_of(1);
-    for (asks, runs, why) in [
-        (vec![ask(1, AskChangeKind::Settled)], vec![], "settled before"),
-        (vec![], vec![ended(1, RunStatus::Completed)], "ended before"),
-        (vec![], vec![run(1, RunChangeKind::Began { call, kind, description, output })], "begun before"),
-        (
-            vec![],
-            vec![RunChange { id: Uuid::nil(), change: RunChangeKind::Ended(RunStatus::Failed) }],
-            "unknown",
-        ),
+    let unknown = RunChange { id: Uuid::nil(), change: RunChangeKind::Ended(RunStatus::Failed) };
+    for (change, why) in [
+        (ended(1, RunStatus::Completed), "ended before"),
+        (run(1, RunChangeKind::Began { call, kind, description, output }), "begun before"),
+        (unknown, "unknown"),
     ] {
-        let wrong = Step { asks, runs, ..step(1, taken.epoch.0) };
+        let wrong = Step { runs: vec![change], ..step(1, taken.epoch.0) };
         assert_eq!(fate(&store.commit(wrong).await), "bad step", "{why}");
     }
     let runs = vec![ended(0, RunStatus::Failed), ended(2, RunStatus::Partial)];

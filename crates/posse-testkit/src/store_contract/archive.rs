@@ -1,6 +1,6 @@
 //! Promises about teams that leave a store and come into one.
 
-use posse_protocol::{EntryKind, TaskId, TaskStatus};
+use posse_protocol::{EntryKind, Takes, TaskId, TaskStatus};
 use posse_runtime::port::store::{Address, Archive, Done, Op, Store, TakenMail, TaskChange};
 use uuid::Uuid;
 
@@ -62,7 +62,7 @@ pub async fn a_team_goes_out_and_comes_in(open: Open<'_>) {
     begun.lost_by = begun.owner.take().map(|owner| owner.name);
     assert_eq!(store.export(elsewhere, name("web")).await.unwrap(), Some(archive));
     let ops = vec![
-        Op::ClaimNext { team: Some(name("web")) },
+        Op::ClaimNext { team: Some(name("web")), takes: Takes::Any },
         create("web", "new", &[3]),
         send(Address::Member { team: name("web"), name: name("ann") }, "z"),
     ];

@@ -1,6 +1,6 @@
 //! Promises about claims.
 
-use posse_protocol::{Owner, Task, TaskId, TaskStatus};
+use posse_protocol::{Owner, Takes, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{Done, Op, OpResult, Refusal, TaskChange, TaskFilter};
 
 use super::Open;
@@ -14,7 +14,7 @@ fn claimed(result: OpResult) -> Task {
 }
 
 fn next(team: &str) -> Op {
-    Op::ClaimNext { team: team.parse().ok() }
+    Op::ClaimNext { team: team.parse().ok(), takes: Takes::Any }
 }
 
 fn to(status: TaskStatus) -> TaskChange {

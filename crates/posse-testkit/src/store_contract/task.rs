@@ -34,6 +34,8 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         description: "All of it.".into(),
         active_form: Some("Fixing it".into()),
         blocked_by: ids(&[2, 1, 2]),
+        role: Some("lexer".into()),
+        check: Some("make lex".into()),
         metadata: metadata.clone(),
     };
     let made = order(
@@ -71,6 +73,8 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         blocks: vec![],
         created_ms: 10,
         updated_ms: 10,
+        role: Some("lexer".into()),
+        check: Some("make lex".into()),
         metadata,
         version: 1,
     };
@@ -78,6 +82,8 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     let change = TaskChange {
         subject: Some("Fix this".into()),
         active_form: Some(String::new()),
+        role: Some("printer".into()),
+        check: Some(String::new()),
         metadata: json!({"a": null, "c": 1}).as_object().unwrap().clone(),
         ..TaskChange::default()
     };
@@ -93,6 +99,7 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     );
     let third = one(store.as_ref(), "", 3).await;
     assert_eq!((third.subject.as_str(), third.active_form, third.version), ("Fix this", None, 2));
+    assert_eq!((third.role.as_deref(), third.check), (Some("printer"), None));
     assert_eq!(third.metadata, *json!({"b": "x", "c": 1}).as_object().unwrap());
 
     let bytes = TEXT_BYTES + 1;
@@ -115,7 +122,7 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     .await;
     let long = |bytes| Err(Refusal::TooLong { bytes, most: TEXT_BYTES });
     assert_eq!(refused, [long(bytes), long(TEXT_BYTES + 9), updated(2, &[])]);
-    let second = store.tasks(list(""), TaskFilter { status: None, after: 1 }, 2).await.unwrap();
+    let second = store.tasks(list(""), TaskFilter { after: 1, ..TaskFilter::default() }, 2).await.unwrap();
     assert_eq!(second, [one(store.as_ref(), "", 2).await, one(store.as_ref(), "", 3).await]);
     assert_eq!(store.task(list(""), TaskId(5)).await.unwrap(), None);
 }
@@ -227,7 +234,7 @@ pub async fn deleted_tasks_count_as_done(open: Open<'_>) {
     assert_eq!(order(store, vec![create("", "d", &[])]).await, [Ok(Done::TaskCreated(TaskId(4)))]);
     let listed = store.tasks(list(""), TaskFilter::default(), 9).await.unwrap();
     assert_eq!(listed.iter().map(|task| task.id.0).collect::<Vec<_>>(), [2, 4]);
-    let deleted = TaskFilter { status: Some(TaskStatus::Deleted), after: 0 };
+    let deleted = TaskFilter { status: Some(TaskStatus::Deleted), ..TaskFilter::default() };
     assert_eq!(store.tasks(list(""), deleted, 9).await.unwrap(), []);
 }
 

@@ -1,6 +1,6 @@
 //! Promises about teams, their notes, and agents.
 
-use posse_protocol::{Member, Name, Note, TaskId, TaskStatus, Team};
+use posse_protocol::{Member, MemberState, Name, Note, TaskId, TaskStatus, Team};
 use posse_runtime::port::store::{
     Address, AgentFilter, Done, Epoch, Joining, MailFilter, Op, Refusal, TEXT_BYTES, TaskFilter,
 };
@@ -24,8 +24,23 @@ fn write(team: &str, called: &str, text: &str, expect: Option<u64>) -> Op {
 }
 
 fn member(number: u64, called: Name) -> Member {
-    let Joining { agent, agent_type, model, prompt, color, backend, cwd } = *joining(number);
-    Member { name: called, agent, agent_type, model, prompt, color, backend, cwd, joined_ms: 10 }
+    let Joining { agent, agent_type, model, prompt, backend, cwd, role, takes, .. } = *joining(number);
+    Member {
+        name: called,
+        agent,
+        agent_type,
+        model,
+        prompt,
+        color: posse_protocol::team::color(number as usize - 1),
+        backend,
+        cwd,
+        joined_ms: 10,
+        role,
+        takes,
+        state: MemberState::Idle,
+        waiting: 0,
+        held: number < 3,
+    }
 }
 
 /// A team has a lead, and members whose names are their own; who leaves gives its tasks back.
@@ -40,9 +55,6 @@ pub async fn teams_have_members(open: Open<'_>) {
             create_team("web", 1),
             create_team("web", 2),
             join("web", "zoe", 2),
-            join("web", "zoe", 3),
-            join("web", "team-lead", 3),
-            join("web", "user", 3),
             join("wep", "ann", 3),
             join("web", "ann", 3),
             leave("web", "team-lead"),
@@ -50,16 +62,13 @@ pub async fn teams_have_members(open: Open<'_>) {
         ],
     )
     .await;
-    let taken = |called: &str| Err(Refusal::NameTaken { name: name(called) });
+    let joined = |called: &str, color: &str| Ok(Done::Joined { name: name(called), color: color.into() });
     let wanted = [
         Ok(Done::TeamCreated),
         Err(Refusal::TeamExists { team: name("web") }),
-        Ok(Done::Joined),
-        taken("zoe"),
-        taken("team-lead"),
-        taken("user"),
+        joined("zoe", "green"),
         Err(Refusal::NoSuchTeam { team: name("wep") }),
-        Ok(Done::Joined),
+        joined("ann", "yellow"),
         Err(Refusal::IsLead { name: Name::lead() }),
         Err(Refusal::NoSuchRecipient { to: "eve".into() }),
     ];
@@ -73,6 +82,7 @@ pub async fn teams_have_members(open: Open<'_>) {
         created_ms: 10,
         settings: serde_json::from_str("{\"a\":[1]}").unwrap(),
         members: vec![member(1, Name::lead()), member(2, name("zoe")), member(3, name("ann"))],
+        former: vec![],
     };
     assert_eq!(teams, [wanted]);
     assert_eq!(store.teams(Some(Uuid::now_v7().into()), 9).await.unwrap(), []);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ListId, MailKind, TaskStatus};
+use posse_protocol::{AgentId, ListId, MailKind, Takes, TaskStatus};
 use posse_runtime::port::store::{Address, Done, NewTask, Op, Operation, Order, Store, TaskFilter, Wake};
 use uuid::Uuid;
 
@@ -106,12 +106,12 @@ pub async fn the_tasks_of_a_host_that_leaves_are_pending(open: Open<'_>) {
     told(second.as_ref(), &Wake::Tasks(list())).await;
     told(first.as_ref(), &Wake::Tasks(list())).await;
     let mut claim = step(2, 1);
-    claim.operations = vec![Operation { call: None, op: Op::ClaimNext { team: None } }];
+    claim.operations = vec![Operation { call: None, op: Op::ClaimNext { team: None, takes: Takes::Any } }];
     let results = second.commit(claim).await.unwrap().results;
     assert!(matches!(results[..], [Ok(Done::Claimed(_))]), "{results:?}");
     drop(second);
     told(first.as_ref(), &Wake::Tasks(list())).await;
-    let pending = TaskFilter { status: Some(TaskStatus::Pending), after: 0 };
+    let pending = TaskFilter { status: Some(TaskStatus::Pending), ..TaskFilter::default() };
     let tasks = first.tasks(list(), pending, 10).await.unwrap();
     assert_eq!(tasks.len(), 1);
     assert!(tasks[0].owner.is_none(), "{tasks:?}");

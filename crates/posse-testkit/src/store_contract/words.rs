@@ -1,6 +1,6 @@
 //! Short ways to say steps, for contracts and properties.
 
-use posse_protocol::{AgentId, EntryKind, ListId, MailKind, Name, PermissionMode, RealmId, TaskId};
+use posse_protocol::{AgentId, EntryKind, ListId, MailKind, Name, PermissionMode, RealmId, Takes, TaskId};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
     Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask, Op,
@@ -106,9 +106,11 @@ pub fn joining(number: u64) -> Box<Joining> {
         agent_type: "worker".into(),
         model: "a-model".into(),
         prompt: format!("You are {number}."),
-        color: "blue".into(),
+        color: Some("blue".into()),
         backend: "in-process".into(),
         cwd: "/work".into(),
+        role: Some("worker".into()),
+        takes: Takes::Only { unmarked: true, roles: vec!["worker".into()] },
     })
 }
 
@@ -120,7 +122,7 @@ pub fn create_team(team: &str, lead: u64) -> Op {
 
 /// Adds an agent to a team.
 pub fn join(team: &str, called: &str, number: u64) -> Op {
-    Op::Join { team: name(team), name: name(called), member: joining(number) }
+    Op::Join { team: name(team), name: name(called), member: joining(number), greeting: None }
 }
 
 /// Sends words.

@@ -421,9 +421,11 @@ fn create_web(number: u64) -> Op {
         agent_type: String::new(),
         model: String::new(),
         prompt: String::new(),
-        color: String::new(),
+        color: None,
         backend: String::new(),
         cwd: "/".into(),
+        role: None,
+        takes: posse_protocol::Takes::Any,
     };
     let (description, settings) = (String::new(), serde_json::Map::new());
     Op::CreateTeam { team: web(), description, settings, lead: Box::new(lead) }

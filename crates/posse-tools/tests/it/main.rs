@@ -6,6 +6,7 @@ mod background;
 mod files;
 mod guardian;
 mod isolated;
+mod panes;
 mod race;
 mod search;
 mod shell;

@@ -58,6 +58,7 @@ impl World {
             seen: Seen::default(),
             policy: Arc::new(Policy::default()),
             clock: Arc::new(SystemClock::default()),
+            first: None,
             cancel: CancellationToken::new(),
         };
         Self { base, context }

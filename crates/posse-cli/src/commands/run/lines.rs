@@ -70,6 +70,7 @@ impl Lines {
                 vec![json!({"type": "system", "subtype": "status", "status": "compacting"})]
             }
             EventKind::Started
+            | EventKind::Member(_)
             | EventKind::Unheard(_)
             | EventKind::Asked(_)
             | EventKind::Withdrawn { .. }

@@ -265,6 +265,7 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
         auto_background: agents.auto_background,
         budgets: agents.budgets,
         least_memory: LEAST_MEMORY,
+        teams: posse_runtime::spawn::Teaming::default(),
     }
 }
 

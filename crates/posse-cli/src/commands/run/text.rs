@@ -75,6 +75,7 @@ impl Text {
                 self.note(&mut said, &format!("compacting the history ({tokens} tokens): {why}"));
             }
             EventKind::Started
+            | EventKind::Member(_)
             | EventKind::Entry(_)
             | EventKind::Delta(_)
             | EventKind::Asked(_)

@@ -24,6 +24,12 @@ pub(super) struct Add {
     /// What must be done before it: 1,2
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
     blocked_by: Vec<TaskId>,
+    /// Who takes it by themselves: members whose role takes this word [default: anybody]
+    #[arg(long, value_name = "WORD")]
+    role: Option<String>,
+    /// A command that must pass before an agent can complete it: "cargo test"
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
     /// Something to keep with it, effort=3 for one; can be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
     metadata: Vec<(String, Value)>,
@@ -39,6 +45,8 @@ impl Add {
             description: self.description.map(text).transpose()?.unwrap_or_default(),
             active_form: self.active_form.filter(|form| !form.is_empty()),
             blocked_by: self.blocked_by,
+            role: self.role,
+            check: self.check,
             metadata: metadata::map(self.metadata),
         };
         let op = Op::CreateTask { team: list.team.clone(), task: Box::new(task) };

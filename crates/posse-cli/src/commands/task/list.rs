@@ -9,8 +9,14 @@ use super::{numbers, object};
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::table::{Column, needed, spare, table};
 
-const COLUMNS: [Column; 5] =
-    [needed("ID").right(), needed("STATUS"), spare("OWNER", 1), needed("WAITS FOR"), needed("SUBJECT")];
+const COLUMNS: [Column; 6] = [
+    needed("ID").right(),
+    needed("STATUS"),
+    spare("OWNER", 1),
+    spare("ROLE", 2),
+    needed("WAITS FOR"),
+    needed("SUBJECT"),
+];
 
 /// List tasks by their numbers, without those that were deleted.
 #[derive(clap::Args)]
@@ -25,7 +31,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
-        let filter = TaskFilter { status: self.status, after: 0 };
+        let filter = TaskFilter { status: self.status, ..TaskFilter::default() };
         let tasks = store.tasks(list.clone(), filter, usize::MAX).await?;
         if self.json {
             for task in &tasks {
@@ -45,10 +51,17 @@ impl List {
     }
 }
 
-/// Tasks as a table; of what a task waits for, only what is open.
+/// Tasks as a table; of what a task waits for, only what is open. Roles only if there are any.
 pub(crate) fn rows(tasks: &[Task], columns: Option<usize>) -> String {
-    table(&COLUMNS, &tasks.iter().map(row).collect::<Vec<_>>(), columns)
+    let roles = tasks.iter().any(|task| task.role.is_some());
+    let without = |at: usize| roles || at != ROLE;
+    let kept: Vec<Column> = (0..).zip(COLUMNS).filter(|(at, _)| without(*at)).map(|(_, it)| it).collect();
+    let cells = |task| (0..).zip(row(task)).filter(|(at, _)| without(*at)).map(|(_, it)| it).collect();
+    table(&kept, &tasks.iter().map(cells).collect::<Vec<Vec<_>>>(), columns)
 }
+
+/// Which column tells the role.
+const ROLE: usize = 3;
 
 fn row(task: &Task) -> Vec<String> {
     let owner = match (&task.owner, &task.lost_by) {
@@ -56,7 +69,8 @@ fn row(task: &Task) -> Vec<String> {
         (None, Some(lost)) => format!("(was {})", tame(lost)),
         (None, None) => "–".into(),
     };
+    let role = task.role.as_deref().map_or_else(|| "–".into(), tame);
     let waits = if task.waits_for.is_empty() { "–".into() } else { numbers(&task.waits_for) };
     let subject = tame(task.subject.lines().next().unwrap_or_default());
-    vec![task.id.to_string(), task.status.to_string(), owner, waits, subject]
+    vec![task.id.to_string(), task.status.to_string(), owner, role, waits, subject]
 }

@@ -46,6 +46,12 @@ fn readable(task: &Task) -> String {
     if let Some(doing) = &task.active_form {
         out.push_str(&format!("while it is done: {}\n", tame(doing)));
     }
+    if let Some(role) = &task.role {
+        out.push_str(&format!("for {}\n", tame(role)));
+    }
+    if let Some(check) = &task.check {
+        out.push_str(&format!("checked by: {}\n", tame(check)));
+    }
     for (key, value) in &task.metadata {
         out.push_str(&format!("{} = {}\n", tame(key), tame(&value.to_string())));
     }

@@ -43,6 +43,12 @@ pub(super) struct Update {
     /// What it need not wait for any more
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
     not_blocked_by: Vec<TaskId>,
+    /// Who takes it by themselves: members whose role takes this word; an empty one is anybody
+    #[arg(long, value_name = "WORD")]
+    role: Option<String>,
+    /// A command that must pass before an agent can complete it; an empty one is none
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
     /// Something to keep with it; null removes the key; can be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
     metadata: Vec<(String, Value)>,
@@ -64,6 +70,9 @@ impl Update {
             owner: if self.no_owner { Some(None) } else { self.owner.map(Some) },
             block_on: self.blocked_by,
             unblock_from: self.not_blocked_by,
+            role: self.role,
+            check: self.check,
+            passed: None,
             metadata: metadata::map(self.metadata),
         };
         if change == TaskChange::default() {

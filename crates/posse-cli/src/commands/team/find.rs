@@ -108,6 +108,7 @@ mod tests {
             created_ms: 0,
             settings: serde_json::Map::new(),
             members: Vec::new(),
+            former: Vec::new(),
         }
     }
 

@@ -68,7 +68,7 @@ impl List {
 async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     let mut open = 0;
     for status in [TaskStatus::Pending, TaskStatus::InProgress] {
-        let filter = TaskFilter { status: Some(status), after: 0 };
+        let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
         open += store.tasks(list_of(team), filter, usize::MAX).await?.len();
     }
     Ok(open)

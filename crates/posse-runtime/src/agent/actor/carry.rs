@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{Entry, EntryKind, EventKind, Message, RawJson, RunEnd};
+use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, RunEnd};
 
 use super::super::history::Part;
 use super::super::step::{Commit, Decision, Draft, Effect, Input};
+use super::mate::OwnTasks;
 use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
 use crate::port::model::Piece;
-use crate::port::store::{AgentState, CallKey, Committed, Done, OpResult, StateChange, Step, StoreError};
+use crate::port::store::{
+    AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,
+};
 use crate::spawn::route::FORK;
 use crate::tool::{Subject, ToolContext, ToolError};
 
@@ -29,10 +32,17 @@ impl Actor {
                 self.told_queued = true;
             }
         }
-        let unless_mail = commit.closing.as_ref().is_some_and(|closing| closing.unless_mail);
+        let resting = commit.resting.is_some();
+        let unless_mail = commit.closing.as_ref().is_some_and(|closing| closing.unless_mail)
+            || commit.resting.as_ref().is_some_and(|resting| resting.unless_mail);
+        let own = OwnTasks::of(&commit.operations);
         let calls: Vec<Option<CallKey>> = commit.operations.iter().map(|operation| operation.call).collect();
         let committed = self.commit(commit, &after, work.began).await?;
+        self.own(own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
+        if resting && !committed.mail_waits {
+            self.rested().await;
+        }
         // A root that ends is told of mail that has come meanwhile, so that it does not seem to be done.
         self.mail_waits = self.sub.is_none() && committed.mail_waits;
         if self.mail_waits {
@@ -46,17 +56,23 @@ impl Actor {
             }
         }
         for effect in after {
-            self.effect(effect, work).await;
+            self.effect(effect, work).await?;
         }
         Ok(())
     }
 
-    async fn effect(&mut self, effect: Effect, work: &mut Work) {
+    async fn effect(&mut self, effect: Effect, work: &mut Work) -> Result<(), StoreError> {
         match effect {
+            Effect::Look { claim } => {
+                let found = self.look(claim).await?;
+                work.inputs.push_front(found);
+            }
+            Effect::Raise => self.raise_team(),
             Effect::Emit(kind) => self.outlet.emit(kind).await,
             Effect::Begin => {
                 (work.began, work.api) = (self.house.ports.clock.now(), Duration::ZERO);
                 self.outlet.emit(EventKind::Started).await;
+                self.at_work().await;
             }
             Effect::CallModel => self.admit(work).await,
             Effect::Compact(squeeze) => {
@@ -64,12 +80,12 @@ impl Actor {
                 self.admit(work).await;
             }
             Effect::AbortModel => self.abort_model(work),
-            Effect::Run { key, call, tool, input, subject } => {
+            Effect::Run { key, call, tool, input, subject, first } => {
                 if matches!(&subject, Subject::Starts { agent } if agent == FORK) {
                     let branch = self.branch();
                     self.house.stands(self.identity.agent, Some(branch));
                 }
-                self.run_tool(work, (key, call), &tool, input, subject);
+                self.run_tool(work, (key, call), &tool, input, (subject, first));
             }
             Effect::StartRun(id) => self.start_run(id, work),
             Effect::Delegate(key) => self.delegate(key, work),
@@ -81,10 +97,12 @@ impl Actor {
             }
             Effect::End(ended) => {
                 // A sub-agent has one run; what it came to is told when nothing of it is left.
-                work.open &= self.sub.is_none();
+                work.open &= self.sub.is_none() || self.mate.is_some() && !self.machine.is_leaving();
                 self.place = None;
                 self.machine.withdraw();
-                let event = self.ended(*ended, work);
+                let busy = self.busy_members().await?;
+                self.completed = ended.outcome == Outcome::Completed;
+                let event = self.ended(*ended, work, busy);
                 self.outlet.emit(event).await;
             }
             Effect::Refuse(outcome) => {
@@ -92,6 +110,7 @@ impl Actor {
                 self.outlet.emit(EventKind::Ended(Box::new(end))).await;
             }
         }
+        Ok(())
     }
 
     /// Tells tools what came of their operations, and wakes who got mail and lives nowhere.
@@ -141,6 +160,10 @@ impl Actor {
             Some(closing) => Some(self.close(closing, after, began).await),
             None => None,
         };
+        let rest = match &commit.resting {
+            Some(resting) => Some(self.rest(resting).await?),
+            None => None,
+        };
         let mut messages = Vec::with_capacity(commit.entries.len());
         let mut parts = Vec::with_capacity(commit.entries.len());
         for draft in commit.entries {
@@ -174,7 +197,12 @@ impl Actor {
             tells = closing.notification.is_some();
             step.state = Some(closing.state);
             step.ended = closing.ended;
+            step.operations.extend(self.leaves());
             step.operations.extend(closing.notification);
+        }
+        if let Some((state, report)) = rest {
+            step.state = Some(state);
+            step.operations.extend(report);
         }
         let committed = self.house.ports.store.commit(step).await?;
         if let Some(Err(refused)) = committed.results.last().filter(|_| tells && !committed.mail_waits) {
@@ -245,7 +273,7 @@ impl Actor {
         (key, call): (CallKey, String),
         tool: &str,
         input: RawJson,
-        subject: Subject,
+        (subject, first): (Subject, Option<CallOutcome>),
     ) {
         let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
         let marker = marker(self.identity.agent, key);
@@ -253,7 +281,8 @@ impl Actor {
         let (seen, clock) = (self.seen.clone(), Arc::clone(&self.house.ports.clock));
         work.calls.start(key, move |cancel| async move {
             let Some(tool) = tool else { return Err(ToolError::Tell(format!("there is no tool {name}"))) };
-            let context = ToolContext { key, call, marker, subject, workspace, seen, policy, clock, cancel };
+            let context =
+                ToolContext { key, call, marker, subject, workspace, seen, policy, clock, first, cancel };
             tool.run(input, context).await
         });
     }

@@ -132,7 +132,9 @@ impl Actor {
             runs,
             types,
             skills,
+            agent: Some(agent),
             lists: self.house.lists(realm, agent).await?,
+            requests: self.house.ports.store.requests(realm, Some(agent)).await?,
         })
     }
 }
@@ -153,7 +155,7 @@ impl House {
         let open = async |list: ListId| -> Result<Vec<posse_protocol::Task>, StoreError> {
             let mut found = Vec::new();
             for status in [TaskStatus::InProgress, TaskStatus::Pending] {
-                let filter = TaskFilter { status: Some(status), after: 0 };
+                let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
                 found.extend(store.tasks(list.clone(), filter, TASKS).await?);
             }
             Ok(found)

@@ -110,6 +110,8 @@ impl Actor {
             By::Agent(by) => by == starter,
             By::Person | By::Shutdown => false,
         });
+        // A lead that ends a teammate knows, and one that agreed to end has said so.
+        let quiet = quiet || self.mate.is_some() && by.is_none_or(|by| !by.is_person());
         let mut end = ending::of_agent(&sub.run.facts, sub.run.id, (status, error.clone()), &text, usage);
         (end.model, end.value, end.worktree) = (model, value, worktree);
         let notification = (told_by_mail && !quiet).then(|| notification(&end, sub.run.starter()));
@@ -290,6 +292,25 @@ impl Actor {
             let _ = self.house.ports.store.release(agent, self.identity.epoch).await;
             return false;
         };
+        if let Some(mate) = self.mate.as_ref().filter(|_| lost.is_none()) {
+            match sub.end {
+                Some(_) => {
+                    let left = mate.card.news(posse_protocol::MemberChange::Left);
+                    self.outlet.emit(EventKind::Member(left)).await;
+                }
+                None => {
+                    // It goes on another time, or elsewhere.
+                    self.house.leave(agent);
+                    let end = ending::broken(&sub.run.facts, sub.run.id, "posse was ended".into());
+                    sub.run.over(end);
+                    if let Some(worktree) = worktree {
+                        self.house.ports.worktrees.release(&worktree).await;
+                    }
+                    let _ = self.house.ports.store.release(agent, self.identity.epoch).await;
+                    return false;
+                }
+            }
+        }
         let broken = |error| ending::broken(&sub.run.facts, sub.run.id, error);
         let mut end = match (sub.end, &lost) {
             (Some(end), None) => end,
@@ -396,7 +417,7 @@ fn tell(outlet: &super::super::outlet::Outlet, run: &RunFacts, what: News) {
 }
 
 /// How a run that came to this ended, and why.
-fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
+pub(super) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
     match outcome {
         Outcome::Completed => (RunStatus::Completed, AgentState::Completed, None),
         Outcome::Partial(limit) => (RunStatus::Partial, AgentState::Partial, Some(ending::limit(*limit))),

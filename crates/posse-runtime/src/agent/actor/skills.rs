@@ -131,6 +131,7 @@ impl Actor {
             seen: self.seen.clone(),
             policy: self.machine.policy(),
             clock: Arc::clone(&self.house.ports.clock),
+            first: None,
             cancel,
         };
         Gate { house: Arc::clone(&self.house), agent, shell: self.setup.tools.get(SHELL).cloned(), context }

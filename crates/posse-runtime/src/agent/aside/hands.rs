@@ -72,6 +72,7 @@ impl Hands {
                         seen: seen.clone(),
                         policy: standing.policy(),
                         clock: Arc::clone(clock),
+                        first: None,
                         cancel: cancel.child_token(),
                     };
                     run(tools, name, input.clone(), context).await?

@@ -30,6 +30,17 @@ struct Call {
     input: RawJson,
     intent: Result<Intent, ToolError>,
     phase: Phase,
+    first: First,
+}
+
+/// Another tool that a call's own wants to be used first.
+enum First {
+    /// None so far.
+    Unasked,
+    /// It is used in place of the call's own, which is kept here.
+    Used { tool: String, input: RawJson, intent: Result<Intent, ToolError> },
+    /// What came of it.
+    Done(CallOutcome),
 }
 
 #[derive(PartialEq)]
@@ -82,6 +93,7 @@ impl Acting {
             input,
             intent,
             phase: Phase::Waiting,
+            first: First::Unasked,
         });
         Self { calls: calls.collect(), stopping: None }
     }
@@ -315,6 +327,10 @@ impl Machine {
                         self.took.sort_unstable();
                         self.took.dedup();
                     }
+                    Consequence::First { tool, input, intent } => {
+                        acting.calls[index].use_first(tool, input, intent);
+                        return self.advance(decision);
+                    }
                     Consequence::Began { id, description, output } => {
                         let kind = RunKind::Shell;
                         let change = RunChangeKind::Began { call: key, kind, description, output };
@@ -329,6 +345,9 @@ impl Machine {
             None if acting.stopping.is_some() => failure(INTERRUPTED),
             None => failure(CRASHED),
         };
+        if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
+            return self.advance(decision);
+        }
         acting.calls[index].done(decision, outcome.clone());
         // While others are open a crash must not make this one's outcome unknown.
         if !acting.all_done() {
@@ -384,7 +403,7 @@ impl Machine {
         decision.commit.mail.extend(took.map(|number| TakenMail { number, entry }));
         if acting.stopping.is_none() {
             // The tool boundary: what has come meanwhile is shown with the results.
-            if self.life == (Life::Root { joins: true }) {
+            if matches!(self.life, Life::Root { joins: true } | Life::Mate { .. }) {
                 content.extend(self.queue.all_prompts());
             }
             content.extend(self.show_news(decision));
@@ -392,6 +411,7 @@ impl Machine {
         self.add(decision, EntryKind::Results, Message { role: Role::User, content }, None);
         match acting.stopping {
             Some(outcome) => self.end(decision, outcome),
+            None if self.leaving => self.end(decision, Outcome::Completed),
             None => self.call_model(decision),
         }
     }
@@ -411,7 +431,42 @@ impl Call {
         let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
         decision.after.push(Effect::Emit(EventKind::CallStarted { call, tool, title }));
         let (tool, input, subject) = (self.tool.clone(), self.input.clone(), intent.subject.clone());
-        decision.after.push(Effect::Run { key: self.key, call: self.id.clone(), tool, input, subject });
+        let first = match &self.first {
+            First::Done(outcome) => Some(outcome.clone()),
+            First::Unasked | First::Used { .. } => None,
+        };
+        decision.after.push(Effect::Run {
+            key: self.key,
+            call: self.id.clone(),
+            tool,
+            input,
+            subject,
+            first,
+        });
+    }
+
+    /// Another tool is used first. It is judged as if the model had called it.
+    fn use_first(&mut self, tool: String, input: RawJson, intent: Result<Intent, ToolError>) {
+        if !matches!(self.first, First::Unasked) {
+            self.phase = Phase::Done(failure("a tool can want only one other to be used first"));
+            return;
+        }
+        let tool = std::mem::replace(&mut self.tool, tool);
+        let input = std::mem::replace(&mut self.input, input);
+        let intent = std::mem::replace(&mut self.intent, intent);
+        self.first = First::Used { tool, input, intent };
+        self.phase = Phase::Waiting;
+    }
+
+    /// If the tool that was used first has come to this, the call's own is next.
+    fn after_first(&mut self, outcome: &CallOutcome) -> bool {
+        let First::Used { tool, input, intent } = std::mem::replace(&mut self.first, First::Unasked) else {
+            return false;
+        };
+        (self.tool, self.input, self.intent) = (tool, input, intent);
+        self.first = First::Done(outcome.clone());
+        self.phase = Phase::Waiting;
+        true
     }
 
     fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use posse_protocol::{
     Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Missed, Outcome, PermissionMode, RawJson,
-    ReplyFacts, ToolContent,
+    ReplyFacts, Task, ToolContent,
 };
 use uuid::Uuid;
 
 use super::Run;
 use crate::port::model::{Failure, Reply};
 use crate::port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, Charge, Op, Operation, RunChange, TakenMail,
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange, TakenMail,
 };
 use crate::tool::{Intent, Subject, ToolError};
 
@@ -21,6 +21,12 @@ use crate::tool::{Intent, Subject, ToolError};
 pub(crate) enum Input {
     /// A person's words.
     Prompt(Vec<ContentBlock>),
+    /// A person's words to an agent that leads a team which is made for them, and what makes it.
+    Team { words: Vec<ContentBlock>, ops: Vec<Op> },
+    /// There may be a task for it.
+    Look,
+    /// The tasks that it is doing, and the one that it has taken.
+    Found { open: Vec<Task>, claimed: Option<Box<Task>> },
     /// A person has called a skill that another agent follows; what the entry says of it.
     Delegate(Vec<ContentBlock>),
     /// That agent is done.
@@ -90,6 +96,12 @@ pub(crate) enum Consequence {
     Nothing,
     Operate(Vec<Op>),
     Took(Vec<u64>),
+    /// Another tool is to be used first, which means to do this.
+    First {
+        tool: String,
+        input: RawJson,
+        intent: Result<Intent, ToolError>,
+    },
     Began {
         id: Uuid,
         description: String,
@@ -107,7 +119,7 @@ pub(crate) struct Decision {
 impl Decision {
     /// Adds what was decided right after it, so that both are one step.
     pub(crate) fn add(&mut self, more: Self) {
-        let Commit { entries, calls, charges, mail, operations, runs, state, closing, mode, types } =
+        let Commit { entries, calls, charges, mail, operations, runs, state, closing, resting, mode, types } =
             more.commit;
         if entries.iter().any(|entry| entry.kind == EntryKind::Results) {
             // They tell what the calls came to, which need not be kept twice.
@@ -121,6 +133,7 @@ impl Decision {
         self.commit.runs.extend(runs);
         self.commit.state = state.or(self.commit.state);
         self.commit.closing = closing.or(self.commit.closing.take());
+        self.commit.resting = resting.or(self.commit.resting.take());
         self.commit.mode = mode.or(self.commit.mode);
         self.commit.types = types.or(self.commit.types);
         self.after.extend(more.after);
@@ -139,6 +152,8 @@ pub(crate) struct Commit {
     pub(crate) state: Option<AgentState>,
     /// That the run ends by it.
     pub(crate) closing: Option<Closing>,
+    /// That a teammate becomes idle by it.
+    pub(crate) resting: Option<Resting>,
     pub(crate) mode: Option<PermissionMode>,
     /// The types of agents and skills that the entries tell of, as a fingerprint.
     pub(crate) types: Option<u64>,
@@ -150,6 +165,16 @@ pub(crate) struct Closing {
     pub(crate) outcome: Outcome,
     /// Only if no mail waits; then [`Input::Settled`] says what came of it.
     pub(crate) unless_mail: bool,
+}
+
+/// How a teammate becomes idle.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Resting {
+    pub(crate) outcome: Outcome,
+    /// Only if no mail waits; then [`Input::Settled`] says what came of it.
+    pub(crate) unless_mail: bool,
+    /// What it said last.
+    pub(crate) text: String,
 }
 
 impl Commit {
@@ -171,12 +196,23 @@ pub(crate) struct Draft {
 pub(crate) enum Effect {
     /// Call the model with the whole history.
     CallModel,
+    /// Look which tasks the agent is doing, and take one if it has none and `claim`.
+    Look { claim: bool },
+    /// Start the members of the team that was made.
+    Raise,
     /// Ask the model for a summary of the history instead.
     Compact(Squeeze),
     /// End the call.
     AbortModel,
     /// Run a tool.
-    Run { key: CallKey, call: String, tool: String, input: RawJson, subject: Subject },
+    Run {
+        key: CallKey,
+        call: String,
+        tool: String,
+        input: RawJson,
+        subject: Subject,
+        first: Option<CallOutcome>,
+    },
     /// Let go on in the background what a call has begun.
     StartRun(Uuid),
     /// Start the agent that follows a skill.

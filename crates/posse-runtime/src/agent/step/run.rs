@@ -20,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) value: Option<RawJson>,
     /// Whether it was asked for once more.
     pub(crate) repaired: bool,
+    /// Whether the agent was reminded of tasks that it had not done.
+    pub(crate) reminded: bool,
 }
 
 impl Run {

@@ -1,5 +1,7 @@
 //! Decisions on inputs, without anything outside.
 
+mod mate;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,6 +20,10 @@ use crate::spawn::contract::Contract;
 use crate::tool::{Intent, Subject, ToolError, Workspace};
 
 fn machine(asker: Asker, limits: Limits) -> Machine {
+    living(Life::Root { joins: false }, PermissionMode::Default, asker, limits)
+}
+
+fn living(life: Life, mode: PermissionMode, asker: Asker, limits: Limits) -> Machine {
     let workspace = Workspace {
         cwd: "/w".into(),
         roots: vec!["/w".into()],
@@ -26,10 +32,10 @@ fn machine(asker: Asker, limits: Limits) -> Machine {
         mirror: None,
         notes: None,
     };
-    let (mode, policy) = (PermissionMode::Default, Arc::new(Policy::default()));
+    let policy = Arc::new(Policy::default());
     let standing = Standing::root(mode, policy, Arc::new(workspace));
     let rights = Rights { standing, asker, name: None, limits };
-    Machine::new(rights, Life::Root { joins: false }, 0, false)
+    Machine::new(rights, life, 0, false)
 }
 
 const NOTHING: Budget = Budget { tokens: None, cost: None, turns: None, time: None };
@@ -123,6 +129,8 @@ fn told(decision: &Decision) -> String {
             Effect::Compact(squeeze) => {
                 parts.push(format!("compact{}", if squeeze.overfull { " overfull" } else { "" }))
             }
+            Effect::Look { claim } => parts.push(format!("look{}", if *claim { " and claim" } else { "" })),
+            Effect::Raise => parts.push("raise".into()),
             Effect::AbortModel => parts.push("abort model".into()),
             Effect::StartRun(id) => parts.push(format!("start {id}")),
             Effect::AbortCalls => parts.push("abort calls".into()),

@@ -5,7 +5,9 @@
 
 use std::path::PathBuf;
 
-use posse_protocol::{AgentId, MailId, MailKind, Name, RealmId, Task, TaskId, TaskStatus};
+use posse_protocol::{
+    AgentId, MailId, MailKind, Name, RealmId, RequestKind, Takes, Task, TaskId, TaskStatus,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -64,7 +66,9 @@ pub enum Op {
     /// Puts a message into inboxes. The sender is whoever does it: an agent by its name in the team
     /// that it writes to, else in the first team (by name) that it belongs to, else by the name it is
     /// registered under, else by its path. A [`MailKind::Notification`] always has room: there are no
-    /// more of them than runs that were started.
+    /// more of them than runs that were started. Requests and their answers are sent by [`Op::Request`] and
+    /// [`Op::Respond`] alone, interruptions and dismissals only by a person, the lead of a team that the
+    /// recipient belongs to, or the agent that made it.
     Send {
         /// Its id, the same for every recipient.
         id: MailId,
@@ -105,14 +109,53 @@ pub enum Op {
         /// Its name.
         team: Name,
     },
-    /// Adds a member, and makes its inbox if it has none.
+    /// Adds a member, and makes its inbox if it has none. A name that a member has or ever had, or that means
+    /// somebody already, gets the lowest number from 2 on that makes it free; [`Done::Joined`] says which.
     Join {
         /// The team.
         team: Name,
-        /// The member's name.
+        /// The member's name, as it was wished.
         name: Name,
         /// The member.
         member: Box<Joining>,
+        /// If given, its prompt is its first mail, of this id, from the team's lead.
+        greeting: Option<MailId>,
+    },
+    /// Makes another member the team's lead; only whoever leads it may, or a person. The one who led so far stays
+    /// a member, as `main` if it was called `team-lead`. Plans that wait for approval wait for the new lead's,
+    /// who gets them as mail anew.
+    HandOver {
+        /// The team.
+        team: Name,
+        /// The new lead, by its name in the team.
+        to: Name,
+    },
+    /// Asks somebody for a yes or no: sends a mail of the kind, and keeps the request open until it is answered.
+    /// One that is asked for a shutdown again, while that is open, is not asked twice: the answer is the old
+    /// request's receipt.
+    Request {
+        /// The request, and its mail.
+        id: MailId,
+        /// Who is asked. Plans go to the lead of the team.
+        to: Address,
+        /// For what.
+        kind: RequestKind,
+        /// Why, or the plan.
+        text: String,
+    },
+    /// Answers a request that is open, by mail to whoever asked; with that it is not open any more. Only who was
+    /// asked may, or of a plan a person. Who agrees to end leaves the team with it.
+    Respond {
+        /// The mail that tells of it.
+        id: MailId,
+        /// The request.
+        request: MailId,
+        /// Which kind of request is meant.
+        kind: RequestKind,
+        /// Yes or no.
+        approve: bool,
+        /// Why, or what should be different.
+        text: String,
     },
     /// Removes a member. Tasks of the team that it was doing are pending again; its inbox stays.
     Leave {
@@ -141,8 +184,8 @@ pub enum Op {
     },
     /// Changes a task. An agent other than its owner may not change the status or the owner of a task
     /// that is in progress, unless it leads the team. A task becomes in progress as by a claim: only if
-    /// it waits for nothing, and only for an owner that is at work. A change that changes nothing keeps
-    /// the version.
+    /// it waits for nothing, and only for an owner that is at work. An agent completes one that has a check only
+    /// with [`TaskChange::passed`]. A change that changes nothing keeps the version.
     UpdateTask {
         /// The list.
         team: Option<Name>,
@@ -162,10 +205,13 @@ pub enum Op {
         /// The task.
         id: TaskId,
     },
-    /// The same with the lowest number that is pending, unowned and waits for nothing.
+    /// The same with the lowest number that is pending, waits for nothing, and is one's own or unowned and among
+    /// what the claimer takes.
     ClaimNext {
         /// The list.
         team: Option<Name>,
+        /// Which of the unowned ones.
+        takes: Takes,
     },
 }
 
@@ -199,12 +245,16 @@ pub struct Joining {
     pub model: String,
     /// What it was started with.
     pub prompt: String,
-    /// The colour it is shown in.
-    pub color: String,
+    /// The colour it would be shown in; another if a member has it.
+    pub color: Option<String>,
     /// What runs it.
     pub backend: String,
     /// Where it works.
     pub cwd: PathBuf,
+    /// The role that it was declared with.
+    pub role: Option<String>,
+    /// Which tasks it takes by itself.
+    pub takes: Takes,
 }
 
 /// A task to be made.
@@ -218,6 +268,10 @@ pub struct NewTask {
     pub active_form: Option<String>,
     /// What must be done before it.
     pub blocked_by: Vec<TaskId>,
+    /// Who may take it by itself.
+    pub role: Option<String>,
+    /// The command that must pass before it is completed.
+    pub check: Option<String>,
     /// Whatever else is to be kept with it.
     pub metadata: Map<String, Value>,
 }
@@ -240,6 +294,12 @@ pub struct TaskChange {
     pub block_on: Vec<TaskId>,
     /// What it need not wait for any more.
     pub unblock_from: Vec<TaskId>,
+    /// Who may take it by itself; an empty word is anybody.
+    pub role: Option<String>,
+    /// The check; an empty one is none.
+    pub check: Option<String>,
+    /// The check that has passed, as it is written in the task.
+    pub passed: Option<String>,
     /// Metadata to be set; a null removes its key.
     pub metadata: Map<String, Value>,
 }
@@ -259,7 +319,23 @@ pub enum Done {
     /// The team is gone.
     TeamDeleted,
     /// The member belongs to the team.
-    Joined,
+    Joined {
+        /// What it is called there.
+        name: Name,
+        /// The colour it is shown in.
+        color: String,
+    },
+    /// The team has another lead.
+    HandedOver,
+    /// The request is open, under the id of the mail.
+    Requested {
+        /// The request.
+        request: MailId,
+        /// Who was asked.
+        receipt: Receipt,
+    },
+    /// The request is answered.
+    Responded(Receipt),
     /// The member has left.
     Left,
     /// The note is written.
@@ -347,12 +423,6 @@ pub enum Refusal {
         /// The name.
         team: Name,
     },
-    /// Somebody is called so already, or the name means somebody.
-    #[error("the name {name} is taken")]
-    NameTaken {
-        /// The name.
-        name: Name,
-    },
     /// The lead cannot leave.
     #[error("{name} leads the team")]
     IsLead {
@@ -364,6 +434,24 @@ pub enum Refusal {
     MembersLive {
         /// Their names.
         names: Vec<String>,
+    },
+    /// Only the lead of the team may.
+    #[error("only the lead of team {team} may do that")]
+    NotLead {
+        /// The team.
+        team: Name,
+    },
+    /// Only whoever leads or made it may.
+    #[error("only its lead may do that to {name}")]
+    NotYours {
+        /// Who was meant.
+        name: String,
+    },
+    /// There is no such request, it was answered, or it was not the doer who was asked.
+    #[error("no request {request} of that kind waits for your answer")]
+    NotOpen {
+        /// The request.
+        request: MailId,
     },
     /// There is no such task.
     #[error("there is no task {id}")]
@@ -398,6 +486,14 @@ pub enum Refusal {
         id: TaskId,
         /// What it waits for.
         by: Vec<TaskId>,
+    },
+    /// The task's check has not passed.
+    #[error("task {id} counts as completed only when its check passes: {check}")]
+    Unchecked {
+        /// The task.
+        id: TaskId,
+        /// The command.
+        check: String,
     },
     /// No task of the list is pending, unowned and waits for nothing.
     #[error("there is nothing to claim")]

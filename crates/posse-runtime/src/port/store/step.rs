@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use posse_protocol::{
-    AgentId, Cost, EntryKind, Name, PermissionMode, Purpose, RawJson, RealmId, ReplyFacts, RunKind,
-    RunStatus, RunUsage, ToolContent, Usage, WorktreeEnd,
+    AgentId, Cost, EntryKind, MemberState, Name, PermissionMode, Purpose, RawJson, RealmId, ReplyFacts,
+    RunKind, RunStatus, RunUsage, ToolContent, Usage, WorktreeEnd,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -47,8 +47,6 @@ pub struct Step {
     pub mail: Vec<TakenMail>,
     /// What it does to others: mail, tasks, teams. Done in their order, after all of the above.
     pub operations: Vec<Operation>,
-    /// Questions to a person that were asked or are settled.
-    pub asks: Vec<AskChange>,
     /// Background commands that began or ended.
     pub runs: Vec<RunChange>,
     /// The state from now on, if it changes.
@@ -82,7 +80,6 @@ impl Step {
             seen: Vec::new(),
             mail: Vec::new(),
             operations: Vec::new(),
-            asks: Vec::new(),
             runs: Vec::new(),
             state: None,
             ended: None,
@@ -296,40 +293,6 @@ pub enum StateChange {
     UnlessMail(AgentState),
 }
 
-/// A question to a person that was asked, or is settled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskChange {
-    /// The question.
-    pub id: Uuid,
-    /// What happened.
-    pub change: AskChangeKind,
-}
-
-/// What can happen to a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AskChangeKind {
-    /// It was asked.
-    Asked {
-        /// What it is about.
-        kind: AskKind,
-        /// The rest of it, as JSON.
-        about: String,
-    },
-    /// It was answered, or is not asked any more.
-    Settled,
-}
-
-/// What a question is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskKind {
-    /// Whether a tool call may run.
-    Permission,
-    /// Whether a plan is good.
-    Plan,
-    /// Whether a teammate may be ended.
-    Shutdown,
-}
-
 /// Something that happened to a background command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChange {
@@ -408,6 +371,18 @@ impl AgentState {
             Self::Killed => Some(RunStatus::Killed),
             Self::Paused => Some(RunStatus::Paused),
             Self::Idle | Self::Running | Self::Created | Self::Waiting => None,
+        }
+    }
+
+    /// How a member of a team stands that is in it.
+    pub fn of_member(self) -> MemberState {
+        match self {
+            Self::Idle => MemberState::Idle,
+            Self::Running => MemberState::Running,
+            Self::Paused => MemberState::Paused,
+            Self::Created => MemberState::Created,
+            Self::Waiting => MemberState::Waiting,
+            Self::Completed | Self::Partial | Self::Failed | Self::Killed => MemberState::ShutDown,
         }
     }
 

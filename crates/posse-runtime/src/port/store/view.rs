@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use posse_protocol::{
-    AgentId, HostId, ListId, Mail, Name, Note, PermissionMode, RealmId, RunKind, Task, TaskStatus, Team,
+    AgentId, HostId, ListId, Mail, MailId, Name, Note, PermissionMode, RealmId, RequestKind, RunKind, Sender,
+    Takes, Task, TaskStatus, Team,
 };
 use uuid::Uuid;
 
 use super::{
-    AgentState, AskKind, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin, SeenFile,
-    Segment,
+    AgentState, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin, SeenFile, Segment,
 };
 use crate::port::model::Piece;
 
@@ -25,23 +25,8 @@ pub struct Taken {
     pub seen: Vec<SeenFile>,
     /// How many messages wait for it.
     pub mail: u64,
-    /// Questions to a person that are open, oldest first.
-    pub asks: Vec<Ask>,
     /// Background commands that have not ended, oldest first.
     pub runs: Vec<BackgroundRun>,
-}
-
-/// A question to a person that is open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// The question.
-    pub id: Uuid,
-    /// What it is about.
-    pub kind: AskKind,
-    /// The rest of it, as JSON.
-    pub about: String,
-    /// When it was asked.
-    pub asked_ms: i64,
 }
 
 /// A background command.
@@ -186,12 +171,43 @@ pub struct MailFilter {
 }
 
 /// Which tasks are meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFilter {
     /// Only those of this status.
     pub status: Option<TaskStatus>,
     /// Only those with a higher number.
     pub after: u64,
+    /// Only those that this agent could claim now: pending, waiting for nothing, and its own or unowned and among
+    /// what it takes.
+    pub ready: Option<Ready>,
+    /// Only those of this agent.
+    pub owner: Option<AgentId>,
+}
+
+/// Who looks for something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The agent; if none is given, the own tasks of every agent are meant.
+    pub agent: Option<AgentId>,
+    /// Which of the unowned tasks it takes.
+    pub takes: Takes,
+}
+
+/// A request that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Its id.
+    pub id: MailId,
+    /// For what.
+    pub kind: RequestKind,
+    /// Who asks.
+    pub from: Sender,
+    /// Who is asked.
+    pub to: AgentId,
+    /// Why, or the plan.
+    pub text: String,
+    /// When it was asked.
+    pub asked_ms: i64,
 }
 
 /// All of a team.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{Notification, RawJson, ToolSpec};
+use posse_protocol::{AgentId, Notification, RawJson, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, startable};
@@ -13,6 +13,8 @@ use crate::spawn::route::{AgentInput, Forking, named, spec, wanted};
 use crate::spawn::terms::Granted;
 use crate::spawn::words::{self, Returned};
 use crate::spawn::{Background, Definition};
+use crate::team::mate::Card;
+use crate::team::words::{self as team_words, Spawned};
 use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// Starts agents.
@@ -79,8 +81,18 @@ fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
 async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
     let prompt = input.prompt.clone();
     let granted = Granted::default();
-    let wish = Wish { by: caller.agent, key: context.key, call: context.call, input, granted };
+    let wished = input.name.clone();
+    let wish = Wish { by: caller.agent, key: context.key, call: context.call, input, granted, role: None };
     let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
+    if let Some(card) = leash.mate.clone() {
+        let (run, plan) = (Arc::clone(&leash.run), leash.plan);
+        leash.off();
+        let (agent, agent_type) = (AgentId::from(run.facts.task), run.facts.agent_type.as_str());
+        let Card { name, team, color, .. } = &*card;
+        let wished = wished.as_ref().unwrap_or(name);
+        let spawned = Spawned { agent, agent_type, wished, name, team, color, plan };
+        return Ok(ToolOutput::text(team_words::spawned(&spawned)));
+    }
     let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
     match follow(&caller, leash, &context.cancel).await {
         Some(end) => {

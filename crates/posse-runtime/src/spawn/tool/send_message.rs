@@ -1,18 +1,22 @@
 //! The SendMessage tool: writes to another agent of the session.
 
+mod control;
+
 use std::borrow::Cow;
 
-use posse_protocol::{AgentId, MailId, MailKind, Name};
+use posse_protocol::{MailId, MailKind, Name, RealmId, RequestKind, Team};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use self::control::{Control, Message, read};
 use super::Caller;
 use super::watch::tell;
-use crate::port::store::{Address, AgentFilter, Done, Op, OpResult, Session};
+use crate::port::store::{Address, AgentFilter, Done, Op, OpResult, Receipt, Session};
 use crate::spawn::route::MAIN;
 use crate::spawn::words::{self, Delivery};
+use crate::team::tool::mate;
 use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Among so many agents, names are looked for that could have been meant.
@@ -25,13 +29,15 @@ pub(super) struct SendMessage(pub(super) Caller);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SendMessageInput {
-    /// Who gets it: an agent's name or id; `main` is the main agent; `name@team` a member of a team, `*`
-    /// all others of your team.
+    /// Who gets it: an agent's name or id; `main` is the main agent, `team-lead` whoever leads your team,
+    /// `name@team` a member of a team, `*` all others of your team.
     to: String,
     /// What it is about, in a few words for people who look on; the first line if absent.
     summary: Option<String>,
-    /// The text.
-    #[schemars(with = "String")]
+    /// The text; or between members of a team an object: {"type": "shutdown_request"} asks a teammate to end,
+    /// shutdown_response and plan_approval_response answer a request by its request_id, with approve, and a reason
+    /// or feedback if that is no.
+    #[schemars(schema_with = "control::schema")]
     message: Value,
 }
 
@@ -41,9 +47,9 @@ impl TypedTool for SendMessage {
     const NAME: &'static str = "SendMessage";
 
     fn description(&self) -> Cow<'static, str> {
-        "Writes to another agent of this session. One that is at work reads it after the tools it is using; one \
-         that has ended goes on with it in the background, and you are notified when it ends again. Nobody \
-         reads what you write anywhere else."
+        "Writes to another agent of this session. One that is at work reads it after the tools it is using; an idle \
+         teammate wakes for it; a sub-agent that has ended goes on with it in the background, and you are notified \
+         when it ends again. Nobody reads what you write anywhere else."
             .into()
     }
 
@@ -59,19 +65,26 @@ impl TypedTool for SendMessage {
     }
 
     async fn run(&self, input: SendMessageInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let Value::String(body) = input.message else {
-            return Err(tell(
-                "message: control messages are for teammates, and there are none yet; write text",
-            ));
-        };
-        if body.trim().is_empty() {
-            return Err(tell("message is empty"));
-        }
-        let to = self.address(&input.to).await?;
-        let summary = input.summary.filter(|summary| !summary.trim().is_empty());
-        let summary = words::summary(summary.as_deref().unwrap_or(&body));
+        let message = read(input.message).map_err(tell)?;
         let id = MailId::from(Uuid::now_v7());
-        let op = Op::Send { id, to, kind: MailKind::Text, summary, body };
+        let op = match message {
+            Message::Text(body) => {
+                let to = self.address(&input.to).await?;
+                let summary = input.summary.filter(|summary| !summary.trim().is_empty());
+                let summary = words::summary(summary.as_deref().unwrap_or(&body));
+                Op::Send { id, to, kind: MailKind::Text, summary, body }
+            }
+            Message::Control(_) if input.to == "*" => {
+                return Err(tell("Nothing was sent: a control message goes to one, only text goes to *."));
+            }
+            Message::Control(Control::Shutdown { reason }) => {
+                let to = self.led(&input.to).await?;
+                Op::Request { id, to, kind: RequestKind::Shutdown, text: reason }
+            }
+            Message::Control(Control::Answer { request, kind, approve, text }) => {
+                Op::Respond { id, request, kind, approve, text }
+            }
+        };
         Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
     }
 
@@ -79,9 +92,17 @@ impl TypedTool for SendMessage {
         let mut told = Vec::new();
         for result in results {
             match result {
-                Ok(Done::Sent(receipts)) => {
-                    told.extend(receipts.iter().map(|to| self.told(to.to, &to.name)));
-                }
+                Ok(Done::Sent(receipts)) => told.extend(receipts.iter().map(|to| self.told(to))),
+                Ok(Done::Requested { request, receipt }) => told.push(format!(
+                    "Asked {} to shut down (request_id {request}). The answer comes as mail; if there is none for long, \
+                     TaskStop ends it.",
+                    words::line(&receipt.name)
+                )),
+                Ok(Done::Responded(receipt)) => told.push(format!(
+                    "Your answer is with {}, and the request is closed. If it was your own shutdown that you approved, \
+                     end your turn now.",
+                    words::line(&receipt.name)
+                )),
                 Ok(_) => {}
                 Err(refusal) => return Err(tell(format!("Nothing was sent: {refusal}."))),
             }
@@ -91,81 +112,112 @@ impl TypedTool for SendMessage {
 }
 
 impl SendMessage {
-    fn told(&self, to: AgentId, name: &str) -> String {
+    fn told(&self, receipt: &Receipt) -> String {
         let house = &self.0.house;
-        let Some(here) = house.resident(self.0.agent) else { return words::sent(name, to, Delivery::Waits) };
-        let (root, output) = (here.tree.root, here.tree.output(to));
-        let delivery = match house.resident(to) {
-            Some(_) => Delivery::Running,
-            None if to == root => Delivery::Waits,
+        let Receipt { to, name, held, .. } = receipt;
+        let Some(here) = house.resident(self.0.agent) else { return words::sent(name, *to, Delivery::Waits) };
+        let (root, output) = (here.tree.root, here.tree.output(*to));
+        let delivery = match house.resident(*to) {
+            Some(_) => Delivery::Here,
+            None if *to == root || *held => Delivery::Waits,
             None => Delivery::Revived { output_file: &output },
         };
-        words::sent(name, to, delivery)
+        words::sent(name, *to, delivery)
     }
 
     async fn address(&self, to: &str) -> Result<Address, ToolError> {
         let caller = &self.0;
-        let here = caller.house.resident(caller.agent).ok_or_else(|| tell("the caller has ended"))?;
-        if let Some((name, team)) = to.split_once('@') {
-            let (name, team) = (name.parse::<Name>(), team.parse::<Name>());
-            let (Ok(name), Ok(team)) = (name, team) else { return Err(tell(words::nobody(to, &[]))) };
-            return Ok(Address::Member { team, name });
-        }
+        let here = caller.here()?;
         if to == MAIN && here.parent.is_some() {
             return Ok(Address::Agent(here.tree.root));
         }
+        let teams = caller.teams().await?;
         if to == "*" {
-            return self.others(here.tree.realm).await;
+            return others(&teams);
         }
-        let Some(found) = caller.stored(here.tree.realm, to).await? else {
-            return match self.teammate(here.tree.realm, to).await? {
-                Some(address) => Ok(address),
-                None if to.parse::<AgentId>().is_ok() => Err(tell(words::without_transcript(to))),
-                None => Err(tell(words::nobody(to, &self.names(here.tree.realm).await?))),
-            };
-        };
-        if found.agent == caller.agent {
+        let unsent = |why: String| tell(format!("Nothing was sent: {why}."));
+        let mate = mate(&teams, to, caller.agent).map_err(unsent)?;
+        if to.contains('@') || (to == Name::LEAD && mate.is_some()) {
+            return member(to, mate.map(|(team, _)| team));
+        }
+        let found = caller.stored(here.tree.realm, to).await?;
+        match (found, mate) {
+            (Some(found), Some((team, member))) if found.agent != member.agent => Err(unsent(format!(
+                "{to} is a member of team {} and another agent besides; write {to}@{} or the id {}",
+                team.name, team.name, found.agent
+            ))),
+            (_, Some((team, mate))) => {
+                Ok(Address::Member { team: team.name.clone(), name: mate.name.clone() })
+            }
+            (Some(found), None) => self.agent(to, &found),
+            (None, None) if to.parse::<posse_protocol::AgentId>().is_ok() => {
+                Err(tell(words::without_transcript(to)))
+            }
+            (None, None) => Err(tell(words::nobody(to, &self.names(here.tree.realm, &teams).await?))),
+        }
+    }
+
+    /// A sub-agent that may be written to.
+    fn agent(&self, to: &str, found: &Session) -> Result<Address, ToolError> {
+        if found.agent == self.0.agent {
             return Err(tell("Nothing was sent: that is you."));
         }
         if found.ended.as_ref().is_some_and(|ended| ended.by_person)
-            && caller.house.resident(found.agent).is_none()
+            && self.0.house.resident(found.agent).is_none()
         {
             return Err(tell(words::stopped_by_user(to)));
         }
         Ok(Address::Agent(found.agent))
     }
 
-    /// The names that can be written to: whoever was given one, at work or not.
-    async fn names(&self, realm: posse_protocol::RealmId) -> Result<Vec<String>, ToolError> {
+    /// A teammate that the caller leads.
+    async fn led(&self, to: &str) -> Result<Address, ToolError> {
+        match self.0.mate(to).await? {
+            Some((team, mate)) if team.lead == self.0.agent => {
+                Ok(Address::Member { team: team.name, name: mate.name })
+            }
+            Some((team, _)) => Err(tell(format!(
+                "Nothing was sent: only the lead of team {} asks its members to shut down. Write to team-lead.",
+                team.name
+            ))),
+            None => Err(tell(format!(
+                "Nothing was sent: {} is no teammate of yours. TaskStop stops a sub-agent.",
+                words::line(to)
+            ))),
+        }
+    }
+
+    /// The names that can be written to: whoever was given one, at work or not, and those of one's teams.
+    async fn names(&self, realm: RealmId, teams: &[Team]) -> Result<Vec<String>, ToolError> {
         let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
         let found = self.0.house.ports.store.agents(filter, NAMED).await;
         let found = found.map_err(|error| tell(error.to_string()))?;
         let name = |session: &Session| session.origin.as_ref()?.name.as_ref().map(ToString::to_string);
         let mut names: Vec<String> = found.iter().filter_map(name).collect();
+        for team in teams {
+            let others = team.members.iter().filter(|member| member.agent != self.0.agent);
+            names.extend(others.map(|member| format!("{}@{}", member.name, team.name)));
+        }
         names.sort_unstable();
         Ok(names)
     }
+}
 
-    /// The teams that the caller belongs to, with their members.
-    async fn teams(&self, realm: posse_protocol::RealmId) -> Result<Vec<posse_protocol::Team>, ToolError> {
-        let teams = self.0.house.ports.store.teams(Some(realm), 1000).await;
-        let mut teams = teams.map_err(|error| tell(error.to_string()))?;
-        teams.retain(|team| team.members.iter().any(|member| member.agent == self.0.agent));
-        Ok(teams)
+/// All others of the caller's team.
+fn others(teams: &[Team]) -> Result<Address, ToolError> {
+    match teams {
+        [team] => Ok(Address::Others { team: team.name.clone() }),
+        [] => Err(tell("Nothing was sent: * means all others of your team, and you are in none.")),
+        _ => Err(tell("Nothing was sent: you are in several teams; write to name@team.")),
     }
+}
 
-    async fn others(&self, realm: posse_protocol::RealmId) -> Result<Address, ToolError> {
-        match self.teams(realm).await?.as_slice() {
-            [team] => Ok(Address::Others { team: team.name.clone() }),
-            [] => Err(tell("Nothing was sent: * means all others of your team, and you are in none.")),
-            _ => Err(tell("Nothing was sent: you are in several teams; write to name@team.")),
-        }
-    }
-
-    async fn teammate(&self, realm: posse_protocol::RealmId, to: &str) -> Result<Option<Address>, ToolError> {
-        let Ok(name) = to.parse::<Name>() else { return Ok(None) };
-        let mut teams = self.teams(realm).await?;
-        teams.retain(|team| team.members.iter().any(|member| member.name == name));
-        Ok(teams.first().map(|team| Address::Member { team: team.name.clone(), name }))
+/// Who is called so in a team: the caller's, or another of the session.
+fn member(to: &str, team: Option<&Team>) -> Result<Address, ToolError> {
+    let (name, of) = to.split_once('@').unwrap_or((to, ""));
+    let of = team.map_or_else(|| of.parse::<Name>(), |team| Ok(team.name.clone()));
+    match (name.parse::<Name>(), of) {
+        (Ok(name), Ok(team)) => Ok(Address::Member { team, name }),
+        _ => Err(tell(words::nobody(to, &[]))),
     }
 }

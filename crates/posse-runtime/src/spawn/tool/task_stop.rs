@@ -1,16 +1,19 @@
 //! The TaskStop tool: stops a run with all that it has started.
 
 use std::borrow::Cow;
+use std::time::{Duration, UNIX_EPOCH};
 
-use posse_protocol::RunStatus;
+use posse_protocol::{MailId, MailKind, Member, RequestKind, RunStatus, Team};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::Caller;
 use super::watch::{Found, tell};
+use crate::port::store::{Address, Op, OpResult};
 use crate::spawn::house::By;
 use crate::spawn::words;
-use crate::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Stops runs.
 pub(super) struct TaskStop(pub(super) Caller);
@@ -19,7 +22,7 @@ pub(super) struct TaskStop(pub(super) Caller);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskStopInput {
-    /// The id of the sub-agent or background command, or the sub-agent's name.
+    /// The id of the sub-agent or background command, or the name of the sub-agent or teammate.
     #[serde(alias = "shell_id", alias = "name")]
     task_id: String,
 }
@@ -31,7 +34,8 @@ impl TypedTool for TaskStop {
 
     fn description(&self) -> Cow<'static, str> {
         "Stops a sub-agent, with every agent and command that it has started, or a background command. It \
-         returns when they are gone. What you stop sends no notification."
+         returns when they are gone. What you stop sends no notification. A teammate is interrupted, and becomes \
+         idle; one that has not answered your shutdown request in time is ended."
             .into()
     }
 
@@ -45,7 +49,10 @@ impl TypedTool for TaskStop {
         })
     }
 
-    async fn run(&self, input: TaskStopInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, input: TaskStopInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some((team, mate)) = self.0.mate(&input.task_id).await? {
+            return self.halt(&team, mate, &context).await;
+        }
         let run = match self.0.find(&input.task_id).await? {
             Found::Live(run) => run,
             Found::Stored { facts, status: RunStatus::Running } => {
@@ -70,5 +77,55 @@ impl TypedTool for TaskStop {
             Some(end) => Err(tell(words::not_running(&run.facts, end.status))),
             None => Err(tell(words::not_running(&run.facts, RunStatus::Completed))),
         }
+    }
+
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        if let Some(refusal) = results.iter().find_map(|result| result.as_ref().err()) {
+            return Err(tell(format!("Nothing was stopped: {refusal}.")));
+        }
+        Ok(ToolOutput::text(match results {
+            [_, _] => {
+                "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
+                 done; its tasks can be taken again."
+            }
+            _ => {
+                "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
+                 SendMessage, message {\"type\": \"shutdown_request\"}; if it does not answer in time, stop it again."
+            }
+        }))
+    }
+}
+
+impl TaskStop {
+    /// Interrupts a teammate; ends one that was asked to end and has not answered for too long.
+    async fn halt(&self, team: &Team, mate: Member, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let caller = &self.0;
+        if team.lead != caller.agent {
+            let what = format!("{} is not yours to stop: write to team-lead", mate.name);
+            return Err(tell(what));
+        }
+        let requests = caller.house.ports.store.requests(team.realm, Some(mate.agent)).await;
+        let requests = requests.map_err(|error| tell(error.to_string()))?;
+        let asked = requests.iter().filter(|it| it.kind == RequestKind::Shutdown && it.to == mate.agent);
+        let deadline = caller.here()?.tree.setup.spawning.teams.deadline;
+        let now = context.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let late = asked.map(|it| it.asked_ms).min().is_some_and(|asked| {
+            let asked = Duration::from_millis(u64::try_from(asked).unwrap_or_default());
+            now.saturating_sub(asked) >= deadline
+        });
+        let signal = |kind, summary: &str| Op::Send {
+            id: MailId::from(Uuid::now_v7()),
+            to: Address::Member { team: team.name.clone(), name: mate.name.clone() },
+            kind,
+            summary: summary.to_owned(),
+            body: String::new(),
+        };
+        let mut ops = vec![signal(MailKind::Interruption, "stop what you do")];
+        if late {
+            // That there are two says afterwards what was done: of an operation no more is known then than that it
+            // went well.
+            ops.push(signal(MailKind::Dismissal, "end at once"));
+        }
+        Ok(ToolOutput { then: Then::Operate(ops), ..ToolOutput::text("") })
     }
 }

@@ -37,7 +37,14 @@ impl Caller {
         if let Some((run, _)) = id.and_then(|id| self.house.run(id)).filter(|(_, owner)| of_tree(owner)) {
             return Ok(Found::Live(run));
         }
-        let Some(session) = self.stored(here.tree.realm, given).await? else {
+        let stored = match self.stored(here.tree.realm, given).await? {
+            Some(stored) => Some(stored),
+            None => match self.mate(given).await? {
+                Some((_, mate)) => self.stored(here.tree.realm, &mate.agent.to_string()).await?,
+                None => None,
+            },
+        };
+        let Some(session) = stored else {
             if let Some(notice) = match id {
                 Some(id) => self.notice(id).await?,
                 None => None,
@@ -54,7 +61,7 @@ impl Caller {
         }
         // It may have ended between the two looks: then its end is stored by now.
         let session = match session.state.is_open() {
-            true => self.stored(here.tree.realm, given).await?.unwrap_or(session),
+            true => self.stored(here.tree.realm, &session.agent.to_string()).await?.unwrap_or(session),
             false => session,
         };
         let starter = session.starter.unwrap_or(self.agent);
@@ -129,6 +136,6 @@ impl Notice {
     }
 }
 
-pub(super) fn tell(what: impl Into<String>) -> ToolError {
+pub(crate) fn tell(what: impl Into<String>) -> ToolError {
     ToolError::Tell(what.into())
 }

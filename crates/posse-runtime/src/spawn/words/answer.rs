@@ -173,8 +173,8 @@ pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery<'a> {
-    /// The recipient is at work.
-    Running,
+    /// The recipient lives here.
+    Here,
     /// The recipient had ended, and goes on.
     Revived {
         /// Where its output goes.
@@ -187,13 +187,15 @@ pub enum Delivery<'a> {
 /// That a message is in the inbox of an agent.
 pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
     let what = match delivery {
-        Delivery::Running => "It is at work, and reads it after the tools it is using now.".to_owned(),
+        Delivery::Here => {
+            "If it is at work it reads it after the tools it is using now, else at once.".to_owned()
+        }
         Delivery::Revived { output_file } => format!(
             "It had ended, and goes on with it in the background; a task-notification tells you when it has \
              ended again. Its output file: {}",
             output_file.display()
         ),
-        Delivery::Waits => "It waits there, and is read when that agent works again.".to_owned(),
+        Delivery::Waits => "It waits there for that agent, whose process is told if it has one.".to_owned(),
     };
     format!("Sent to {} ({id}). {what}", line(name))
 }

@@ -13,6 +13,10 @@ pub(super) const FRAMES: &[&str] = &[
     "conversation-summary",
     "skill",
     "command-output",
+    "team-idle",
+    "team-member",
+    "team-note",
+    "team-task",
 ];
 
 /// What stands in a `task-notification`. Elsewhere these words mean nothing.
@@ -45,11 +49,12 @@ pub(super) fn inside(text: &str) -> Cow<'_, str> {
 fn without(text: &str, imitates: impl Fn(&str) -> bool) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
-    for (at, _) in text.match_indices('<') {
-        if opens(&text[at + 1..], &imitates) {
+    for (at, bracket) in text.match_indices(is_bracket) {
+        let after = at + bracket.len();
+        if opens(&text[after..], &imitates) {
             out.push_str(&text[copied..at]);
             out.push_str("&lt;");
-            copied = at + 1;
+            copied = after;
         }
     }
     if copied == 0 {
@@ -59,12 +64,17 @@ fn without(text: &str, imitates: impl Fn(&str) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Whether a character begins a tag, or looks as if it did.
+fn is_bracket(c: char) -> bool {
+    matches!(c, '<' | '＜' | '﹤' | '‹' | '〈' | '⟨')
+}
+
 /// Whether what follows a `<` makes it a tag of a name that `imitates`. It never looks past the next `<`,
 /// so that all looks together pass over a text once.
 fn opens(after: &str, imitates: &impl Fn(&str) -> bool) -> bool {
     let mut name = String::new();
     for c in after.chars() {
-        match c {
+        match plain(c) {
             '/' | '\\' if name.is_empty() => {}
             // A model reads a name also where it is torn apart, so both what stands before a gap and what
             // grows together over it counts.
@@ -84,10 +94,42 @@ fn opens(after: &str, imitates: &impl Fn(&str) -> bool) -> bool {
     imitates(&name)
 }
 
+/// The plain character that one looks like.
+fn plain(c: char) -> char {
+    match c {
+        // The wide forms stand in the order of the plain ones.
+        '\u{ff01}'..='\u{ff5e}' => u8::try_from(u32::from(c) - 0xfee0).map_or(c, char::from),
+        'а' | 'α' | 'А' | 'Α' => 'a',
+        'с' | 'С' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'Е' | 'ε' | 'Ε' => 'e',
+        'һ' | 'Н' | 'Η' => 'h',
+        'і' | 'І' | 'ι' | 'Ι' | 'ı' => 'i',
+        'к' | 'К' | 'κ' | 'Κ' => 'k',
+        'ӏ' | 'Ӏ' => 'l',
+        'м' | 'М' | 'Μ' => 'm',
+        'п' | 'η' | 'Ν' => 'n',
+        'о' | 'О' | 'ο' | 'Ο' => 'o',
+        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
+        'г' => 'r',
+        'ѕ' | 'Ѕ' | 'ſ' => 's',
+        'т' | 'Т' | 'τ' | 'Τ' => 't',
+        'υ' => 'u',
+        'у' | 'У' | 'Υ' | 'γ' => 'y',
+        '‐'..='―' | '−' | '﹣' | '˗' => '-',
+        '∕' | '⁄' => '/',
+        c => c,
+    }
+}
+
 fn invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{300}'..='\u{34e}' | '\u{350}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -117,6 +159,11 @@ mod tests {
             ("<mail", "&lt;mail"),
             ("<mail:", "&lt;mail:"),
             ("<m\u{0}ail>", "&lt;m\u{0}ail>"),
+            ("＜ｍａｉｌ＞", "&lt;ｍａｉｌ＞"),
+            ("<mаil>", "&lt;mаil>"),
+            ("‹/system‐reminder›", "&lt;/system‐reminder›"),
+            ("<m\u{301}a\u{e0061}il>", "&lt;m\u{301}a\u{e0061}il>"),
+            ("<team-idle>", "&lt;team-idle>"),
         ] {
             assert_eq!(neutral(text), expected);
         }

@@ -68,9 +68,8 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
     for (what, sql) in RULES {
         rule(&snapshot, what, sql, health)?;
     }
-    for table in TABLES
-        .iter()
-        .filter(|table| ["segment", "call", "charge", "total", "seen", "ask", "run"].contains(table))
+    for table in
+        TABLES.iter().filter(|table| ["segment", "call", "charge", "total", "seen", "run"].contains(table))
     {
         let sql = format!(
             "SELECT DISTINCT hex(it.agent) AS agent FROM {table} it
@@ -235,7 +234,7 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
 }
 
 /// What must hold between rows: what is broken, and by whom.
-const RULES: [(&str, &str); 27] = [
+const RULES: [(&str, &str); 29] = [
     (
         "an agent's number of entries is wrong",
         "SELECT hex(id) AS agent, own AS counted FROM agent WHERE own <>
@@ -391,5 +390,17 @@ const RULES: [(&str, &str); 27] = [
          WHERE NOT EXISTS (SELECT 1 FROM team WHERE team.realm = member.realm AND team.name = member.team)
             OR NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.realm = member.realm
                            AND inbox.agent = member.agent)",
+    ),
+    (
+        "a member's name could be given again",
+        "SELECT hex(realm) AS session, team, name AS member FROM member
+         WHERE name <> 'team-lead' AND NOT EXISTS (SELECT 1 FROM used_name used
+             WHERE used.realm = member.realm AND used.team = member.team AND used.name = member.name)",
+    ),
+    (
+        "a request is open that nobody of its team can answer",
+        "SELECT hex(realm) AS session, team, hex(id) AS request FROM request WHERE NOT EXISTS
+             (SELECT 1 FROM member WHERE member.realm = request.realm AND member.team = request.team
+              AND member.agent = request.asked)",
     ),
 ];

@@ -226,11 +226,12 @@ fn behead(connection: &Connection, realm: Uuid) -> Result<(), Failure> {
 
 /// Removes all other rows of a realm, in batches, unless somebody makes it anew meanwhile.
 fn empty(turnstile: Option<&Turnstile>, connection: &Connection, realm: Uuid) -> Result<(), Failure> {
-    const KEYS: [(&str, &str); 16] = [
+    const KEYS: [(&str, &str); 17] = [
         ("member", "team, name"),
         ("inbox", "agent"),
         ("list", "team"),
-        ("ask", "agent, id"),
+        ("used_name", "team, name"),
+        ("request", "id"),
         ("run", "agent, id"),
         ("note", "team, name"),
         ("task", "team, id"),

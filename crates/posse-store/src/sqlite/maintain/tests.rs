@@ -97,9 +97,11 @@ impl Shelf {
             agent_type: String::new(),
             model: String::new(),
             prompt: String::new(),
-            color: String::new(),
+            color: None,
             backend: String::new(),
             cwd: "/".into(),
+            role: None,
+            takes: posse_protocol::Takes::Any,
         };
         let task = |blocked_by| {
             let task = NewTask { subject: "x".into(), blocked_by, ..NewTask::default() };

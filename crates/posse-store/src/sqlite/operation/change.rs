@@ -31,11 +31,13 @@ impl Acting<'_> {
             return Ok(Done::TaskUpdated { version, freed: Vec::new() });
         }
         self.rewrite(&list, &before, &after)?;
-        let mut freed = dependants(&list, &before, &after)?;
+        let (mut freed, told) = dependants(&list, &before, &after)?;
         if is_claimable(&after) && !is_claimable(&before) {
             freed.insert(id);
         }
-        if !freed.is_empty() {
+        let for_others = before.owner != after.owner || before.role != after.role;
+        let ready = is_ready(&after) && (!is_ready(&before) || for_others);
+        if ready || told {
             free::claimable(self.connection, self.realm, team.cloned(), self.news)?;
         }
         Ok(Done::TaskUpdated { version: version + 1, freed: freed.into_iter().collect() })
@@ -43,7 +45,9 @@ impl Acting<'_> {
 
     /// The task as it is to be, but for its version and time.
     fn changed(&self, list: &List<'_>, before: &Task, change: &TaskChange) -> Result<Task, Stop> {
-        let touched = change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
+        let touched = change.owner.is_some()
+            || change.status.is_some_and(|status| status != before.status)
+            || change.check.as_ref().is_some_and(|check| *check != *before.check.as_deref().unwrap_or(""));
         if touched && before.status == TaskStatus::InProgress {
             self.must_be_in_charge(list, before)?;
         }
@@ -73,8 +77,23 @@ impl Acting<'_> {
             self.must_be_doable(&after)?;
         }
         describe(&mut after, change);
-        fits_task(&after.subject, &after.description, after.active_form.as_deref(), &after.metadata)?;
+        if after.status == TaskStatus::Completed && before.status != TaskStatus::Completed {
+            self.must_have_passed([before, &after], change)?;
+        }
+        let texts = [&after.active_form, &after.role, &after.check].map(Option::as_deref);
+        let texts = texts.into_iter().chain([Some(&*after.subject), Some(&*after.description)]);
+        fits_task(texts, &after.metadata)?;
         Ok(after)
+    }
+
+    /// Refuses an agent that has not seen the task's check pass, nor the one that it puts in its place.
+    fn must_have_passed(&self, versions: [&Task; 2], change: &TaskChange) -> Result<(), Stop> {
+        for task in versions.into_iter().filter(|_| self.actor.is_some()) {
+            if let Some(check) = task.check.clone().filter(|check| change.passed.as_ref() != Some(check)) {
+                return Err(Refusal::Unchecked { id: task.id, check }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what could not be claimed: a task that waits, or whose owner is an agent not at work.
@@ -104,7 +123,12 @@ impl Acting<'_> {
             self.member(list.team, name)?
         };
         let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
-        Ok(Owner { agent: Some(agent), name: name.to_owned() })
+        // Whoever leads has a name of its own as well.
+        let name = match name == Name::LEAD {
+            true => self.name_in(list.team, agent)?.unwrap_or_else(|| name.to_owned()),
+            false => name.to_owned(),
+        };
+        Ok(Owner { agent: Some(agent), name })
     }
 
     /// Refuses an agent that neither does the task nor leads the team.
@@ -113,9 +137,7 @@ impl Acting<'_> {
         if owner.agent == Some(me) {
             return Ok(());
         }
-        let sql = "SELECT 1 FROM team WHERE realm = ?1 AND name = ?2 AND lead = ?3";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        match statement.exists(params![list.realm, list.team, me.uuid().as_bytes()])? {
+        match self.lead(list.team)? == Some(me) {
             true => Ok(()),
             false => Err(Refusal::AlreadyClaimed { id: task.id, by: owner.name.clone() }.into()),
         }
@@ -126,7 +148,7 @@ impl Acting<'_> {
         let id = column::bits(after.id.0);
         let sql = "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
                        version = version + 1, updated_ms = ?9, subject = ?10, active_form = ?11,
-                       metadata = ?12, description = ?13
+                       metadata = ?12, description = ?13, role = ?14, check_command = ?15
                    WHERE realm = ?1 AND team = ?2 AND id = ?3";
         let agent = after.owner.as_ref().and_then(|owner| owner.agent);
         self.connection.prepare_cached(sql)?.execute(params![
@@ -143,6 +165,8 @@ impl Acting<'_> {
             after.active_form,
             column::json(&after.metadata)?,
             after.description,
+            after.role,
+            after.check,
         ])?;
         let run = |sql, needs: &TaskId| {
             let key = params![list.realm, list.team, id, column::bits(needs.0)];
@@ -158,8 +182,13 @@ impl Acting<'_> {
     }
 }
 
+/// Whether somebody could begin it: its owner, or anybody if it has none.
+fn is_ready(task: &Task) -> bool {
+    task.status == TaskStatus::Pending && task.waits_for.is_empty()
+}
+
 fn is_claimable(task: &Task) -> bool {
-    task.status == TaskStatus::Pending && task.owner.is_none() && task.waits_for.is_empty()
+    is_ready(task) && task.owner.is_none()
 }
 
 /// Changes a task's texts.
@@ -172,6 +201,12 @@ fn describe(task: &mut Task, change: &TaskChange) {
     }
     if let Some(form) = &change.active_form {
         task.active_form = Some(form.clone()).filter(|form| !form.is_empty());
+    }
+    if let Some(role) = &change.role {
+        task.role = Some(role.clone()).filter(|role| !role.is_empty());
+    }
+    if let Some(check) = &change.check {
+        task.check = Some(check.clone()).filter(|check| !check.is_empty());
     }
     for (key, value) in &change.metadata {
         match value {
@@ -233,24 +268,28 @@ fn way(
     Ok(None)
 }
 
-/// Counts for those that wait for a task whether they still do; gives those that have become claimable.
-fn dependants(list: &List<'_>, before: &Task, after: &Task) -> Result<BTreeSet<TaskId>, Failure> {
+/// Counts for those that wait for a task whether they still do; gives those that have become claimable, and
+/// whether somebody can begin one now.
+fn dependants(list: &List<'_>, before: &Task, after: &Task) -> Result<(BTreeSet<TaskId>, bool), Failure> {
     let more = match (before.status.is_settled(), after.status.is_settled()) {
         (false, true) => -1,
         (true, false) => 1,
-        _ => return Ok(BTreeSet::new()),
+        _ => return Ok((BTreeSet::new(), false)),
     };
     let sql = "UPDATE task SET waits = waits + ?4 WHERE realm = ?1 AND team = ?2 AND id IN
                    (SELECT task FROM dependency WHERE realm = ?1 AND team = ?2 AND needs = ?3)
-               RETURNING id, waits = 0 AND status = 0 AND owner IS NULL";
+               RETURNING id, waits = 0 AND status = 0, owner IS NULL";
     let mut statement = list.connection.prepare_cached(sql)?;
     let key = params![list.realm, list.team, column::bits(after.id.0), more];
     let mut rows = statement.query(key)?;
-    let mut freed = BTreeSet::new();
+    let (mut freed, mut ready) = (BTreeSet::new(), false);
     while let Some(row) = rows.next()? {
         if more < 0 && row.get(1)? {
-            freed.insert(number(row, 0)?);
+            ready = true;
+            if row.get(2)? {
+                freed.insert(number(row, 0)?);
+            }
         }
     }
-    Ok(freed)
+    Ok((freed, ready))
 }

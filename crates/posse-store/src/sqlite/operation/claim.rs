@@ -1,17 +1,13 @@
 //! Claims a task: of any number of claimers one gets it, because one writer at a time is in the file.
 
-use posse_protocol::{Name, Owner, Task, TaskId, TaskStatus};
+use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{Done, Refusal};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use uuid::Uuid;
 
 use super::{Acting, Failure, Outcome, column};
-use crate::sqlite::list::{List, number};
+use crate::sqlite::list::{List, Whose};
 use crate::sqlite::{batch, free};
-
-/// The lowest number that can be claimed, however many tasks there are.
-pub(in crate::sqlite) const NEXT: &str = "SELECT id FROM task INDEXED BY task_ready
-    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner IS NULL AND waits = 0 ORDER BY id LIMIT 1";
 
 /// Whether an agent of a host does a task of a list.
 pub(in crate::sqlite) const DOES: &str = "SELECT 1
@@ -44,11 +40,13 @@ impl Acting<'_> {
         }
     }
 
-    pub(super) fn claim_next(&mut self, team: Option<&Name>) -> Outcome {
+    pub(super) fn claim_next(&mut self, team: Option<&Name>, takes: &Takes) -> Outcome {
         let list = self.list(team)?;
-        let id = match next(&list)? {
+        let me = self.actor.map_or(Whose::Person, Whose::Agent);
+        let next = || list.ready(me, takes, (0, 1)).map(|ids| ids.first().copied());
+        let id = match next()? {
             Some(id) => Some(id),
-            None if self.free_doers(&list)? => next(&list)?,
+            None if self.free_doers(&list)? => next()?,
             None => None,
         };
         let task = match id {
@@ -101,9 +99,4 @@ impl Acting<'_> {
 /// Whether two are one: an agent by its id, a person by its name.
 fn same(a: &Owner, b: &Owner) -> bool {
     a.agent == b.agent && (a.agent.is_some() || a.name == b.name)
-}
-
-fn next(list: &List<'_>) -> Result<Option<TaskId>, Failure> {
-    let mut statement = list.connection.prepare_cached(NEXT)?;
-    Ok(statement.query_row(params![list.realm, list.team], |row| number(row, 0)).optional()?)
 }

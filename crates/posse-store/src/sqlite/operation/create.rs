@@ -13,7 +13,10 @@ impl Acting<'_> {
     pub(super) fn create_task(&mut self, team: Option<&Name>, task: &NewTask) -> Outcome {
         let list = self.list(team)?;
         let metadata = column::json(&task.metadata)?;
-        fits_task(&task.subject, &task.description, task.active_form.as_deref(), &task.metadata)?;
+        let [role, check] = [&task.role, &task.check].map(|it| it.as_deref().filter(|it| !it.is_empty()));
+        let texts =
+            [Some(&*task.subject), Some(&*task.description), task.active_form.as_deref(), role, check];
+        fits_task(texts, &task.metadata)?;
         let needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
         let mut waits = 0_i64;
         for id in &needs {
@@ -26,8 +29,8 @@ impl Acting<'_> {
         let id: i64 = statement.query_row(params![list.realm, list.team], |row| row.get(0))?;
         let sql =
             "INSERT INTO task (realm, team, id, status, waits, version, created_ms, updated_ms, subject,
-                       active_form, metadata, description)
-                   VALUES (?1, ?2, ?3, 0, ?4, 1, ?5, ?5, ?6, ?7, ?8, ?9)";
+                       active_form, metadata, description, role, check_command)
+                   VALUES (?1, ?2, ?3, 0, ?4, 1, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         self.connection.prepare_cached(sql)?.execute(params![
             list.realm,
             list.team,
@@ -38,6 +41,8 @@ impl Acting<'_> {
             task.active_form,
             metadata,
             task.description,
+            role,
+            check,
         ])?;
         let sql = "INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)";
         let mut statement = self.connection.prepare_cached(sql)?;

@@ -25,6 +25,9 @@ pub(in crate::sqlite) fn import(
         into.member(nth, member)?;
         into.inbox(member.agent, mail, news)?;
     }
+    for name in team.members.iter().map(|member| &member.name).chain(&team.former) {
+        into.name(name)?;
+    }
     into.notes(archive)?;
     into.tasks(archive)?;
     free::claimable(connection, team.realm, Some(team.name.clone()), news)
@@ -36,12 +39,15 @@ const MOST: u64 = 1 << 53;
 /// Says what contradicts itself in an archive.
 fn check(archive: &Archive) -> Result<(), String> {
     let Archive { team, tasks, last_task, mail, .. } = archive;
-    let lead = team.members.first().filter(|first| first.name.as_str() == Name::LEAD);
-    if lead.is_none_or(|lead| lead.agent != team.lead) {
-        return Err(format!("the first member of team {} is not its lead", team.name));
+    if !team.members.iter().any(|member| member.agent == team.lead) {
+        return Err(format!("the lead of team {} is no member of it", team.name));
     }
-    if let Some(member) = team.members.iter().skip(1).find(|member| member.name.is_reserved()) {
+    let leads = |member: &Member| member.name.as_str() == Name::LEAD && member.agent == team.lead;
+    if let Some(member) = team.members.iter().find(|member| member.name.is_reserved() && !leads(member)) {
         return Err(format!("a member is called {}", member.name));
+    }
+    if let Some(name) = team.former.iter().find(|name| name.is_reserved()) {
+        return Err(format!("a member was called {name}"));
     }
     if mail.len() != team.members.len() {
         return Err(format!("{} inboxes for {} members", mail.len(), team.members.len()));
@@ -141,8 +147,8 @@ impl Importing<'_> {
     fn member(&self, nth: usize, member: &Member) -> Result<(), Failure> {
         let sql =
             "INSERT INTO member (realm, team, name, nth, agent, agent_type, model, prompt, color, backend,
-                       cwd, joined_ms)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+                       cwd, joined_ms, role, takes)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.key,
             self.team.as_str(),
@@ -156,7 +162,19 @@ impl Importing<'_> {
             member.backend,
             column::path(&member.cwd),
             member.joined_ms,
+            member.role,
+            column::takes(&member.takes)?,
         ])?;
+        Ok(())
+    }
+
+    /// Notes that a name is not to be given again.
+    fn name(&self, name: &Name) -> Result<(), Failure> {
+        let sql = "INSERT OR IGNORE INTO used_name (realm, team, name) VALUES (?1, ?2, ?3)";
+        if !name.is_reserved() {
+            let key = params![self.key, self.team.as_str(), name.as_str()];
+            self.connection.prepare_cached(sql)?.execute(key)?;
+        }
         Ok(())
     }
 
@@ -255,8 +273,8 @@ impl Importing<'_> {
     fn task(&self, task: &Task, waits: usize) -> Result<(), Failure> {
         let (team, id) = (self.team.as_str(), column::bits(task.id.0));
         let sql = "INSERT INTO task (realm, team, id, status, waits, owner, owner_agent, lost_by, version,
-                       created_ms, updated_ms, subject, active_form, metadata, description)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+                       created_ms, updated_ms, subject, active_form, metadata, description, role, check_command)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
         let agent = task.owner.as_ref().and_then(|owner| owner.agent);
         self.connection.prepare_cached(sql)?.execute(params![
             self.key,
@@ -274,6 +292,8 @@ impl Importing<'_> {
             task.active_form,
             column::json(&task.metadata)?,
             task.description,
+            task.role,
+            task.check,
         ])?;
         let sql = "INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)";
         let mut statement = self.connection.prepare_cached(sql)?;

@@ -13,6 +13,8 @@ pub(super) struct Letter<'a> {
     pub(super) kind: MailKind,
     pub(super) summary: &'a str,
     pub(super) body: &'a str,
+    /// Whether it has room in any inbox.
+    pub(super) always: bool,
 }
 
 impl Letter<'_> {
@@ -20,69 +22,124 @@ impl Letter<'_> {
         self.summary.len() + self.body.len()
     }
 
-    /// Whether it has room in any inbox: there are no more of these than runs that were started.
-    fn always_fits(&self) -> bool {
-        self.kind == MailKind::Notification
+    /// Refuses one that is too long.
+    pub(super) fn must_fit(&self) -> Result<(), Stop> {
+        match self.bytes() {
+            bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong { bytes, most: MAIL_BYTES }.into()),
+            _ => Ok(()),
+        }
     }
 }
 
+/// Whether mail of a kind has room in any inbox: there are no more notifications than runs that were started,
+/// and who must end cannot be saved from it by its peers' mail.
+pub(super) fn always_fits(kind: MailKind) -> bool {
+    matches!(kind, MailKind::Notification | MailKind::Dismissal)
+}
+
 /// One who is to get it.
-struct Recipient {
-    agent: AgentId,
-    name: String,
+#[derive(Clone)]
+pub(super) struct Recipient {
+    pub(super) agent: AgentId,
+    pub(super) name: String,
+}
+
+/// Whom it is from.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a> {
+    /// None for the person.
+    pub(super) agent: Option<AgentId>,
+    pub(super) name: &'a str,
 }
 
 impl Acting<'_> {
     pub(super) fn send(&mut self, to: &Address, letter: &Letter<'_>) -> Outcome {
-        let bytes = letter.bytes();
-        if bytes > MAIL_BYTES {
-            return Err(Refusal::TooLong { bytes, most: MAIL_BYTES }.into());
-        }
-        let recipients = self.recipients(to, letter)?;
-        if recipients.len() > 1 {
+        letter.must_fit()?;
+        let recipients = match to {
+            Address::Others { .. } if letter.kind != MailKind::Text => return Err(Refusal::NotForAll.into()),
+            Address::Others { team } => self.others(team)?,
+            one => vec![self.recipient(one)?],
+        };
+        if let [recipient] = &recipients[..] {
+            self.may_send(letter.kind, recipient)?;
+        } else {
             for (at, recipient) in recipients.iter().enumerate() {
                 // An agent may have several names in a team.
                 let before = recipients[..at].iter().filter(|other| other.agent == recipient.agent).count();
-                self.must_have_room(recipient, before as u64, bytes as u64)?;
+                self.must_have_room(recipient, before as u64, letter.bytes() as u64)?;
             }
         }
         let team = match to {
             Address::Agent(_) => None,
-            Address::Member { team, .. } | Address::Others { team } => Some(team),
+            Address::Member { team, .. } | Address::Others { team } => Some(team.as_str()),
         };
-        let sender = self.sender_name(team)?;
-        let mut receipts = Vec::with_capacity(recipients.len());
-        for recipient in recipients {
-            let (number, host) = self.count(&recipient, letter)?;
-            self.put(recipient.agent, number, &sender, letter)?;
-            if let Some(host) = host {
-                self.news.mail(host, recipient.agent);
-            }
-            let Recipient { agent: to, name, .. } = recipient;
-            receipts.push(Receipt { to, name, number: column::from_bits(number), held: host.is_some() });
-        }
-        Ok(Done::Sent(receipts))
+        let name = self.sender_name(team)?;
+        let from = From { agent: self.actor, name: &name };
+        let receipts = recipients.into_iter().map(|recipient| self.deliver(recipient, from, letter));
+        Ok(Done::Sent(receipts.collect::<Result<_, _>>()?))
     }
 
-    /// Who gets it; of several the first by name first.
-    fn recipients(&self, to: &Address, letter: &Letter<'_>) -> Result<Vec<Recipient>, Stop> {
+    /// Refuses what is sent in other ways, and signals of one who is not above the recipient.
+    fn may_send(&self, kind: MailKind, to: &Recipient) -> Result<(), Stop> {
+        match kind {
+            MailKind::Text | MailKind::Idle | MailKind::Notification => Ok(()),
+            MailKind::Interruption | MailKind::Dismissal => self.must_be_above(to),
+            MailKind::ShutdownRequest
+            | MailKind::ShutdownResponse
+            | MailKind::PlanApprovalRequest
+            | MailKind::PlanApprovalResponse => Err(Refusal::NotYours { name: to.name.clone() }.into()),
+        }
+    }
+
+    /// Refuses an agent that neither leads a team of another nor made it.
+    pub(super) fn must_be_above(&self, to: &Recipient) -> Result<(), Stop> {
+        let Some(me) = self.actor else { return Ok(()) };
+        let sql = "SELECT 1 WHERE EXISTS (SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3)
+                       OR EXISTS (SELECT 1 FROM member INDEXED BY member_agent CROSS JOIN team
+                                  WHERE member.realm = ?1 AND agent = ?2 AND team.realm = ?1
+                                      AND team.name = member.team AND lead = ?3)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        match statement.exists(params![self.realm_key(), to.agent.uuid().as_bytes(), me.uuid().as_bytes()])? {
+            true => Ok(()),
+            false => Err(Refusal::NotYours { name: to.name.clone() }.into()),
+        }
+    }
+
+    /// Puts a message into one inbox, and has its host told.
+    pub(super) fn deliver(
+        &mut self,
+        to: Recipient,
+        from: From<'_>,
+        letter: &Letter<'_>,
+    ) -> Result<Receipt, Stop> {
+        let (number, host) = self.count(&to, letter)?;
+        self.put(to.agent, number, from, letter)?;
+        if let Some(host) = host {
+            self.news.mail(host, to.agent);
+        }
+        Ok(Receipt { to: to.agent, name: to.name, number: column::from_bits(number), held: host.is_some() })
+    }
+
+    /// The one who gets it.
+    pub(super) fn recipient(&self, to: &Address) -> Result<Recipient, Stop> {
         match to {
-            Address::Agent(agent) => {
-                let name = match self.name_in_any(*agent)? {
-                    Some(name) => name,
-                    None => self.registered(*agent)?.unwrap_or_else(|| agent.to_string()),
-                };
-                Ok(vec![Recipient { agent: *agent, name }])
-            }
+            Address::Agent(agent) => Ok(Recipient { agent: *agent, name: self.known_as(*agent)? }),
             Address::Member { team, name } => match self.member(team.as_str(), name.as_str())? {
-                Some(agent) => Ok(vec![Recipient { agent, name: name.to_string() }]),
+                Some(agent) => Ok(Recipient { agent, name: name.to_string() }),
                 None => {
                     self.must_exist(team)?;
                     Err(Refusal::NoSuchRecipient { to: name.to_string() }.into())
                 }
             },
-            Address::Others { .. } if letter.kind != MailKind::Text => Err(Refusal::NotForAll.into()),
-            Address::Others { team } => self.others(team),
+            Address::Others { .. } => Err(Refusal::NotForAll.into()),
+        }
+    }
+
+    /// What an agent is called outside any one team.
+    pub(super) fn known_as(&self, agent: AgentId) -> Result<String, Failure> {
+        match self.name_in_any(agent)? {
+            Some(name) => Ok(name),
+            None => Ok(self.registered(agent)?.unwrap_or_else(|| agent.to_string())),
         }
     }
 
@@ -98,22 +155,31 @@ impl Acting<'_> {
         Ok(others)
     }
 
-    /// What the sender is called by those who read it.
-    fn sender_name(&self, team: Option<&Name>) -> Result<String, Failure> {
+    /// What the sender is called by those who read it. Who leads the team is called so.
+    pub(super) fn sender_name(&self, team: Option<&str>) -> Result<String, Failure> {
         let Some(agent) = self.actor else { return Ok(USER.into()) };
-        if let Some(team) = team
-            && let Some(name) = self.name_in(team.as_str(), agent)?
-        {
-            return Ok(name);
-        }
-        match self.name_in_any(agent)? {
-            Some(name) => Ok(name),
-            None => Ok(self.registered(agent)?.unwrap_or_else(|| agent.to_string())),
+        let within = match team {
+            Some(team) if self.name_in(team, agent)?.is_some() => Some(team.to_owned()),
+            _ => self.first_team(agent)?,
+        };
+        match within {
+            Some(team) if self.lead(&team)? == Some(agent) => Ok(Name::LEAD.into()),
+            Some(team) => Ok(self.name_in(&team, agent)?.unwrap_or_else(|| agent.to_string())),
+            None => self.known_as(agent),
         }
     }
 
+    /// The first team that an agent belongs to.
+    fn first_team(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+        let sql = "SELECT team FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2
+                   ORDER BY team LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), agent.uuid().into_bytes()];
+        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+    }
+
     /// Refuses one who cannot get a message of so many bytes, after some others of the same length.
-    fn must_have_room(&self, to: &Recipient, before: u64, bytes: u64) -> Result<(), Stop> {
+    pub(super) fn must_have_room(&self, to: &Recipient, before: u64, bytes: u64) -> Result<(), Stop> {
         let sql = "SELECT waiting, bytes FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement
@@ -141,7 +207,7 @@ impl Acting<'_> {
         let sql = "UPDATE inbox SET last = last + 1, waiting = waiting + 1, bytes = bytes + ?3
                    WHERE realm = ?1 AND agent = ?2 AND waiting < ?4 AND bytes + ?3 <= ?5
                    RETURNING last, host";
-        let (mails, space) = match letter.always_fits() {
+        let (mails, space) = match letter.always {
             true => (i64::MAX, i64::MAX),
             false => (column::bits(INBOX_MAILS), column::bits(INBOX_BYTES)),
         };
@@ -164,7 +230,7 @@ impl Acting<'_> {
             .query_row(params![realm, agent, more], |row| Ok((row.get(0)?, column::maybe_id(row, 1)?)))?)
     }
 
-    fn put(&self, to: AgentId, number: i64, sender: &str, letter: &Letter<'_>) -> Result<(), Failure> {
+    fn put(&self, to: AgentId, number: i64, from: From<'_>, letter: &Letter<'_>) -> Result<(), Failure> {
         let sql = "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,
                        summary, body)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -173,8 +239,8 @@ impl Acting<'_> {
             to.uuid().as_bytes(),
             number,
             letter.id.uuid().as_bytes(),
-            self.actor.map(|agent| agent.uuid().into_bytes()),
-            sender,
+            from.agent.map(|agent| agent.uuid().into_bytes()),
+            from.name,
             letter.kind.as_str(),
             self.at_ms,
             letter.summary,

@@ -1,7 +1,7 @@
-//! Inboxes, and what waits for an agent: messages, questions, background commands.
+//! Inboxes, and what waits for an agent: messages, requests, background commands.
 
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
-use posse_runtime::port::store::{Ask, BackgroundRun, CallKey, MailFilter};
+use posse_runtime::port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Failure, Reader, column};
@@ -9,6 +9,9 @@ use super::{Failure, Reader, column};
 /// A message's columns, in the order of [`mail`].
 const MAIL: &str = "SELECT recipient, number, id, sender, sender_name, kind, sent_ms, entry, summary, body
     FROM mail";
+
+/// A request's columns.
+const REQUEST: &str = "SELECT id, kind, asker, asker_name, asked, text, asked_ms FROM request";
 
 /// What waits, however much was shown before it.
 pub(in super::super) const WAITING: &str = "INDEXED BY mail_waiting
@@ -47,14 +50,28 @@ impl Reader<'_> {
         Ok(statement.query_row(key, |row| row.get(0)).optional()?.map_or(0, column::from_bits))
     }
 
-    /// Questions of an agent that are open, oldest first.
-    pub(super) fn asks(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Ask>, Failure> {
-        let sql = "SELECT id, kind, about, asked_ms FROM ask WHERE realm = ?1 AND agent = ?2
-                   ORDER BY asked_ms, id";
-        let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows = statement.query_map([realm.uuid().into_bytes(), agent.uuid().into_bytes()], |row| {
-            let (id, kind) = (column::id(row, 0)?, column::ask_from(row, 1)?);
-            Ok(Ask { id, kind, about: row.get(2)?, asked_ms: row.get(3)? })
+    /// Requests that are open, oldest first: that an agent was asked or has asked, or all.
+    pub(in super::super) fn requests(
+        &self,
+        realm: RealmId,
+        agent: Option<AgentId>,
+    ) -> Result<Vec<OpenRequest>, Failure> {
+        let which = match agent {
+            Some(_) => "realm = ?1 AND (asked = ?2 OR asker = ?2)",
+            None => "realm = ?1 AND ?2 IS NULL",
+        };
+        let sql = format!("{REQUEST} WHERE {which} ORDER BY asked_ms, id");
+        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let key = params![realm.uuid().into_bytes(), agent.map(|agent| agent.uuid().into_bytes())];
+        let rows = statement.query_map(key, |row| {
+            Ok(OpenRequest {
+                id: column::id(row, 0)?.into(),
+                kind: column::request_kind(row, 1)?,
+                from: sender(row, 2)?,
+                to: column::id(row, 4)?.into(),
+                text: row.get(5)?,
+                asked_ms: row.get(6)?,
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -77,19 +94,23 @@ impl Reader<'_> {
 }
 
 fn mail(row: &Row<'_>) -> rusqlite::Result<Mail> {
-    let from = match column::maybe_id(row, 3)? {
-        Some(id) => Sender::Agent { id: id.into(), name: row.get(4)? },
-        None => Sender::User,
-    };
     Ok(Mail {
         id: column::id(row, 2)?.into(),
         number: column::from_bits(row.get(1)?),
         to: column::id(row, 0)?.into(),
-        from,
+        from: sender(row, 3)?,
         kind: column::mail_kind(row, 5)?,
         summary: row.get(8)?,
         body: row.get(9)?,
         sent_ms: row.get(6)?,
         shown_in: row.get::<_, Option<i64>>(7)?.map(column::from_bits),
+    })
+}
+
+/// A sender by its id and its name, in columns from `at` on.
+fn sender(row: &Row<'_>, at: usize) -> rusqlite::Result<Sender> {
+    Ok(match column::maybe_id(row, at)? {
+        Some(id) => Sender::Agent { id: id.into(), name: row.get(at + 1)? },
+        None => Sender::User,
     })
 }

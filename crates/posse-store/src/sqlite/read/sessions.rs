@@ -127,7 +127,11 @@ impl Reader<'_> {
     }
 
     /// The process that holds an agent, if it lives.
-    fn holder(&self, host: Option<Uuid>, alive: &mut HashMap<Uuid, Option<String>>) -> Option<String> {
+    pub(super) fn holder(
+        &self,
+        host: Option<Uuid>,
+        alive: &mut HashMap<Uuid, Option<String>>,
+    ) -> Option<String> {
         let host = host?;
         // A host that cannot be looked at is no reason not to show the agent.
         let look = || self.place.hosts().alive(host).unwrap_or_else(|_| Some("pid unknown".into()));

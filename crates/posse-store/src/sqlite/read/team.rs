@@ -1,6 +1,8 @@
 //! Teams, their notes and tasks, and all of one at once.
 
-use posse_protocol::{ListId, Member, Name, Note, RealmId, Task, TaskId, Team};
+use std::collections::HashMap;
+
+use posse_protocol::{ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::store::{Archive, MailFilter, TaskFilter};
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -9,6 +11,20 @@ use crate::sqlite::list::List;
 
 /// A team's columns, in the order of [`team`].
 const TEAM: &str = "SELECT realm, name, description, lead, created_ms, settings FROM team";
+
+/// A team's members, in the order of [`member`]; the last column is the host.
+const MEMBERS: &str = "SELECT m.name, m.agent, m.agent_type, m.model, m.prompt, m.color, m.backend, m.cwd,
+        m.joined_ms, m.role, m.takes, a.state, coalesce(i.waiting, 0), a.host
+    FROM member m
+    LEFT JOIN agent a ON a.realm = m.realm AND a.id = m.agent
+    LEFT JOIN inbox i ON i.realm = m.realm AND i.agent = m.agent
+    WHERE m.realm = ?1 AND m.team = ?2 ORDER BY m.nth";
+
+/// Names of those who have left.
+const FORMER: &str = "SELECT name FROM used_name used WHERE realm = ?1 AND team = ?2 AND NOT EXISTS
+        (SELECT 1 FROM member WHERE member.realm = used.realm AND member.team = used.team
+            AND member.name = used.name)
+    ORDER BY name";
 
 impl Reader<'_> {
     /// Teams, the newest first.
@@ -30,12 +46,17 @@ impl Reader<'_> {
     }
 
     fn with_members(&self, mut team: Team) -> Result<Team, Failure> {
-        let sql = "SELECT name, agent, agent_type, model, prompt, color, backend, cwd, joined_ms FROM member
-                   WHERE realm = ?1 AND team = ?2 ORDER BY nth";
-        let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows =
-            statement.query_map(params![team.realm.uuid().into_bytes(), team.name.as_str()], member)?;
-        team.members = rows.collect::<Result<_, _>>()?;
+        let mut statement = self.snapshot.prepare_cached(MEMBERS)?;
+        let key = params![team.realm.uuid().into_bytes(), team.name.as_str()];
+        let rows = statement.query_map(key, |row| Ok((member(row)?, column::maybe_id(row, 13)?)))?;
+        let mut alive = HashMap::new();
+        for row in rows {
+            let (mut member, host) = row?;
+            member.held = self.holder(host, &mut alive).is_some();
+            team.members.push(member);
+        }
+        let mut statement = self.snapshot.prepare_cached(FORMER)?;
+        team.former = statement.query_map(key, |row| column::name(row, 0))?.collect::<Result<_, _>>()?;
         Ok(team)
     }
 
@@ -65,7 +86,7 @@ impl Reader<'_> {
     pub(in super::super) fn tasks(
         &self,
         list: &ListId,
-        filter: TaskFilter,
+        filter: &TaskFilter,
         limit: usize,
     ) -> Result<Vec<Task>, Failure> {
         List::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
@@ -73,7 +94,10 @@ impl Reader<'_> {
 
     /// All of a team.
     pub(in super::super) fn export(&self, realm: RealmId, name: &Name) -> Result<Option<Archive>, Failure> {
-        let Some(team) = self.team(realm, name)? else { return Ok(None) };
+        let Some(mut team) = self.team(realm, name)? else { return Ok(None) };
+        for member in &mut team.members {
+            (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
+        }
         let notes = self.notes(realm, name)?;
         let tasks = List::new(&self.snapshot, realm, Some(name)).all()?;
         let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
@@ -97,6 +121,7 @@ fn team(row: &Row<'_>) -> rusqlite::Result<Team> {
         created_ms: row.get(4)?,
         settings: column::maybe_json(row, 5)?.unwrap_or_default(),
         members: Vec::new(),
+        former: Vec::new(),
     })
 }
 
@@ -111,5 +136,17 @@ fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
         backend: row.get(6)?,
         cwd: column::path_from(row.get_ref(7)?.as_blob()?),
         joined_ms: row.get(8)?,
+        role: row.get(9)?,
+        takes: column::maybe_json(row, 10)?.unwrap_or_default(),
+        state: state(row, 11)?,
+        waiting: column::from_bits(row.get(12)?),
+        held: false,
     })
+}
+
+/// How a member stands whose agent's state is in column `at`; one without an agent has nothing to do.
+fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<MemberState> {
+    let Some(number) = row.get(at)? else { return Ok(MemberState::Idle) };
+    let state = column::state_from(number).ok_or_else(|| column::senseless(at))?;
+    Ok(state.of_member())
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use posse_protocol::{EntryKind, MailId, MailKind, Name, TaskId, TaskStatus};
+use posse_protocol::{EntryKind, MailId, MailKind, Name, Takes, TaskId, TaskStatus};
 use posse_runtime::port::store::{
     Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step, Store,
     StoreError, TakenMail, TaskChange, checksum,
@@ -27,9 +27,11 @@ pub(crate) async fn prepare(database: &Path, deed: Deed) -> Result<(), Failed> {
             agent_type: "general-purpose".into(),
             model: "a-model".into(),
             prompt: String::new(),
-            color: "blue".into(),
+            color: None,
             backend: "in-process".into(),
             cwd: "/work".into(),
+            role: None,
+            takes: Takes::Any,
         })
     };
     let mut ops = vec![
@@ -39,7 +41,7 @@ pub(crate) async fn prepare(database: &Path, deed: Deed) -> Result<(), Failed> {
             settings: serde_json::Map::new(),
             lead: joining(LEAD),
         },
-        Op::Join { team: crew(), name: "bob".parse()?, member: joining(MEMBER) },
+        Op::Join { team: crew(), name: "bob".parse()?, member: joining(MEMBER), greeting: None },
     ];
     if deed != Deed::Create {
         ops.extend((1..=TIMES).map(|number| create(&format!("task {number}"), &[])));
@@ -102,7 +104,7 @@ async fn word(deed: Deed, mut step: Step, number: u64, store: &Sqlite) -> Result
     let op = match deed {
         Deed::Send => send(Address::Member { team: crew(), name: "bob".parse()? }, number),
         Deed::Create => create(&format!("task {}", number + 1), &[]),
-        Deed::Claim => Op::ClaimNext { team: Some(crew()) },
+        Deed::Claim => Op::ClaimNext { team: Some(crew()), takes: Takes::Any },
         Deed::Update => {
             update(TaskChange { subject: Some(format!("changed {number}")), ..TaskChange::default() })
         }

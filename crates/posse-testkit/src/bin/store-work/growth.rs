@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use posse_protocol::{AgentId, EntryKind, Name};
+use posse_protocol::{AgentId, EntryKind, Name, Takes};
 use posse_runtime::port::store::{Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail};
 use posse_store::Sqlite;
 use posse_testkit::store_contract::{entry, realm};
@@ -69,9 +69,11 @@ pub(crate) async fn claims(database: &Path, large: u64) -> Result<Value, Failed>
             agent_type: "general-purpose".into(),
             model: "a-model".into(),
             prompt: String::new(),
-            color: "blue".into(),
+            color: None,
             backend: "in-process".into(),
             cwd: "/work".into(),
+            role: None,
+            takes: Takes::Any,
         };
         let (description, settings) = (String::new(), serde_json::Map::new());
         let op = Op::CreateTeam { team: team.clone(), description, settings, lead: Box::new(lead) };

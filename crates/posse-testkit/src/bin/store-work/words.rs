@@ -1,6 +1,6 @@
 //! Agents and operations for measuring: as many as wanted, all of one realm.
 
-use posse_protocol::{AgentId, MailId, MailKind, Name};
+use posse_protocol::{AgentId, MailId, MailKind, Name, Takes};
 use posse_runtime::port::store::{Address, Epoch, NewTask, Op, Operation, Order, Step, Store};
 use posse_store::Sqlite;
 use posse_testkit::store_contract::{birth, realm};
@@ -33,7 +33,7 @@ pub(crate) fn send(to: AgentId, body: String) -> Op {
 
 /// A claim in a list.
 pub(crate) fn claim(list: Option<&Name>) -> Op {
-    Op::ClaimNext { team: list.cloned() }
+    Op::ClaimNext { team: list.cloned(), takes: Takes::Any }
 }
 
 /// Adds so many tasks to a list, a few thousand in each transaction.

@@ -17,8 +17,9 @@ pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Vec<Wrong>> {
     }
     for task in &archive.tasks {
         let metadata = serde_json::to_string(&task.metadata).map_or(0, |text| text.len());
-        let form = task.active_form.as_ref().map_or(0, String::len);
-        let length = task.subject.len() + task.description.len() + form + metadata;
+        let more = [&task.active_form, &task.role, &task.check].into_iter().flatten();
+        let more: usize = more.map(String::len).sum();
+        let length = task.subject.len() + task.description.len() + more + metadata;
         wrong.extend(fits(&file(task.id), length, TEXT_BYTES).err());
     }
     tasks(&mut archive.tasks, &mut wrong);
@@ -38,11 +39,10 @@ fn fits(file: &str, bytes: usize, most: usize) -> Result<(), Wrong> {
 
 fn members(archive: &Archive) -> Result<(), Wrong> {
     let mut names = BTreeSet::new();
-    for (at, member) in archive.team.members.iter().enumerate() {
+    for member in &archive.team.members {
         let name = &member.name;
-        let fault = if at == 0 && name.as_str() != Name::LEAD {
-            format!("the lead is called {name}; a lead is called {}", Name::LEAD)
-        } else if at > 0 && name.is_reserved() {
+        let leads = member.agent == archive.team.lead && name.as_str() == Name::LEAD;
+        let fault = if name.is_reserved() && !leads {
             format!("a member cannot be called {name}")
         } else if !names.insert(name) {
             format!("two members are called {name}")
@@ -51,7 +51,10 @@ fn members(archive: &Archive) -> Result<(), Wrong> {
         };
         return Err(Wrong::new(CONFIG, fault));
     }
-    Ok(())
+    match archive.team.former.iter().find(|name| name.is_reserved()) {
+        Some(name) => Err(Wrong::new(CONFIG, format!("nobody can have been called {name}"))),
+        None => Ok(()),
+    }
 }
 
 fn mail(archive: &Archive, wrong: &mut Vec<Wrong>) {

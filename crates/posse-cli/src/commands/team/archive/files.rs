@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use posse_protocol::{Mail, Member, Sender, Task, TaskId};
+use posse_protocol::{Mail, Member, Name, Sender, Takes, Task, TaskId};
 use posse_runtime::port::store::Archive;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -61,6 +61,7 @@ pub(super) fn note_file(name: &str) -> String {
 
 fn config(archive: &Archive) -> Value {
     let team = &archive.team;
+    let lead = team.members.iter().find(|member| member.agent == team.lead);
     let notes = archive.notes.iter().map(|note| {
         json!({
             "name": note.name, "version": note.version, "author": note.author,
@@ -71,13 +72,14 @@ fn config(archive: &Archive) -> Value {
         "name": team.name,
         "description": team.description,
         "createdAt": team.created_ms,
-        "leadAgentId": format!("{}@{}", posse_protocol::Name::LEAD, team.name),
+        "leadAgentId": format!("{}@{}", lead.map_or(Name::LEAD, |lead| lead.name.as_str()), team.name),
         "leadSessionId": team.lead,
         "members": team.members.iter().map(|it| member(it, team.name.as_str())).collect::<Value>(),
         "settings": sorted(&team.settings),
         "posse": {
             "realm": team.realm,
             "lastTask": archive.last_task,
+            "formerNames": team.former,
             "tasks": archive.tasks.iter().map(|task| task.id.0).collect::<Numbers>().to_string(),
             "notes": notes.collect::<Value>(),
         },
@@ -89,6 +91,12 @@ fn member(member: &Member, team: &str) -> Value {
     if member.cwd.to_str().is_none() {
         use std::os::unix::ffi::OsStrExt;
         own["cwdBytes"] = json!(member.cwd.as_os_str().as_bytes());
+    }
+    if let Some(role) = &member.role {
+        own["role"] = json!(role);
+    }
+    if member.takes != Takes::Any {
+        own["takes"] = json!(member.takes);
     }
     json!({
         "agentId": format!("{}@{team}", member.name),
@@ -145,6 +153,11 @@ fn described(task: &Task) -> Value {
     if agent.is_some() || task.lost_by.is_some() {
         object["posse"] = json!({"ownerAgent": agent, "lostBy": task.lost_by});
     }
+    for (key, text) in [("role", &task.role), ("check", &task.check)] {
+        if let Some(text) = text {
+            object["posse"][key] = json!(text);
+        }
+    }
     object
 }
 
@@ -163,7 +176,7 @@ pub(in super::super) fn previous(config: &str) -> Option<Previous> {
     }
     #[derive(Deserialize)]
     struct Named {
-        name: posse_protocol::Name,
+        name: Name,
     }
     let config: Config = serde_json::from_str(config).ok()?;
     let inboxes = config.members.iter().map(|member| inbox_file(member.name.as_str()));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use posse_protocol::{
-    AgentId, Mail, MailId, MailKind, Member, Name, Note, Owner, RealmId, Sender, Task, TaskId, TaskStatus,
-    Team,
+    AgentId, Mail, MailId, MailKind, Member, MemberState, Name, Note, Owner, RealmId, Sender, Takes, Task,
+    TaskId, TaskStatus, Team,
 };
 use posse_runtime::port::store::Archive;
 use serde::{Deserialize, Deserializer};
@@ -44,6 +44,7 @@ struct Config {
 struct OwnConfig {
     realm: Option<RealmId>,
     last_task: u64,
+    former_names: Vec<Name>,
     /// The numbers of the tasks that were written.
     tasks: Option<String>,
     notes: Vec<OwnNote>,
@@ -81,6 +82,8 @@ struct MemberFile {
 struct OwnMember {
     agent: Option<AgentId>,
     cwd_bytes: Option<Vec<u8>>,
+    role: Option<String>,
+    takes: Takes,
 }
 
 #[derive(Deserialize)]
@@ -109,6 +112,8 @@ struct TaskFile {
 struct OwnTask {
     owner_agent: Option<AgentId>,
     lost_by: Option<String>,
+    role: Option<String>,
+    check: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -288,11 +293,13 @@ fn read<'a, T: Deserialize<'a>>(file: &str, text: &'a str) -> Result<T, Wrong> {
 fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
     let when = |at: &Option<When>| at.as_ref().map_or(now_ms, |at| at.0);
     let mut members: Vec<Member> = Vec::new();
-    let mut lead = None;
+    let (mut lead, mut called_so) = (None, None);
     for it in config.members {
         let leads = it.agent_id.is_some() && it.agent_id == config.lead_agent_id;
-        if leads || it.name.as_str() == Name::LEAD {
+        if leads {
             lead.get_or_insert(members.len());
+        } else if it.name.as_str() == Name::LEAD {
+            called_so.get_or_insert(members.len());
         }
         members.push(Member {
             agent: it.posse.agent.unwrap_or_else(|| Uuid::now_v7().into()),
@@ -302,6 +309,11 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
             color: it.color.unwrap_or_default(),
             joined_ms: when(&it.joined_at),
             backend: it.backend_type.unwrap_or_else(|| "in-process".into()),
+            role: it.posse.role,
+            takes: it.posse.takes,
+            state: MemberState::default(),
+            waiting: 0,
+            held: false,
             cwd: match it.posse.cwd_bytes {
                 Some(bytes) => std::os::unix::ffi::OsStringExt::from_vec(bytes),
                 None => std::ffi::OsString::from(it.cwd.unwrap_or_default()),
@@ -310,17 +322,17 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
             name: it.name,
         });
     }
-    let lead = lead.ok_or_else(|| Wrong::new(CONFIG, "no member is called team-lead"))?;
-    // The lead stands first; the others keep their order.
-    members[..=lead].rotate_right(1);
+    let lead = lead.or(called_so).ok_or_else(|| Wrong::new(CONFIG, "no member is called team-lead"))?;
+    let agent = members[lead].agent;
     Ok(Team {
         realm: config.posse.realm.unwrap_or_else(|| Uuid::now_v7().into()),
         name: config.name,
         description: config.description.unwrap_or_default(),
-        lead: members[0].agent,
+        lead: agent,
         created_ms: when(&config.created_at),
         settings: config.settings.unwrap_or_default(),
         members,
+        former: config.posse.former_names,
     })
 }
 
@@ -398,6 +410,8 @@ fn task(
         blocks: numbers(it.blocks),
         created_ms,
         updated_ms: it.updated_at.map_or(created_ms, |at| at.0),
+        role: it.posse.role,
+        check: it.posse.check,
         metadata: it.metadata.unwrap_or_default(),
         version: it.version.unwrap_or(1).max(1),
     };

@@ -195,7 +195,7 @@ fn messages() {
     let id = AgentId::from(Uuid::from_u128(1));
     let file = Path::new("/spill/a.output");
     let table = [
-        (Delivery::Running, "It is at work"),
+        (Delivery::Here, "If it is at work it reads it after"),
         (Delivery::Revived { output_file: file }, "Its output file: /spill/a.output"),
         (Delivery::Waits, "It waits there"),
     ];

@@ -1,6 +1,6 @@
 //! Who is there, what they believe, and what can happen next.
 
-use posse_protocol::{EntryKind, TaskId, TaskStatus};
+use posse_protocol::{EntryKind, Takes, TaskId, TaskStatus};
 use posse_runtime::port::store::{
     AgentState, Committed, Done, NewTask, Op, Operation, Order, StateChange, Step, TakenMail, Wake,
 };
@@ -128,7 +128,7 @@ impl World {
         let worded = step(actor.agent, view.epoch);
         let op = match deed {
             Deed::Claim(id) => Op::Claim { team: None, id },
-            Deed::ClaimNext => Op::ClaimNext { team: None },
+            Deed::ClaimNext => Op::ClaimNext { team: None, takes: Takes::Any },
             Deed::Complete => operation(view.task.unwrap_or(TaskId(0)), TaskStatus::Completed),
             Deed::Send => letter(actor.agent, self.recipient(actor.agent)),
             Deed::Show => return show(&state.model, actor, worded),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use posse_protocol::{
-    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RunKind, RunStatus, RunUsage,
-    TaskId, TaskStatus, Usage, WorktreeEnd,
+    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RequestKind, RunKind,
+    RunStatus, RunUsage, Takes, TaskId, TaskStatus, Usage, WorktreeEnd,
 };
 use posse_runtime::port::store::{
-    Address, AgentState, AskChangeKind, AskKind, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun,
-    Joining, MAIL_BYTES, NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
+    Address, AgentState, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun, Joining, MAIL_BYTES,
+    NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
 };
 use posse_testkit::store_contract::agent;
 use proptest::collection::vec;
@@ -110,6 +110,7 @@ impl Rough {
             Op::Send { body, .. } => *body = words,
             Op::WriteNote { text, .. } => *text = words,
             Op::CreateTask { task, .. } => task.description = words,
+            Op::Request { text, .. } | Op::Respond { text, .. } => *text = words,
             Op::UpdateTask { change, .. } => change.subject = change.subject.take().map(|_| words),
             _ => {}
         }
@@ -136,7 +137,6 @@ pub(super) struct Draft {
     pub(super) mail: Option<Taking>,
     /// Operations, some of them for a call.
     pub(super) ops: Vec<(Option<(u64, u32)>, Rough)>,
-    pub(super) ask: Option<(u8, AskChangeKind)>,
     pub(super) run: Option<(u8, RunChangeKind)>,
     pub(super) state: Option<StateChange>,
     pub(super) mode: Option<PermissionMode>,
@@ -235,18 +235,31 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
     let starter = weighted(0.1, anybody(realm));
     let rarely = prop_oneof![29 => Just(0), 1 => 1..=2_u64];
     (
-        (born(realm), proptest::bool::weighted(0.01), weighted(0.15, births(realm)), which(), rarely, proptest::bool::weighted(0.02)),
+        (
+            born(realm),
+            proptest::bool::weighted(0.01),
+            weighted(0.15, births(realm)),
+            which(),
+            rarely,
+            proptest::bool::weighted(0.02),
+        ),
         (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen())),
         (weighted(0.4, taking), vec((weighted(0.1, call), deeds_of(realm, 1)), 0..3)),
-        (weighted(0.1, (0..3_u8, asks())), weighted(0.1, (0..3_u8, runs()))),
+        weighted(0.1, (0..3_u8, runs())),
         (of(states()), of(select(PermissionMode::ALL.to_vec())), weighted(0.2, endings()), starter),
     )
         .prop_map(
-            |((agent, astray, born, epoch, off, gap), (kinds, calls, charge, seen), (mail, ops), more, last)| {
-                let ((ask, run), (state, mode, ended, starter)) = (more, last);
+            |(
+                (agent, astray, born, epoch, off, gap),
+                (kinds, calls, charge, seen),
+                (mail, ops),
+                run,
+                last,
+            )| {
+                let (state, mode, ended, starter) = last;
                 #[rustfmt::skip]
             let draft = Draft {
-                agent, astray, born, epoch, off, gap, kinds, calls, charge, seen, mail, ops, ask, run, state, mode,
+                agent, astray, born, epoch, off, gap, kinds, calls, charge, seen, mail, ops, run, state, mode,
                 ended, starter,
             };
                 draft
@@ -310,12 +323,6 @@ fn seen() -> impl Strategy<Value = SeenFile> {
         .prop_map(|(which, version)| SeenFile { path: if which { "/a" } else { "/b" }.into(), version })
 }
 
-fn asks() -> impl Strategy<Value = AskChangeKind> {
-    let kinds = vec![AskKind::Permission, AskKind::Plan, AskKind::Shutdown];
-    let asked = select(kinds).prop_map(|kind| AskChangeKind::Asked { kind, about: "{}".into() });
-    prop_oneof![asked, Just(AskChangeKind::Settled)]
-}
-
 fn runs() -> impl Strategy<Value = RunChangeKind> {
     let began = (0..6_u64, 0..2_u32).prop_map(|(seq, ordinal)| RunChangeKind::Began {
         call: CallKey { seq, ordinal },
@@ -336,7 +343,8 @@ fn lists() -> impl Strategy<Value = Option<Name>> {
 
 /// Names of members; a few that are reserved or nobody's.
 fn names() -> impl Strategy<Value = Name> {
-    select(vec!["a1", "a2", "a3", "a4", "a1", "a2", "a3", "a4", "nobody", "user", "team-lead"]).prop_map(name)
+    select(vec!["a1", "a2", "a3", "a4", "a1", "a2", "a3", "a4", "nobody", "user", "team-lead", "main"])
+        .prop_map(name)
 }
 
 fn name(text: &str) -> Name {
@@ -349,15 +357,17 @@ fn anybody(realm: u64) -> impl Strategy<Value = u64> {
 }
 
 fn joining(realm: u64) -> impl Strategy<Value = Box<Joining>> {
-    anybody(realm).prop_map(|number| {
+    (anybody(realm), of(select(vec!["red", "blue", ""]))).prop_map(|(number, color)| {
         Box::new(Joining {
             agent: agent(number),
             agent_type: "worker".into(),
             model: "a-model".into(),
             prompt: "work".into(),
-            color: "red".into(),
+            color: color.map(Into::into),
             backend: "in-process".into(),
             cwd: "/work".into(),
+            role: color.map(Into::into),
+            takes: if color.is_some() { Takes::Any } else { Takes::Only { unmarked: true, roles: vec![] } },
         })
     })
 }
@@ -391,11 +401,29 @@ fn expected() -> impl Strategy<Value = Option<u64>> {
     weighted(0.3, 0..4_u64)
 }
 
+/// Words that tasks are marked with; an empty one is none.
+fn roles() -> impl Strategy<Value = String> {
+    select(vec!["lexer", "printer", ""]).prop_map(str::to_owned)
+}
+
+fn checks() -> impl Strategy<Value = String> {
+    select(vec!["make", "test", ""]).prop_map(str::to_owned)
+}
+
+fn takes() -> impl Strategy<Value = Takes> {
+    let only =
+        (any::<bool>(), vec(roles(), 0..3)).prop_map(|(unmarked, roles)| Takes::Only { unmarked, roles });
+    prop_oneof![Just(Takes::Any), only]
+}
+
 fn new_tasks() -> impl Strategy<Value = Box<NewTask>> {
-    (of("[a-c]{0,3}"), vec(tasks(), 0..2), metadata()).prop_map(|(active_form, blocked_by, metadata)| {
-        let (subject, description) = ("s".into(), String::new());
-        Box::new(NewTask { subject, description, active_form, blocked_by, metadata })
-    })
+    let marks = (weighted(0.4, roles()), weighted(0.2, checks()));
+    (of("[a-c]{0,3}"), vec(tasks(), 0..2), marks, metadata()).prop_map(
+        |(active_form, blocked_by, (role, check), metadata)| {
+            let (subject, description) = ("s".into(), String::new());
+            Box::new(NewTask { subject, description, active_form, blocked_by, role, check, metadata })
+        },
+    )
 }
 
 fn changes() -> impl Strategy<Value = Box<TaskChange>> {
@@ -405,13 +433,15 @@ fn changes() -> impl Strategy<Value = Box<TaskChange>> {
         weighted(0.5, select(TaskStatus::ALL.to_vec())),
         weighted(0.25, owners),
         (vec(tasks(), 0..2), vec(tasks(), 0..2), metadata()),
+        (weighted(0.1, roles()), weighted(0.1, checks()), weighted(0.2, checks())),
     )
         .prop_map(
-            |((subject, description, active_form), status, owner, (block_on, unblock_from, metadata))| {
+            |((subject, description, active_form), status, owner, links, (role, check, passed))| {
+                let (block_on, unblock_from, metadata) = links;
                 let owner = owner.map(|owner| owner.map(str::to_owned));
                 #[rustfmt::skip]
             let change = TaskChange {
-                subject, description, active_form, status, owner, block_on, unblock_from, metadata,
+                subject, description, active_form, status, owner, block_on, unblock_from, role, check, passed, metadata,
             };
                 Box::new(change)
             },
@@ -427,9 +457,18 @@ fn deeds_of(realm: u64, charged: u32) -> impl Strategy<Value = Rough> {
     prop_oneof![200 - charged => ops(realm).boxed(), charged => charge.boxed()]
 }
 
+/// Few enough to be met by their answers.
+fn requests() -> impl Strategy<Value = MailId> {
+    (1..5_u128).prop_map(|id| Uuid::from_u128(id).into())
+}
+
+fn kinds() -> impl Strategy<Value = RequestKind> {
+    select(RequestKind::ALL.to_vec())
+}
+
 fn ops(realm: u64) -> impl Strategy<Value = Rough> {
-    let kinds = prop_oneof![4 => Just(MailKind::Text), 1 => select(MailKind::ALL.to_vec())];
-    let letters = (any::<u128>(), addresses(realm), kinds).prop_map(|(id, to, kind)| {
+    let mails = prop_oneof![4 => Just(MailKind::Text), 1 => select(MailKind::ALL.to_vec())];
+    let letters = (any::<u128>(), addresses(realm), mails).prop_map(|(id, to, kind)| {
         let (id, summary, body) = (MailId::from(Uuid::from_u128(id)), "in short".into(), String::new());
         Op::Send { id, to, kind, summary, body }
     });
@@ -447,14 +486,24 @@ fn ops(realm: u64) -> impl Strategy<Value = Rough> {
         }),
         1 => teams().prop_map(|team| Op::DeleteTeam { team }),
         3 => (teams(), names(), joining(realm))
-            .prop_map(|(team, name, member)| Op::Join { team, name, member }),
+            .prop_map(|(team, name, member)| Op::Join { team, name, member, greeting: None }),
+        2 => (teams(), names(), joining(realm), any::<u128>()).prop_map(|(team, name, member, id)| Op::Join {
+            team, name, member, greeting: Some(Uuid::from_u128(id).into()),
+        }),
+        2 => (teams(), names()).prop_map(|(team, to)| Op::HandOver { team, to }),
+        5 => (requests(), addresses(realm), kinds()).prop_map(|(id, to, kind)| Op::Request {
+            id, to, kind, text: String::new(),
+        }),
+        4 => (any::<u128>(), requests(), kinds(), any::<bool>()).prop_map(|(id, request, kind, approve)| {
+            Op::Respond { id: Uuid::from_u128(id).into(), request, kind, approve, text: String::new() }
+        }),
         1 => (teams(), names()).prop_map(|(team, name)| Op::Leave { team, name }),
         2 => notes,
         6 => (lists(), new_tasks()).prop_map(|(team, task)| Op::CreateTask { team, task }),
         6 => (lists(), tasks(), expected(), changes())
             .prop_map(|(team, id, expect, change)| Op::UpdateTask { team, id, expect, change }),
         4 => (lists(), tasks()).prop_map(|(team, id)| Op::Claim { team, id }),
-        3 => lists().prop_map(|team| Op::ClaimNext { team }),
+        3 => (lists(), takes()).prop_map(|(team, takes)| Op::ClaimNext { team, takes }),
     ];
     (ops, texts(TEXT_BYTES)).prop_map(|(op, text)| Rough { op, text })
 }

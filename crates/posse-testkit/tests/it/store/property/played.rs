@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, EntryKind, HostId, ListId, Name, RealmId, TaskId, TaskStatus};
+use posse_protocol::{AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    AgentFilter, AskChange, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Refusal,
-    RunChange, Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+    AgentFilter, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Ready, Refusal, RunChange,
+    Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
 use posse_testkit::store_contract::{
@@ -180,7 +180,6 @@ impl<'a> Played<'a> {
             worded.operations.push(Operation { call, op: op.op() });
         }
         let some = |number: u8| Uuid::from_u128(u128::from(number) + 1);
-        worded.asks.extend(draft.ask.clone().map(|(id, change)| AskChange { id: some(id), change }));
         worded.runs.extend(draft.run.clone().map(|(id, change)| RunChange { id: some(id), change }));
         (worded.state, worded.mode) = (draft.state, draft.mode);
         worded.types = draft.mode.map(|mode| u64::MAX - mode as u64);
@@ -232,7 +231,6 @@ impl<'a> Played<'a> {
         assert_eq!(taken.transcript.inherited, inherited);
         assert_eq!(taken.seen, known.seen());
         assert_eq!(taken.mail, self.model.mail_waiting(known.realm, id));
-        assert_eq!(by_id(taken.asks, |ask| ask.id), by_id(known.asks(), |ask| ask.id));
         assert_eq!(by_id(taken.runs, |run| run.id), by_id(known.runs(), |run| run.id));
     }
 
@@ -380,15 +378,42 @@ impl<'a> Played<'a> {
         for team in &teams {
             same(&store.notes(realm, team.clone()).await.unwrap(), &model.notes(realm, team), team);
         }
+        for agent in inhabitants(number).map(agent).map(Some).chain([None]) {
+            let found = store.requests(realm, agent).await.unwrap();
+            same(&found, &model.requests(realm, agent), &(number, agent));
+        }
         for team in teams.into_iter().map(Some).chain([None]) {
             let list = ListId { realm, team };
-            let found = store.tasks(list.clone(), TaskFilter::default(), 1000).await.unwrap();
-            same(&found, &model.tasks(&list, TaskFilter::default()), &list);
+            for filter in filters(number) {
+                let found = store.tasks(list.clone(), filter.clone(), 1000).await.unwrap();
+                same(&found, &model.tasks(&list, &filter), &(&list, filter));
+            }
             for id in (1..9).map(TaskId) {
                 same(&store.task(list.clone(), id).await.unwrap(), &model.task(&list, id), &list);
             }
         }
     }
+}
+
+/// All tasks, and those that some agents of a realm have or could claim.
+fn filters(realm: u64) -> Vec<TaskFilter> {
+    let only = Takes::Only { unmarked: realm == 0, roles: vec!["lexer".into(), "lexer".into()] };
+    let mut filters = vec![TaskFilter::default()];
+    for agent in inhabitants(realm).take(3).map(agent) {
+        for takes in [only.clone(), Takes::Any] {
+            filters.push(TaskFilter {
+                ready: Some(Ready { agent: None, takes: takes.clone() }),
+                ..TaskFilter::default()
+            });
+            let ready = Some(Ready { agent: Some(agent), takes });
+            filters.push(TaskFilter { ready: ready.clone(), ..TaskFilter::default() });
+            filters.push(TaskFilter { ready, owner: Some(agent), after: 1, ..TaskFilter::default() });
+        }
+        for status in [None, Some(TaskStatus::InProgress)] {
+            filters.push(TaskFilter { status, owner: Some(agent), ..TaskFilter::default() });
+        }
+    }
+    filters
 }
 
 /// The files of a directory, but for bells.

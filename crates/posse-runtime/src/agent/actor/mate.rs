@@ -1,0 +1,347 @@
+//! A teammate among others: what it looks for, what it tells its lead, and how it leaves. And what a lead does
+//! about its team.
+
+use std::sync::Arc;
+
+use posse_protocol::{
+    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member, MemberChange,
+    Name, Outcome, Sender, Takes, TaskId, TaskReport, TaskStatus, TeamPlan,
+};
+use uuid::Uuid;
+
+use super::super::step::{Input, Resting};
+use super::runs::judged;
+use super::{Actor, Identity};
+use crate::port::store::{
+    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError, TaskFilter,
+};
+use crate::spawn::house::By;
+use crate::spawn::nudge::About;
+use crate::spawn::words;
+use crate::team::mate::Card;
+use crate::team::raise;
+use crate::team::words::{self as team_words, Glance, Welcome};
+
+/// So many of the tasks that an agent is doing are looked at.
+const OWN: usize = 32;
+/// Among so many tasks that are ready those are looked for that a teammate lost.
+const LOST: usize = 10_000;
+/// So much of a last answer is told to a lead, in characters.
+const ANSWER: usize = 8_000;
+
+/// What makes an agent a teammate.
+pub(in crate::agent) struct Mate {
+    pub(in crate::agent) card: Arc<Card>,
+    /// What the front ends are told of it when it begins to live here.
+    pub(in crate::agent) arrival: Option<MemberChange>,
+    /// What it tells its lead when it is idle.
+    report: Option<IdleReport>,
+    /// What it has been told of its team's notes.
+    glance: Glance,
+}
+
+impl Mate {
+    pub(in crate::agent) fn new(card: Arc<Card>, arrival: MemberChange) -> Self {
+        Self { card, arrival: Some(arrival), report: None, glance: Glance::default() }
+    }
+}
+
+/// What a step does to tasks, and to the agent itself.
+pub(super) struct OwnTasks {
+    /// The tasks, by the operation that touches them.
+    touched: Vec<(usize, Option<Name>, TaskId)>,
+    /// The operation that agrees to end.
+    agrees: Option<usize>,
+}
+
+impl OwnTasks {
+    pub(super) fn of(operations: &[Operation]) -> Self {
+        let touched = operations.iter().enumerate().filter_map(|(at, operation)| match &operation.op {
+            Op::UpdateTask { team, id, change, .. } if change.status.is_some() => {
+                Some((at, team.clone(), *id))
+            }
+            Op::Claim { team, id } => Some((at, team.clone(), *id)),
+            _ => None,
+        });
+        let agrees = operations.iter().position(|operation| {
+            let Op::Respond { kind, approve, .. } = &operation.op else { return false };
+            *kind == posse_protocol::RequestKind::Shutdown && *approve
+        });
+        Self { touched: touched.collect(), agrees }
+    }
+}
+
+impl Actor {
+    /// Tells the front ends that a teammate is here.
+    pub(super) async fn arrive(&mut self) {
+        let Some(mate) = &mut self.mate else { return };
+        if let Some(arrival) = mate.arrival.take() {
+            let news = mate.card.news(arrival);
+            self.outlet.emit(EventKind::Member(news)).await;
+        }
+    }
+
+    /// Tells a teammate that has done nothing yet who it is.
+    pub(in crate::agent) async fn welcome(&mut self) -> Result<(), StoreError> {
+        let Some(mate) = &mut self.mate else { return Ok(()) };
+        let card = &mate.card;
+        let notes = self.house.ports.store.notes(self.identity.realm, card.team.clone()).await?;
+        // Those it need not be told of when it wakes.
+        mate.glance.look(&notes);
+        let teams = self.house.teams(self.identity.realm).await?;
+        if let Some(team) = teams.iter().find(|team| team.name == card.team) {
+            let plan =
+                self.terms.as_ref().and_then(|terms| terms.mate.as_ref()).is_some_and(|mate| mate.plan);
+            self.machine.tell(team_words::welcome(Welcome { team, me: &card.name, plan, notes: &notes }));
+        }
+        Ok(())
+    }
+
+    /// Before it wakes, a teammate looks at its team's notes.
+    pub(super) async fn look_at_notes(&mut self, input: &Input) -> Result<(), StoreError> {
+        let wakes = match input {
+            Input::Mail(mail) => !mail.is_empty(),
+            Input::Prompt(_) | Input::Found { claimed: Some(_), .. } => true,
+            _ => false,
+        };
+        let Some(mate) = self.mate.as_mut().filter(|_| wakes && self.machine.rests()) else { return Ok(()) };
+        let notes = self.house.ports.store.notes(self.identity.realm, mate.card.team.clone()).await?;
+        mate.glance.look(&notes).into_iter().for_each(|told| self.machine.tell(told));
+        Ok(())
+    }
+
+    /// A teammate is back: it has its tasks again, and knows who it is if it has done nothing yet.
+    pub(in crate::agent) async fn back_among_mates(&mut self, new: bool) -> Result<(), StoreError> {
+        if self.mate.is_none() {
+            return Ok(());
+        }
+        self.reclaim().await?;
+        if new {
+            self.welcome().await?;
+        }
+        // What it would have done next may be anything: it looks.
+        self.nudge.raise(About::Settle);
+        self.nudge.raise(About::Tasks);
+        Ok(())
+    }
+
+    /// A teammate that was given up while it did tasks has them again, unless somebody else has.
+    async fn reclaim(&mut self) -> Result<(), StoreError> {
+        let Some(card) = self.mate.as_ref().map(|mate| Arc::clone(&mate.card)) else { return Ok(()) };
+        let team = Some(card.team.clone());
+        let ready = Some(Ready { agent: Some(self.identity.agent), takes: Takes::Any });
+        let filter = TaskFilter { ready, ..TaskFilter::default() };
+        let found = self.house.ports.store.tasks(self.list(team.clone()), filter, LOST).await?;
+        let lost = found.into_iter().filter(|task| task.lost_by.as_deref() == Some(card.name.as_str()));
+        let ids: Vec<TaskId> = lost.map(|task| task.id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let claim = |id: &TaskId| Operation { call: None, op: Op::Claim { team: team.clone(), id: *id } };
+        let operations: Vec<_> = ids.iter().map(claim).collect();
+        let own = OwnTasks::of(&operations);
+        let step = Step { operations, ..self.new_step() };
+        let committed = self.house.ports.store.commit(step).await?;
+        self.own(own, &committed.results);
+        Ok(())
+    }
+
+    /// A run begins.
+    pub(super) async fn at_work(&self) {
+        if let Some(mate) = &self.mate {
+            self.house.seeks(self.identity.agent, false);
+            self.outlet.emit(EventKind::Member(mate.card.news(MemberChange::Running))).await;
+        }
+    }
+
+    /// A teammate is told to stop: for good, or because its process ends.
+    pub(super) fn told_to_stop(&mut self) {
+        match self.stop.by() {
+            _ if self.mate.is_none() => {}
+            By::Shutdown => self.machine.suspend(),
+            By::Person | By::Agent(_) | By::Above { .. } => self.machine.leave(),
+        }
+    }
+
+    /// A dismissal among its mail ends a teammate at once; its model does not see it.
+    pub(super) fn heed_dismissal(&self, mail: &mut Vec<Mail>) {
+        if self.mate.is_none() {
+            return;
+        }
+        if let Some(dismissal) = mail.iter().find(|mail| mail.kind == MailKind::Dismissal) {
+            self.stop.stop(match &dismissal.from {
+                Sender::User => By::Person,
+                Sender::Agent { id, .. } => By::Agent(*id),
+            });
+            mail.clear();
+        }
+    }
+
+    /// Remembers which tasks the agent has had, and whether it has agreed to end.
+    pub(super) fn own(&mut self, own: OwnTasks, results: &[OpResult]) {
+        let done = |at: &usize| results.get(*at).is_some_and(Result::is_ok);
+        let touched = own.touched.into_iter().filter(|(at, ..)| done(at));
+        self.tasks.extend(touched.map(|(_, team, id)| (team, id)));
+        self.machine.set_owning(!self.tasks.is_empty());
+        if self.mate.is_some() && own.agrees.as_ref().is_some_and(done) {
+            self.machine.leave();
+        }
+    }
+
+    fn list(&self, team: Option<Name>) -> ListId {
+        ListId { realm: self.identity.realm, team }
+    }
+
+    /// Looks which tasks the agent is doing; if it does none, and `claim`, takes the next one.
+    pub(super) async fn look(&mut self, claim: bool) -> Result<Input, StoreError> {
+        let agent = self.identity.agent;
+        let store = Arc::clone(&self.house.ports.store);
+        // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
+        self.house.seeks(agent, claim);
+        let mut lists: Vec<Option<Name>> = self.tasks.iter().map(|(team, _)| team.clone()).collect();
+        lists.extend(self.mate.as_ref().map(|mate| Some(mate.card.team.clone())));
+        lists.sort_unstable();
+        lists.dedup();
+        let mut open = Vec::new();
+        for team in lists {
+            let status = Some(TaskStatus::InProgress);
+            let filter = TaskFilter { status, owner: Some(agent), ..TaskFilter::default() };
+            open.extend(store.tasks(self.list(team), filter, OWN).await?);
+        }
+        let card = self.mate.as_ref().map(|mate| Arc::clone(&mate.card));
+        let (Some(card), true) = (card, claim && open.is_empty()) else {
+            return Ok(Input::Found { open, claimed: None });
+        };
+        let (team, takes) = (Some(card.team.clone()), card.takes.clone());
+        let ready = Some(Ready { agent: Some(agent), takes: takes.clone() });
+        let filter = TaskFilter { ready, ..TaskFilter::default() };
+        if store.tasks(self.list(team.clone()), filter, 1).await?.is_empty() {
+            return Ok(Input::Found { open, claimed: None });
+        }
+        let op = Op::ClaimNext { team: team.clone(), takes };
+        let step = Step { operations: vec![Operation { call: None, op }], ..self.new_step() };
+        let committed = store.commit(step).await?;
+        let claimed = committed.results.into_iter().find_map(|result| match result {
+            Ok(Done::Claimed(task)) => Some(task),
+            _ => None,
+        });
+        if let Some(task) = &claimed {
+            self.house.seeks(agent, false);
+            self.tasks.insert((team, task.id));
+        }
+        Ok(Input::Found { open, claimed })
+    }
+
+    /// What the step says by which a teammate becomes idle: its state, and what its lead is told.
+    pub(super) async fn rest(
+        &mut self,
+        resting: &Resting,
+    ) -> Result<(StateChange, Option<Operation>), StoreError> {
+        let paused = matches!(resting.outcome, Outcome::Paused(_));
+        let state = if paused { AgentState::Paused } else { AgentState::Idle };
+        let state = if resting.unless_mail { StateChange::UnlessMail(state) } else { StateChange::To(state) };
+        let Some(card) = self.mate.as_ref().map(|mate| Arc::clone(&mate.card)) else {
+            return Ok((state, None));
+        };
+        let mut tasks = Vec::new();
+        for (team, id) in &self.tasks {
+            if let Some(task) = self.house.ports.store.task(self.list(team.clone()), *id).await? {
+                tasks.push(TaskReport { id: task.id, subject: task.subject, status: task.status });
+            }
+        }
+        let (reason, error) = match &resting.outcome {
+            Outcome::Completed => (IdleReason::Available, None),
+            Outcome::Interrupted => (IdleReason::Interrupted, None),
+            outcome => (IdleReason::Failed, judged(outcome, By::Shutdown).2),
+        };
+        let branch = self.sub.as_ref().and_then(|sub| sub.worktree.as_ref()).map(|it| it.branch.clone());
+        let answer = words::cut(&resting.text, ANSWER, None).into_owned();
+        let report = IdleReport { team: card.team.clone(), reason, error, answer, tasks, branch };
+        let said = report.error.as_deref().unwrap_or(&report.answer);
+        let summary = words::summary(&format!("{}: {said}", reason.as_str()));
+        let body = serde_json::to_string(&report).unwrap_or_default();
+        let leads = self.house.teams(self.identity.realm).await?;
+        let leads = leads.iter().any(|team| team.name == card.team && team.lead == self.identity.agent);
+        // A lead that is a teammate itself tells the main agent.
+        let to = match leads {
+            true => Address::Agent(self.tree.root),
+            false => Address::Member { team: card.team.clone(), name: Name::lead() },
+        };
+        if let Some(mate) = &mut self.mate {
+            mate.report = Some(report);
+        }
+        let id = MailId::from(Uuid::now_v7());
+        let op = Op::Send { id, to, kind: MailKind::Idle, summary, body };
+        Ok((state, Some(Operation { call: None, op })))
+    }
+
+    /// A teammate is idle now.
+    pub(super) async fn rested(&mut self) {
+        self.tasks.clear();
+        let Some(mate) = &mut self.mate else { return };
+        if let Some(report) = mate.report.take() {
+            let news = mate.card.news(MemberChange::Idle(Box::new(report)));
+            self.outlet.emit(EventKind::Member(news)).await;
+        }
+    }
+
+    /// What a teammate that ends does last.
+    pub(super) fn leaves(&self) -> Option<Operation> {
+        let Card { team, name, .. } = (*self.mate.as_ref()?.card).clone();
+        Some(Operation { call: None, op: Op::Leave { team, name } })
+    }
+
+    /// How many members of its teams do something, if it is the main agent.
+    pub(super) async fn busy_members(&self) -> Result<usize, StoreError> {
+        let Identity { realm, agent, .. } = self.identity;
+        if self.sub.is_some() || self.birth.is_some() {
+            return Ok(0);
+        }
+        self.house.busy_members(realm, agent).await
+    }
+
+    /// A person's first words, with the team that is to be raised for them.
+    pub(super) fn make_team(&mut self, name: Name, plan: &TeamPlan, words: Vec<ContentBlock>) -> Input {
+        let (model, cwd) = (self.model.clone(), self.setup.workspace.cwd.clone());
+        let (ops, told) = raise::founding(&name, plan, &words, (self.identity.agent, model, cwd));
+        let words = words.into_iter().chain([ContentBlock::text(told)]).collect();
+        Input::Team { words, ops }
+    }
+
+    /// Starts the members of the team that it was to raise.
+    pub(super) fn raise_team(&self) {
+        let (house, tree) = (Arc::clone(&self.house), Arc::clone(&self.tree));
+        self.house.supervisor.start_errand(async move { house.raise_missing(&tree).await });
+    }
+
+    /// The main agent is done, and nothing is left to do: its teammates end with it.
+    pub(super) async fn dismiss(&mut self) {
+        if self.sub.is_some() || self.birth.is_some() || !self.completed || self.stop.token.is_cancelled() {
+            return;
+        }
+        let me = self.identity.agent;
+        // What cannot be written now is found by whoever goes on with the session.
+        let Ok(teams) = self.house.teams(self.identity.realm).await else { return };
+        let mut operations = Vec::new();
+        for team in teams {
+            let others = team.members.into_iter().filter(|member| member.agent != me);
+            for Member { agent, name, held, .. } in others {
+                if self.house.stop(agent.uuid(), By::Agent(me)).await.is_some() {
+                    continue;
+                }
+                let id = MailId::from(Uuid::now_v7());
+                let (to, kind) = (Address::Agent(agent), MailKind::Dismissal);
+                let (summary, body) = (String::from("the session is over"), String::new());
+                let op = match held {
+                    true => Op::Send { id, to, kind, summary, body },
+                    false => Op::Leave { team: team.name.clone(), name },
+                };
+                operations.push(Operation { call: None, op });
+            }
+        }
+        if !operations.is_empty() {
+            let step = Step { operations, ..self.new_step() };
+            let _ = self.house.ports.store.commit(step).await;
+        }
+    }
+}

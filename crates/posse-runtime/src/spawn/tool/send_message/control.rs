@@ -1,0 +1,160 @@
+//! Control messages, as a model writes them.
+
+use posse_protocol::{MailId, RequestKind};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a message is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Words.
+    Text(String),
+    /// Something typed.
+    Control(Control),
+}
+
+/// What can be sent besides words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Control {
+    /// Asks a teammate to end.
+    Shutdown { reason: String },
+    /// Answers a request.
+    Answer { request: MailId, kind: RequestKind, approve: bool, text: String },
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum Written {
+    ShutdownRequest { reason: Option<String> },
+    ShutdownResponse { request_id: MailId, approve: bool, reason: Option<String> },
+    PlanApprovalResponse { request_id: MailId, approve: bool, feedback: Option<String> },
+}
+
+/// How the model is told of it.
+pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "type": "string" },
+            {
+                "type": "object",
+                "properties": {
+                    "type": {
+                        "type": "string",
+                        "enum": ["shutdown_request", "shutdown_response", "plan_approval_response"]
+                    },
+                    "request_id": { "type": "string" },
+                    "approve": { "type": "boolean" },
+                    "reason": { "type": "string" },
+                    "feedback": { "type": "string" }
+                },
+                "required": ["type"],
+                "additionalProperties": false
+            }
+        ]
+    })
+}
+
+/// What is meant by a message; else what the model is told. A text is a text, whatever it looks like.
+pub(super) fn read(message: Value) -> Result<Message, String> {
+    let written = match message {
+        Value::String(text) if text.trim().is_empty() => return Err("message is empty".into()),
+        Value::String(text) => return Ok(Message::Text(text)),
+        Value::Object(_) => serde_json::from_value::<Written>(message),
+        _ => return Err("message: write text, or a control message as an object".into()),
+    };
+    let written = written.map_err(|error| {
+        format!("message: {error}. There are shutdown_request, shutdown_response and plan_approval_response; or write text")
+    })?;
+    let why = |approve: bool, text: Option<String>, field: &str| match text.unwrap_or_default() {
+        text if !approve && text.trim().is_empty() => {
+            Err(format!("message: who does not approve gives {field}"))
+        }
+        text => Ok(text),
+    };
+    Ok(Message::Control(match written {
+        Written::ShutdownRequest { reason } => Control::Shutdown { reason: reason.unwrap_or_default() },
+        Written::ShutdownResponse { request_id, approve, reason } => Control::Answer {
+            request: request_id,
+            kind: RequestKind::Shutdown,
+            approve,
+            text: why(approve, reason, "a reason")?,
+        },
+        Written::PlanApprovalResponse { request_id, approve, feedback } => Control::Answer {
+            request: request_id,
+            kind: RequestKind::Plan,
+            approve,
+            text: why(approve, feedback, "feedback")?,
+        },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    // proves SM-06 (open: how kinds are kept; that none goes to everybody)
+    // proves SM-09 (open: that an answer to what is not open is refused)
+    #[test]
+    fn only_what_members_may_say_can_be_written() {
+        let id = Uuid::from_u128(7);
+        let answer = |kind, approve, text: &str| {
+            Ok(Message::Control(Control::Answer { request: id.into(), kind, approve, text: text.into() }))
+        };
+        let shutdown = |reason: &str| Ok(Message::Control(Control::Shutdown { reason: reason.into() }));
+        let (end, plan) = (RequestKind::Shutdown, RequestKind::Plan);
+        let table = [
+            (json!("hello"), Ok(Message::Text("hello".into()))),
+            (
+                json!(r#"{"type": "shutdown_request"}"#),
+                Ok(Message::Text(r#"{"type": "shutdown_request"}"#.into())),
+            ),
+            (json!({"type": "shutdown_request"}), shutdown("")),
+            (json!({"type": "shutdown_request", "reason": "done"}), shutdown("done")),
+            (json!({"type": "shutdown_response", "request_id": id, "approve": true}), answer(end, true, "")),
+            (
+                json!({"type": "shutdown_response", "request_id": id, "approve": false, "reason": "busy"}),
+                answer(end, false, "busy"),
+            ),
+            (
+                json!({"type": "plan_approval_response", "request_id": id, "approve": false, "feedback": "less"}),
+                answer(plan, false, "less"),
+            ),
+            (
+                json!({"type": "shutdown_response", "request_id": id, "approve": false}),
+                Err("message: who does not approve gives a reason"),
+            ),
+            (
+                json!({"type": "plan_approval_response", "request_id": id, "approve": false, "feedback": " "}),
+                Err("message: who does not approve gives feedback"),
+            ),
+            (json!({"type": "shutdown_response", "request_id": "x", "approve": true}), Err("message: ")),
+            (
+                json!({"type": "shutdown_response", "approve": true}),
+                Err("message: missing field `request_id`"),
+            ),
+            (json!({"type": "shutdown_request", "from": "user"}), Err("message: unknown field `from`")),
+            (
+                json!({"type": "plan_approval_request", "text": "x"}),
+                Err("message: unknown variant `plan_approval_request`"),
+            ),
+            (json!({"type": "idle"}), Err("message: unknown variant `idle`")),
+            (json!({"type": "notification"}), Err("message: unknown variant")),
+            (json!({"type": "interruption"}), Err("message: unknown variant")),
+            (json!({"type": "dismissal"}), Err("message: unknown variant")),
+            (json!({"text": "x"}), Err("message: missing field `type`")),
+            (json!(7), Err("message: write text")),
+            (json!(null), Err("message: write text")),
+            (json!(" \n"), Err("message is empty")),
+        ];
+        for (given, expected) in table {
+            match (read(given.clone()), expected) {
+                (Err(told), Err(expected)) => assert!(told.starts_with(expected), "{given}: {told}"),
+                (got, expected) => assert_eq!(got, expected.map_err(str::to_owned), "{given}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Members of a team in a process of their own: a pane, or a second process that helps. The store is what joins
+//! them to the others.
+
+use std::sync::{Arc, Weak};
+
+use posse_protocol::{AgentId, Command, Event};
+use tokio::sync::mpsc;
+
+use crate::agent::{AgentHandle, Runtime, Setup, StartError};
+use crate::spawn::house::{By, House};
+use crate::spawn::tree::Tree;
+
+/// What a process hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosting {
+    /// The main agent of the session.
+    pub session: AgentId,
+    /// Which members of its teams.
+    pub members: Members,
+}
+
+/// Members that a process hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// This one alone; all that happens to it is told.
+    One(AgentId),
+    /// Every one that nobody has, now and whenever a process dies.
+    Free,
+}
+
+/// Members of teams that live in this process.
+pub struct Hosted {
+    /// Those that were taken up at once.
+    pub agents: Vec<AgentId>,
+    /// The way to them, by [`Command::To`] and [`Command::Answer`]. When all handles are dropped they are given
+    /// up, and others can take them.
+    pub handle: AgentHandle,
+    /// What happens to them. Closes when none is left.
+    pub events: mpsc::Receiver<Event>,
+}
+
+impl Runtime {
+    /// Hosts members of a session's teams whose lead lives elsewhere. They have no more rights than `setup`, and
+    /// the mode that the session's main agent has now.
+    pub async fn host(&self, hosting: Hosting, setup: Setup) -> Result<Hosted, StartError> {
+        let Hosting { session, members } = hosting;
+        let house = self.house();
+        let (tree, events) = house.foreign_tree(session, members, setup).await?;
+        let adopted = match members {
+            Members::One(agent) => vec![house.take_member(agent, &tree).await?],
+            Members::Free => house.adopt(&tree).await?,
+        };
+        let agents = adopted.iter().map(|(actor, _)| actor.agent()).collect();
+        adopted.into_iter().for_each(|adopted| house.animate(adopted));
+        let (handle, told) = AgentHandle::new();
+        // Who hosts whatever is free stays for what comes.
+        let stays = (members == Members::Free).then(|| Arc::clone(&tree));
+        let porter = porter(Arc::downgrade(house), (Arc::downgrade(&tree), stays), told);
+        house.supervisor.start_errand(porter);
+        Ok(Hosted { agents, handle, events })
+    }
+}
+
+/// Passes commands on until nobody is there to give any; then all that is hosted is given up.
+async fn porter(
+    house: Weak<House>,
+    (tree, stays): (Weak<Tree>, Option<Arc<Tree>>),
+    mut told: mpsc::Receiver<Command>,
+) {
+    while let Some(command) = told.recv().await {
+        let Some(house) = house.upgrade() else { return };
+        match command {
+            Command::To { agent, command } => drop(house.pass_on(agent, *command)),
+            Command::Answer { agent, call, answer } => {
+                drop(house.pass_on(agent, Command::Answer { agent, call, answer }));
+            }
+            _ => {}
+        }
+    }
+    let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else { return };
+    drop(stays);
+    house.give_up_tree(&tree, By::Shutdown);
+}

@@ -1,0 +1,91 @@
+//! Who belongs to which team, as the store has it, and what is to be done for a list of tasks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, ListId, Member, MemberState, RealmId, Takes, Team};
+
+use super::mate::Card;
+use crate::port::store::{Ready, StoreError, TaskFilter};
+use crate::spawn::house::House;
+use crate::spawn::nudge::About;
+
+/// A session has no more teams than this that are looked at.
+pub(crate) const TEAMS: usize = 1000;
+
+impl House {
+    /// The teams of a session.
+    pub(crate) async fn teams(&self, realm: RealmId) -> Result<Vec<Team>, StoreError> {
+        self.ports.store.teams(Some(realm), TEAMS).await
+    }
+
+    /// Who an agent is in its team; none if it is in none, or has left it.
+    pub(crate) async fn card(&self, realm: RealmId, agent: AgentId) -> Result<Option<Card>, StoreError> {
+        let teams = self.teams(realm).await?;
+        let found = teams.into_iter().find_map(|team| {
+            let member = team.members.into_iter().find(|member| member.agent == agent)?;
+            Some(Card { team: team.name, name: member.name, color: member.color, takes: member.takes })
+        });
+        Ok(found)
+    }
+
+    /// How many members of a session's teams do something, or will without being told. `root` is not counted.
+    pub(crate) async fn busy_members(&self, realm: RealmId, root: AgentId) -> Result<usize, StoreError> {
+        let mut busy = 0;
+        for team in self.teams(realm).await? {
+            let others: Vec<&Member> = team.members.iter().filter(|member| member.agent != root).collect();
+            let works = |member: &&&Member| {
+                member.state.is_busy() || member.state == MemberState::Idle && member.waiting > 0
+            };
+            busy += others.iter().filter(works).count();
+            if busy == 0 && self.finds_work(&team, &others).await? {
+                busy += 1;
+            }
+        }
+        Ok(busy)
+    }
+
+    /// Whether a member that does nothing would take a task.
+    async fn finds_work(&self, team: &Team, members: &[&Member]) -> Result<bool, StoreError> {
+        let list = ListId { realm: team.realm, team: Some(team.name.clone()) };
+        for member in members {
+            let takes = self.is_seeking(member.agent).unwrap_or(member.held);
+            if member.state != MemberState::Idle || !takes {
+                continue;
+            }
+            let ready = Ready { agent: Some(member.agent), takes: member.takes.clone() };
+            let filter = TaskFilter { ready: Some(ready), ..TaskFilter::default() };
+            if !self.ports.store.tasks(list.clone(), filter, 1).await?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tasks of a list have become ready: as many teammates are nudged as there are tasks for them.
+    pub(crate) async fn tasks_for(self: Arc<Self>, list: ListId) -> Result<(), StoreError> {
+        let seekers = self.seekers(&list);
+        if seekers.is_empty() {
+            return Ok(());
+        }
+        let mut alike: BTreeMap<&Takes, Vec<AgentId>> = BTreeMap::new();
+        for (agent, card) in &seekers {
+            alike.entry(&card.takes).or_default().push(*agent);
+        }
+        for (takes, agents) in alike {
+            let ready = Ready { agent: None, takes: takes.clone() };
+            let filter = TaskFilter { ready: Some(ready), ..TaskFilter::default() };
+            // Those that are somebody's already are among them.
+            let found = self.ports.store.tasks(list.clone(), filter, agents.len().saturating_mul(2)).await?;
+            let (theirs, free): (Vec<_>, Vec<_>) = found.into_iter().partition(|task| task.owner.is_some());
+            let owners = theirs.iter().filter_map(|task| task.owner.as_ref()?.agent);
+            let mut told: Vec<AgentId> = owners.filter(|owner| agents.contains(owner)).collect();
+            let others = agents.iter().filter(|agent| !told.contains(agent)).copied().collect::<Vec<_>>();
+            told.extend(others.into_iter().take(free.len()));
+            for agent in told {
+                self.nudge(agent, About::Tasks);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Typed mail between members: what it means, and how it is answered.
+
+use posse_protocol::{Mail, MailKind, Request, Response, Sender};
+
+use crate::spawn::words::line;
+
+/// Typed mail in words of posse's own, and what the sender says with it.
+pub(crate) struct Spoken {
+    /// What stands before the frame.
+    pub(crate) preface: String,
+    /// The request that it is about.
+    pub(crate) request: Option<String>,
+    /// The sender's own words, to be framed.
+    pub(crate) text: String,
+}
+
+/// What typed mail says; none for words, and for what cannot be read.
+pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
+    let from = match &mail.from {
+        Sender::User => "The user".to_owned(),
+        Sender::Agent { name, .. } => line(name),
+    };
+    let request = || serde_json::from_str::<Request>(&mail.body).ok();
+    let response = || serde_json::from_str::<Response>(&mail.body).ok();
+    let (preface, id, text) = match mail.kind {
+        MailKind::ShutdownRequest => {
+            let Request { request_id, text } = request()?;
+            let preface = format!(
+                "{from} asks you to shut down. Bring your work in order, then answer with SendMessage to `team-lead`, \
+                 message {{\"type\": \"shutdown_response\", \"request_id\": \"{request_id}\", \"approve\": true}}; or with \
+                 false and a \"reason\" if you cannot end yet."
+            );
+            (preface, Some(request_id), text)
+        }
+        MailKind::PlanApprovalRequest => {
+            let Request { request_id, text } = request()?;
+            let preface = format!(
+                "{from} has handed in a plan, and changes nothing before you have answered with SendMessage, message \
+                 {{\"type\": \"plan_approval_response\", \"request_id\": \"{request_id}\", \"approve\": true}}; or with false \
+                 and \"feedback\" that says what should be different."
+            );
+            (preface, Some(request_id), text)
+        }
+        MailKind::ShutdownResponse => {
+            let Response { request_id, approve, text } = response()?;
+            let preface = match approve {
+                true => format!("{from} agrees to shut down, and leaves the team."),
+                false => format!("{from} does not shut down yet."),
+            };
+            (preface, Some(request_id), text)
+        }
+        MailKind::PlanApprovalResponse => {
+            let Response { request_id, approve, text } = response()?;
+            let preface = match approve {
+                true => format!("{from} has approved your plan: carry it out. You may change things now."),
+                false => format!(
+                    "{from} has not approved your plan. Change nothing; make a better one, and hand it in with \
+                     ExitPlanMode."
+                ),
+            };
+            (preface, Some(request_id), text)
+        }
+        MailKind::Interruption => {
+            let preface = format!(
+                "{from} interrupted you: what you were doing was stopped. Do not go on with it unless you are told to."
+            );
+            (preface, None, mail.body.clone())
+        }
+        MailKind::Text | MailKind::Idle | MailKind::Notification | MailKind::Dismissal => return None,
+    };
+    Some(Spoken { preface, request: id.map(|id| id.to_string()), text })
+}

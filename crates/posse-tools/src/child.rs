@@ -1,0 +1,183 @@
+//! Runs a program to its end, hears what it prints, and ends it if it takes too long.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// How long it may tidy up after it was told to end.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// How much it may print; of complaints, only the start is kept.
+const MOST_OUTPUT: usize = 256 << 20;
+const MOST_COMPLAINTS: usize = 64 << 10;
+
+/// What a program said until it ended.
+pub(crate) struct Heard {
+    /// On standard output.
+    pub(crate) printed: Vec<u8>,
+    /// On standard error.
+    pub(crate) said: Vec<u8>,
+    pub(crate) status: ExitStatus,
+}
+
+/// Why it was not heard to its end.
+#[derive(Debug)]
+pub(crate) enum Unheard {
+    /// There is no such program.
+    Missing,
+    /// It could not be started, or not be heard.
+    Io(io::Error),
+    /// It took too long, and was ended.
+    Late(Duration),
+    /// It printed more than anybody can read.
+    TooMuch,
+}
+
+impl From<io::Error> for Unheard {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Runs it, with something to read if there is any.
+pub(crate) fn run(mut command: Command, input: Option<&[u8]>, limit: Duration) -> Result<Heard, Unheard> {
+    let input = match input {
+        Some(input) => Stdio::from(in_memory(input)?),
+        None => Stdio::null(),
+    };
+    // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what it has started can be
+    // ended with it.
+    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Unheard::Missing,
+        _ => Unheard::Io(error),
+    })?;
+    Running::new(child, limit)?.finish()
+}
+
+/// What it is to read, in a file, so that nobody has to write while it is read from.
+fn in_memory(input: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("posse-input", MemfdFlags::CLOEXEC)?);
+    file.write_all(input)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// A program that was started. It is ended if this is dropped.
+struct Running {
+    child: Child,
+    group: Pid,
+    exit: OwnedFd,
+    ended: bool,
+    limit: Duration,
+}
+
+impl Running {
+    fn new(mut child: Child, limit: Duration) -> io::Result<Self> {
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let handle =
+            group.ok_or(Errno::SRCH).and_then(|pid| Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)));
+        let (group, exit) = match handle {
+            Ok(handle) => handle,
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                return Err(error.into());
+            }
+        };
+        let running = Self { child, group, exit, ended: false, limit };
+        for pipe in running.pipes() {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+        }
+        Ok(running)
+    }
+
+    fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let output = self.child.stdout.as_ref().map(AsFd::as_fd);
+        output.into_iter().chain(self.child.stderr.as_ref().map(AsFd::as_fd))
+    }
+
+    /// Hears it out.
+    fn finish(mut self) -> Result<Heard, Unheard> {
+        let until = Instant::now() + self.limit;
+        let (mut printed, mut said) = (Vec::new(), Vec::new());
+        loop {
+            let over = self.wait(until)?;
+            // What it has left running may hold the pipes for longer; nobody waits for that.
+            self.hear(&mut printed, &mut said)?;
+            if printed.len() > MOST_OUTPUT {
+                return Err(Unheard::TooMuch);
+            }
+            if over {
+                break;
+            }
+            if Instant::now() >= until {
+                return Err(Unheard::Late(self.limit));
+            }
+        }
+        let status = self.child.wait()?;
+        self.ended = true;
+        Ok(Heard { printed, said, status })
+    }
+
+    /// Waits until it has ended, which is told, or said something, or it is `until`.
+    fn wait(&self, until: Instant) -> io::Result<bool> {
+        let mut polled = vec![PollFd::new(&self.exit, PollFlags::IN)];
+        polled.extend(self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut polled, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => Ok(!polled[0].revents().is_empty()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes what is in its pipes.
+    fn hear(&mut self, printed: &mut Vec<u8>, said: &mut Vec<u8>) -> io::Result<()> {
+        if drain(self.child.stdout.as_mut(), printed, MOST_OUTPUT + 1)? {
+            self.child.stdout = None;
+        }
+        if drain(self.child.stderr.as_mut(), said, MOST_COMPLAINTS)? {
+            self.child.stderr = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        // It takes its own locks away if it is asked; nobody hears it any more.
+        (self.child.stdout, self.child.stderr) = (None, None);
+        let _ = kill_process_group(self.group, Signal::TERM);
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until && !self.wait(until).unwrap_or(true) {}
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Takes what is there, keeping at most `most` bytes in all; whether that was the end.
+fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+    let Some(pipe) = pipe else { return Ok(false) };
+    let mut buffer = [0; 16 << 10];
+    loop {
+        match pipe.read(&mut buffer) {
+            Ok(0) => return Ok(true),
+            Ok(read) => kept.extend_from_slice(&buffer[..read.min(most.saturating_sub(kept.len()))]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

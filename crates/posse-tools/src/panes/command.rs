@@ -1,0 +1,216 @@
+//! Panes by a command of the user's own: for terminals and multiplexers that posse does not know.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::panes::{NewPane, Panes};
+use tokio::task::spawn_blocking;
+
+use super::launch::Launch;
+use crate::child::{self, Unheard};
+
+/// How long the command may take until the pane is there.
+const LIMIT: Duration = Duration::from_secs(30);
+/// The longest complaint that is told, in characters.
+const LONGEST: usize = 300;
+
+/// What stands for words that differ from pane to pane.
+const PLACES: [&str; 4] = ["{title}", "{color}", "{cwd}", "{command}"];
+/// Stands for the words of the pane's command, each an argument.
+const WORDS: &str = "{argv...}";
+
+/// A command line with places to be filled in. No shell reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(Vec<String>);
+
+/// A template that opens no pane.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongTemplate {
+    /// There is no program to run.
+    #[error("it is empty; its first word is a program")]
+    Empty,
+    /// Nothing would run in the pane.
+    #[error("it has neither {{argv...}} nor {{command}}: one of them stands for what runs in the pane")]
+    Nothing,
+    /// Something in braces that stands for nothing.
+    #[error("{0} stands for nothing; there are {{title}}, {{color}}, {{cwd}}, {{command}} and {{argv...}}")]
+    Unknown(String),
+}
+
+impl Template {
+    /// Reads one.
+    pub fn new(words: Vec<String>) -> Result<Self, WrongTemplate> {
+        if words.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err(WrongTemplate::Empty);
+        }
+        let is_known = |word: &str| word == WORDS || PLACES.contains(&word);
+        if let Some(unknown) = words.iter().find_map(|word| braced(word).filter(|word| !is_known(word))) {
+            return Err(WrongTemplate::Unknown(unknown.to_owned()));
+        }
+        if !words.iter().any(|word| word == WORDS || word.contains("{command}")) {
+            return Err(WrongTemplate::Nothing);
+        }
+        Ok(Self(words))
+    }
+
+    /// The command line for this pane, in which `words` run.
+    fn filled(&self, pane: &NewPane, words: &[OsString]) -> Vec<OsString> {
+        let command = quoted(words);
+        let values: [&OsStr; 4] =
+            [pane.title.as_ref(), pane.color.as_ref(), pane.cwd.as_os_str(), command.as_os_str()];
+        let mut line = Vec::new();
+        for word in &self.0 {
+            if word == WORDS { line.extend(words.iter().cloned()) } else { line.push(filled(word, &values)) }
+        }
+        line
+    }
+}
+
+/// A whole word in braces, if it is one.
+fn braced(word: &str) -> Option<&str> {
+    let inner = word.strip_prefix('{')?.strip_suffix('}')?;
+    inner.chars().all(|c| c.is_ascii_alphabetic() || c == '.').then_some(word)
+}
+
+/// One word with what belongs into its places, read from left to right: what was filled in is not read again.
+fn filled(word: &str, values: &[&OsStr; 4]) -> OsString {
+    let mut done = OsString::new();
+    let mut rest = word;
+    while let Some((at, place)) =
+        (0..PLACES.len()).filter_map(|place| Some((rest.find(PLACES[place])?, place))).min()
+    {
+        done.push(&rest[..at]);
+        done.push(values[place]);
+        rest = &rest[at + PLACES[place].len()..];
+    }
+    done.push(rest);
+    done
+}
+
+/// Words as a shell reads them.
+fn quoted(words: &[OsString]) -> OsString {
+    let mut line = Vec::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(b' ');
+        }
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(byte);
+        if !word.is_empty() && word.as_bytes().iter().all(is_plain) {
+            line.extend_from_slice(word.as_bytes());
+            continue;
+        }
+        line.push(b'\'');
+        for byte in word.as_bytes() {
+            if *byte == b'\'' { line.extend_from_slice(b"'\\''") } else { line.push(*byte) }
+        }
+        line.push(b'\'');
+    }
+    OsString::from_vec(line)
+}
+
+/// Panes that a command opens.
+#[derive(Clone, Debug)]
+pub struct CommandPanes(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    template: Template,
+    launch: Launch,
+}
+
+impl CommandPanes {
+    /// Panes by this command, in which this runs.
+    pub fn new(template: Template, launch: Launch) -> Self {
+        Self(Arc::new(Inner { template, launch }))
+    }
+}
+
+impl Panes for CommandPanes {
+    fn name(&self) -> &str {
+        "command"
+    }
+
+    fn open(&self, pane: NewPane) -> BoxFuture<'_, Result<(), String>> {
+        let inner = self.0.clone();
+        Box::pin(async move {
+            spawn_blocking(move || inner.open(&pane)).await.map_err(|error| error.to_string())?
+        })
+    }
+}
+
+impl Inner {
+    /// What runs in the pane. The terminal's environment is not ours; what is secret cannot be said here.
+    fn words(&self, pane: &NewPane) -> Result<Vec<OsString>, String> {
+        let told = self.launch.environment.iter().filter(|variable| !variable.secret);
+        let mut words: Vec<OsString> = told.map(super::launch::Variable::setting).collect();
+        if !words.is_empty() {
+            words.insert(0, "env".into());
+        }
+        words.extend(self.launch.command_line(pane)?);
+        Ok(words)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is where the user's pane command is started")]
+    fn open(&self, pane: &NewPane) -> Result<(), String> {
+        let line = self.template.filled(pane, &self.words(pane)?);
+        let (program, arguments) = line.split_first().ok_or("teams.paneCommand is empty")?;
+        let named = program.to_string_lossy().into_owned();
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&pane.cwd);
+        let why = match child::run(command, None, LIMIT) {
+            Ok(heard) if heard.status.success() => return Ok(()),
+            Ok(heard) => {
+                let said = String::from_utf8_lossy(&heard.said).replace('\n', " ");
+                let said: String = said.trim().chars().take(LONGEST).collect();
+                format!("{named} failed ({}): {said}", heard.status)
+            }
+            Err(Unheard::Missing) => format!("{named} is not on this machine, or not in the PATH"),
+            Err(Unheard::Late(limit)) => format!(
+                "{named} had not returned after {} s, and was ended; it should return when the pane is there \
+                 (`setsid -f` before it makes it do so)",
+                limit.as_secs()
+            ),
+            Err(Unheard::Io(error)) => format!("{named} cannot be run: {error}"),
+            Err(Unheard::TooMuch) => format!("{named} printed more than can be read"),
+        };
+        Err(format!(
+            "no pane for {}: {why}; teams.paneCommand in your settings says how panes are opened",
+            pane.title
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::launch::tests::pane;
+    use super::*;
+
+    fn template(words: &[&str]) -> Result<Template, WrongTemplate> {
+        Template::new(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    #[test]
+    fn a_template_that_opens_nothing_is_refused() {
+        assert_eq!(template(&[]), Err(WrongTemplate::Empty));
+        assert_eq!(template(&["term", "{title}"]), Err(WrongTemplate::Nothing));
+        assert_eq!(template(&["term", "{argv}"]), Err(WrongTemplate::Unknown("{argv}".into())));
+        assert!(template(&["term", "--json={\"a\": 1}", "{command}"]).is_ok());
+    }
+
+    #[test]
+    fn places_are_filled_without_a_shell() {
+        let words = ["posse", "a b", "it's", ""].map(OsString::from);
+        let odd = NewPane { title: "{cwd} $(x)".into(), ..pane() };
+        let spread = template(&["term", "--title={title}/{color}", "{cwd}", "--", "{argv...}"]).unwrap();
+        assert_eq!(
+            spread.filled(&odd, &words),
+            ["term", "--title={cwd} $(x)/orange", "/work/it's", "--", "posse", "a b", "it's", ""]
+        );
+        let one = template(&["term", "-e", "exec {command}"]).unwrap();
+        assert_eq!(one.filled(&odd, &words), ["term", "-e", "exec posse 'a b' 'it'\\''s' ''"]);
+    }
+}

@@ -1,0 +1,110 @@
+//! What runs in a pane.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use posse_runtime::port::panes::NewPane;
+
+/// How a process is started that takes a member from the store.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// posse with its command and the flags that all members have in common. Nothing secret: other users of the
+    /// machine can read it.
+    pub command: Vec<OsString>,
+    /// What it must find in its environment: a terminal gives it another than ours.
+    pub environment: Vec<Variable>,
+    /// Whether the session has a budget. Another process could not keep it.
+    pub budgeted: bool,
+}
+
+/// A variable of the environment.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// What it is called.
+    pub name: String,
+    /// What it holds.
+    pub value: OsString,
+    /// Whether nobody else may see it.
+    pub secret: bool,
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=…", self.name)
+    }
+}
+
+impl Variable {
+    /// `NAME=value`.
+    pub(super) fn setting(&self) -> OsString {
+        let mut setting = OsString::from(&self.name);
+        setting.push("=");
+        setting.push(&self.value);
+        setting
+    }
+}
+
+impl Launch {
+    /// The command line for one member; why it can have none, for people.
+    pub(super) fn command_line(&self, pane: &NewPane) -> Result<Vec<OsString>, String> {
+        if self.budgeted && pane.budget.is_none() {
+            return Err(format!(
+                "{} has no budget of its own, and a process of its own could not keep the session's: give its role a \
+                 budget, or let it run in this process (--team-backend in-process)",
+                pane.title
+            ));
+        }
+        let mut line = self.command.clone();
+        let mut option =
+            |name: &str, value: &str| line.extend([name, value].map(|word| OsStr::new(word).to_owned()));
+        option("--session", &pane.session.to_string());
+        option("--member", &pane.member.to_string());
+        if let Some(budget) = pane.budget {
+            option("--max-budget-usd", &budget.usd().to_string());
+        }
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use posse_protocol::Cost;
+
+    use super::*;
+
+    pub(in crate::panes) fn pane() -> NewPane {
+        NewPane {
+            session: uuid::Uuid::from_u128(1).into(),
+            member: uuid::Uuid::from_u128(2).into(),
+            title: "dev@parser".into(),
+            color: "orange".into(),
+            cwd: "/work/it's".into(),
+            budget: None,
+        }
+    }
+
+    pub(in crate::panes) fn launch(budgeted: bool) -> Launch {
+        let variable =
+            |name: &str, value: &str, secret| Variable { name: name.into(), value: value.into(), secret };
+        Launch {
+            command: ["posse", "team", "join"].map(OsString::from).to_vec(),
+            environment: vec![variable("POSSE_HOME", "/h x", false), variable("KEY", "s3cret", true)],
+            budgeted,
+        }
+    }
+
+    #[test]
+    fn a_member_of_a_session_with_a_budget_needs_one_of_its_own() {
+        let refused = launch(true).command_line(&pane()).unwrap_err();
+        assert!(refused.contains("dev@parser has no budget") && refused.contains("in-process"), "{refused}");
+        let rich = NewPane { budget: Some(Cost::from_pico_usd(1_500_000_000_000)), ..pane() };
+        let line = launch(true).command_line(&rich).unwrap();
+        assert_eq!(line[line.len() - 2..], ["--max-budget-usd", "1.5"]);
+        assert!(!launch(false).command_line(&pane()).unwrap().contains(&"--max-budget-usd".into()));
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        assert!(!format!("{:?}", launch(false)).contains("s3cret"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Where a new pane goes: decided from what tmux shows, without asking it anything.
+
+/// What is asked of every pane that tmux has.
+pub(super) const FORMAT: &str = "#{pane_id} #{window_id} #{session_id} #{pane_width} #{pane_height} \
+                                 #{pane_dead} #{window_zoomed_flag} #{@posse} #{@posse-window}";
+
+/// A pane that is smaller in one of these is no use to anybody.
+const NARROWEST: u32 = 40;
+const LOWEST: u32 = 6;
+
+/// A pane of the user's tmux.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) id: String,
+    pub(super) window: String,
+    pub(super) session: String,
+    width: u32,
+    height: u32,
+    pub(super) dead: bool,
+    zoomed: bool,
+    /// Whether posse opened it, for this session of posse.
+    pub(super) ours: bool,
+    /// Whether its window is one that posse opened for that session.
+    in_our_window: bool,
+}
+
+/// Where to open the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// By dividing this pane.
+    Split {
+        pane: String,
+        /// Beside what is there, not below it.
+        beside: bool,
+        /// A pane fills the whole window for now, and shall go on to.
+        zoomed: bool,
+        /// The window is posse's own: all panes in it get the same room.
+        tiled: bool,
+    },
+    /// In a new window of this session of tmux.
+    Window { session: String },
+}
+
+/// Reads a line of what tmux was asked.
+pub(super) fn read(line: &str, marked: &str) -> Option<Seen> {
+    let mut words = line.split(' ');
+    let mut next = || words.next();
+    let (id, window, session) = (next()?.to_owned(), next()?.to_owned(), next()?.to_owned());
+    let (width, height) = (next()?.parse().ok()?, next()?.parse().ok()?);
+    let (dead, zoomed) = (next()? == "1", next()? == "1");
+    let (ours, in_our_window) = (next()? == marked, next()? == marked);
+    Some(Seen { id, window, session, width, height, dead, zoomed, ours, in_our_window })
+}
+
+/// The spot: in the window of `lead` as long as there is room, else in a window of posse's own. None if the
+/// lead's pane is gone.
+pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot> {
+    let lead = panes.iter().find(|pane| pane.id == lead)?;
+    let live = || panes.iter().filter(|pane| !pane.dead);
+    let split = |pane: &Seen, beside, tiled| Spot::Split {
+        pane: pane.id.clone(),
+        beside,
+        zoomed: pane.zoomed,
+        tiled,
+    };
+    if !own_window {
+        let column =
+            live().filter(|pane| pane.ours && pane.window == lead.window).max_by_key(|pane| pane.height);
+        match column {
+            Some(pane) if pane.height > 2 * LOWEST => return Some(split(pane, false, false)),
+            None if lead.width > 2 * NARROWEST => return Some(split(lead, true, false)),
+            None if lead.height > 2 * LOWEST => return Some(split(lead, false, false)),
+            _ => {}
+        }
+    }
+    let own = live().filter(|pane| pane.in_our_window && pane.session == lead.session);
+    let largest = own.max_by_key(|pane| u64::from(pane.width) * u64::from(pane.height));
+    Some(match largest {
+        Some(pane) if pane.height > 2 * LOWEST => split(pane, false, true),
+        Some(pane) if pane.width > 2 * NARROWEST => split(pane, true, true),
+        _ => Spot::Window { session: lead.session.clone() },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panes(lines: &[&str]) -> Vec<Seen> {
+        lines.iter().map(|line| read(line, "s").unwrap()).collect()
+    }
+
+    fn split(pane: &str, beside: bool, tiled: bool) -> Option<Spot> {
+        Some(Spot::Split { pane: pane.into(), beside, zoomed: false, tiled })
+    }
+
+    #[test]
+    fn teammates_stand_in_a_column_beside_the_lead() {
+        let lead = "%0 @0 $0 200 50 0 0  ";
+        assert_eq!(next(&panes(&[lead]), "%0", false), split("%0", true, false));
+        let column = panes(&["%0 @0 $0 100 50 0 0  ", "%1 @0 $0 99 24 0 0 s ", "%2 @0 $0 99 25 0 0 s "]);
+        assert_eq!(next(&column, "%0", false), split("%2", false, false));
+        assert_eq!(next(&panes(&["%0 @0 $0 60 50 0 0  "]), "%0", false), split("%0", false, false));
+        assert_eq!(next(&panes(&[lead]), "%7", false), None);
+    }
+
+    #[test]
+    fn panes_of_others_are_not_divided() {
+        let others = panes(&["%0 @0 $0 100 50 0 0  ", "%1 @0 $0 99 50 0 0 other ", "%2 @1 $0 200 50 0 0 s "]);
+        assert_eq!(next(&others, "%0", false), split("%0", true, false));
+        let dead = panes(&["%0 @0 $0 100 50 0 0  ", "%1 @0 $0 99 50 1 0 s "]);
+        assert_eq!(next(&dead, "%0", false), split("%0", true, false));
+    }
+
+    #[test]
+    fn where_there_is_no_room_a_window_is_opened_and_filled() {
+        let window = Some(Spot::Window { session: "$3".into() });
+        assert_eq!(next(&panes(&["%0 @0 $3 70 10 0 0  "]), "%0", false), window);
+        let full = ["%0 @0 $3 100 50 0 0  ", "%1 @0 $3 99 12 0 0 s "];
+        assert_eq!(next(&panes(&full), "%0", false), window);
+        assert_eq!(next(&panes(&["%0 @0 $3 200 50 0 0  "]), "%0", true), window);
+        let filled = ["%0 @0 $3 200 50 0 0  ", "%1 @1 $3 80 24 0 0 s s", "%2 @1 $3 80 25 0 0 s s"];
+        assert_eq!(next(&panes(&filled), "%0", true), split("%2", false, true));
+        let low = ["%0 @0 $3 200 50 0 0  ", "%1 @1 $3 200 12 0 0 s s"];
+        assert_eq!(next(&panes(&low), "%0", true), split("%1", true, true));
+    }
+}

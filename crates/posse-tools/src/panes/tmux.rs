@@ -1,0 +1,284 @@
+//! Panes of the tmux that the user works in. Commands go to its server as a script on standard input: what is
+//! secret stands in no command line, and nothing is ever typed into a pane.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::panes::{NewPane, Panes};
+use tokio::task::spawn_blocking;
+
+use super::launch::Launch;
+use super::spot::{self, Seen, Spot};
+use crate::child::{self, Unheard};
+
+/// How long tmux may take for anything.
+const LIMIT: Duration = Duration::from_secs(10);
+/// What it says if there is no room.
+const FULL: &str = "no space for new pane";
+
+/// Where in which tmux posse runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// The socket of its server.
+    socket: PathBuf,
+    /// The pane.
+    pane: String,
+}
+
+impl Inside {
+    /// Reads `$TMUX` and `$TMUX_PANE`; none if they are not as tmux sets them.
+    pub fn read(tmux: &str, pane: &str) -> Option<Self> {
+        // The socket's own path may have commas.
+        let (rest, _session) = tmux.rsplit_once(',')?;
+        let (socket, _server) = rest.rsplit_once(',')?;
+        let digits = pane.strip_prefix('%')?;
+        let is_pane = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        (is_pane && !socket.is_empty()).then(|| Self { socket: socket.into(), pane: pane.into() })
+    }
+}
+
+/// Where panes go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Into the window that posse runs in, beside it.
+    #[default]
+    Split,
+    /// Into a window of their own.
+    Window,
+}
+
+/// Panes of a tmux.
+#[derive(Clone, Debug)]
+pub struct TmuxPanes(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    inside: Inside,
+    place: Place,
+    launch: Launch,
+    /// One at a time: each looks where the others are.
+    turn: Mutex<()>,
+}
+
+impl TmuxPanes {
+    /// Panes next to where posse runs, in which this runs.
+    pub fn new(inside: Inside, place: Place, launch: Launch) -> Self {
+        Self(Arc::new(Inner { inside, place, launch, turn: Mutex::new(()) }))
+    }
+}
+
+impl Panes for TmuxPanes {
+    fn name(&self) -> &str {
+        "tmux"
+    }
+
+    fn open(&self, pane: NewPane) -> BoxFuture<'_, Result<(), String>> {
+        let inner = self.0.clone();
+        Box::pin(async move {
+            let opened = spawn_blocking(move || {
+                let title = pane.title.clone();
+                inner.open(&pane).map_err(|why| format!("no pane for {title}: {why}"))
+            });
+            opened.await.map_err(|error| error.to_string())?
+        })
+    }
+}
+
+impl Inner {
+    fn open(&self, pane: &NewPane) -> Result<(), String> {
+        let line = self.launch.command_line(pane)?;
+        let marked = pane.session.to_string();
+        // Whoever had it before has left nothing half done that matters here.
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.look(&marked)?;
+        self.close_dead(&seen)?;
+        let gone = || "the pane that posse runs in is gone; --team-backend in-process needs none".to_owned();
+        let spot = spot::next(&seen, &self.inside.pane, self.place == Place::Window).ok_or_else(gone)?;
+        let opened = match self.make(&spot, pane, &line) {
+            Err(why) if why.contains(FULL) => {
+                let lead = seen.iter().find(|other| other.id == self.inside.pane).ok_or_else(gone)?;
+                let window = Spot::Window { session: lead.session.clone() };
+                (self.make(&window, pane, &line)?, window)
+            }
+            made => (made?, spot),
+        };
+        self.dress(&opened.0, &opened.1, pane)
+    }
+
+    fn look(&self, marked: &str) -> Result<Vec<Seen>, String> {
+        let said = self.tmux(Script::default().command("list-panes").words(["-a", "-F", spot::FORMAT]))?;
+        Ok(said.lines().filter_map(|line| spot::read(line, marked)).collect())
+    }
+
+    /// A pane that tmux keeps after its process has ended is of no use any more.
+    fn close_dead(&self, seen: &[Seen]) -> Result<(), String> {
+        for pane in seen.iter().filter(|pane| pane.ours && pane.dead) {
+            self.tmux(Script::default().command("kill-pane").words(["-t", &pane.id]))?;
+        }
+        Ok(())
+    }
+
+    /// Opens it; which pane it is.
+    fn make(&self, spot: &Spot, pane: &NewPane, line: &[OsString]) -> Result<String, String> {
+        let (_, team) = pane.title.rsplit_once('@').unwrap_or(("", &pane.title));
+        let mut script = match spot {
+            Spot::Split { pane: divided, beside, zoomed, .. } => {
+                let script =
+                    Script::default().command("split-window").word(if *beside { "-h" } else { "-v" });
+                let script = if *zoomed { script.word("-Z") } else { script };
+                script.words(["-t", divided])
+            }
+            Spot::Window { session } => {
+                let script = Script::default().command("new-window").words(["-t", &format!("{session}:")]);
+                script.word("-n").plain(team.as_ref())
+            }
+        };
+        script = script.words(["-d", "-P", "-F", "#{pane_id}", "-c"]).plain(pane.cwd.as_os_str());
+        for variable in &self.launch.environment {
+            script = script.word("-e").word(variable.setting());
+        }
+        let printed = self.tmux(script.word("--").words(line))?;
+        Ok(printed.trim().to_owned())
+    }
+
+    /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process ends.
+    fn dress(&self, id: &str, spot: &Spot, pane: &NewPane) -> Result<(), String> {
+        let on = |script: Script, name: &str| script.command("set-option").words(["-p", "-t", id, name]);
+        let mut script = on(Script::default(), "remain-on-exit").word("off");
+        script = on(script, "@posse").word(pane.session.to_string());
+        script = script.command("select-pane").words(["-t", id, "-T"]).plain(pane.title.as_ref());
+        // The style of borders would be the whole window's.
+        if let Some(color) = color(&pane.color) {
+            let format = format!("#[fg={color}] #{{pane_title}} #[default]");
+            script = on(script, "pane-border-format").word(format);
+        }
+        let window = |script: Script, name: &str| script.command("set-option").words(["-w", "-t", id, name]);
+        match spot {
+            Spot::Window { .. } => {
+                script = window(script, "@posse-window").word(pane.session.to_string());
+                script = window(script, "pane-border-status").word("top");
+            }
+            Spot::Split { tiled: true, .. } => {
+                script = script.command("select-layout").words(["-t", id, "tiled"]);
+            }
+            Spot::Split { .. } => {}
+        }
+        // It may have ended before it was told to vanish then.
+        let close = format!("kill-pane -t {id}");
+        script = script.command("if-shell").words(["-F", "-t", id, "#{pane_dead}", &close]);
+        let gone = "its process ended at once; `posse doctor` may know why";
+        self.tmux(script).map(drop).map_err(|why| if why.contains(id) { gone.to_owned() } else { why })
+    }
+
+    /// Runs commands in the server; what they print.
+    #[expect(clippy::disallowed_methods, reason = "this is where tmux is started")]
+    fn tmux(&self, script: Script) -> Result<String, String> {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&self.inside.socket).args(["source-file", "-"]);
+        let instead = "--team-backend in-process does without";
+        match child::run(command, Some(&script.0), LIMIT) {
+            Ok(heard) if heard.status.success() => Ok(String::from_utf8_lossy(&heard.printed).into_owned()),
+            Ok(heard) => {
+                let said = String::from_utf8_lossy(&heard.said);
+                let said = said.trim().replace('\n', "; ");
+                Err(format!("tmux said: {said}; tmux 3.2 or later is needed, {instead}"))
+            }
+            Err(Unheard::Missing) => Err(format!("there is no tmux in the PATH; {instead}")),
+            Err(Unheard::Late(limit)) => {
+                Err(format!("tmux had not answered after {} s; {instead}", limit.as_secs()))
+            }
+            Err(Unheard::Io(error)) => Err(format!("tmux cannot be run: {error}; {instead}")),
+            Err(Unheard::TooMuch) => Err(format!("tmux printed more than can be read; {instead}")),
+        }
+    }
+}
+
+/// A colour of a team as tmux calls it; none if it knows no such colour.
+fn color(name: &str) -> Option<String> {
+    let number = match name {
+        "purple" => "colour135",
+        "orange" => "colour208",
+        "pink" => "colour213",
+        "blue" | "green" | "yellow" | "cyan" | "red" => name,
+        _ => {
+            let digits = name.strip_prefix('#')?;
+            let is_shade = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            return is_shade.then(|| name.to_owned());
+        }
+    };
+    Some(number.to_owned())
+}
+
+/// Commands for tmux, one per line.
+#[derive(Default)]
+struct Script(Vec<u8>);
+
+impl Script {
+    fn command(mut self, name: &str) -> Self {
+        if !self.0.is_empty() {
+            self.0.push(b'\n');
+        }
+        self.0.extend_from_slice(name.as_bytes());
+        self
+    }
+
+    /// A word, which tmux reads as it is.
+    fn word(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.0.extend_from_slice(b" '");
+        for byte in word.as_ref().as_bytes() {
+            match byte {
+                b'\'' => self.0.extend_from_slice(b"'\\''"),
+                // It would take away spaces at the start of the next line.
+                b'\n' => self.0.extend_from_slice(b"'\"\\n\"'"),
+                byte => self.0.push(*byte),
+            }
+        }
+        self.0.push(b'\'');
+        self
+    }
+
+    fn words<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Self {
+        words.into_iter().fold(self, |script, word| script.word(word))
+    }
+
+    /// A word where tmux looks for things to fill in (and to run): it finds none.
+    fn plain(self, word: &OsStr) -> Self {
+        let mut escaped = Vec::new();
+        for byte in word.as_bytes() {
+            escaped.extend(std::iter::repeat_n(*byte, if *byte == b'#' { 2 } else { 1 }));
+        }
+        self.word(OsStr::from_bytes(&escaped))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_posse_runs_is_read_from_what_tmux_says() {
+        let inside = |socket: &str| Some(Inside { socket: socket.into(), pane: "%12".into() });
+        assert_eq!(Inside::read("/tmp/tmux-0/default,123,0", "%12"), inside("/tmp/tmux-0/default"));
+        assert_eq!(Inside::read("/tmp/a,b,123,0", "%12"), inside("/tmp/a,b"));
+        for (tmux, pane) in
+            [("", "%1"), ("/tmp/x", "%1"), ("/tmp/x,1,0", ""), ("/tmp/x,1,0", "1"), (",1,0", "%1")]
+        {
+            assert_eq!(Inside::read(tmux, pane), None);
+        }
+    }
+
+    #[test]
+    fn every_colour_of_a_team_is_one_of_tmux() {
+        for nth in 0..64 {
+            let name = posse_protocol::team::color(nth);
+            assert!(color(&name).is_some(), "{name}");
+        }
+        assert_eq!(color("#12"), None);
+        assert_eq!(color("nice"), None);
+    }
+}
