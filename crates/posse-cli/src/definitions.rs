@@ -6,6 +6,7 @@ mod memory;
 mod place;
 mod scan;
 pub(crate) mod skills;
+pub(crate) mod teams;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -9,6 +9,8 @@ mod instructions;
 mod missed;
 mod moment;
 mod output;
+mod paint;
+mod panes;
 mod prompt;
 mod provider;
 mod session;

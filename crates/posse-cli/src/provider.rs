@@ -7,6 +7,7 @@ use posse_model::price::PriceList;
 use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::model::Model;
+use posse_tools::Variable;
 
 use crate::environment::{posse_home, variable};
 use crate::hint::Advised;
@@ -117,6 +118,26 @@ impl ProviderArgs {
                 }),
             },
         })
+    }
+
+    /// What another posse must find in its environment to call the same API.
+    pub(crate) fn environment(&self) -> anyhow::Result<Vec<Variable>> {
+        let settled = self.settle()?;
+        let (provider, url) = match settled.provider {
+            Provider::Anthropic => ("anthropic", "ANTHROPIC_BASE_URL"),
+            Provider::Openai => ("openai", "OPENAI_BASE_URL"),
+        };
+        let version = match settled.version {
+            ApiVersion::V2026 => "2026-10-21",
+            ApiVersion::V2023 => "2023-06-01",
+        };
+        let told =
+            |name: &str, value: &str| Variable { name: name.into(), value: value.into(), secret: false };
+        let mut variables = vec![told("POSSE_PROVIDER", provider), told("POSSE_ANTHROPIC_VERSION", version)];
+        // Whoever comes in by a name and a password has them in the address.
+        variables.push(Variable { secret: settled.base_url.contains('@'), ..told(url, &settled.base_url) });
+        variables.extend(settled.key.map(|key| Variable { secret: true, ..told(key.source, &key.value) }));
+        Ok(variables)
     }
 
     /// The model that flag or environment name, if they do.

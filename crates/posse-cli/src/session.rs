@@ -14,6 +14,7 @@ use posse_tools::{Guardian, Means, Reach};
 
 use crate::commands::guard;
 use crate::definitions::skills::SkillSources;
+use crate::definitions::teams::TeamSources;
 use crate::definitions::{Given, Sources};
 use crate::environment::{self, posse_home};
 use crate::hint::Advised;
@@ -28,8 +29,8 @@ use crate::store::{self, Meant, StoreArgs};
 pub(crate) struct Facts {
     /// The session, which is its root agent.
     pub(crate) session: AgentId,
-    /// As much of its id as tells it from all others.
-    pub(crate) short: String,
+    /// The command that goes on with it, without its words.
+    pub(crate) again: String,
     /// The model's name.
     pub(crate) model: String,
     /// Where the agent works.
@@ -169,6 +170,12 @@ pub(crate) fn definitions(cwd: &Path, given: Given) -> Sources {
 /// Where skills and commands are for who works in `cwd`.
 pub(crate) fn skills(cwd: &Path) -> SkillSources {
     SkillSources::new(places(cwd))
+}
+
+/// Where teams are declared for who works in `cwd`.
+pub(crate) fn teams(cwd: &Path, given: Given) -> TeamSources {
+    let types = definitions(cwd, given).load().definitions().into_iter().map(|it| it.name);
+    TeamSources::new(places(cwd), types.collect())
 }
 
 fn places(cwd: &Path) -> Places {

@@ -3,6 +3,7 @@
 
 pub(crate) mod agents;
 mod file;
+pub(crate) mod teams;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use posse_runtime::permission::{Policy, RuleError, RuleList, Source};
 
 use self::agents::{AgentFlags, Agents};
 use self::file::SettingsFile;
+use self::teams::{Backend, Teams};
 use crate::store;
 
 /// Where settings and instructions are looked for. Nothing else of the environment counts.
@@ -45,12 +47,16 @@ pub(crate) struct FlagSettings {
     pub(crate) mode: Option<PermissionMode>,
     /// The mode of the session that goes on: as good as a `defaultMode` of the user, and no flag.
     pub(crate) kept_mode: Option<PermissionMode>,
+    /// The mode that a repository's declaration of a team allows at most.
+    pub(crate) strictest: Option<PermissionMode>,
     /// `--model`.
     pub(crate) model: Option<String>,
     /// `--add-dir`.
     pub(crate) additional_directories: Vec<PathBuf>,
     /// `--max-depth` and the like.
     pub(crate) agents: AgentFlags,
+    /// `--team-backend`.
+    pub(crate) backend: Option<Backend>,
 }
 
 /// What holds, all layers taken together.
@@ -62,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) additional_directories: Vec<PathBuf>,
     /// How agents may start others.
     pub(crate) agents: Agents,
+    /// How teams work.
+    pub(crate) teams: Teams,
     /// How large a prompt may become before it is compacted, if that is said.
     pub(crate) compact_at: Option<u64>,
     /// What was left out, for people.
@@ -121,10 +129,11 @@ impl Settings {
         let layers = layers(places)?;
         let mut settings = Self {
             policy: Policy::default(),
-            mode: mode(&layers, flags.mode, flags.kept_mode)?,
+            mode: mode(&layers, flags.mode, flags.kept_mode, flags.strictest)?,
             model: None,
             additional_directories: Vec::new(),
             agents: agents::settle(&layers, &flags.agents),
+            teams: teams::settle(&layers, flags.backend),
             compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
             warnings: Vec::new(),
             details: Vec::new(),
@@ -240,6 +249,7 @@ fn mode(
     layers: &[Layer],
     flag: Option<PermissionMode>,
     kept: Option<PermissionMode>,
+    strictest: Option<PermissionMode>,
 ) -> Result<PermissionMode, SettingsError> {
     let given = |trust: Trust| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
@@ -257,7 +267,7 @@ fn mode(
         return Err(SettingsError::BypassDisabled { by: layer.path.clone() });
     }
     // A flag is the user's own word for this run: nothing in a repository changes it.
-    let stricter = given(Trust::Repository).filter(|_| flag.is_none()).map(strictness).min();
+    let stricter = given(Trust::Repository).chain(strictest).filter(|_| flag.is_none()).map(strictness).min();
     Ok(stricter.filter(|wanted| *wanted < strictness(own)).map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
@@ -281,7 +291,7 @@ fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
     let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(holds.mode));
     let compact_at = layer.content.compact_at.map(|tokens| tokens.to_string());
-    let kinds: [(&str, &str, Vec<String>); 7] = [
+    let kinds: [(&str, &str, Vec<String>); 8] = [
         ("allow rule", "allow rules", permissions.allow.clone()),
         ("directory", "directories", permissions.additional_directories.clone()),
         ("model", "models", layer.content.model.iter().cloned().collect()),
@@ -289,6 +299,7 @@ fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
         ("store", "stores", layer.content.store.iter().cloned().collect()),
         ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
         ("key of agents", "keys of agents", layer.content.agents.beyond(&holds.agents)),
+        ("key of teams", "keys of teams", layer.content.teams.beyond()),
     ];
     let file = layer.path.display();
     let (mut counts, mut details) = (Vec::new(), Vec::new());

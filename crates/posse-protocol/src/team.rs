@@ -31,6 +31,13 @@ pub struct Team {
     pub former: Vec<Name>,
 }
 
+impl Team {
+    /// The agent whose session the team belongs to: the one who led it first, if that still is a member.
+    pub fn session(&self) -> AgentId {
+        self.members.first().map_or(self.lead, |first| first.agent)
+    }
+}
+
 /// One who belongs to a team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {

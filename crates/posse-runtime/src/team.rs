@@ -2,6 +2,7 @@
 
 pub mod host;
 pub(crate) mod mate;
+mod pane;
 pub(crate) mod raise;
 pub(crate) mod roster;
 pub(crate) mod tool;

@@ -12,6 +12,8 @@ mod children;
 mod claim;
 mod fork;
 mod mail;
+mod request;
+mod roster;
 mod task;
 mod team;
 pub mod wake;
@@ -31,7 +33,8 @@ pub use archive::{a_team_goes_out_and_comes_in, an_archive_that_contradicts_itse
 pub use charge::{a_call_about_an_agent_is_booked, charges_add_up};
 pub use children::{a_name_is_given_once, children_are_found_with_their_calls, the_unfinished_are_found};
 pub use claim::{
-    a_claim_is_granted_to_one, a_task_of_a_host_that_left_is_free, the_lowest_claimable_number_is_next,
+    a_claim_is_granted_to_one, a_task_of_a_host_that_left_is_free, an_unchecked_task_is_not_completed,
+    roles_say_who_takes_what, the_lowest_claimable_number_is_next,
 };
 pub use fork::{
     a_compaction_stands_for_all_before_it, a_fork_of_a_compacted_agent_begins_with_its_compaction,
@@ -41,6 +44,14 @@ pub use mail::{
     an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order, no_end_while_mail_waits,
     nobody_gets_mail_for_nobody,
 };
+pub use request::{
+    a_request_is_answered_once, requests_are_made_by_who_may, requests_end_with_who_they_are_about,
+};
+pub use roster::{
+    a_mate_is_born_into_its_team, a_taken_name_gets_a_number, a_wished_colour_is_given_if_it_is_free,
+    leadership_is_handed_over, many_join_at_once, members_are_shown_as_they_stand,
+    who_leaves_gives_its_tasks_back,
+};
 pub use task::{
     circles_are_refused, deleted_tasks_count_as_done, metadata_are_not_too_deep,
     tasks_are_changed_by_who_may, tasks_come_back_as_they_went_in, what_waits_is_freed,
@@ -49,8 +60,8 @@ pub use team::{
     agents_are_found, notes_have_versions, teams_are_deleted_when_nobody_is_there, teams_have_members,
 };
 pub use words::{
-    act, acts, agent, birth, call, chained, child, claim, create, create_team, entry, fate, headed, join,
-    joining, list, name, order, origin, realm, receipts, send, step, update, verify,
+    act, acts, agent, answer, ask, birth, call, chained, child, claim, create, create_team, entry, fate,
+    headed, join, joining, list, name, order, origin, realm, receipts, send, step, update, verify,
 };
 
 /// Opens another host on the same data.

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 use posse_protocol::{AgentId, Cost};
 use posse_runtime::port::store::Session;
 
+pub(crate) use self::export::value as entry_object;
+pub(crate) use self::show::paragraph;
 use crate::store::StoreArgs;
 
 /// Look at the sessions that posse has kept.
@@ -61,7 +63,7 @@ fn state(session: &Session) -> &'static str {
 }
 
 /// What it has cost; none if the price of any of it is not known.
-fn cost(session: &Session) -> Option<Cost> {
+pub(crate) fn cost(session: &Session) -> Option<Cost> {
     session.charges.iter().map(|charge| charge.cost).sum()
 }
 

@@ -11,7 +11,11 @@ use crate::settings::Places;
 
 /// What was given.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given(Vec<Read>);
+pub(crate) struct Given {
+    definitions: Vec<Read>,
+    /// The same as text, without a file that may be elsewhere for others.
+    text: Option<String>,
+}
 
 impl Given {
     /// Reads the flag's value: JSON, or `@FILE` with it in a file. Else what is wrong with it.
@@ -38,7 +42,12 @@ impl Given {
             }
             given.push(read);
         }
-        Ok(Self(given))
+        Ok(Self { definitions: given, text: Some(text) })
+    }
+
+    /// What the flag could have said; none if it was not there.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
     }
 
     /// Each definition, with what is to be said about it.
@@ -59,6 +68,6 @@ impl Given {
             }
             (definition, remarks)
         };
-        self.0.iter().map(resolve).collect()
+        self.definitions.iter().map(resolve).collect()
     }
 }

@@ -22,6 +22,12 @@ impl Look {
     pub(super) const FILES: Self = Self { depth: 8, links: false, wanted: is_markdown };
     /// Directories that each define something. Often they are links to where they are kept.
     pub(super) const FOLDERS: Self = Self { depth: 1, links: true, wanted: is_skill };
+    /// Files that each declare a team.
+    pub(super) const TABLES: Self = Self { depth: 8, links: false, wanted: is_toml };
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "toml")
 }
 
 fn is_markdown(path: &Path) -> bool {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::SettingsError;
 use super::agents::{self, AgentsFile};
+use super::teams::{self, TeamsFile};
 use posse_runtime::spelling::closest;
 
 /// What posse understands of a settings file.
@@ -24,6 +25,9 @@ pub(super) struct SettingsFile {
     /// How agents may start others.
     #[serde(skip)]
     pub(super) agents: AgentsFile,
+    /// How teams work.
+    #[serde(skip)]
+    pub(super) teams: TeamsFile,
     /// Keys that posse does not know, by where they are: a typo there may leave a door open.
     #[serde(skip)]
     pub(super) unknown: Vec<(&'static str, Vec<String>)>,
@@ -74,7 +78,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
     let all: Value = serde_json::from_str(text).map_err(wrong)?;
     let mut parts = vec![("permissions", &all["permissions"], &KEYS[..])];
-    // In the files of other programs it is a key of theirs.
+    // In the files of other programs these are keys of theirs.
     if !path.parent().is_some_and(|directory| directory.ends_with(".claude")) {
         let ours = &all["agents"];
         file.agents = Option::deserialize(ours).map_err(wrong)?.unwrap_or_default();
@@ -83,6 +87,9 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
             parts.push((part, &ours[part], &agents::BUDGET_KEYS));
         }
         parts.push(("worktree", &ours["worktree"], &agents::WORKTREE_KEYS));
+        let ours = &all["teams"];
+        file.teams = Option::deserialize(ours).map_err(wrong)?.unwrap_or_default();
+        parts.push(("teams", ours, &teams::KEYS));
     }
     let unknown = parts.into_iter().map(|(part, value, known)| (part, not_known(value, known)));
     file.unknown = unknown.filter(|(_, keys)| !keys.is_empty()).collect();

@@ -9,6 +9,8 @@ use posse_runtime::port::worktree::{Base, Dirty};
 use posse_runtime::tool::{Intent, Subject, Workspace};
 use posse_runtime::{Background, Budget};
 
+use posse_tools::Place;
+
 use super::*;
 use crate::settings::agents::ImplicitFork;
 
@@ -407,4 +409,40 @@ fn what_is_wrong_about_agents_is_told() {
     let said = settings.warnings.join("\n");
     assert!(said.contains("not known: `maxDept` (did you mean `maxDepth`?) in the agents of "), "{said}");
     assert!(said.contains("`eur` in the budget of "), "{said}");
+}
+
+#[test]
+fn where_teammates_run_is_said_by_the_user_and_never_by_a_repository() {
+    let disk = Disk::new();
+    let teams = |flag| disk.load(FlagSettings { backend: flag, ..FlagSettings::default() }).unwrap().teams;
+    let default = teams(None);
+    assert_eq!((default.backend, default.forced, default.place), (Backend::InProcess, false, Place::Split));
+    assert_eq!((default.pane_command, default.deadline), (None, Duration::from_secs(60)));
+    let all = r#"{"teams": {"backend": "command", "paneCommand": ["term", "{argv...}"], "tmux": "window",
+                  "shutdownDeadline": 5}}"#;
+    disk.write("repo/.posse/settings.json", all);
+    disk.write("repo/.claude/settings.json", r#"{"teams": "theirs"}"#);
+    assert_eq!(teams(None).pane_command, None);
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let exact = "keys of teams backend, paneCommand, tmux, shutdownDeadline in ";
+    assert!(settings.details.iter().any(|line| line.contains(exact)), "{:?}", settings.details);
+    disk.write("posse/settings.json", all);
+    let mine = teams(None);
+    assert_eq!((mine.backend, mine.forced, mine.place), (Backend::Command, false, Place::Window));
+    assert!(mine.pane_command.is_some() && mine.deadline == Duration::from_secs(5));
+    let flagged = teams(Some(Backend::Tmux));
+    assert_eq!((flagged.backend, flagged.forced), (Backend::Tmux, true));
+    disk.write("managed.json", r#"{"teams": {"backend": "in-process"}}"#);
+    let managed = teams(Some(Backend::Tmux));
+    assert_eq!((managed.backend, managed.forced), (Backend::InProcess, true));
+    for (text, expected) in [
+        (r#"{"teams": {"backend": "screen"}}"#, "screen"),
+        (r#"{"teams": {"paneCommand": ["term"]}}"#, "neither {argv...} nor {command}"),
+        (r#"{"teams": {"tmux": "tab"}}"#, "split or window"),
+        (r#"{"teams": {"shutdownDeadline": 0}}"#, "nonzero"),
+    ] {
+        disk.write("posse/settings.json", text);
+        let error = disk.load(FlagSettings::default()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::StartError;
 use super::actor::{Identity, Mate, Sub, last_resort};
-use super::bring::startable_at;
+use super::bring::{IN_PROCESS, startable_at};
 use super::build::{About, Assembled, Below, Seed};
 use super::recover::{depth, facts};
 use crate::permission::Standing;
@@ -56,8 +56,12 @@ impl House {
         let Some(session) = self.row(agent).await? else { return Ok(()) };
         let Some(waiting) = self.wants_back(&session).await? else { return Ok(()) };
         let Some(tree) = self.tree_of(&session).await? else { return Ok(()) };
-        if !self.belongs(&session).await? {
-            return Ok(());
+        if is_mate(&session) {
+            // Who has a pane is waited for there; if its process dies, it is taken up then.
+            let card = self.card(session.realm, agent).await?;
+            if card.is_none_or(|card| card.backend != IN_PROCESS) {
+                return Ok(());
+            }
         }
         let (newest, starter) = (waiting.newest, waiting.starter(&session));
         let brought = async {

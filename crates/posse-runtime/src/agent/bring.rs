@@ -37,7 +37,7 @@ use crate::team::words as team_words;
 use crate::tool::Toolbox;
 
 /// What runs a teammate that has no pane.
-const IN_PROCESS: &str = "in-process";
+pub(crate) const IN_PROCESS: &str = "in-process";
 
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {
@@ -173,14 +173,15 @@ impl House {
         let (known, skills) = (types.as_deref().unwrap_or_default(), loadable(&plan.tree.setup));
         let told = Offer::of(&tools, known, &skills).fingerprint();
         let Common { piece: preamble, warmth } = self.preamble(&plan, &tools, told);
+        // Mail is the first thing that it gets: nobody else may bring it to life because of it.
+        let living = self.supervisor.room_for(agent);
+        let panes = plan.tree.setup.spawning.teams.panes.clone();
         let card = Arc::new(self.join(&plan, preamble.clone(), told).await?);
         let run = Arc::new(Run::new(
             RunFacts { name: Some(card.name.clone()), ..plan.facts() },
             Uuid::now_v7(),
             true,
         ));
-        run.born();
-        let panes = plan.tree.setup.spawning.teams.panes.clone();
         let arrival = MemberChange::Joined {
             agent_type: plan.origin.agent_type.clone(),
             model: plan.model.clone(),
@@ -188,6 +189,7 @@ impl House {
         };
         let identity = Identity { realm: plan.tree.realm, agent, epoch: Epoch(1) };
         if let Some(panes) = panes {
+            run.born();
             let pane = NewPane {
                 session: plan.tree.root,
                 member: agent,
@@ -196,16 +198,11 @@ impl House {
                 cwd: plan.standing.workspace().cwd.clone(),
                 budget: plan.joins.as_ref().and_then(|joins| joins.budget),
             };
-            let events = plan.tree.events.clone();
             lease.keep();
-            let _ = self.ports.store.release(agent, identity.epoch).await;
+            let event = Event { agent, kind: EventKind::Member(card.news(arrival)) };
             // A front end that does not read holds up whoever starts somebody, as elsewhere.
-            let _ = events.send(Event { agent, kind: EventKind::Member(card.news(arrival)) }).await;
-            if let Err(why) = panes.open(pane).await {
-                let what = format!("{} has no pane, and lives in this process: {why}", card.address());
-                let _ = events.send(Event { agent, kind: EventKind::Unheard(what) }).await;
-                self.take_over().await;
-            }
+            let _ = plan.tree.events.send(event).await;
+            self.give_pane((pane, panes.as_ref()), &plan.tree, living).await;
             return Ok((run, card));
         }
         let Plan { tree, origin, terms, path, model, standing, account, prompt, .. } = plan;
@@ -216,7 +213,7 @@ impl House {
             mode,
             effort: terms.effort,
             path,
-            living: self.supervisor.room_for(agent),
+            living,
             preamble,
             segments: Vec::new(),
             birth: None,
@@ -285,7 +282,8 @@ impl House {
         let committed = self.ports.store.commit(step).await.map_err(|error| error.to_string())?;
         match committed.results.into_iter().next() {
             Some(Ok(Done::Joined { name, color })) => {
-                Ok(Card { team: team.clone(), name, color, takes: takes.clone() })
+                let backend = panes.map_or(IN_PROCESS, |panes| panes.name()).to_owned();
+                Ok(Card { team: team.clone(), name, color, takes: takes.clone(), backend })
             }
             Some(Err(refusal)) => {
                 let state = Some(StateChange::To(AgentState::Killed));

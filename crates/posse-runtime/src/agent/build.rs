@@ -157,6 +157,7 @@ impl House {
             preambles: std::sync::Mutex::default(),
             attended: true.into(),
             shown: None,
+            raising: 0.into(),
             takes_over: true,
         });
         let stop = Stop::new(self.supervisor.branch());
@@ -250,6 +251,7 @@ impl House {
                 Members::One(agent) => Some(agent),
                 Members::Free => None,
             },
+            raising: 0.into(),
             takes_over: members == Members::Free,
         };
         Ok((Arc::new(tree), heard))

@@ -31,7 +31,7 @@ use crate::permission::{Policy, Standing};
 use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
 use crate::port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
 use crate::spawn::contract::Contract;
-use crate::spawn::words::{self, Ranks};
+use crate::spawn::words;
 use crate::tool::{Intent, ToolError};
 
 /// What an agent is allowed, and by whom.
@@ -361,7 +361,10 @@ impl Machine {
             Input::Failed { failure, charges } => self.failed(&mut decision, *failure, charges),
             Input::Answer { call, answer, intent } => self.answer(&mut decision, &call, answer, intent),
             Input::CallDone { key, result } => self.call_done(&mut decision, key, result),
-            Input::Interrupt => self.interrupt(&mut decision),
+            Input::Interrupt => {
+                self.calm();
+                self.interrupt(&mut decision);
+            }
             Input::Unattended => self.unattended(&mut decision),
             Input::SetMode(mode) => {
                 self.rights.standing.set_mode(mode);
@@ -433,7 +436,7 @@ impl Machine {
             decision.commit.types = Some(fingerprint);
             notices.push(text);
         }
-        notices.into_iter().map(ContentBlock::text).chain(words::arrivals(&mail, &Ranks::default())).collect()
+        notices.into_iter().map(ContentBlock::text).chain(words::arrivals(&mail)).collect()
     }
 
     fn mail(&mut self, decision: &mut Decision, mut mail: Vec<Mail>) {

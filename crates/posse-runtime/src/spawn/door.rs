@@ -107,14 +107,37 @@ impl Drop for Lease {
 impl House {
     /// Starts an agent, or says why not. When this returns, the agent is durable.
     pub(crate) async fn spawn(self: &Arc<Self>, wish: Wish) -> Result<Leash, String> {
-        let Wish { by, key, call, input, granted, role } = wish;
+        let by = wish.by;
         let parent = self.resident(by).ok_or("whoever starts it has ended")?;
+        let (plan, lease, situation) = self.plan(wish, &parent).await?;
+        let (house, one_shot) = (Arc::clone(self), plan.terms.one_shot);
+        // Others may have been started while its checkout was made.
+        let live = self.population(plan.tree.root);
+        limits::check(&Situation { live, ..situation }, &parent.tree.setup.spawning)?;
+        if plan.joins.is_some() {
+            let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
+            let (run, card) = self.bear_mate(plan, lease).await?;
+            return Ok(Leash { house, run, one_shot, mate: Some(card), plan: plans, by, held: false });
+        }
+        let run = self.bear(plan, lease).ok_or("nothing is started any more: the agent is being stopped")?;
+        let leash = Leash { house, run: Arc::clone(&run), one_shot, mate: None, plan: false, by, held: true };
+        run.is_born().await?;
+        Ok(leash)
+    }
+
+    /// What comes of a wish, if the limits allow it.
+    async fn plan(
+        self: &Arc<Self>,
+        wish: Wish,
+        parent: &Resident,
+    ) -> Result<(Plan, Lease, Situation), String> {
+        let Wish { by, key, call, input, granted, role } = wish;
         let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
         if parent.fork {
             return Err(NO_FORKS.into());
         }
         let types = super::tool::startable(&tree.setup);
-        let teams = self.teams_for(&parent, by, &input).await?;
+        let teams = self.teams_for(parent, by, &input).await?;
         let route = route(&input, &types, spawning.background, super::tool::forking(&tree.setup), &teams)?;
         let branch = self.branch(by).filter(|_| route.fork);
         if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
@@ -131,10 +154,10 @@ impl House {
         };
         limits::check(&situation, spawning)?;
         if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
-            self.name_is_free(&parent, name).await?;
+            self.name_is_free(parent, name).await?;
         }
         let agent = AgentId::from(Uuid::now_v7());
-        let lease = self.lease(agent, &parent, route.isolation).await?;
+        let lease = self.lease(agent, parent, route.isolation).await?;
         let mut terms = match &branch {
             Some(branch) => branch.terms(),
             None if route.fork => return Err("the reply that asks for the fork is over".into()),
@@ -145,7 +168,7 @@ impl House {
         terms.grant(granted);
         terms.schema = route.contract.as_ref().map(|contract| Arc::new(contract.schema().clone()));
         let notes = remembered(&route.definition, &mut terms).await;
-        let workspace = workspace(&parent, input.cwd.as_deref(), &lease, &mut terms)?;
+        let workspace = workspace(parent, input.cwd.as_deref(), &lease, &mut terms)?;
         let place = place(&tree, &lease, &workspace, route.fork);
         let asked = route.contract.as_ref().map(Contract::asked);
         let standing =
@@ -188,32 +211,9 @@ impl House {
             depth,
             standing,
             terms,
-            joins: None,
+            joins: joins.map(Box::new),
         };
-        let one_shot = plan.terms.one_shot;
-        // Others may have been started while its checkout was made.
-        let live = self.population(plan.tree.root);
-        limits::check(&Situation { live, ..situation }, spawning)?;
-        if let Some(joins) = joins {
-            let joins = Box::new(joins);
-            let plan = Plan { joins: Some(joins), ..plan };
-            let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
-            let (run, card) = self.bear_mate(plan, lease).await?;
-            let (house, mate) = (Arc::clone(self), Some(card));
-            return Ok(Leash { house, run, one_shot, mate, plan: plans, by, held: false });
-        }
-        let run = self.bear(plan, lease).ok_or("nothing is started any more: the agent is being stopped")?;
-        let leash = Leash {
-            house: Arc::clone(self),
-            run: Arc::clone(&run),
-            one_shot,
-            mate: None,
-            plan: false,
-            by,
-            held: true,
-        };
-        run.is_born().await?;
-        Ok(leash)
+        Ok((plan, lease, situation))
     }
 
     /// The teams of whoever starts somebody under a name.
@@ -287,8 +287,8 @@ fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<R
     let then = declared.filter(|mode| *mode != PermissionMode::Plan).or(terms.mode);
     terms.mate = Some(MateTerms { team: team.clone(), plan, then });
     terms.mode = if plan { Some(PermissionMode::Plan) } else { then };
-    // Its answer is what it writes to others.
-    (terms.one_shot, terms.schema) = (false, None);
+    // It is written to as long as it lives.
+    terms.one_shot = false;
     let word = role.as_ref().map_or_else(|| kind.name.clone(), |role| role.role.clone());
     let takes = role.as_ref().and_then(|role| role.takes.clone());
     let takes = match takes {

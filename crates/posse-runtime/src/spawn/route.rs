@@ -225,7 +225,9 @@ pub fn route(
             definition.name
         ));
     }
-    let schema = input.output_schema.as_ref().or(definition.output_schema.as_deref());
+    // A teammate's answer is what it writes to others.
+    let schema =
+        input.output_schema.as_ref().or(definition.output_schema.as_deref()).filter(|_| team.is_none());
     let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
     let effort = input.effort.as_deref().map(effort).transpose()?.or(definition.effort);
     let background = in_background(background, &definition, input.run_in_background);

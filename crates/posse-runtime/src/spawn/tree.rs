@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use posse_protocol::{AgentId, Event, RealmId};
@@ -46,6 +46,8 @@ pub(crate) struct Tree {
     pub(crate) attended: AtomicBool,
     /// The teammate whose every event is told, if this process is there for it alone.
     pub(crate) shown: Option<AgentId>,
+    /// How many teams are being raised.
+    pub(crate) raising: AtomicUsize,
     /// Whether members of its teams that nobody has are taken up here.
     pub(crate) takes_over: bool,
 }

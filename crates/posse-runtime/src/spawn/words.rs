@@ -15,7 +15,7 @@ pub use answer::{
 pub use compacted::{List, Standing, compacted, verbatim};
 pub(crate) use fork::FORK_TAG;
 pub use fork::{directive, fork_rules, moved};
-pub use frame::{Ranks, arrivals, mail, notification};
+pub use frame::{arrivals, mail, notification};
 pub(crate) use frame::{attribute, time};
 pub use neutral::neutral;
 pub(crate) use place::reminder;

@@ -22,6 +22,8 @@ pub(crate) struct Card {
     pub(crate) color: String,
     /// Which tasks it takes by itself.
     pub(crate) takes: Takes,
+    /// What runs it.
+    pub(crate) backend: String,
 }
 
 impl Card {

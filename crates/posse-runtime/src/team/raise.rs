@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::words::{self, Raised};
-use crate::port::store::{Address, CallKey, Joining, NewTask, Op, Order};
+use crate::port::store::{Address, CallKey, Joining, NewTask, Op, Order, TaskChange};
 use crate::spawn::door::{RoleWish, Wish};
 use crate::spawn::house::House;
 use crate::spawn::route::AgentInput;
@@ -53,13 +53,27 @@ pub(crate) fn founding(
     };
     let description = plan.description.clone();
     let made = Op::CreateTeam { team: team.clone(), description, settings, lead: Box::new(lead) };
-    let task = |task: &PlannedTask| {
+    let task = |(task, number): (&PlannedTask, u64)| {
         let PlannedTask { subject, description, role, blocked_by, check } = task.clone();
-        let blocked_by = blocked_by.into_iter().map(TaskId).collect();
+        // What comes later cannot be waited for before it is there.
+        let blocked_by = blocked_by.into_iter().filter(|before| *before < number).map(TaskId).collect();
         let task = NewTask { subject, description, role, blocked_by, check, ..NewTask::default() };
         Op::CreateTask { team: Some(team.clone()), task: Box::new(task) }
     };
-    ([made].into_iter().chain(plan.tasks.iter().map(task)).collect(), told)
+    let waits = |(task, number): (&PlannedTask, u64)| {
+        let later = task.blocked_by.iter().filter(|before| **before >= number).copied().map(TaskId);
+        let change = TaskChange { block_on: later.collect(), ..TaskChange::default() };
+        let (team, id) = (Some(team.clone()), TaskId(number));
+        (!change.block_on.is_empty()).then(|| Op::UpdateTask {
+            team,
+            id,
+            expect: None,
+            change: Box::new(change),
+        })
+    };
+    let tasks = plan.tasks.iter().zip(1..).map(task);
+    let waits = plan.tasks.iter().zip(1..).filter_map(waits);
+    ([made].into_iter().chain(tasks).chain(waits).collect(), told)
 }
 
 /// The team as it will be.

@@ -24,7 +24,13 @@ impl House {
         let teams = self.teams(realm).await?;
         let found = teams.into_iter().find_map(|team| {
             let member = team.members.into_iter().find(|member| member.agent == agent)?;
-            Some(Card { team: team.name, name: member.name, color: member.color, takes: member.takes })
+            Some(Card {
+                team: team.name,
+                name: member.name,
+                color: member.color,
+                takes: member.takes,
+                backend: member.backend,
+            })
         });
         Ok(found)
     }

@@ -105,8 +105,10 @@ fn migrate(connection: &Connection) -> Result<(), Cause> {
 mod tests {
     use std::path::Path;
 
-    use posse_protocol::{Cost, EntryKind, Purpose, RunKind, Usage};
-    use posse_runtime::port::store::{AgentFilter, AgentState, Charge, Step, Store as _, checksum};
+    use posse_protocol::{Cost, EntryKind, Name, Purpose, RunKind, Takes, Usage};
+    use posse_runtime::port::store::{
+        AgentFilter, AgentState, Charge, Done, Op, Order, Step, Store as _, checksum,
+    };
     use tokio::runtime::Builder;
     use uuid::Uuid;
 
@@ -249,6 +251,46 @@ mod tests {
         let charges = runtime.block_on(store.read(id(1).into())).unwrap().session.charges;
         let costs: Vec<_> = charges.iter().map(|it| it.cost.map(Cost::pico_usd)).collect();
         assert_eq!(costs, [None, Some(28), Some(14)]);
+        assert_eq!(faults(), Vec::<String>::new());
+    }
+
+    /// A team with a lead and a member, and a task, as the fifth version kept them.
+    const FIFTH: &str = "
+        INSERT INTO team VALUES (ID 0, 'web', ID 1, 5, 5, '', '{}');
+        INSERT INTO inbox VALUES (ID 0, ID 1, 0, 0, 0, NULL), (ID 0, ID 2, 0, 0, 0, NULL);
+        INSERT INTO member VALUES (ID 0, 'web', 'team-lead', 0, ID 1, '', 'm', '', 'blue', '', x'2f', 5),
+            (ID 0, 'web', 'ann', 1, ID 2, '', 'm', '', 'blue', '', x'2f', 5);
+        INSERT INTO list VALUES (ID 0, 'web', 1, 0);
+        INSERT INTO task VALUES (ID 0, 'web', 1, 0, 0, NULL, NULL, NULL, 1, 5, 5, 'a', NULL, '{}', '');
+        INSERT INTO ask VALUES (ID 0, ID 1, ID 3, 2, 5, '{}');";
+
+    #[test]
+    fn what_the_fifth_version_kept_is_kept() {
+        let realm = Uuid::from_u128(0).into();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old.db");
+        make(&path, 5, FIFTH);
+
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let store = Sqlite::open(&path).unwrap();
+        let faults = || maintain::check(&path, &mut |_| {}).unwrap().faults;
+        assert_eq!(faults(), Vec::<String>::new());
+        let team = runtime.block_on(store.teams(None, 9)).unwrap().remove(0);
+        let ann = team.members.last().unwrap();
+        assert_eq!((ann.name.as_str(), &ann.role, &ann.takes), ("ann", &None, &Takes::Any));
+        assert_eq!(team.former, []);
+        assert_eq!(runtime.block_on(store.requests(realm, None)).unwrap(), []);
+        // Its name is not given again, and its task is anybody's.
+        let (web, name): (Name, Name) = (team.name, ann.name.clone());
+        let takes = Takes::Only { unmarked: true, roles: Vec::new() };
+        let ops = vec![
+            Op::Leave { team: web.clone(), name: name.clone() },
+            Op::ClaimNext { team: Some(web), takes },
+        ];
+        let results = runtime.block_on(store.operate(Order { realm, ops, at_ms: 9 })).unwrap();
+        let Ok(Done::Claimed(task)) = &results[1] else { panic!("{results:?}") };
+        assert_eq!((task.id.0, &task.role, &task.check), (1, &None, &None));
+        assert_eq!(runtime.block_on(store.teams(None, 9)).unwrap()[0].former, [name]);
         assert_eq!(faults(), Vec::<String>::new());
     }
 

@@ -18,6 +18,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::error::Failure;
+use super::free;
 use super::news::News;
 use super::operation::Acting;
 use super::place::Place;
@@ -87,6 +88,7 @@ pub(super) fn write(
         && state.of_member() == MemberState::ShutDown
     {
         writing.close_requests()?;
+        free::tasks(connection, step.realm, step.agent, None, news)?;
     }
     for change in &step.runs {
         writing.run(change)?;

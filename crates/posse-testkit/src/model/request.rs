@@ -176,6 +176,7 @@ impl Model {
         if state.of_member() != MemberState::ShutDown {
             return;
         }
+        self.free_tasks(step.realm, step.agent, None);
         let about = |open: &Open| match open.shown.0.kind {
             RequestKind::Shutdown => open.shown.0.to == step.agent,
             RequestKind::Plan => open.asker() == Some(step.agent) && open.shown.0.to != step.agent,

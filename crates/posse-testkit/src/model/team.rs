@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use posse_protocol::{AgentId, ListId, MailId, MailKind, Member, MemberState, Name, Note, RealmId, Sender};
 use posse_runtime::port::store::{Done, Joining, OpResult, Refusal, TEXT_BYTES};
+use posse_runtime::spawn::words;
 use serde_json::{Map, Value};
 
 use super::mail::Letter;
@@ -204,8 +205,8 @@ impl Model {
         at_ms: i64,
     ) -> OpResult {
         let name = self.team(realm, team)?.free_name(wished);
-        let (kind, summary, body) = (MailKind::Text, "", member.prompt.as_str());
-        let letter = greeting.map(|id| Letter { id, kind, summary, body, at_ms });
+        let (kind, summary, body) = (MailKind::Text, words::summary(&member.prompt), &*member.prompt);
+        let letter = greeting.map(|id| Letter { id, kind, summary: &summary, body, at_ms });
         if let Some(letter) = &letter {
             letter.fits()?;
             self.must_have_room(realm, (member.agent, name.as_str()), letter, 1)?;

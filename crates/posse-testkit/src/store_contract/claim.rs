@@ -1,7 +1,7 @@
 //! Promises about claims.
 
 use posse_protocol::{Owner, Takes, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Done, Op, OpResult, Refusal, TaskChange, TaskFilter};
+use posse_runtime::port::store::{Done, NewTask, Op, OpResult, Ready, Refusal, TaskChange, TaskFilter};
 
 use super::Open;
 use super::words::{act, acts, agent, birth, claim, create, create_team, join, list, name, order, update};
@@ -15,6 +15,11 @@ fn claimed(result: OpResult) -> Task {
 
 fn next(team: &str) -> Op {
     Op::ClaimNext { team: team.parse().ok(), takes: Takes::Any }
+}
+
+fn taking(team: &str, unmarked: bool, roles: &[&str]) -> Op {
+    let roles = roles.iter().copied().map(Into::into).collect();
+    Op::ClaimNext { team: team.parse().ok(), takes: Takes::Only { unmarked, roles } }
 }
 
 fn to(status: TaskStatus) -> TaskChange {
@@ -139,4 +144,94 @@ pub async fn a_task_of_a_host_that_left_is_free(open: Open<'_>) {
             .map(claimed)
             .map(|it| it.id)
     );
+}
+
+/// What is next for one is the lowest that is its own or that its role takes.
+pub async fn roles_say_who_takes_what(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=3 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    order(store, vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3)]).await;
+    let marks = ["doc", "", "dev", "dev", "", "doc", "dev", "test"];
+    for role in marks {
+        let task = NewTask { role: Some(role.into()), ..NewTask::default() };
+        order(store, vec![Op::CreateTask { team: Some(name("web")), task: Box::new(task) }]).await;
+    }
+    let give = |called: &str| TaskChange { owner: Some(Some(called.into())), ..TaskChange::default() };
+    order(store, vec![update("web", 6, give("ann")), update("web", 8, give("bob"))]).await;
+    let ready = async |number: Option<u64>, takes: &Takes, after| {
+        let ready = Some(Ready { agent: number.map(agent), takes: takes.clone() });
+        let filter = TaskFilter { ready, after, ..TaskFilter::default() };
+        let found = store.tasks(list("web"), filter, 4).await.unwrap();
+        found.iter().map(|task| task.id.0).collect::<Vec<_>>()
+    };
+    let only = |unmarked, roles: &[&str]| Takes::Only {
+        unmarked,
+        roles: roles.iter().copied().map(Into::into).collect(),
+    };
+    assert_eq!(ready(Some(2), &Takes::Any, 0).await, [1, 2, 3, 4]);
+    assert_eq!(ready(Some(2), &Takes::Any, 4).await, [5, 6, 7]);
+    assert_eq!(ready(Some(2), &only(false, &[]), 0).await, [6], "her own");
+    assert_eq!(ready(Some(2), &only(true, &["test"]), 0).await, [2, 5, 6], "the test is his");
+    assert_eq!(ready(Some(3), &only(false, &["dev", "doc"]), 1).await, [3, 4, 7, 8]);
+    assert_eq!(ready(None, &only(false, &["doc"]), 0).await, [1, 6, 8], "everybody's own");
+
+    let got = async |number, op| act(store, number, op).await.map(|done| claimed(Ok(done)).id.0);
+    let nothing = || Err(Refusal::NothingToClaim);
+    assert_eq!(got(3, taking("web", false, &["dev"])).await, Ok(3));
+    assert_eq!(got(2, taking("web", true, &["dev"])).await, Ok(2));
+    assert_eq!(got(2, taking("web", false, &["dev", "doc"])).await, Ok(1));
+    assert_eq!(got(2, taking("web", false, &[])).await, Ok(6), "what she was given, whatever her role");
+    assert_eq!(got(2, taking("web", false, &[])).await, nothing());
+    assert_eq!(got(2, taking("web", false, &["test"])).await, nothing(), "it was given to another");
+    assert_eq!(got(3, next("web")).await, Ok(4));
+    // Whoever is told to can take any.
+    assert_eq!(got(2, claim("web", 7)).await, Ok(7));
+    assert_eq!(got(3, taking("web", false, &["dev", "doc"])).await, Ok(8));
+    assert_eq!(got(3, taking("web", false, &["dev", "doc"])).await, nothing());
+    assert_eq!(got(3, taking("web", true, &[])).await, Ok(5));
+    let own = TaskFilter { owner: Some(agent(2)), ..TaskFilter::default() };
+    let own = store.tasks(list("web"), own, 9).await.unwrap();
+    assert_eq!(own.iter().map(|task| task.id.0).collect::<Vec<_>>(), [1, 2, 6, 7]);
+}
+
+/// An agent completes a task that has a check only if it says that this one has passed; a person may.
+pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=3 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    order(store, vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3)]).await;
+    let make = || {
+        let task = NewTask { check: Some("make test".into()), ..NewTask::default() };
+        Op::CreateTask { team: Some(name("web")), task: Box::new(task) }
+    };
+    order(store, vec![make(), make(), make()]).await;
+    act(store, 2, claim("web", 1)).await.unwrap();
+    let done =
+        |passed: Option<&str>| TaskChange { passed: passed.map(Into::into), ..to(TaskStatus::Completed) };
+    let unchecked = |check: &str| Err(Refusal::Unchecked { id: TaskId(1), check: check.into() });
+    assert_eq!(act(store, 2, update("web", 1, done(None))).await, unchecked("make test"));
+    assert_eq!(act(store, 2, update("web", 1, done(Some("make")))).await, unchecked("make test"));
+    assert_eq!(act(store, 1, update("web", 1, done(None))).await, unchecked("make test"), "nor the lead");
+    // A check cannot be put aside by the change that needs it.
+    let aside = |check: &str, passed| TaskChange { check: Some(check.into()), ..done(passed) };
+    assert_eq!(act(store, 2, update("web", 1, aside("", None))).await, unchecked("make test"));
+    assert_eq!(act(store, 2, update("web", 1, aside("true", Some("true")))).await, unchecked("make test"));
+    assert_eq!(act(store, 2, update("web", 1, aside("true", Some("make test")))).await, unchecked("true"));
+    // While it is being done it is changed by its owner and the lead.
+    let other = || TaskChange { check: Some("true".into()), ..TaskChange::default() };
+    let hers = Err(Refusal::AlreadyClaimed { id: TaskId(1), by: "ann".into() });
+    assert_eq!(act(store, 3, update("web", 1, other())).await, hers);
+    let same = TaskChange { check: Some("make test".into()), ..TaskChange::default() };
+    act(store, 3, update("web", 1, same)).await.unwrap();
+    act(store, 1, update("web", 1, other())).await.unwrap();
+    act(store, 2, update("web", 1, done(Some("true")))).await.unwrap();
+    act(store, 3, update("web", 2, other())).await.unwrap();
+    assert!(order(store, vec![update("web", 3, done(None))]).await[0].is_ok(), "a person decides");
+    let completed = TaskFilter { status: Some(TaskStatus::Completed), ..TaskFilter::default() };
+    assert_eq!(store.tasks(list("web"), completed, 9).await.unwrap().len(), 2);
 }

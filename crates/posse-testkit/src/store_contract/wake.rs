@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ListId, MailKind, Takes, TaskStatus};
-use posse_runtime::port::store::{Address, Done, NewTask, Op, Operation, Order, Store, TaskFilter, Wake};
+use posse_protocol::{AgentId, ListId, MailKind, Takes, TaskId, TaskStatus};
+use posse_runtime::port::store::{
+    Address, Done, NewTask, Op, Operation, Order, Store, TaskChange, TaskFilter, Wake,
+};
 use uuid::Uuid;
 
 use super::{Open, agent, birth, fate, realm, step};
@@ -144,4 +146,28 @@ pub async fn listening_that_is_given_up_loses_nothing(open: Open<'_>) {
     drop(second);
     drop(first.woken());
     told_some(first.as_ref(), |wake| matches!(wake, Wake::Died(_))).await;
+}
+
+/// A task that is given to somebody wakes its host when it can be begun: at once, or when what it waited for
+/// is done; also one that others may take now.
+pub async fn a_given_task_wakes_when_it_is_ready(open: Open<'_>) {
+    let (first, second) = two(open).await;
+    let blocked = NewTask { blocked_by: vec![TaskId(1)], ..NewTask::default() };
+    let blocked = Op::CreateTask { team: None, task: Box::new(blocked) };
+    let heard = async |op: Op| {
+        let result = first.operate(order(op)).await.unwrap();
+        assert!(result[0].is_ok(), "{result:?}");
+        told(second.as_ref(), &Wake::Tasks(list())).await;
+    };
+    let change =
+        |id, change| Op::UpdateTask { team: None, id: TaskId(id), expect: None, change: Box::new(change) };
+    heard(create()).await;
+    first.operate(order(blocked)).await.unwrap();
+    // All are called `/main`; the youngest is the third.
+    let give = TaskChange { owner: Some(Some("/main".into())), ..TaskChange::default() };
+    heard(change(1, give.clone())).await;
+    first.operate(order(change(2, give))).await.unwrap();
+    let role = TaskChange { role: Some("dev".into()), ..TaskChange::default() };
+    heard(change(1, role)).await;
+    heard(change(1, TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() })).await;
 }

@@ -1,6 +1,8 @@
 //! Short ways to say steps, for contracts and properties.
 
-use posse_protocol::{AgentId, EntryKind, ListId, MailKind, Name, PermissionMode, RealmId, Takes, TaskId};
+use posse_protocol::{
+    AgentId, EntryKind, ListId, MailId, MailKind, Name, PermissionMode, RealmId, RequestKind, Takes, TaskId,
+};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
     Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask, Op,
@@ -123,6 +125,18 @@ pub fn create_team(team: &str, lead: u64) -> Op {
 /// Adds an agent to a team.
 pub fn join(team: &str, called: &str, number: u64) -> Op {
     Op::Join { team: name(team), name: name(called), member: joining(number), greeting: None }
+}
+
+/// Asks somebody: for approval of a plan, or to end.
+pub fn ask(id: MailId, to: Address, text: &str, plan: bool) -> Op {
+    let kind = if plan { RequestKind::Plan } else { RequestKind::Shutdown };
+    Op::Request { id, to, kind, text: text.into() }
+}
+
+/// Answers whether a plan is good, by mail with this number.
+pub fn answer(request: MailId, number: u64, approve: bool) -> Op {
+    let (id, kind) = (Uuid::from_u128(u128::from(number)).into(), RequestKind::Plan);
+    Op::Respond { id, request, kind, approve, text: "as you like".into() }
 }
 
 /// Sends words.

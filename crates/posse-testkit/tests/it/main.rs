@@ -22,5 +22,6 @@ mod reuse;
 mod sdks;
 mod store;
 mod strictness;
+mod teams;
 mod trees;
 mod turns;

@@ -209,6 +209,7 @@ async fn deleted_tasks_count_as_done() {
     everywhere(contract::deleted_tasks_count_as_done).await;
 }
 
+// proves TK-11 (open: the tool, and the mail to whom it was given; that a claim may be repeated)
 #[tokio::test]
 async fn tasks_are_changed_by_who_may() {
     everywhere(contract::tasks_are_changed_by_who_may).await;
@@ -232,6 +233,7 @@ async fn a_task_of_a_host_that_left_is_free() {
     everywhere(contract::a_task_of_a_host_that_left_is_free).await;
 }
 
+// proves TE-01 (open: the tool; who may not be called so)
 #[tokio::test]
 async fn teams_have_members() {
     everywhere(contract::teams_have_members).await;
@@ -242,9 +244,81 @@ async fn notes_have_versions() {
     everywhere(contract::notes_have_versions).await;
 }
 
+// proves TE-01 (open: the tool, and who is first)
 #[tokio::test]
 async fn teams_are_deleted_when_nobody_is_there() {
     everywhere(contract::teams_are_deleted_when_nobody_is_there).await;
+}
+
+// proves TE-17 (open: that the caller is told by the tool; colours)
+#[tokio::test]
+async fn a_taken_name_gets_a_number() {
+    everywhere(contract::a_taken_name_gets_a_number).await;
+}
+
+// proves TE-17 (open: that the caller is told by the tool)
+#[tokio::test]
+async fn many_join_at_once() {
+    everywhere(contract::many_join_at_once).await;
+}
+
+#[tokio::test]
+async fn a_wished_colour_is_given_if_it_is_free() {
+    everywhere(contract::a_wished_colour_is_given_if_it_is_free).await;
+}
+
+// proves TE-16 (open: the system prompt)
+#[tokio::test]
+async fn a_mate_is_born_into_its_team() {
+    everywhere(contract::a_mate_is_born_into_its_team).await;
+}
+
+// proves TE-02
+// proves TE-03 (open: the loop of a teammate; here the states that others see)
+#[tokio::test]
+async fn members_are_shown_as_they_stand() {
+    everywhere(contract::members_are_shown_as_they_stand).await;
+}
+
+// proves TE-15 (open: the tool)
+#[tokio::test]
+async fn leadership_is_handed_over() {
+    everywhere(contract::leadership_is_handed_over).await;
+}
+
+#[tokio::test]
+async fn who_leaves_gives_its_tasks_back() {
+    everywhere(contract::who_leaves_gives_its_tasks_back).await;
+}
+
+// proves SM-09 (open: the tool)
+// proves TE-07 (open: what the teammate does when it has approved, and the deadline)
+#[tokio::test]
+async fn a_request_is_answered_once() {
+    everywhere(contract::a_request_is_answered_once).await;
+}
+
+// proves SM-06 (open: what the model is shown)
+#[tokio::test]
+async fn requests_are_made_by_who_may() {
+    everywhere(contract::requests_are_made_by_who_may).await;
+}
+
+#[tokio::test]
+async fn requests_end_with_who_they_are_about() {
+    everywhere(contract::requests_end_with_who_they_are_about).await;
+}
+
+// proves TK-05 (open: the prompt that is made of it)
+#[tokio::test]
+async fn roles_say_who_takes_what() {
+    everywhere(contract::roles_say_who_takes_what).await;
+}
+
+// proves TK-10 (open: that the tool runs it, through the permission gate)
+#[tokio::test]
+async fn an_unchecked_task_is_not_completed() {
+    everywhere(contract::an_unchecked_task_is_not_completed).await;
 }
 
 #[tokio::test]

@@ -110,10 +110,22 @@ pub(super) fn git() -> Finding {
 }
 
 pub(super) fn tmux() -> Finding {
-    version_of("tmux", &["-V"]).map_or_else(
-        || not("tmux", Grade::Lacking, "not found", "install tmux to see teammates in panes; all else works"),
-        |found| good("tmux", found),
-    )
+    // The first that reads commands from standard input, where what is secret is told.
+    let advice = "install tmux 3.2 or later to see teammates in panes; all else works";
+    match version_of("tmux", &["-V"]) {
+        None => not("tmux", Grade::Lacking, "not found", advice),
+        Some(found) if has_panes(&found) => good("tmux", found),
+        Some(found) => not("tmux", Grade::Lacking, found, advice),
+    }
+}
+
+/// Whether this tmux does what posse needs; one between two versions (`next-3.7`, `master`) is taken to.
+fn has_panes(version: &str) -> bool {
+    let number = version.trim_start_matches("tmux ").split('.');
+    let parts: Vec<u32> = number
+        .map_while(|part| part.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().ok())
+        .collect();
+    parts.is_empty() || parts >= vec![3, 2]
 }
 
 /// Not whether bubblewrap is there, but whether it confines: no capability may be left inside.
@@ -212,4 +224,19 @@ fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tmux_that_is_too_old_is_told_from_one_that_is_not() {
+        for version in ["tmux 3.2", "tmux 3.3a", "tmux 3.10", "tmux 4.0", "tmux next-3.7", "tmux master"] {
+            assert!(has_panes(version), "{version}");
+        }
+        for version in ["tmux 1.8", "tmux 2.9a", "tmux 3.1c"] {
+            assert!(!has_panes(version), "{version}");
+        }
+    }
 }

@@ -5,15 +5,18 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use posse_protocol::Event;
+use posse_protocol::{Event, EventKind};
 use posse_runtime::AgentHandle;
+use posse_runtime::port::BoxFuture;
 use posse_runtime::port::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::exchange::{Ending, Exchange};
+use super::face::Said;
 use super::speaker::Speaker;
 use super::stdin::Line;
+use super::watch::{SOON, Watch, Worth};
 
 /// A command on its way. The agent may wait until we have read its events, so we never wait for it alone.
 type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -21,16 +24,26 @@ type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A wait for background runs, by its number.
 type Wait = (u64, Pin<Box<dyn Future<Output = ()> + Send>>);
 
+/// What comes from elsewhere than the agent.
+pub(super) struct Outside {
+    pub(super) lines: Option<mpsc::Receiver<Line>>,
+    /// Comes if somebody should look at worktrees.
+    pub(super) swept: oneshot::Receiver<String>,
+    /// Looks at how the team gets on, if there is one.
+    pub(super) watch: Option<Watch>,
+}
+
 /// Goes on until the agent has done what it was told, or a signal says that it is enough. An error
 /// means that nobody reads our output any more.
 pub(super) async fn drive(
     mut exchange: Exchange,
     handle: AgentHandle,
     events: &mut mpsc::Receiver<Event>,
-    mut lines: Option<mpsc::Receiver<Line>>,
-    swept: oneshot::Receiver<String>,
+    outside: Outside,
     clock: &dyn Clock,
 ) -> io::Result<Ending> {
+    let Outside { mut lines, swept, mut watch } = outside;
+    let mut tick = watch.as_ref().map(|_| clock.sleep(SOON));
     let mut signals = Signals::new()?;
     let mut speaker = Speaker::start()?;
     let mut handle = Some(handle);
@@ -72,8 +85,19 @@ pub(super) async fn drive(
                 speaker.say(note.map_or_else(Vec::new, |note| exchange.note(note)));
             }
             () = sent(&mut sending), if sending.is_some() => sending = None,
+            () = ticked(&mut tick), if tick.is_some() => {
+                tick = Some(clock.sleep(SOON));
+                speaker.say(looked(&mut watch, &mut exchange, clock, Worth::Perhaps).await);
+            }
             event = events.recv(), if hears => match event {
-                Some(event) => speaker.say(exchange.event(event)),
+                Some(event) => {
+                    watch.iter_mut().for_each(Watch::touch);
+                    // The last word comes after all that led to it.
+                    if matches!(event.kind, EventKind::Ended(_)) {
+                        speaker.say(looked(&mut watch, &mut exchange, clock, Worth::Certainly).await);
+                    }
+                    speaker.say(exchange.event(event));
+                }
                 None => {
                     speaker.say(exchange.gone());
                     break;
@@ -161,6 +185,23 @@ async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
     match swept {
         Some(swept) => swept.await.ok(),
         None => None,
+    }
+}
+
+/// What is to be written of the team as it stands.
+async fn looked(
+    watch: &mut Option<Watch>,
+    exchange: &mut Exchange,
+    clock: &dyn Clock,
+    worth: Worth,
+) -> Vec<Said> {
+    let Some(watch) = watch else { return Vec::new() };
+    watch.look(worth).await.map_or_else(Vec::new, |seen| exchange.seen(seen, clock.now()))
+}
+
+async fn ticked(tick: &mut Option<BoxFuture<'static, ()>>) {
+    if let Some(tick) = tick {
+        tick.await;
     }
 }
 

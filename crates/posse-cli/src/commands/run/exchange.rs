@@ -1,12 +1,12 @@
 //! What passes between an agent and the outside, decided without waiting for anything: an event, a line or
 //! the end of a wait in, things to be written and commands to be sent out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunChange, RunEnd,
-    RunFacts,
+    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberChange, MemberNews, Outcome, PermissionMode,
+    RunChange, RunEnd, RunFacts,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use super::result;
 use super::runs::Runs;
 use super::slash::Slash;
 use super::stdin::Line;
+use super::watch::Seen;
 
 /// How many commands wait for the agent before no more lines are read.
 const WAITING: usize = 16;
@@ -56,6 +57,8 @@ pub(super) struct Exchange {
     live: usize,
     all_stopped: bool,
     runs: Runs,
+    /// Members of teams that work.
+    at_work: BTreeSet<AgentId>,
     /// Which wait it is, if it is one: another end makes it another.
     wait: u64,
     stopping: Option<Stopping>,
@@ -107,6 +110,7 @@ impl Exchange {
             live: 0,
             all_stopped: false,
             runs: Runs::default(),
+            at_work: BTreeSet::new(),
             wait: 0,
             stopping: None,
             questions: Questions::default(),
@@ -123,6 +127,11 @@ impl Exchange {
     /// Something that has nothing to do with what agents do.
     pub(super) fn note(&mut self, note: String) -> Vec<Said> {
         self.face.note(note)
+    }
+
+    /// How the team stands, so long after it has begun.
+    pub(super) fn seen(&mut self, seen: &Seen, elapsed: Duration) -> Vec<Said> {
+        self.face.seen(seen, elapsed)
     }
 
     /// What the agent is to be told next.
@@ -223,7 +232,9 @@ impl Exchange {
                 }
             }
         }
-        let mut said = if agent == self.main {
+        let mut said = if let EventKind::Member(news) = &kind {
+            self.member(agent, news)
+        } else if agent == self.main {
             self.face.event(&kind, &self.runs)
         } else {
             self.face.event_below(agent, &kind, &self.runs)
@@ -244,6 +255,18 @@ impl Exchange {
         said
     }
 
+    /// Something happened to a member of a team: whoever waits has not waited in vain.
+    fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
+        self.wait += 1;
+        self.runs.member(agent, news);
+        match news.what {
+            MemberChange::Joined { .. } | MemberChange::Running => self.at_work.insert(agent),
+            MemberChange::Idle(_) | MemberChange::Left => self.at_work.remove(&agent),
+            MemberChange::TakenOver => false,
+        };
+        self.face.member(agent, news)
+    }
+
     /// A line came, or the end of all lines.
     pub(super) fn line(&mut self, came: Option<Line>) -> Vec<Said> {
         let told = match came {
@@ -258,7 +281,11 @@ impl Exchange {
             Some(Line::Text(text)) => input::read(&text),
         };
         match told {
-            Ok(Told::Prompt(content)) => match self.slash.read(content) {
+            Ok(Told::Prompt { to: Some(agent), words }) if agent != self.main => {
+                self.pending.push_back(to(agent, Command::Prompt(words)));
+                Vec::new()
+            }
+            Ok(Told::Prompt { words, .. }) => match self.slash.read(words) {
                 Ok(command) => {
                     // While a run goes on, the history is compacted within it.
                     let within = matches!(command, Command::Compact { .. }) && self.is_busy();
@@ -347,7 +374,9 @@ impl Exchange {
             return;
         }
         let of_main = known.iter().filter(|facts| facts.starter == self.main).count();
-        self.stopping = Some(Stopping { ends: self.live.max(of_main), stray: false });
+        // Members of a team are no runs: nobody tells of an end of theirs.
+        let runs = self.live.saturating_sub(self.at_work.len());
+        self.stopping = Some(Stopping { ends: runs.max(of_main), stray: false });
         self.ending.left = known;
         self.pending.push_back(Command::StopRuns);
         self.all_stopped = true;
@@ -390,8 +419,11 @@ impl Exchange {
                     ],
                 }));
             }
-            Request::Interrupt if self.is_busy() => self.pending.push_back(Command::Interrupt),
-            Request::Interrupt => {}
+            Request::Interrupt(Some(agent)) if agent != self.main => {
+                self.pending.push_back(to(agent, Command::Interrupt));
+            }
+            Request::Interrupt(_) if self.is_busy() => self.pending.push_back(Command::Interrupt),
+            Request::Interrupt(_) => {}
             Request::SetMode(PermissionMode::BypassPermissions)
                 if self.started_in != PermissionMode::BypassPermissions =>
             {
@@ -410,6 +442,11 @@ impl Exchange {
         }
         Ok(json!({}))
     }
+}
+
+/// For another agent of the session.
+fn to(agent: AgentId, command: Command) -> Command {
+    Command::To { agent, command: Box::new(command) }
 }
 
 #[cfg(test)]

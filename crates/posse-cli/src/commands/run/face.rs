@@ -1,13 +1,17 @@
 //! How a run is shown: as text, as one object, or as lines.
 
-use posse_protocol::{AgentId, Command, EventKind, RunChange, RunEnd, RunFacts, RunStatus};
+use std::time::Duration;
+
+use posse_protocol::{AgentId, Command, EventKind, MemberNews, RunChange, RunEnd, RunFacts, RunStatus};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::lines::Lines;
+use super::panel::Panel;
 use super::runs::{Runs, called};
 use super::text::{self, Text};
-use super::{progress, result, tasks};
+use super::watch::Seen;
+use super::{members, progress, result, tasks};
 use crate::output::{json_line, tame};
 use crate::session::Facts;
 
@@ -23,6 +27,8 @@ pub(super) enum Said {
     Note(String),
     /// On stderr, a line that is nothing for programs.
     Aside(String),
+    /// At the foot of a terminal, in place of the one before.
+    Panel(Box<Panel>),
 }
 
 /// One of the forms.
@@ -43,8 +49,12 @@ impl Face {
 
     /// Takes note of what the agent will be told.
     pub(super) fn told(&mut self, command: &Command) {
-        if let (Self::Lines(lines), Command::Prompt(content) | Command::Skill { words: content, .. }) =
-            (self, command)
+        if let (
+            Self::Lines(lines),
+            Command::Prompt(content)
+            | Command::Skill { words: content, .. }
+            | Command::Team { words: content, .. },
+        ) = (self, command)
         {
             lines.told(content.clone());
         }
@@ -69,6 +79,29 @@ impl Face {
             },
             (Self::Json(_), _) => Vec::new(),
         }
+    }
+
+    /// What is written of what happened to a member of a team.
+    pub(super) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
+        match self {
+            Self::Text(text) => members::note(news).map_or_else(Vec::new, |note| text.trouble(note)),
+            Self::Json(_) => Vec::new(),
+            Self::Lines(lines) => vec![line(&lines.member(agent, news))],
+        }
+    }
+
+    /// What is written of how the team stands.
+    pub(super) fn seen(&mut self, seen: &Seen, elapsed: Duration) -> Vec<Said> {
+        let mut said = match self {
+            Self::Text(text) => text.tasks(seen),
+            Self::Json(_) => Vec::new(),
+            Self::Lines(lines) => {
+                let team = seen.team.name.as_str();
+                seen.changed.iter().map(|task| line(&lines.task(team, task))).collect()
+            }
+        };
+        said.push(Said::Panel(Box::new(seen.panel(elapsed))));
+        said
     }
 
     /// What is written of an event of a sub-agent.

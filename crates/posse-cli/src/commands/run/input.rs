@@ -1,6 +1,6 @@
 //! What a program tells us, line by line: `--input-format stream-json`.
 
-use posse_protocol::{ContentBlock, PermissionMode};
+use posse_protocol::{AgentId, ContentBlock, PermissionMode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -8,8 +8,8 @@ use uuid::Uuid;
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
-    /// Words for the agent.
-    Prompt(Vec<ContentBlock>),
+    /// Words for the agent, or for another one of the session.
+    Prompt { to: Option<AgentId>, words: Vec<ContentBlock> },
     /// Something is asked of us; the answer carries the id.
     Request { id: String, request: Request },
     /// The answer to a question of ours.
@@ -22,7 +22,8 @@ pub(super) enum Told {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Initialize,
-    Interrupt,
+    /// Stop what the agent does, or another one of the session.
+    Interrupt(Option<AgentId>),
     SetMode(PermissionMode),
     /// Stop a sub-agent or a background command.
     StopTask(Uuid),
@@ -42,9 +43,18 @@ pub(super) struct NotUnderstood {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    User { message: UserMessage },
-    ControlRequest { request_id: String, request: Value },
-    ControlResponse { response: Response },
+    User {
+        message: UserMessage,
+        #[serde(default)]
+        agent_id: Option<AgentId>,
+    },
+    ControlRequest {
+        request_id: String,
+        request: Value,
+    },
+    ControlResponse {
+        response: Response,
+    },
     ControlCancelRequest {},
     KeepAlive {},
 }
@@ -84,7 +94,9 @@ pub(super) fn read(line: &str) -> Result<Told, NotUnderstood> {
     let line: Line =
         serde_json::from_str(line).map_err(|error| not(format!("no line that posse knows: {error}")))?;
     match line {
-        Line::User { message } => prompt(message.content).map(Told::Prompt).map_err(not),
+        Line::User { message, agent_id: to } => {
+            prompt(message.content).map(|words| Told::Prompt { to, words }).map_err(not)
+        }
         Line::ControlRequest { request_id: id, request } => match read_request(&request) {
             Ok(request) => Ok(Told::Request { id, request }),
             Err(what) => Err(NotUnderstood { id: Some(id), what }),
@@ -115,7 +127,14 @@ fn not(what: String) -> NotUnderstood {
 fn read_request(request: &Value) -> Result<Request, String> {
     match request["subtype"].as_str() {
         Some("initialize") => Ok(Request::Initialize),
-        Some("interrupt") => Ok(Request::Interrupt),
+        Some("interrupt") => match request.get("agent_id").filter(|id| !id.is_null()) {
+            None => Ok(Request::Interrupt(None)),
+            Some(id) => {
+                let id =
+                    id.as_str().and_then(|id| id.parse().ok()).ok_or("`agent_id` is no id of an agent")?;
+                Ok(Request::Interrupt(Some(id)))
+            }
+        },
         Some("set_permission_mode") => {
             let mode = request["mode"].as_str().ok_or("`mode` is missing")?;
             mode.parse().map(Request::SetMode).map_err(|error| format!("{error}"))
@@ -172,12 +191,16 @@ mod tests {
     fn words_and_pictures_are_prompts() {
         let user =
             |content: Value| said(json!({"type": "user", "message": {"role": "user", "content": content}}));
-        assert_eq!(user(json!("hello")), Ok(Told::Prompt(vec![ContentBlock::text("hello")])));
+        let mine = |words| Ok(Told::Prompt { to: None, words });
+        assert_eq!(user(json!("hello")), mine(vec![ContentBlock::text("hello")]));
         let image =
             json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
         let told = user(json!([{"type": "text", "text": "what is it?"}, image]));
         let picture = ContentBlock::Image { media_type: "image/png".into(), data: "eA==".into() };
-        assert_eq!(told, Ok(Told::Prompt(vec![ContentBlock::text("what is it?"), picture])));
+        assert_eq!(told, mine(vec![ContentBlock::text("what is it?"), picture]));
+        let to = AgentId::from(Uuid::from_u128(7));
+        let line = json!({"type": "user", "agent_id": to, "message": {"role": "user", "content": "you"}});
+        assert_eq!(said(line), Ok(Told::Prompt { to: Some(to), words: vec![ContentBlock::text("you")] }));
         for wrong in [json!(""), json!([]), json!([{"type": "tool_result"}]), json!([{}]), json!(7)] {
             assert_eq!(user(wrong.clone()).unwrap_err().id, None, "{wrong}");
         }
@@ -189,7 +212,10 @@ mod tests {
             |request: Value| said(json!({"type": "control_request", "request_id": "r1", "request": request}));
         let understood = |request| Ok(Told::Request { id: "r1".into(), request });
         assert_eq!(request(json!({"subtype": "initialize", "hooks": null})), understood(Request::Initialize));
-        assert_eq!(request(json!({"subtype": "interrupt"})), understood(Request::Interrupt));
+        assert_eq!(request(json!({"subtype": "interrupt"})), understood(Request::Interrupt(None)));
+        let agent = AgentId::from(Uuid::from_u128(7));
+        let one = json!({"subtype": "interrupt", "agent_id": agent});
+        assert_eq!(request(one), understood(Request::Interrupt(Some(agent))));
         let mode = json!({"subtype": "set_permission_mode", "mode": "acceptEdits"});
         assert_eq!(request(mode), understood(Request::SetMode(PermissionMode::AcceptEdits)));
         let task = Uuid::from_u128(5);
@@ -200,6 +226,7 @@ mod tests {
         for (wrong, what) in [
             (json!({"subtype": "stop_task", "task_id": "7"}), "no id of a task"),
             (json!({"subtype": "stop_task"}), "`task_id` is missing"),
+            (json!({"subtype": "interrupt", "agent_id": "dev"}), "no id of an agent"),
             (json!({"subtype": "set_model", "model": "x"}), "not supported"),
             (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "no permission mode"),
             (json!({"subtype": "dance"}), "not supported: dance"),

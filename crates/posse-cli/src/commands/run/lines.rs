@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, Retry, RunFacts};
+use posse_protocol::{
+    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberNews, Retry, RunFacts, Task,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::partial::Partial;
-use super::{result, shape, tasks};
+use super::{members, result, shape, tasks};
 use crate::session::Facts;
 
 /// Turns events into lines.
@@ -88,6 +90,16 @@ impl Lines {
     /// Something that was told and reached nobody.
     pub(super) fn unheard(&self, what: &str) -> Value {
         self.stamped(json!({"type": "system", "subtype": "unheard", "message": what}))
+    }
+
+    /// Something happened to a member of a team.
+    pub(super) fn member(&self, agent: AgentId, news: &MemberNews) -> Value {
+        self.stamped(members::line(agent, news))
+    }
+
+    /// A task of a team has changed.
+    pub(super) fn task(&self, team: &str, task: &Task) -> Value {
+        self.stamped(members::task_line(team, task))
     }
 
     /// A call of a sub-agent was denied.

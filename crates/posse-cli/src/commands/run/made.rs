@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use posse_protocol::{
-    AgentId, Cost, Denial, Event, EventKind, Misses, Notification, Outcome, PermissionMode, Question,
-    RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews, RunStatus, RunUsage, Spent, StopReason, Usage,
+    AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberNews, Misses, Notification, Outcome,
+    PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews, RunStatus, RunUsage,
+    Spent, StopReason, Usage,
 };
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ pub(super) fn session() -> AgentId {
 pub(super) fn facts() -> Facts {
     Facts {
         session: session(),
-        short: "0197f0aa-0000".into(),
+        again: "posse -p --resume 0197f0aa-0000".into(),
         model: "m".into(),
         cwd: PathBuf::from("/work"),
         tools: vec!["Read".into(), "Bash".into()],
@@ -115,4 +116,10 @@ pub(super) fn run_ended(run: RunFacts) -> RunNews {
         usage: RunUsage { total_tokens: 12_345, tool_uses: 3, duration_ms: 4210 },
     };
     RunNews { run, what: RunChange::Ended(Box::new(end)) }
+}
+
+/// Something happened to a member of a team.
+pub(super) fn member(what: MemberChange) -> MemberNews {
+    let (team, name) = ("parser".parse().unwrap(), "dev".parse().unwrap());
+    MemberNews { team, name, color: "green".into(), what }
 }

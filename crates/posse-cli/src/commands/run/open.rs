@@ -1,21 +1,24 @@
 //! Which agent works, and with what: a new one, one that goes on, or a copy.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use posse_model::RetryPolicy;
-use posse_protocol::{PermissionMode, Usage};
+use posse_protocol::{AgentId, Name, PermissionMode, Usage};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::port::model::Thinking;
+use posse_runtime::port::model::{Effort, Thinking};
 use posse_runtime::port::price::Prices;
 use posse_runtime::port::store::{Session, Store};
+use posse_runtime::spawn::Teaming;
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
 use posse_store::Sqlite;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
+use super::launch;
 use super::slash::Slash;
 use crate::commands::sessions::find;
 use crate::commands::worktrees::sweep;
@@ -25,8 +28,9 @@ use crate::hint::Advised;
 use crate::output::say;
 use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
 use crate::session::{self, AgentFlags, Facts, FlagSettings, ImplicitFork, Settings};
+use crate::settings::teams::Backend;
 use crate::store::StoreArgs;
-use crate::{environment, prompt};
+use crate::{environment, panes, prompt};
 
 /// The mode that a session does not keep: it is asked for anew each time.
 const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
@@ -39,7 +43,7 @@ const MOST_WARNINGS: usize = 5;
 
 /// Which session goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// The one of this directory that was used last.
     Newest,
     /// The one whose id begins so.
@@ -47,9 +51,13 @@ pub(super) enum Which {
 }
 
 /// What the command line asks for.
-pub(super) struct Wish {
+pub(crate) struct Wish {
     pub(super) which: Option<Which>,
     pub(super) fork: bool,
+    /// The team that the agent leads.
+    pub(crate) team: Option<Name>,
+    /// What a new lead is.
+    pub(crate) lead: Option<LeadWish>,
     pub(super) provider: ProviderArgs,
     pub(super) mode: Option<PermissionMode>,
     pub(super) allow: Vec<String>,
@@ -62,9 +70,31 @@ pub(super) struct Wish {
     pub(super) system_prompt: Option<String>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) asker: Asker,
+    /// `--team-backend`.
+    pub(super) backend: Option<Backend>,
+    /// Whether it only hosts members that others have started.
+    pub(super) is_host: bool,
     pub(super) store: StoreArgs,
     /// Whether all is told.
     pub(super) verbose: bool,
+}
+
+/// What the file of a team says about its lead.
+pub(crate) struct LeadWish {
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) mode: Option<PermissionMode>,
+    /// Whether whoever wrote the repository says so, who may only tighten.
+    pub(crate) by_repository: bool,
+    /// More for its system prompt.
+    pub(crate) prompt: Vec<String>,
+}
+
+impl LeadWish {
+    /// The mode that it may have at most, and the one that it has unless a flag says another.
+    fn modes(&self) -> (Option<PermissionMode>, Option<PermissionMode>) {
+        if self.by_repository { (self.mode, None) } else { (None, self.mode) }
+    }
 }
 
 /// An agent that is ready to be told something.
@@ -83,31 +113,79 @@ pub(super) struct Opened {
     pub(super) swept: oneshot::Receiver<String>,
 }
 
+/// What an agent stands on, before there is one.
+pub(super) struct Grounds {
+    pub(super) runtime: Runtime,
+    pub(super) setup: Setup,
+    pub(super) store: Arc<Sqlite>,
+    pub(super) live: Live<Sources>,
+    pub(super) skills: Live<SkillSources>,
+    pub(super) slash: Slash,
+    pub(super) cwd: PathBuf,
+    settings: Settings,
+    /// The session that goes on.
+    pub(super) found: Option<Session>,
+    worktrees: GitWorktrees,
+    model: String,
+    key_source: Option<&'static str>,
+    retries: u32,
+}
+
+impl Grounds {
+    /// What can be said of an agent on them.
+    pub(super) fn facts(&self, session: AgentId, tools: Vec<String>, again: String) -> Facts {
+        let policy = &self.settings.policy;
+        let types = self.live.catalogue.now();
+        let names = types.iter().map(|definition| definition.name.clone());
+        let known = self.skills.catalogue.now();
+        let loadable = known.iter().filter(|skill| skill.for_model && !policy.forbids_skill(&skill.name));
+        Facts {
+            session,
+            again,
+            model: self.model.clone(),
+            cwd: self.cwd.clone(),
+            tools,
+            agents: names.filter(|name| !policy.forbids_agent(name)).collect(),
+            skills: loadable.map(|skill| skill.name.clone()).collect(),
+            commands: self.slash.names(),
+            mode: self.settings.mode,
+            key_source: self.key_source,
+            retries: self.retries,
+        }
+    }
+}
+
 /// Makes or finds the agent that was asked for.
 pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
+    let grounds = ground(&wish).await?;
+    let (runtime, setup, mode) = (&grounds.runtime, grounds.setup.clone(), grounds.settings.mode);
+    let changed = grounds.found.as_ref().and_then(|session| (session.mode != mode).then_some(mode));
+    let agent = match &grounds.found {
+        Some(session) if wish.fork => runtime.fork_session(session.agent, changed, setup).await?,
+        Some(session) => runtime.resume(session.agent, changed, setup).await?,
+        None => runtime.start(&character(&wish, &grounds.model, mode, &grounds.cwd), setup),
+    };
+    let swept = sweep::start(grounds.worktrees.clone(), &session::worktrees()?);
+    let short = session::short(agent.id);
+    let again = match &wish.team {
+        Some(team) => format!("posse team run {team} --resume {short}"),
+        None => format!("posse -p --resume {short}"),
+    };
+    let facts = grounds.facts(agent.id, agent.tools.clone(), again);
+    let Grounds { runtime, store, live, skills, slash, .. } = grounds;
+    Ok(Opened { runtime, agent, facts, store, live, skills, slash, swept })
+}
+
+/// Makes what an agent stands on.
+pub(super) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
     let here = environment::working_directory()?;
     let store = session::open_sqlite(&wish.store)?;
     let found = match &wish.which {
         None => None,
-        Some(which) => Some(find_session(store.as_ref(), which, &here, &wish).await?),
+        Some(which) => Some(find_session(store.as_ref(), which, &here, wish).await?),
     };
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
-    let flags = FlagSettings {
-        allow: wish.allow.clone(),
-        deny: wish.deny.clone(),
-        mode: wish.mode,
-        kept_mode: found.as_ref().map(|session| session.mode).filter(|mode| *mode != BYPASS),
-        model: wish.provider.named(),
-        additional_directories: wish.add_dir.clone(),
-        agents: wish.agents,
-    };
-    let settings = session::settings(&cwd, flags)?;
-    let details = settings.details.iter().filter(|_| wish.verbose);
-    for warning in settings.warnings.iter().chain(details) {
-        say(&format!("warning: {}", crate::output::tame(warning)));
-    }
-    let was = found.as_ref().filter(|_| wish.mode.is_none()).map(|session| session.mode);
-    was.and_then(|was| changed_mode(was, settings.mode)).iter().for_each(|note| say(note));
+    let settings = settings(wish, found.as_ref(), &cwd)?;
     let otherwise = match &found {
         Some(session) => Otherwise::Session(session.model.clone()),
         None => Otherwise::Settings(settings.model.clone()),
@@ -118,8 +196,7 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let prices = Arc::new(provider::prices()?);
     let budgets = settings.agents.budgets;
     affordable(&*prices, &name, &[wish.limits.budget, budgets.alone, budgets.subtree])?;
-    let home = session::worktrees()?;
-    let worktrees = GitWorktrees::new(home.clone());
+    let worktrees = GitWorktrees::new(session::worktrees()?);
     let ports = Ports {
         model: Arc::from(model),
         store: store.clone(),
@@ -133,38 +210,49 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let skills = Live::new(session::skills(&cwd));
     warn(&live);
     warn(&skills);
-    let mut setup = setup(&wish, &settings, cwd.clone(), &live)?;
+    let mut setup = setup(wish, &settings, cwd.clone(), &live)?;
     setup.spawning.skills = Some(skills.catalogue.clone());
-    let types = setup.spawning.types.now();
-    let names = types.iter().map(|definition| definition.name.clone());
-    let agents = names.filter(|name| !settings.policy.forbids_agent(name)).collect();
-    let mode = settings.mode;
-    let changed = found.as_ref().and_then(|session| (session.mode != mode).then_some(mode));
-    let agent = match &found {
-        Some(session) if wish.fork => runtime.fork_session(session.agent, changed, setup).await?,
-        Some(session) => runtime.resume(session.agent, changed, setup).await?,
-        None => runtime.start(&character(&wish, &name, mode, &cwd), setup),
-    };
-    let swept = sweep::start(worktrees, &home);
-    let (short, tools) = (session::short(agent.id), agent.tools.clone());
     let slash = Slash::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
-    let known = skills.catalogue.now();
-    let loadable =
-        known.iter().filter(|skill| skill.for_model && !settings.policy.forbids_skill(&skill.name));
-    let facts = Facts {
-        session: agent.id,
-        short,
-        model: name,
+    Ok(Grounds {
+        runtime,
+        setup,
+        store,
+        live,
+        skills,
+        slash,
         cwd,
-        tools,
-        agents,
-        skills: loadable.map(|skill| skill.name.clone()).collect(),
-        commands: slash.names(),
-        mode,
+        settings,
+        found,
+        worktrees,
+        model: name,
         key_source,
         retries,
+    })
+}
+
+/// The settings that hold, with what is to be said about them.
+fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
+    let (strictest, usual) = wish.lead.as_ref().map(LeadWish::modes).unwrap_or_default();
+    let kept = found.map(|session| session.mode).filter(|mode| *mode != BYPASS);
+    let flags = FlagSettings {
+        allow: wish.allow.clone(),
+        deny: wish.deny.clone(),
+        mode: wish.mode,
+        kept_mode: kept.or(usual),
+        strictest,
+        model: wish.provider.named().or_else(|| wish.lead.as_ref().and_then(|lead| lead.model.clone())),
+        additional_directories: wish.add_dir.clone(),
+        agents: wish.agents,
+        backend: wish.backend,
     };
-    Ok(Opened { runtime, agent, facts, store, live, skills, slash, swept })
+    let settings = session::settings(cwd, flags)?;
+    let details = settings.details.iter().filter(|_| wish.verbose);
+    for warning in settings.warnings.iter().chain(details) {
+        say(&format!("warning: {}", crate::output::tame(warning)));
+    }
+    let was = found.filter(|_| wish.mode.is_none()).map(|session| session.mode);
+    was.and_then(|was| changed_mode(was, settings.mode)).iter().for_each(|note| say(note));
+    Ok(settings)
 }
 
 async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {
@@ -226,7 +314,12 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -
         }
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
-    let spawning = spawning(settings, &cwd, live);
+    let mut spawning = spawning(settings, &cwd, live);
+    // Who leads a team in front of somebody may have its members seen.
+    let attended = wish.team.is_some() && std::io::stderr().is_terminal();
+    let panes =
+        if wish.is_host { None } else { panes::choose(&settings.teams, attended, || launch::launch(wish))? };
+    spawning.teams = Teaming { panes, deadline: settings.teams.deadline };
     let workspace = Workspace { cwd, roots, spill: session::spill()?, home, mirror: None, notes: None };
     Ok(Setup {
         tools: match wish.which {
@@ -265,7 +358,7 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
         auto_background: agents.auto_background,
         budgets: agents.budgets,
         least_memory: LEAST_MEMORY,
-        teams: posse_runtime::spawn::Teaming::default(),
+        teams: Teaming::default(),
     }
 }
 
@@ -286,14 +379,18 @@ fn today() -> String {
 }
 
 fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
+    let of_lead = wish.lead.iter().flat_map(|lead| lead.prompt.iter().map(String::as_str));
+    let more: Vec<&str> = of_lead.chain(wish.append_system_prompt.as_deref()).collect();
+    let more = (!more.is_empty()).then(|| more.join("\n\n"));
     let system = prompt::system(prompt::Parts {
         instead: wish.system_prompt.as_deref(),
-        more: wish.append_system_prompt.as_deref(),
+        more: more.as_deref(),
         cwd,
         instructions: session::instructions(cwd),
         day: &today(),
     });
-    Character { model: model.to_owned(), system, thinking: Thinking::Default, effort: None, mode }
+    let effort = wish.lead.as_ref().and_then(|lead| lead.effort);
+    Character { model: model.to_owned(), system, thinking: Thinking::Default, effort, mode }
 }
 
 #[cfg(test)]

@@ -67,8 +67,8 @@ pub(super) fn complaint(outcome: &Outcome) -> Option<String> {
 }
 
 /// What to do about it.
-pub(super) fn advice(outcome: &Outcome, session: &str) -> Option<String> {
-    let go_on = format!("`posse -p --resume {session}`");
+pub(super) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
+    let go_on = format!("`{again}`");
     Some(match outcome {
         Outcome::Completed | Outcome::Refused | Outcome::Interrupted => return None,
         Outcome::Partial(Limit::Turns) => format!("--max-turns raises it; {go_on} goes on"),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use posse_protocol::{AgentId, RunChange, RunFacts, RunKind, RunNews};
+use posse_protocol::{AgentId, MemberNews, RunChange, RunFacts, RunKind, RunNews};
 use uuid::Uuid;
 
+use super::members::address;
 use crate::transcript::shortened;
 
 /// The longest description that is told, in characters.
@@ -12,7 +13,11 @@ const LONGEST: usize = 60;
 
 /// The runs that are known to go on, oldest first.
 #[derive(Default)]
-pub(super) struct Runs(BTreeMap<Uuid, Live>);
+pub(super) struct Runs {
+    live: BTreeMap<Uuid, Live>,
+    /// What members of teams are called; they are no runs.
+    members: BTreeMap<AgentId, String>,
+}
 
 struct Live {
     facts: RunFacts,
@@ -25,11 +30,11 @@ impl Runs {
     pub(super) fn news(&mut self, news: &RunNews) {
         let facts = &news.run;
         if matches!(news.what, RunChange::Ended(_)) {
-            self.0.remove(&facts.task);
+            self.live.remove(&facts.task);
             return;
         }
         let live =
-            self.0.entry(facts.task).or_insert_with(|| Live { facts: facts.clone(), background: true });
+            self.live.entry(facts.task).or_insert_with(|| Live { facts: facts.clone(), background: true });
         match news.what {
             RunChange::Started { background, .. } => live.background = background,
             RunChange::Detached => live.background = true,
@@ -37,22 +42,25 @@ impl Runs {
         }
     }
 
+    /// Takes note of a member of a team.
+    pub(super) fn member(&mut self, agent: AgentId, news: &MemberNews) {
+        self.members.entry(agent).or_insert_with(|| address(news));
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.live.len()
     }
 
     /// Those that nobody waits for.
     pub(super) fn background(&self) -> impl Iterator<Item = &RunFacts> {
-        self.0.values().filter(|live| live.background).map(|live| &live.facts)
+        self.live.values().filter(|live| live.background).map(|live| &live.facts)
     }
 
     /// What an agent is called, for people.
     pub(super) fn called(&self, agent: AgentId) -> String {
-        match self.0.get(&agent.uuid()) {
-            Some(live) => called(&live.facts),
-            None => agent.to_string(),
-        }
+        let run = self.live.get(&agent.uuid()).map(|live| called(&live.facts));
+        run.or_else(|| self.members.get(&agent).cloned()).unwrap_or_else(|| agent.to_string())
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
 use super::face::Said;
-use crate::output::{print, say, say_to_person};
+use super::screen::Screen;
 
 /// What may wait between here and the thread.
 const WAITING: usize = 64;
@@ -26,18 +26,18 @@ impl Speaker {
         let (to_thread, mut said) = mpsc::channel::<Said>(WAITING);
         let (tell, ended) = oneshot::channel();
         thread::Builder::new().name("posse-speaker".into()).spawn(move || {
+            let mut screen = Screen::default();
             let written = loop {
                 match said.blocking_recv() {
                     None => break Ok(()),
-                    Some(Said::Note(note)) => say(&format!("\x1b[2m{note}\x1b[0m")),
-                    Some(Said::Aside(note)) => say_to_person(&note),
-                    Some(Said::Out(text)) => {
-                        if let Err(error) = print(text.as_bytes()) {
+                    Some(said) => {
+                        if let Err(error) = screen.write(said) {
                             break Err(error);
                         }
                     }
                 }
             };
+            screen.clear();
             // Whoever has left does not want to know.
             let _ = tell.send(written);
         })?;

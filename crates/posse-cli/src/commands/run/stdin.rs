@@ -20,7 +20,7 @@ const WAITING: usize = 4;
 
 /// One line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     Text(String),
     /// It was longer than we take, or no text.
     Unreadable(&'static str),
@@ -28,7 +28,7 @@ pub(super) enum Line {
 
 /// The lines of standard input; the channel closes at its end. Whoever writes faster than the agent
 /// reads waits.
-pub(super) fn lines() -> mpsc::Receiver<Line> {
+pub(crate) fn lines() -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(WAITING);
     // A thread of its own: a read that never ends must not keep the process from ending.
     std::thread::spawn(move || {
@@ -59,7 +59,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
 
 /// The prompt: what was given, and what a pipe or a file on standard input adds to it. None if there
 /// are no words at all.
-pub(super) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<Option<Vec<ContentBlock>>> {
+pub(crate) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<Option<Vec<ContentBlock>>> {
     let given = given.filter(|text| *text != "-");
     let stdin = io::stdin();
     let read = if stdin.is_terminal() {

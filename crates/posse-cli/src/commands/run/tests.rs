@@ -1,6 +1,10 @@
 //! The command line of `posse -p`.
 
+use std::time::Duration;
+
 use clap::Parser;
+use posse_protocol::Cost;
+use posse_runtime::{Asker, Budget};
 
 use super::*;
 
@@ -18,7 +22,7 @@ fn the_prompt_may_stand_anywhere() {
         &["--max-turns", "3", "do it", "--print"],
     ] {
         let run = parsed(arguments).unwrap();
-        assert_eq!((run.prompt.as_deref(), run.max_turns), (Some("do it"), Some(3)), "{arguments:?}");
+        assert_eq!((run.prompt.as_deref(), run.options.max_turns), (Some("do it"), Some(3)), "{arguments:?}");
     }
     let run = parsed(&["-p", "doctor"]).unwrap();
     assert_eq!(run.prompt.as_deref(), Some("doctor"), "after -p a word is a prompt");
@@ -46,7 +50,10 @@ fn rules_come_in_lists_and_both_spellings() {
 #[test]
 fn budgets_are_positive_and_exact() {
     let budget = |text: &str| parsed(&["-p", "x", &format!("--max-budget-usd={text}")]);
-    assert_eq!(budget("0.25").unwrap().max_budget_usd, Some(Cost::from_pico_usd(250_000_000_000)));
+    assert_eq!(
+        budget("0.25").unwrap().options.terms.max_budget_usd,
+        Some(Cost::from_pico_usd(250_000_000_000))
+    );
     for wrong in ["0", "-1", "NaN", "inf", "much"] {
         assert_eq!(budget(wrong).unwrap_err().exit_code(), 2, "{wrong}");
     }
@@ -105,7 +112,10 @@ fn what_does_not_go_together_is_a_usage_error() {
         assert_eq!(parsed(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
     }
     assert!(parsed(&["-p", "hi", "there"]).unwrap_err().to_string().contains("quote it, \"hi there …\""));
-    assert_eq!(parsed(&["-p", "x", "--add-dir", "/etc/../etc"]).unwrap().add_dir, [PathBuf::from("/etc")]);
+    assert_eq!(
+        parsed(&["-p", "x", "--add-dir", "/etc/../etc"]).unwrap().options.terms.add_dir,
+        [PathBuf::from("/etc")]
+    );
     let run = parsed(&["-p", "--input-format", "stream-json", "--output-format", "stream-json"]).unwrap();
     assert_eq!(run.wish(Given::default()).asker, Asker::FrontEnd);
     assert_eq!(parsed(&["-p", "x"]).unwrap().wish(Given::default()).asker, Asker::Nobody);

@@ -8,8 +8,9 @@ use posse_protocol::{
 
 use super::face::Said;
 use super::progress::{Progress, grouped};
-use super::result;
 use super::runs::Runs;
+use super::watch::Seen;
+use super::{members, result};
 use crate::output::{in_words, tame};
 use crate::session::Facts;
 use crate::transcript::shortened;
@@ -96,7 +97,7 @@ impl Text {
         if let Some(missed) = result::missed(&all.misses) {
             self.tell(&mut said, one_line(&missed));
         }
-        let (usage, cost, id) = (result::usage(all), in_words(result::cost(all)), &self.facts.short);
+        let (usage, cost, again) = (result::usage(all), in_words(result::cost(all)), &self.facts.again);
         let turns = if all.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", all.turns) };
         let (input, output) = (grouped(usage.prompt()), grouped(usage.output));
         let below = all.below.iter().fold(Usage::default(), |sum, spent| sum + spent.usage);
@@ -106,10 +107,18 @@ impl Text {
         };
         self.note(
             &mut said,
-            &format!(
-                "{turns} · {input} tokens in, {output} out{below} · {cost} · go on with: posse -p --resume {id} …"
-            ),
+            &format!("{turns} · {input} tokens in, {output} out{below} · {cost} · go on with: {again} …"),
         );
+        said
+    }
+
+    /// Tasks of a team that have changed.
+    pub(super) fn tasks(&mut self, seen: &Seen) -> Vec<Said> {
+        let mut said = Vec::new();
+        for task in &seen.changed {
+            let note = members::task_note(task, seen.color(task));
+            note.into_iter().for_each(|note| self.tell(&mut said, note));
+        }
         said
     }
 
@@ -222,6 +231,7 @@ mod tests {
             match said {
                 Said::Out(text) => out.push_str(&text),
                 Said::Note(note) | Said::Aside(note) => told.push(note),
+                Said::Panel(_) => {}
             }
         }
         (out, told)

@@ -79,7 +79,7 @@ fn line(stored: &StoredEntry) -> anyhow::Result<String> {
 }
 
 /// An entry as a value, for `show --json`.
-pub(super) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
+pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::to_value(described(stored))?)
 }
 

@@ -62,7 +62,8 @@ fn readable(transcript: &Transcript) -> String {
     out
 }
 
-fn paragraph(part: &Part, at_ms: i64) -> String {
+/// A piece of a transcript, for people.
+pub(crate) fn paragraph(part: &Part, at_ms: i64) -> String {
     match part {
         Part::Prompt(text) => {
             let at = moment(at_ms);

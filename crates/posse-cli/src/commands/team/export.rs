@@ -71,7 +71,7 @@ impl Export {
 /// How much there is of a team, for programs.
 pub(super) fn counts(archive: &Archive) -> Value {
     json!({
-        "team": archive.team.name, "session_id": archive.team.lead,
+        "team": archive.team.name, "session_id": archive.team.session(),
         "members": archive.team.members.len(), "tasks": archive.tasks.len(),
         "messages": archive.mail.iter().map(Vec::len).sum::<usize>(), "notes": archive.notes.len(),
     })

@@ -33,7 +33,8 @@ pub(crate) async fn meant(
     Ok(only(teams, name)?)
 }
 
-/// The teams of the session whose id begins so. A team that was imported has no session but its lead's id.
+/// The teams of the session whose id begins so. A team that was imported has no session but its first lead's
+/// id.
 async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
     let led: Vec<Team> = all.iter().filter(|team| is_led(team, prefix)).cloned().collect();
     if !led.is_empty() {
@@ -43,12 +44,12 @@ async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::
     Ok(all.into_iter().filter(|team| team.realm == realm).collect())
 }
 
-/// Whether the id of the team's lead begins so.
+/// Whether the id of the team's first lead begins so.
 fn is_led(team: &Team, prefix: &str) -> bool {
-    team.lead.to_string().starts_with(&prefix.trim().to_ascii_lowercase())
+    team.session().to_string().starts_with(&prefix.trim().to_ascii_lowercase())
 }
 
-/// The team of a session that was imported: no agent of it was ever here, and its lead's id is its own.
+/// The team of a session that was imported: no agent of it was ever here, and its first lead's id is its own.
 pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<Option<Team>> {
     let filter = SessionFilter { cwd: None, id_prefix: Some(prefix.trim().to_ascii_lowercase()) };
     if !store.sessions(filter, 1).await?.is_empty() {
@@ -75,11 +76,13 @@ fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advised> {
         }
         (0, None) => Err(Advised {
             what: "there is no team".into(),
-            advice: "`posse team import DIR` brings one in".into(),
+            advice:
+                "`posse team run NAME` raises one that is declared, `posse team import DIR` brings one in"
+                    .into(),
         }),
         (count, name) => {
             let rows = found.iter().take(NAMED).map(|team| {
-                format!("\n  {}  {}  {}", team.lead, team.name, tame(&first_words(&team.description)))
+                format!("\n  {}  {}  {}", team.session(), team.name, tame(&first_words(&team.description)))
             });
             let more = if count > NAMED { "\n  and more" } else { "" };
             let (what, how) = match name {

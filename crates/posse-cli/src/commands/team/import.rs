@@ -70,7 +70,7 @@ async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
 }
 
 fn readable(archive: &Archive, only: bool) -> String {
-    let Team { name, lead, .. } = &archive.team;
+    let (Team { name, .. }, session) = (&archive.team, archive.team.session());
     let mut said = format!("imported {}\n", in_words(archive));
     let begun = archive.tasks.iter().filter(|task| task.status == TaskStatus::InProgress).count();
     match begun {
@@ -81,8 +81,8 @@ fn readable(archive: &Archive, only: bool) -> String {
     match only {
         true => said.push_str(&format!("look at it: posse team show {name}\n")),
         false => said.push_str(&format!(
-            "there is another team {name}; this one is of session {lead}\n\
-             look at it: posse team show {name} --session {lead}\n"
+            "there is another team {name}; this one is of session {session}\n\
+             look at it: posse team show {name} --session {session}\n"
         )),
     }
     said

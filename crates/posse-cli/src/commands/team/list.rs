@@ -30,6 +30,9 @@ pub(super) struct List {
     /// At most so many [default: 20; with --json all]
     #[arg(short, value_name = "N")]
     number: Option<usize>,
+    /// Those that can be run here: what is declared in .posse/teams
+    #[arg(long, conflicts_with = "number")]
+    declared: bool,
     /// One JSON object per team
     #[arg(long)]
     json: bool,
@@ -37,6 +40,9 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
+        if self.declared {
+            return super::declared::list(self.json);
+        }
         let most = self.number.unwrap_or(if self.json { usize::MAX } else { SHOWN });
         let mut teams = store.teams(None, most.saturating_add(1)).await?;
         let more = teams.len() > most;
@@ -53,7 +59,7 @@ impl List {
             return Ok(ExitCode::SUCCESS);
         }
         if rows.is_empty() {
-            say_to_person("there is no team; `posse team import DIR` brings one in");
+            say_to_person("there is no team; `posse team run NAME` raises one that is declared");
         } else {
             print(readable(&rows, now_ms(), width()).as_bytes())?;
         }
@@ -77,13 +83,13 @@ async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
 /// A team for programs; also the head of `show --json`.
 pub(super) fn object(team: &Team, open_tasks: usize) -> Value {
     json!({
-        "team": team.name, "session_id": team.lead, "description": team.description,
+        "team": team.name, "session_id": team.session(), "description": team.description,
         "members": team.members.len(), "open_tasks": open_tasks, "created_at": moment(team.created_ms),
     })
 }
 
 fn readable(teams: &[(&Team, usize)], now: i64, columns: Option<usize>) -> String {
-    let ids = shown_ids(teams.iter().map(|(team, _)| team.lead));
+    let ids = shown_ids(teams.iter().map(|(team, _)| team.session()));
     let rows: Vec<Vec<String>> = teams
         .iter()
         .zip(ids)

@@ -3,28 +3,30 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use posse_protocol::{AgentId, Member, Name, Note, Task, TaskStatus, Team};
-use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Session, Store, TaskFilter};
+use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
+use posse_runtime::port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
 use serde_json::{Value, json};
 
-use super::{find, list};
+use super::{find, list, requests};
 use crate::commands::agents::pid;
-use crate::commands::task;
+use crate::commands::{sessions, task};
 use crate::moment::{minute, moment};
-use crate::output::{json_line, print, tame, width};
+use crate::output::{in_words, json_line, print, tame, width};
 use crate::table::{Column, needed, spare, table};
 use crate::transcript::fitted;
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 8] = [
     needed("MEMBER"),
-    spare("TYPE", 2),
-    spare("MODEL", 3),
     needed("STATE"),
-    needed("MAIL").right(),
-    spare("HELD BY", 1),
+    spare("MAIL", 2).right(),
+    spare("COST", 3).right(),
+    spare("TYPE", 4),
+    spare("MODEL", 6),
+    spare("HELD BY", 5),
+    spare("TASK", 1),
 ];
 
-/// Show a team: its members, what is to be done, the mail that waits, its notes.
+/// Show a team: its members, what is to be done, what waits for a yes or no, its notes.
 #[derive(clap::Args)]
 pub(super) struct Show {
     /// The team [default: the only one]
@@ -44,9 +46,8 @@ struct View {
     team: Team,
     /// The agents of its realm.
     agents: HashMap<AgentId, Session>,
-    /// How many messages wait, in the members' order.
-    waiting: Vec<usize>,
     tasks: Vec<Task>,
+    requests: Vec<OpenRequest>,
     notes: Vec<Note>,
 }
 
@@ -66,16 +67,11 @@ impl Show {
 async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
     let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
     let agents = store.agents(filter, usize::MAX).await?;
-    let mut waiting = Vec::new();
-    for member in &team.members {
-        let filter = MailFilter { waiting: true, after: 0 };
-        waiting.push(store.mail(team.realm, member.agent, filter, usize::MAX).await?.len());
-    }
     Ok(View {
         tasks: store.tasks(task::list_of(&team), TaskFilter::default(), usize::MAX).await?,
         notes: store.notes(team.realm, team.name.clone()).await?,
+        requests: requests::open(store, &team).await?,
         agents: agents.into_iter().map(|agent| (agent.agent, agent)).collect(),
-        waiting,
         team,
     })
 }
@@ -85,30 +81,41 @@ impl View {
         self.tasks.iter().filter(|task| !task.status.is_settled())
     }
 
-    /// What a member is doing, and who holds it.
+    /// How a member stands, and who holds it.
     fn state(&self, member: &Member) -> (&'static str, Option<&str>) {
-        let agent = self.agents.get(&member.agent);
-        match agent.and_then(|agent| agent.holder.as_deref().map(|holder| (agent.state, holder))) {
-            Some((AgentState::Running, holder)) => ("working", Some(holder)),
-            Some((state, holder)) => (state.as_str(), Some(holder)),
-            None => ("not running", None),
-        }
+        let holder = self.agents.get(&member.agent).and_then(|agent| agent.holder.as_deref());
+        (if holder.is_some() { member.state.as_str() } else { "not running" }, holder)
+    }
+
+    /// What a member has cost by itself; none if it is not known.
+    fn cost(&self, member: &Member) -> Option<Cost> {
+        self.agents.get(&member.agent).and_then(sessions::cost)
+    }
+
+    /// The task that a member does.
+    fn doing(&self, member: &Member) -> Option<&Task> {
+        let is_its = |task: &Task| task.owner.as_ref().is_some_and(|it| it.agent == Some(member.agent));
+        self.tasks.iter().find(|task| task.status == TaskStatus::InProgress && is_its(task))
     }
 
     fn object(&self) -> Value {
         let mut object = list::object(&self.team, self.open().count());
-        let members = self.team.members.iter().zip(&self.waiting).map(|(member, waiting)| {
+        let members = self.team.members.iter().map(|member| {
             let (state, holder) = self.state(member);
             json!({
                 "name": member.name, "agent_id": member.agent, "agent_type": member.agent_type,
                 "model": member.model, "color": member.color, "backend": member.backend,
                 "cwd": member.cwd.to_string_lossy(), "prompt": member.prompt,
                 "joined_at": moment(member.joined_ms), "state": state, "pid": holder.and_then(pid),
-                "waiting_mail": waiting,
+                "waiting_mail": member.waiting, "is_lead": member.agent == self.team.lead, "role": member.role,
+                "task": self.doing(member).map(|task| task.id),
+                "cost_usd": self.cost(member).map(Cost::usd),
             })
         });
         object["members"] = members.collect();
+        object["former_members"] = json!(self.team.former);
         object["tasks"] = self.tasks.iter().map(task::object).collect();
+        object["requests"] = self.requests.iter().map(|it| requests::object(&self.team, it)).collect();
         let notes = self.notes.iter().map(|note| {
             json!({
                 "name": note.name, "version": note.version, "author": note.author, "text": note.text,
@@ -123,31 +130,42 @@ impl View {
         let team = &self.team;
         let widest = columns.unwrap_or(usize::MAX);
         let mut out = format!("\x1b[1mteam {}\x1b[0m\n", team.name);
-        out.push_str(&format!("session {}\nmade {}\n", team.lead, minute(team.created_ms)));
+        out.push_str(&format!("session {}\nmade {}\n", team.session(), minute(team.created_ms)));
         if !team.description.trim().is_empty() {
             out.push_str(&format!("{}\n", tame(team.description.trim_end())));
         }
         let rows: Vec<Vec<String>> = team
             .members
             .iter()
-            .zip(&self.waiting)
-            .map(|(member, waiting)| {
+            .map(|member| {
                 let (state, holder) = self.state(member);
+                let task = self.doing(member).map(|task| format!("#{} {}", task.id, tame(&task.subject)));
+                let leads = member.agent == team.lead && member.name.as_str() != Name::LEAD;
                 vec![
-                    member.name.to_string(),
+                    format!("{}{}", member.name, if leads { " (leads)" } else { "" }),
+                    state.to_owned(),
+                    member.waiting.to_string(),
+                    self.cost(member).map_or_else(|| "–".to_owned(), |cost| in_words(Some(cost))),
                     tame(&member.agent_type),
                     tame(&member.model),
-                    state.to_owned(),
-                    waiting.to_string(),
                     holder.unwrap_or("–").to_owned(),
+                    task.unwrap_or_else(|| "–".to_owned()),
                 ]
             })
             .collect();
         out.push_str(&format!("\n{}", table(&COLUMNS, &rows, columns)));
+        if !team.former.is_empty() {
+            let names: Vec<&str> = team.former.iter().map(Name::as_str).collect();
+            out.push_str(&format!("{}\n", fitted(&format!("have left: {}", names.join(", ")), widest)));
+        }
         out.push_str(&format!("\n{}\n", self.counts()));
         let open: Vec<Task> = self.open().cloned().collect();
         if !open.is_empty() {
             out.push_str(&task::rows(&open, columns));
+        }
+        if !self.requests.is_empty() {
+            let waiting = requests::rows(team, &self.requests, columns);
+            out.push_str(&format!("\nto be approved (`posse team approve REQUEST`, `reject`)\n{waiting}"));
         }
         if !self.notes.is_empty() {
             out.push_str("\nnotes\n");

@@ -2,6 +2,7 @@
 //! about its team.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use posse_protocol::{
     ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member, MemberChange,
@@ -110,12 +111,15 @@ impl Actor {
         Ok(())
     }
 
-    /// A teammate is back: it has its tasks again, and knows who it is if it has done nothing yet.
+    /// A teammate is back: it has the tasks again that it was at, and knows who it is if it has done nothing yet.
     pub(in crate::agent) async fn back_among_mates(&mut self, new: bool) -> Result<(), StoreError> {
         if self.mate.is_none() {
             return Ok(());
         }
-        self.reclaim().await?;
+        if self.machine.is_unanswered() {
+            // Others are taken anew, with all that is to be known of them.
+            self.reclaim().await?;
+        }
         if new {
             self.welcome().await?;
         }
@@ -297,7 +301,8 @@ impl Actor {
         if self.sub.is_some() || self.birth.is_some() {
             return Ok(0);
         }
-        self.house.busy_members(realm, agent).await
+        let raising = self.tree.raising.load(Ordering::Acquire);
+        Ok(raising + self.house.busy_members(realm, agent).await?)
     }
 
     /// A person's first words, with the team that is to be raised for them.
@@ -311,7 +316,12 @@ impl Actor {
     /// Starts the members of the team that it was to raise.
     pub(super) fn raise_team(&self) {
         let (house, tree) = (Arc::clone(&self.house), Arc::clone(&self.tree));
-        self.house.supervisor.start_errand(async move { house.raise_missing(&tree).await });
+        // Until its members are there, nobody takes the team for one that has nothing to do.
+        tree.raising.fetch_add(1, Ordering::AcqRel);
+        self.house.supervisor.start_errand(async move {
+            house.raise_missing(&tree).await;
+            tree.raising.fetch_sub(1, Ordering::AcqRel);
+        });
     }
 
     /// The main agent is done, and nothing is left to do: its teammates end with it.

@@ -205,8 +205,8 @@ impl Machine {
         let intent = match &call.intent {
             Ok(intent) => intent,
             Err(ToolError::Tell(what)) => {
-                call.phase = Phase::Done(failure(what));
-                return;
+                let outcome = failure(what);
+                return call.not_run(outcome);
             }
             Err(ToolError::Stop(what)) => {
                 let what = what.clone();
@@ -237,8 +237,8 @@ impl Machine {
     fn refuse(&mut self, index: usize, why: String) -> Option<Denial> {
         let State::Acting(acting) = &mut self.state else { return None };
         let call = &mut acting.calls[index];
-        call.phase = Phase::Done(failure(why.clone()));
         let (tool, input) = (call.tool.clone(), call.input.clone());
+        call.not_run(failure(why.clone()));
         let denial = Denial { tool, call: call.id.clone(), input, why };
         self.run.denials.push(denial.clone());
         Some(denial)
@@ -467,6 +467,13 @@ impl Call {
         self.first = First::Done(outcome.clone());
         self.phase = Phase::Waiting;
         true
+    }
+
+    /// It came to nothing before it ran. If another tool was to be used first, the call's own says what follows.
+    fn not_run(&mut self, outcome: CallOutcome) {
+        if !self.after_first(&outcome) {
+            self.phase = Phase::Done(outcome);
+        }
     }
 
     fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {

@@ -35,6 +35,18 @@ impl Machine {
         matches!(self.state, State::Idle | State::Looking { .. })
     }
 
+    /// A person interrupts it: it does nothing until it is told more.
+    pub(super) fn calm(&mut self) {
+        if self.is_mate() {
+            self.awake = false;
+        }
+    }
+
+    /// Whether the last entry waits for a reply.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.unanswered
+    }
+
     fn is_mate(&self) -> bool {
         matches!(self.life, Life::Mate { .. })
     }
@@ -107,27 +119,29 @@ impl Machine {
         if self.suspended {
             return;
         }
-        self.awake = *outcome == Outcome::Completed;
-        if *outcome == Outcome::Interrupted {
-            self.show_silently(decision);
+        match outcome {
+            Outcome::Interrupted if self.awake => {}
+            Outcome::Interrupted => self.show_silently(decision),
+            outcome => self.awake = *outcome == Outcome::Completed,
         }
         let (outcome, text) = (outcome.clone(), self.run.text.clone());
         decision.commit.resting = Some(Resting { outcome, unless_mail: false, text });
     }
 
-    /// Whether among the mail is an interruption; any other mail wakes one who was interrupted.
+    /// Whether among the mail is an interruption; what was written after it wakes one who was interrupted.
     pub(super) fn heed_signals(&mut self, mail: &[Mail]) -> bool {
         if !self.is_mate() || mail.is_empty() {
             return false;
         }
-        let interrupts = mail.iter().any(|mail| mail.kind == MailKind::Interruption);
-        self.awake = !interrupts && !self.leaving;
-        interrupts
+        let signal = |mail: &Mail| mail.kind == MailKind::Interruption;
+        self.awake = !mail.last().is_some_and(signal) && !self.leaving;
+        mail.iter().any(signal)
     }
 
     /// It was interrupted by mail: what it does ends. What waits to be read is in its history, and begins nothing.
     pub(super) fn hush(&mut self, decision: &mut Decision) {
         match self.state {
+            State::Idle if self.begins_by_mail() => self.begin(decision, Vec::new()),
             State::Idle => self.show_silently(decision),
             _ => self.interrupt(decision),
         }

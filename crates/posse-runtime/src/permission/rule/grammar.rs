@@ -5,14 +5,30 @@ use super::super::pattern::{CommandPattern, Domain, Glob};
 use super::{About, Source};
 
 /// Tools without specifiers: posse's, and those that settings of other agents speak of.
-const PLAIN: &[&str] = &["Write", "Grep", "Glob", "WebSearch", "SendMessage", "AskUser"];
+const PLAIN: &[&str] = &[
+    "Write",
+    "Grep",
+    "Glob",
+    "WebSearch",
+    "SendMessage",
+    "AskUser",
+    "ExitPlanMode",
+    "NoteRead",
+    "NoteWrite",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "TeamHandOver",
+];
 
 /// Tools of other agents, whose rules are understood and mean nothing here.
 const FOREIGN: &[&str] = &[
     "AskUserQuestion",
     "BashOutput",
     "EnterPlanMode",
-    "ExitPlanMode",
     "KillBash",
     "KillShell",
     "LS",
@@ -25,12 +41,8 @@ const FOREIGN: &[&str] = &[
     "PowerShell",
     "ReadMcpResourceTool",
     "SlashCommand",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
     "TaskOutput",
     "TaskStop",
-    "TaskUpdate",
     "TodoWrite",
     "ToolSearch",
 ];

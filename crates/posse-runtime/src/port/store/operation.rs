@@ -65,10 +65,11 @@ pub struct Order {
 pub enum Op {
     /// Puts a message into inboxes. The sender is whoever does it: an agent by its name in the team
     /// that it writes to, else in the first team (by name) that it belongs to, else by the name it is
-    /// registered under, else by its path. A [`MailKind::Notification`] always has room: there are no
-    /// more of them than runs that were started. Requests and their answers are sent by [`Op::Request`] and
-    /// [`Op::Respond`] alone, interruptions and dismissals only by a person, the lead of a team that the
-    /// recipient belongs to, or the agent that made it.
+    /// registered under, else by its path. Who leads that team is called `team-lead`, and whoever leads a team
+    /// has this address in it. A [`MailKind::Notification`] always has room: there are no more of them than runs
+    /// that were started; so has a [`MailKind::Dismissal`]. Requests and their answers are sent by
+    /// [`Op::Request`] and [`Op::Respond`] alone, interruptions and dismissals only by a person, the lead of a
+    /// team that the recipient belongs to, or the agent that made it.
     Send {
         /// Its id, the same for every recipient.
         id: MailId,
@@ -91,7 +92,7 @@ pub enum Op {
         /// What it took.
         charge: Box<Charge>,
     },
-    /// Makes a team, with its lead as first member.
+    /// Makes a team, with its lead as first member, called `team-lead`.
     CreateTeam {
         /// Its name.
         team: Name,
@@ -102,15 +103,17 @@ pub enum Op {
         /// Its lead.
         lead: Box<Joining>,
     },
-    /// Removes a team with its notes, its tasks, and the inboxes of its members other than the lead
-    /// that belong to no other team. Refused while one of its members but the lead is held by a host
-    /// that lives and is not stalled.
+    /// Removes a team with its notes, its tasks, its open requests, and the inboxes of its members other than
+    /// the lead that belong to no other team. Refused while one of its members but the lead has not shut down and
+    /// is held by a host that lives and is not stalled.
     DeleteTeam {
         /// Its name.
         team: Name,
     },
     /// Adds a member, and makes its inbox if it has none. A name that a member has or ever had, or that means
-    /// somebody already, gets the lowest number from 2 on that makes it free; [`Done::Joined`] says which.
+    /// somebody already, gets the lowest number from 2 on that makes it free; [`Done::Joined`] says which. Its
+    /// colour is the one it wishes if no member has it, else the first of [`posse_protocol::team::color`] that
+    /// none has.
     Join {
         /// The team.
         team: Name,
@@ -122,21 +125,24 @@ pub enum Op {
         greeting: Option<MailId>,
     },
     /// Makes another member the team's lead; only whoever leads it may, or a person. The one who led so far stays
-    /// a member, as `main` if it was called `team-lead`. Plans that wait for approval wait for the new lead's,
-    /// who gets them as mail anew.
+    /// a member, as `main` if it was called `team-lead` (with a number if somebody has that name), and so in the
+    /// tasks that it has. Plans that wait for approval wait for the new lead's, who gets them as mail anew; but
+    /// its own plan waits for who was asked. That the new lead should end is not asked any more.
     HandOver {
         /// The team.
         team: Name,
         /// The new lead, by its name in the team.
         to: Name,
     },
-    /// Asks somebody for a yes or no: sends a mail of the kind, and keeps the request open until it is answered.
-    /// One that is asked for a shutdown again, while that is open, is not asked twice: the answer is the old
-    /// request's receipt.
+    /// Asks somebody for a yes or no: sends a mail of the kind, and keeps the request open until it is answered,
+    /// or until the member that it is about (who is to end, or has the plan) leaves the team or ends. To end is
+    /// asked of a member other than the lead, by whoever may dismiss it. One that is asked for that again, while
+    /// it is open, is not asked twice: the answer is the old request's receipt.
     Request {
         /// The request, and its mail.
         id: MailId,
-        /// Who is asked. Plans go to the lead of the team.
+        /// Who is asked. Plans go to the lead of the team, and only agents have any. An agent that is not named
+        /// by a team is asked in the first, by name, that it belongs to, or leads.
         to: Address,
         /// For what.
         kind: RequestKind,
@@ -144,7 +150,8 @@ pub enum Op {
         text: String,
     },
     /// Answers a request that is open, by mail to whoever asked; with that it is not open any more. Only who was
-    /// asked may, or of a plan a person. Who agrees to end leaves the team with it.
+    /// asked may, or of a plan a person. What a person asked is answered to the lead of the team: a person has no
+    /// inbox. Who agrees to end leaves the team with it.
     Respond {
         /// The mail that tells of it.
         id: MailId,
@@ -157,7 +164,8 @@ pub enum Op {
         /// Why, or what should be different.
         text: String,
     },
-    /// Removes a member. Tasks of the team that it was doing are pending again; its inbox stays.
+    /// Removes a member. Tasks of the team that it was doing are pending again, those that it was to do are
+    /// unowned; its inbox stays, and so does its name: nobody else gets it.
     Leave {
         /// The team.
         team: Name,
@@ -185,7 +193,9 @@ pub enum Op {
     /// Changes a task. An agent other than its owner may not change the status or the owner of a task
     /// that is in progress, unless it leads the team. A task becomes in progress as by a claim: only if
     /// it waits for nothing, and only for an owner that is at work. An agent completes one that has a check only
-    /// with [`TaskChange::passed`]. A change that changes nothing keeps the version.
+    /// with [`TaskChange::passed`]; of a change that puts another check in its place both must have passed. The
+    /// check of one that is in progress is changed like its status. A change that changes nothing keeps the
+    /// version.
     UpdateTask {
         /// The list.
         team: Option<Name>,
@@ -288,7 +298,7 @@ pub struct TaskChange {
     /// The status. In progress without an owner makes it the changer's own.
     pub status: Option<TaskStatus>,
     /// The owner by name: `user`, a member of the team, or in the session's list an agent by its path
-    /// (of several the youngest). `Some(None)` makes it unowned, and pending if it was in progress.
+    /// (of several the youngest); `team-lead` is whoever leads. `Some(None)` makes it unowned, and pending if it was in progress.
     pub owner: Option<Option<String>>,
     /// What it must wait for besides.
     pub block_on: Vec<TaskId>,
@@ -495,7 +505,8 @@ pub enum Refusal {
         /// The command.
         check: String,
     },
-    /// No task of the list is pending, unowned and waits for nothing.
+    /// No task of the list is pending, waits for nothing, and is the claimer's own or unowned and among what it
+    /// takes.
     #[error("there is nothing to claim")]
     NothingToClaim,
     /// Somebody else has changed it since.

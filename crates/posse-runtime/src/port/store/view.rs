@@ -230,7 +230,7 @@ pub struct Archive {
 pub enum Wake {
     /// Mail waits for an agent that it holds.
     Mail(AgentId),
-    /// A task of this list has become claimable.
+    /// A task of this list has become ready for somebody: for its owner, or for others than before.
     Tasks(ListId),
     /// Another host has died, or was found stalled; what it held is free.
     Died(HostId),

@@ -114,12 +114,12 @@ impl TypedTool for SendMessage {
 impl SendMessage {
     fn told(&self, receipt: &Receipt) -> String {
         let house = &self.0.house;
-        let Receipt { to, name, held, .. } = receipt;
+        let Receipt { to, name, .. } = receipt;
         let Some(here) = house.resident(self.0.agent) else { return words::sent(name, *to, Delivery::Waits) };
         let (root, output) = (here.tree.root, here.tree.output(*to));
         let delivery = match house.resident(*to) {
             Some(_) => Delivery::Here,
-            None if *to == root || *held => Delivery::Waits,
+            None if *to == root => Delivery::Waits,
             None => Delivery::Revived { output_file: &output },
         };
         words::sent(name, *to, delivery)

@@ -192,10 +192,10 @@ pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
         }
         Delivery::Revived { output_file } => format!(
             "It had ended, and goes on with it in the background; a task-notification tells you when it has \
-             ended again. Its output file: {}",
+             ended again. (A teammate in another process reads it there instead.) Its output file: {}",
             output_file.display()
         ),
-        Delivery::Waits => "It waits there for that agent, whose process is told if it has one.".to_owned(),
+        Delivery::Waits => "It waits there, and is read when that agent works again.".to_owned(),
     };
     format!("Sent to {} ({id}). {what}", line(name))
 }

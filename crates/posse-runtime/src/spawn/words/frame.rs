@@ -3,40 +3,31 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use posse_protocol::{AgentId, ContentBlock, Mail, MailKind, Notification, RunKind, Sender, WorktreeEnd};
+use posse_protocol::{ContentBlock, Mail, MailKind, Name, Notification, RunKind, Sender, WorktreeEnd};
 
-use super::neutral::{inside, neutral};
+use super::neutral::{inside, is_bracket, neutral};
 use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, or_nothing, plain_line, usage};
 use crate::team::words::{Idle, idle, spoken};
 
 /// How much is told of all results in one message: many that end together must not fill a context.
 const MOST_TOGETHER: usize = 200_000;
 
-/// Whose mail comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ranks {
-    /// Who leads the reader's team, if it is a teammate.
-    pub lead: Option<AgentId>,
-}
-
-impl Ranks {
-    /// How urgent a message is: the user's words, a request to end, the lead's mail, that of others, and news of
-    /// somebody's state.
-    fn of(self, mail: &Mail) -> u8 {
-        match (&mail.from, mail.kind) {
-            (Sender::User, _) => 0,
-            (_, MailKind::ShutdownRequest) => 1,
-            (Sender::Agent { id, .. }, _) if Some(*id) == self.lead => 2,
-            (_, MailKind::Idle | MailKind::Interruption | MailKind::Notification) => 4,
-            _ => 3,
-        }
+/// How urgent a message is: the user's words, a request to end, the lead's mail, that of others, and news of
+/// somebody's state. Who leads is said by the name that the store gives its mail, and that nobody else can have.
+fn rank(mail: &Mail) -> u8 {
+    match (&mail.from, mail.kind) {
+        (Sender::User, _) => 0,
+        (_, MailKind::ShutdownRequest) => 1,
+        (Sender::Agent { name, .. }, _) if name == Name::LEAD => 2,
+        (_, MailKind::Idle | MailKind::Interruption | MailKind::Notification) => 4,
+        _ => 3,
     }
 }
 
 /// What has arrived, as the blocks of one message: ends of runs first in the order of their arrival, then mail,
 /// senders by the most urgent that each has sent, each one's in its order. All that says that somebody is idle is
 /// one block behind the rest, but for what its sender has sent after that. A dismissal is for posse alone.
-pub fn arrivals(mails: &[Mail], ranks: &Ranks) -> Vec<ContentBlock> {
+pub fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
     let ended = |mail: &Mail| match mail.kind {
         MailKind::Notification => serde_json::from_str::<Notification>(&mail.body).ok(),
         _ => None,
@@ -52,7 +43,7 @@ pub fn arrivals(mails: &[Mail], ranks: &Ranks) -> Vec<ContentBlock> {
     }
     let mut best: HashMap<&Sender, u8> = HashMap::new();
     for mail in &others {
-        let rank = ranks.of(mail);
+        let rank = rank(mail);
         best.entry(&mail.from).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
     }
     others.sort_by_key(|mail| best.get(&mail.from).copied());
@@ -163,7 +154,7 @@ pub(crate) fn attribute(text: &str) -> String {
     for c in plain_line(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
+            c if is_bracket(c) => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             c => out.push(c),
@@ -173,8 +164,12 @@ pub(crate) fn attribute(text: &str) -> String {
 }
 
 #[cfg(test)]
+mod forged;
+#[cfg(test)]
+mod team;
+#[cfg(test)]
 mod tests {
-    use posse_protocol::{MailId, RunStatus, RunUsage};
+    use posse_protocol::{AgentId, MailId, RunStatus, RunUsage};
     use proptest::prelude::*;
     use uuid::Uuid;
 
@@ -276,7 +271,7 @@ mod tests {
             letter(5, MailKind::Notification, "no notification".into()),
         ];
         let order = ["first end", "second end", "first letter", "second letter", "no notification"];
-        let blocks = arrivals(&mails, &Ranks::default());
+        let blocks = arrivals(&mails);
         assert_eq!(blocks.len(), order.len());
         for (block, expected) in blocks.iter().zip(order) {
             let ContentBlock::Text { text } = block else { panic!("{block:?}") };
@@ -291,7 +286,7 @@ mod tests {
         let room = |many: u64| {
             let mails: Vec<_> =
                 (0..many).map(|number| letter(number, MailKind::Notification, body.clone())).collect();
-            let lengths = arrivals(&mails, &Ranks::default()).into_iter().map(|block| match block {
+            let lengths = arrivals(&mails).into_iter().map(|block| match block {
                 ContentBlock::Text { text } => text.len(),
                 _ => 0,
             });

@@ -65,7 +65,7 @@ fn without(text: &str, imitates: impl Fn(&str) -> bool) -> Cow<'_, str> {
 }
 
 /// Whether a character begins a tag, or looks as if it did.
-fn is_bracket(c: char) -> bool {
+pub(super) fn is_bracket(c: char) -> bool {
     matches!(c, '<' | '＜' | '﹤' | '‹' | '〈' | '⟨')
 }
 

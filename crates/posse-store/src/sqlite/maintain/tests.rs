@@ -89,7 +89,7 @@ impl Shelf {
         self.runtime.block_on(store.commit(child)).unwrap();
     }
 
-    /// A team of that session, with two tasks and a message.
+    /// A team of that session, with a member that is asked to end, two tasks and a message.
     fn team(&self, store: &Sqlite, realm: RealmId, lead: AgentId) {
         let team: Name = "parser".parse().unwrap();
         let joining = Joining {
@@ -112,7 +112,19 @@ impl Shelf {
                 team: team.clone(),
                 description: String::new(),
                 settings: serde_json::Map::new(),
-                lead: Box::new(joining),
+                lead: Box::new(joining.clone()),
+            },
+            Op::Join {
+                team: team.clone(),
+                name: "ann".parse().unwrap(),
+                member: Box::new(Joining { agent: Uuid::now_v7().into(), ..joining }),
+                greeting: None,
+            },
+            Op::Request {
+                id: Uuid::now_v7().into(),
+                to: Address::Member { team: team.clone(), name: "ann".parse().unwrap() },
+                kind: posse_protocol::RequestKind::Shutdown,
+                text: "enough".into(),
             },
             task(Vec::new()),
             task(vec![posse_protocol::TaskId(1)]),
@@ -214,7 +226,7 @@ fn every_broken_rule_is_found() {
     shelf.forked(&store, realm, Segment { agent, from: 4, to: 5 }, 1);
     drop(store);
     let health = check(&shelf.path, &mut |_| {}).unwrap();
-    assert_eq!(health, Health { agents: 3, entries: 6, teams: 1, tasks: 2, messages: 1, faults: Vec::new() });
+    assert_eq!(health, Health { agents: 3, entries: 6, teams: 1, tasks: 2, messages: 2, faults: Vec::new() });
     let breaks = [
         ("UPDATE entry SET bytes = x'00' WHERE seq = 1", "is damaged at entry 1"),
         ("UPDATE entry SET bytes = 'text' WHERE seq = 1", "is damaged at entry 1"),
@@ -270,6 +282,8 @@ fn every_broken_rule_is_found() {
         ),
         ("UPDATE team SET lead = x'00112233445566778899aabbccddeeff'", "lead is no member"),
         ("DELETE FROM team", "a member has no team"),
+        ("DELETE FROM used_name", "a member's name could be given again"),
+        ("DELETE FROM member WHERE name = 'ann'", "a request is open that nobody of its team can answer"),
     ];
     let whole = std::fs::read(&shelf.path).unwrap();
     for (sql, fault) in breaks {

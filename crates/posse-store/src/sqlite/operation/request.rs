@@ -20,6 +20,7 @@ impl Acting<'_> {
         let letter = Letter { id, kind: kind.asking(), summary: kind.asked(), body: &body, always: false };
         letter.must_fit()?;
         let recipient = self.recipient(to)?;
+        self.must_be_there(&recipient)?;
         let team = self.about(&recipient, to, kind)?;
         if kind == RequestKind::Shutdown {
             self.must_be_above(&recipient)?;

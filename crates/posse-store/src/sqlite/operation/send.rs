@@ -18,7 +18,7 @@ pub(super) struct Letter<'a> {
 }
 
 impl Letter<'_> {
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.summary.len() + self.body.len()
     }
 
@@ -83,11 +83,28 @@ impl Acting<'_> {
     fn may_send(&self, kind: MailKind, to: &Recipient) -> Result<(), Stop> {
         match kind {
             MailKind::Text | MailKind::Idle | MailKind::Notification => Ok(()),
-            MailKind::Interruption | MailKind::Dismissal => self.must_be_above(to),
+            MailKind::Interruption | MailKind::Dismissal => {
+                self.must_be_there(to)?;
+                self.must_be_above(to)
+            }
             MailKind::ShutdownRequest
             | MailKind::ShutdownResponse
             | MailKind::PlanApprovalRequest
-            | MailKind::PlanApprovalResponse => Err(Refusal::NotYours { name: to.name.clone() }.into()),
+            | MailKind::PlanApprovalResponse => {
+                self.must_be_there(to)?;
+                Err(Refusal::NotYours { name: to.name.clone() }.into())
+            }
+        }
+    }
+
+    /// Refuses one that has no inbox and could get none. Plain words need not ask: counting them finds out.
+    pub(super) fn must_be_there(&self, to: &Recipient) -> Result<(), Stop> {
+        let sql = "SELECT 1 FROM inbox WHERE realm = ?1 AND agent = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), to.agent.uuid().into_bytes()];
+        match statement.exists(key)? || self.path(to.agent)?.is_some() {
+            true => Ok(()),
+            false => Err(Refusal::NoSuchRecipient { to: to.name.clone() }.into()),
         }
     }
 

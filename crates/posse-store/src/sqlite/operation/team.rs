@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use posse_protocol::{AgentId, MailId, MailKind, MemberState, Name, RequestKind};
 use posse_runtime::port::store::{AgentState, Done, Joining, Refusal};
+use posse_runtime::spawn::words;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -54,9 +55,9 @@ impl Acting<'_> {
     ) -> Outcome {
         self.must_exist(team)?;
         let name = self.free_name(team, name)?;
-        let (kind, body) = (MailKind::Text, &*member.prompt);
+        let (kind, body, summary) = (MailKind::Text, &*member.prompt, words::summary(&member.prompt));
         let to = Recipient { agent: member.agent, name: name.to_string() };
-        let letter = greeting.map(|id| Letter { id, kind, summary: "", body, always: false });
+        let letter = greeting.map(|id| Letter { id, kind, summary: &summary, body, always: false });
         if let Some(letter) = &letter {
             letter.must_fit()?;
             self.may_be_greeted(&to, letter)?;
@@ -70,7 +71,7 @@ impl Acting<'_> {
 
     /// Refuses to greet one whose inbox has no room. Who has none yet gets one.
     fn may_be_greeted(&self, to: &Recipient, letter: &Letter<'_>) -> Result<(), Stop> {
-        match self.must_have_room(to, 0, letter.body.len() as u64) {
+        match self.must_have_room(to, 0, letter.bytes() as u64) {
             Err(Stop::Refused(Refusal::NoSuchRecipient { .. })) => Ok(()),
             room => room,
         }

@@ -77,7 +77,7 @@ async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
             "there is no reviewer; there are general-purpose, Explore, Plan, Bash",
         ),
         (r#", mode = "plan""#, "mode acts on teammates only"),
-        (r#", team_name = "red", name = "a""#, "there are no teammates yet"),
+        (r#", team_name = "red", name = "a""#, "you are in no team red"),
         (r#", isolation = "remote""#, "isolation: remote agents are not there yet"),
         (r#", isolation = "moon""#, "isolation: there is no moon; there is worktree"),
         (r#", isolation = "worktree", cwd = ".""#, "cwd and isolation exclude each other"),
@@ -195,7 +195,8 @@ async fn background_work_can_be_switched_off() {
     let told = refused(&off).await;
     assert!(told.contains("background work is switched off"), "{told}");
     let (offers, tools) = schema(&off);
-    assert!(!offers && !tools.contains("Task") && !tools.contains("Wait"), "{tools}");
+    let watching = ["TaskOutput", "TaskStop", "Wait"];
+    assert!(!offers && watching.iter().all(|tool| !tools.contains(tool)), "{tools}");
 
     let on = rig(&calling(""));
     until_end(&mut on.prompted("go").await.unwrap()).await;
@@ -229,11 +230,21 @@ impl Tool for Named {
 // proves AG-19
 #[tokio::test]
 async fn some_tools_are_withheld_and_the_background_removes_no_other() {
-    let withheld = ["TeamCreate", "TeamDelete", "EnterPlanMode", "ExitPlanMode"];
+    let switching = ["EnterPlanMode", "ExitPlanMode"];
+    // The last three are for members of teams, which a sub-agent is none of.
+    let withheld = [
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "TeamCreate",
+        "TeamDelete",
+        "TeamHandOver",
+        "NoteWrite",
+        "NoteRead",
+    ];
     let mut lists = Vec::new();
     for call in ["", ", run_in_background = true"] {
         let mut rig = rig(&calling(call));
-        rig.setup.tools.extend(withheld.map(|name| -> Arc<dyn Tool> { Arc::new(Named(name)) }));
+        rig.setup.tools.extend(switching.map(|name| -> Arc<dyn Tool> { Arc::new(Named(name)) }));
         let mut agent = rig.prompted("go").await.unwrap();
         super::until_over(&mut agent, "Look").await;
         let main = sent_by(&rig, "/main").remove(0);

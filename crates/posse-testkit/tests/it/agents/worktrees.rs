@@ -29,7 +29,7 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
 }
 
 /// A rig whose working directory is a repository with one commit.
-pub(super) fn repository(script: &str) -> Rig {
+pub(crate) fn repository(script: &str) -> Rig {
     let rig = rig(script);
     rig.file("a.rs", "fn a() {}\n").unwrap();
     git(rig.work(), &["init", "-q", "-b", "main"]);

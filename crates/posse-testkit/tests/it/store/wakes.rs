@@ -26,6 +26,12 @@ async fn a_claimable_task_wakes_the_hosts_of_its_members() {
     everywhere(wake::a_claimable_task_wakes_the_hosts_of_its_members).await;
 }
 
+// proves TK-06 (open: that an idle teammate takes it)
+#[tokio::test]
+async fn a_given_task_wakes_when_it_is_ready() {
+    everywhere(wake::a_given_task_wakes_when_it_is_ready).await;
+}
+
 #[tokio::test]
 async fn the_tasks_of_a_host_that_leaves_are_pending() {
     everywhere(wake::the_tasks_of_a_host_that_leaves_are_pending).await;

@@ -24,7 +24,7 @@ fn tell(exchange: &mut Exchange, line: Value) -> Vec<Value> {
 fn values(said: Vec<Said>) -> Vec<Value> {
     let out = said.into_iter().filter_map(|said| match said {
         Said::Out(text) => Some(serde_json::from_str(&text).unwrap()),
-        Said::Note(_) | Said::Aside(_) => None,
+        Said::Note(_) | Said::Aside(_) | Said::Panel(_) => None,
     });
     out.collect()
 }

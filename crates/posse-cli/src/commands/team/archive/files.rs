@@ -73,7 +73,7 @@ fn config(archive: &Archive) -> Value {
         "description": team.description,
         "createdAt": team.created_ms,
         "leadAgentId": format!("{}@{}", lead.map_or(Name::LEAD, |lead| lead.name.as_str()), team.name),
-        "leadSessionId": team.lead,
+        "leadSessionId": team.session(),
         "members": team.members.iter().map(|it| member(it, team.name.as_str())).collect::<Value>(),
         "settings": sorted(&team.settings),
         "posse": {

@@ -324,6 +324,10 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
     }
     let lead = lead.or(called_so).ok_or_else(|| Wrong::new(CONFIG, "no member is called team-lead"))?;
     let agent = members[lead].agent;
+    if members[lead].name.as_str() == Name::LEAD {
+        // Who never handed over was there first; the others keep their order.
+        members[..=lead].rotate_right(1);
+    }
     Ok(Team {
         realm: config.posse.realm.unwrap_or_else(|| Uuid::now_v7().into()),
         name: config.name,

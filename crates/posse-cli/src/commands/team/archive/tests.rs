@@ -1,6 +1,6 @@
 //! Teams as files, there and back.
 
-use posse_protocol::{MailKind, Sender, TaskStatus};
+use posse_protocol::{MailKind, Sender, Takes, TaskStatus};
 
 use super::*;
 
@@ -87,6 +87,11 @@ fn what_was_written_is_read_without_loss() {
         std::path::PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(vec![
             b'/', 0xff,
         ]));
+    let alice = &mut archive.team.members[1];
+    alice.role = Some("lexer".into());
+    alice.takes = Takes::Only { unmarked: false, roles: vec!["lex".into()] };
+    archive.team.former = vec!["bob".parse().unwrap(), "eve".parse().unwrap()];
+    (archive.tasks[0].role, archive.tasks[0].check) = (Some("lex".into()), Some("make lex".into()));
     archive.last_task = 12;
     let written = files(&archive);
     let mut again = parse(&written, 99).unwrap();
@@ -111,6 +116,18 @@ fn what_was_written_is_read_without_loss() {
 }
 
 #[test]
+fn a_lead_that_was_handed_to_another_stays_so() {
+    let mut archive = found(&[("config.json", CONFIG_TEXT)]).unwrap().archive;
+    archive.team.members[0].name = "main".parse().unwrap();
+    archive.team.lead = archive.team.members[1].agent;
+    let written = files(&archive);
+    assert!(written["config.json"].contains("\"leadAgentId\": \"alice@parser\""));
+    let mut again = parse(&written, archive.team.created_ms).unwrap();
+    check(&mut again.archive).unwrap();
+    assert_eq!(again.archive, archive);
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_file() {
     let check = |file: &str, text: &str, why: &str| {
         let mut list = vec![("config.json", CONFIG_TEXT), ("tasks/1.json", r#"{"subject": "a"}"#)];
@@ -127,6 +144,10 @@ fn what_is_wrong_is_named_with_its_file() {
     check("config.json", &members(r#"{"name": "a/b"}"#), "is no name");
     check("config.json", &members(r#"{"name": "user"}"#), "cannot be called user");
     check("config.json", &members(r#"{"name": "a"}, {"name": "a"}"#), "two members");
+    let former = members(r#"{"name": "a"}], "posse": {"formerNames": ["user"]}, "x": [1"#);
+    check("config.json", &former, "nobody can have been called user");
+    let two = members(r#"{"name": "a", "agentId": "a@x"}], "leadAgentId": "a@x", "x": [1"#);
+    check("config.json", &two, "cannot be called team-lead");
     check("tasks/1.json", r#"{"id": "2", "subject": "a"}"#, "the task in it is 2");
     check("tasks/1.json", r#"{"subject": "a", "status": "done"}"#, "unknown variant `done`");
     check("tasks/1.json", r#"{"subject": "a", "blockedBy": [7]}"#, "7, which is not there");

@@ -158,6 +158,19 @@ fn an_interruption_makes_it_idle_and_only_a_new_word_wakes_it() {
     let quiet = machine.step(Input::Mail(vec![interruption(3)]));
     assert_eq!((told(&quiet).as_str(), quiet.commit.mail.len()), ("", 1));
     assert_eq!(told(&machine.step(letter(4))), "call");
+    // Words that came after it, and with it, wake it too.
+    let both = vec![interruption(5), mail(6, "user", MailKind::Text, "rather this")];
+    let mut idle = mate();
+    assert_eq!(told(&idle.step(Input::Mail(both.clone()))), "call");
+    let mut busy = mate();
+    busy.step(letter(1));
+    assert_eq!(told(&busy.step(Input::Mail(both))), "abort model");
+    let failure =
+        Failure { error: ModelError::Cancelled, finished: Vec::new(), spent: Vec::new(), attempts: 1 };
+    let ended = busy.step(Input::Failed { failure: Box::new(failure), charges: Vec::new() });
+    assert_eq!((told(&ended).as_str(), ended.commit.mail.len()), ("end Interrupted", 0));
+    let next = busy.next().unwrap();
+    assert_eq!((told(&busy.step(next)).as_str()), "call");
 }
 
 #[test]

@@ -398,17 +398,15 @@ impl<'a> Played<'a> {
 /// All tasks, and those that some agents of a realm have or could claim.
 fn filters(realm: u64) -> Vec<TaskFilter> {
     let only = Takes::Only { unmarked: realm == 0, roles: vec!["lexer".into(), "lexer".into()] };
-    let mut filters = vec![TaskFilter::default()];
-    for agent in inhabitants(realm).take(3).map(agent) {
+    let anybody = Some(Ready { agent: None, takes: only.clone() });
+    let mut filters = vec![TaskFilter::default(), TaskFilter { ready: anybody, ..TaskFilter::default() }];
+    for agent in inhabitants(realm).take(2).map(agent) {
         for takes in [only.clone(), Takes::Any] {
-            filters.push(TaskFilter {
-                ready: Some(Ready { agent: None, takes: takes.clone() }),
-                ..TaskFilter::default()
-            });
             let ready = Some(Ready { agent: Some(agent), takes });
-            filters.push(TaskFilter { ready: ready.clone(), ..TaskFilter::default() });
-            filters.push(TaskFilter { ready, owner: Some(agent), after: 1, ..TaskFilter::default() });
+            filters.push(TaskFilter { ready, ..TaskFilter::default() });
         }
+        let ready = Some(Ready { agent: Some(agent), takes: Takes::Any });
+        filters.push(TaskFilter { ready, owner: Some(agent), after: 1, ..TaskFilter::default() });
         for status in [None, Some(TaskStatus::InProgress)] {
             filters.push(TaskFilter { status, owner: Some(agent), ..TaskFilter::default() });
         }

@@ -1,0 +1,151 @@
+//! Looking into the store at how a team gets on, while it works.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_protocol::{AgentId, Cost, Name, RealmId, Task, TaskId, TaskStatus, Team};
+use posse_runtime::port::store::{AgentFilter, Store, StoreError, TaskFilter};
+
+use super::panel::{Panel, Row};
+use crate::commands::{sessions, task};
+use crate::output::in_words;
+use crate::transcript::shortened;
+
+/// How long after a look the next is worth it if something has happened.
+pub(super) const SOON: Duration = Duration::from_secs(1);
+/// After so many of these it is worth it anyway: members may be in other processes.
+const QUIET: u32 = 5;
+
+/// Who looks.
+pub(super) struct Watch {
+    store: Arc<dyn Store>,
+    main: AgentId,
+    team: Name,
+    /// Known when the session is in the store.
+    realm: Option<RealmId>,
+    /// The tasks as they were seen last.
+    known: BTreeMap<TaskId, (TaskStatus, Option<String>)>,
+    /// Whether what is there at first is news.
+    is_news: bool,
+    /// Whether something has happened since the last look.
+    dirty: bool,
+    skipped: u32,
+    last: Option<Seen>,
+}
+
+/// Whether a look is worth it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// If something has happened.
+    Perhaps,
+    /// In any case.
+    Certainly,
+}
+
+/// How a team stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) team: Team,
+    pub(super) tasks: Vec<Task>,
+    /// Those that have changed since the last look.
+    pub(super) changed: Vec<Task>,
+    pub(super) requests: usize,
+    /// What all of its session has cost; none if a price is not known.
+    pub(super) cost: Option<Cost>,
+}
+
+impl Watch {
+    /// For the team that `main` leads. What is there already is news only to who has just made it.
+    pub(super) fn new(store: Arc<dyn Store>, main: AgentId, team: Name, is_new: bool) -> Self {
+        let (known, realm, last) = (BTreeMap::new(), None, None);
+        Self { store, main, team, realm, known, is_news: is_new, dirty: true, skipped: 0, last }
+    }
+
+    /// Something has happened.
+    pub(super) fn touch(&mut self) {
+        self.dirty = true;
+    }
+
+    /// How the team stands; as it was seen last if a look is not worth it. What cannot be seen now may be later:
+    /// progress is never a reason to fail.
+    pub(super) async fn look(&mut self, worth: Worth) -> Option<&Seen> {
+        self.skipped += 1;
+        if worth == Worth::Certainly || self.dirty || self.skipped >= QUIET {
+            (self.dirty, self.skipped) = (false, 0);
+            if let Ok(Some(seen)) = self.seen().await {
+                return Some(self.last.insert(seen));
+            }
+        }
+        let last = self.last.as_mut()?;
+        last.changed.clear();
+        Some(last)
+    }
+
+    async fn seen(&mut self) -> Result<Option<Seen>, StoreError> {
+        let realm = match self.realm {
+            Some(realm) => realm,
+            None => {
+                let filter = AgentFilter { id: Some(self.main), ..AgentFilter::default() };
+                let Some(session) = self.store.agents(filter, 1).await?.pop() else { return Ok(None) };
+                *self.realm.insert(session.realm)
+            }
+        };
+        let teams = self.store.teams(Some(realm), usize::MAX).await?;
+        let Some(team) = teams.into_iter().find(|team| team.name == self.team) else { return Ok(None) };
+        let tasks = self.store.tasks(task::list_of(&team), TaskFilter::default(), usize::MAX).await?;
+        let agents = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
+        let cost = self.store.agents(agents, usize::MAX).await?.iter().map(sessions::cost).sum();
+        let requests = self.store.requests(realm, None).await?.len();
+        let changed = self.changed(&tasks);
+        Ok(Some(Seen { team, tasks, changed, requests, cost }))
+    }
+
+    fn changed(&mut self, tasks: &[Task]) -> Vec<Task> {
+        let is_news = std::mem::replace(&mut self.is_news, true);
+        let mut changed = Vec::new();
+        for task in tasks {
+            let now = (task.status, task.owner.as_ref().map(|owner| owner.name.clone()));
+            if self.known.insert(task.id, now.clone()) != Some(now) && is_news {
+                changed.push(task.clone());
+            }
+        }
+        changed
+    }
+}
+
+impl Seen {
+    /// The colour of the one who does a task.
+    pub(super) fn color(&self, task: &Task) -> Option<&str> {
+        let owner = task.owner.as_ref()?;
+        let member = self.team.members.iter().find(|member| Some(member.agent) == owner.agent)?;
+        Some(&member.color)
+    }
+
+    /// The same for people who look on.
+    pub(super) fn panel(&self, elapsed: Duration) -> Panel {
+        let done = self.tasks.iter().filter(|task| task.status.is_settled()).count();
+        let rows = self.team.members.iter().map(|member| {
+            let doing = |task: &&Task| {
+                let is_its = task.owner.as_ref().is_some_and(|owner| owner.agent == Some(member.agent));
+                is_its && task.status == TaskStatus::InProgress
+            };
+            let task = self.tasks.iter().find(doing);
+            Row {
+                name: member.name.to_string(),
+                color: member.color.clone(),
+                state: member.state,
+                task: task.map(|task| format!("#{} {}", task.id, shortened(&task.subject, 200))),
+            }
+        });
+        Panel {
+            team: self.team.name.to_string(),
+            members: rows.collect(),
+            done,
+            tasks: self.tasks.len(),
+            requests: self.requests,
+            cost: in_words(self.cost),
+            elapsed,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! `posse team attach`.
+
+mod told;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use posse_protocol::{MailKind, MemberState, TaskStatus};
+use posse_runtime::port::clock::{Clock, SystemClock};
+use posse_runtime::port::store::{AgentFilter, Op, OpenRequest, Store, StoredEntry, TaskFilter};
+use serde_json::json;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use self::told::Told;
+use super::member::{Meant, MemberArgs, called};
+use super::{requests, signal};
+use crate::commands::run::{Line, Signals, stdin_lines};
+use crate::commands::sessions::{self, paragraph};
+use crate::commands::task::{self, operate};
+use crate::hint::{self, Advised};
+use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::paint::painted;
+use crate::transcript::{parts, shortened};
+
+/// How often the store is looked into.
+const OFTEN: Duration = Duration::from_millis(250);
+/// How many entries are shown at first.
+const TAIL: usize = 12;
+
+/// Look on while a member works, and talk to it.
+///
+/// Shows the end of what it has said and done, and what follows, from any terminal and whichever process runs it: the
+/// store is looked into four times a second. Lines that you type go to it as your own words. `/interrupt`, `/stop`,
+/// `/approve [REQUEST] [TEXT]` and `/reject [REQUEST] TEXT` do what the commands of these names do. Ctrl-D or Ctrl-C
+/// leaves, and changes nothing.
+#[derive(clap::Args)]
+pub(super) struct Attach {
+    #[command(flatten)]
+    who: MemberArgs,
+    /// Show what there is and end; so it is where no person types
+    #[arg(long)]
+    once: bool,
+    /// One JSON object per entry
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who looks on.
+struct Visit<'a> {
+    store: &'a dyn Store,
+    meant: Meant,
+    json: bool,
+    /// How many entries were shown.
+    shown: usize,
+    state: Option<(MemberState, bool)>,
+    /// The requests that were told of.
+    asked: Vec<OpenRequest>,
+    /// Whether the member has left.
+    gone: bool,
+}
+
+impl Attach {
+    pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
+        let meant = self.who.meant(store).await?;
+        let mut visit =
+            Visit { store, meant, json: self.json, shown: 0, state: None, asked: Vec::new(), gone: false };
+        visit.arrive().await?;
+        if !self.once && std::io::stdin().is_terminal() {
+            visit.stay().await?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Visit<'_> {
+    /// Shows the end of what there is.
+    async fn arrive(&mut self) -> anyhow::Result<()> {
+        let member = &self.meant.member;
+        if !self.json {
+            let who = painted(&format!("● {}", self.meant.shown()), &member.color);
+            print(format!("{who} · {} · {}\n", tame(&member.agent_type), tame(&member.model)).as_bytes())?;
+        }
+        self.shown = match self.entries().await? {
+            Some(count) if !self.json => count.saturating_sub(TAIL),
+            _ => 0,
+        };
+        if self.shown > 0 {
+            let all =
+                format!("{} earlier entries: posse team attach {} --json", self.shown, self.meant.shown());
+            print(format!("\x1b[2m({all})\x1b[0m\n").as_bytes())?;
+        }
+        self.look().await
+    }
+
+    /// Follows it until the person leaves.
+    async fn stay(&mut self) -> anyhow::Result<()> {
+        say_to_person("type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D leaves it as it is");
+        let (clock, mut lines, mut signals) = (SystemClock::default(), stdin_lines(), Signals::new()?);
+        while !self.gone {
+            tokio::select! {
+                () = clock.sleep(OFTEN) => self.look().await?,
+                () = signals.next() => return Ok(()),
+                line = next(&mut lines) => match line {
+                    None => return Ok(()),
+                    Some(Err(why)) => say(why),
+                    // A slip of the finger must not end the visit.
+                    Some(Ok(line)) => match self.told(&line).await {
+                        Ok("") => {}
+                        Ok(done) => say_to_person(done),
+                        Err(error) => hint::tell(&format!("{error:#}"), hint::hint(&error).as_deref()),
+                    },
+                },
+            }
+        }
+        say(&format!("{} has left the team", self.meant.shown()));
+        Ok(())
+    }
+
+    /// Shows what is new.
+    async fn look(&mut self) -> anyhow::Result<()> {
+        let teams = self.store.teams(Some(self.meant.team.realm), usize::MAX).await?;
+        let Some(team) = teams.into_iter().find(|team| team.name == self.meant.team.name) else {
+            self.gone = true;
+            return Ok(());
+        };
+        let agent = self.meant.member.agent;
+        let name = team.members.iter().find(|member| member.agent == agent).map(|it| it.name.to_string());
+        let Some(Ok(meant)) = name.map(|name| called(team, &name)) else {
+            self.gone = true;
+            return Ok(());
+        };
+        self.meant = meant;
+        self.say_entries().await?;
+        self.say_state().await?;
+        self.say_requests().await
+    }
+
+    /// How many entries its transcript has; none if it has none here.
+    async fn entries(&self) -> anyhow::Result<Option<usize>> {
+        let filter = AgentFilter { id: Some(self.meant.member.agent), ..AgentFilter::default() };
+        let found = self.store.agents(filter, 1).await?;
+        Ok(found.first().map(|agent| usize::try_from(agent.entries).unwrap_or(usize::MAX)))
+    }
+
+    async fn say_entries(&mut self) -> anyhow::Result<()> {
+        let Some(count) = self.entries().await?.filter(|count| *count > self.shown) else { return Ok(()) };
+        let transcript = self.store.read(self.meant.member.agent).await?;
+        for stored in transcript.entries.iter().skip(self.shown) {
+            print(self.entry(stored)?.as_bytes())?;
+        }
+        self.shown = transcript.entries.len().max(count);
+        Ok(())
+    }
+
+    fn entry(&self, stored: &StoredEntry) -> anyhow::Result<String> {
+        if self.json {
+            return Ok(json_line(&json!({"type": "entry", "entry": sessions::entry_object(stored)?})));
+        }
+        Ok(parts(&stored.entry.sent()).iter().map(|part| paragraph(part, stored.at_ms)).collect())
+    }
+
+    async fn say_state(&mut self) -> anyhow::Result<()> {
+        let member = &self.meant.member;
+        let now = (member.state, member.held);
+        if self.state.replace(now) == Some(now) {
+            return Ok(());
+        }
+        let list = task::list_of(&self.meant.team);
+        let filter = TaskFilter {
+            status: Some(TaskStatus::InProgress),
+            owner: Some(member.agent),
+            ..TaskFilter::default()
+        };
+        let doing = self.store.tasks(list, filter, 1).await?.pop();
+        if self.json {
+            let task = doing.as_ref().map(|task| task.id);
+            let line = json!({
+                "type": "state", "member": self.meant.shown(), "state": member.state, "held": member.held, "task": task,
+            });
+            return Ok(print(json_line(&line).as_bytes())?);
+        }
+        let doing = doing.map(|task| format!(" · #{} {}", task.id, tame(&shortened(&task.subject, 80))));
+        let held = if member.held { "" } else { " · no process runs it" };
+        let line = format!("● {}{}{held}", member.state.as_str(), doing.unwrap_or_default());
+        Ok(print(format!("{}\n", painted(&line, &member.color)).as_bytes())?)
+    }
+
+    async fn say_requests(&mut self) -> anyhow::Result<()> {
+        let open = self.store.requests(self.meant.team.realm, Some(self.meant.member.agent)).await?;
+        for request in open.iter().filter(|request| !self.asked.contains(request)) {
+            if self.json {
+                let mut line = requests::object(&self.meant.team, request);
+                line["type"] = json!("request");
+                print(json_line(&line).as_bytes())?;
+            } else {
+                let line = format!("? {}: /approve or /reject", requests::in_a_line(request));
+                print(
+                    format!("\x1b[1m{line}\x1b[0m\n  {}\n", tame(&request.text).replace('\n', "\n  "))
+                        .as_bytes(),
+                )?;
+            }
+        }
+        self.asked = open;
+        Ok(())
+    }
+
+    /// Does what a line says, and says that it is done.
+    async fn told(&self, line: &str) -> anyhow::Result<&'static str> {
+        let (store, team) = (self.store, &self.meant.team);
+        match told::read(line)? {
+            Told::Nothing => Ok(""),
+            Told::Words(body) => {
+                let summary = shortened(body.lines().next().unwrap_or_default(), 80);
+                let (id, to) = (Uuid::now_v7().into(), self.meant.address());
+                operate(store, team.realm, Op::Send { id, to, kind: MailKind::Text, summary, body }).await?;
+                Ok("sent")
+            }
+            Told::Interrupt => {
+                signal::interrupt(store, &self.meant).await?;
+                Ok("told to stop what it does")
+            }
+            Told::Stop => {
+                signal::dismiss(store, &self.meant).await?;
+                Ok("told to end at once")
+            }
+            Told::Answer { request, approve, text } => {
+                let open = store.requests(team.realm, Some(self.meant.member.agent)).await?;
+                // A first word that begins no id is one of the text.
+                let named = request.as_deref().filter(|id| {
+                    id.len() >= 8 && open.iter().any(|it| it.id.to_string().starts_with(&id.to_lowercase()))
+                });
+                let text = match (named, request.as_deref()) {
+                    (None, Some(first)) => format!("{first} {text}").trim().to_owned(),
+                    _ => text,
+                };
+                let request = requests::only(&open, named)?;
+                if !approve && text.is_empty() {
+                    anyhow::bail!(Advised {
+                        what: "a no needs a reason".into(),
+                        advice: "/reject leave the lexer as it is".into(),
+                    });
+                }
+                requests::respond(store, team, request, approve, text).await?;
+                Ok(if approve { "approved" } else { "rejected" })
+            }
+        }
+    }
+}
+
+async fn next(lines: &mut mpsc::Receiver<Line>) -> Option<Result<String, &'static str>> {
+    lines.recv().await.map(|line| match line {
+        Line::Text(text) => Ok(text),
+        Line::Unreadable(why) => Err(why),
+    })
+}

@@ -1,0 +1,44 @@
+//! `posse team check`.
+
+use std::process::ExitCode;
+
+use posse_protocol::Name;
+
+use crate::commands::agents::check::report;
+use crate::definitions::Given;
+use crate::definitions::teams::about;
+use crate::hint::Advised;
+use crate::session;
+
+/// Check declarations of teams: `file:line: error: reason`, a line each.
+///
+/// An error keeps a team from being run, a warning changes what it means. Exits with 1 if there are errors.
+#[derive(clap::Args)]
+pub(super) struct Check {
+    /// The team; without one, all that are declared here
+    name: Option<Name>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let sources = session::teams(&crate::environment::working_directory()?, Given::default());
+        let mut loaded = sources.load();
+        if let Some(name) = &self.name {
+            loaded.known.retain(|known| known.definition.name == *name);
+            loaded.shadowed.retain(|known| known.definition.name == *name);
+            loaded.remarks.retain(|remark| about(remark) == Some(name.as_str()));
+            if loaded.known.is_empty() && loaded.remarks.is_empty() {
+                anyhow::bail!(Advised {
+                    what: format!("no team {name} is declared here"),
+                    advice: format!(
+                        "`posse team list --declared` shows what there is; .posse/teams/{name}.toml declares one"
+                    ),
+                });
+            }
+        }
+        report(&loaded, sources.cwd(), "teams", self.json)
+    }
+}

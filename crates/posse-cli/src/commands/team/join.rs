@@ -1,0 +1,50 @@
+//! `posse team join`.
+
+use std::process::ExitCode;
+
+use posse_protocol::{AgentId, Name};
+
+use super::find::{self, SessionArg};
+use crate::commands::run::{Joined, Terms, Which, join};
+use crate::store::StoreArgs;
+
+/// Have members of a team work in this process: one, or all that no other process has.
+///
+/// What they do is shown; what is typed goes to the member if there is but one. When this process ends the
+/// process of the lead goes on with them.
+#[derive(clap::Args)]
+pub(crate) struct Join {
+    /// The team whose free members are hosted
+    team: Option<Name>,
+    #[command(flatten)]
+    session: SessionArg,
+    /// Only this member
+    #[arg(long, value_name = "ID", requires = "session", conflicts_with = "team")]
+    member: Option<AgentId>,
+    #[command(flatten)]
+    pub(super) terms: Terms,
+}
+
+impl Join {
+    pub(crate) fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
+        let given = self.terms.given(&["team", "join"]).unwrap_or_else(|error| error.exit());
+        let runtime = crate::commands::runtime()?;
+        let result = runtime.block_on(async {
+            let (session, joined) = self.joined(store).await?;
+            join(self.terms.wish(Some(Which::Id(session)), store.clone(), given), joined).await
+        });
+        // Whatever still waits in a thread is not waited for.
+        runtime.shutdown_background();
+        result
+    }
+
+    /// The session, and who of it is meant.
+    async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, Joined)> {
+        if let (Some(member), Some(session)) = (self.member, &self.session.session) {
+            return Ok((session.clone(), Joined::Member(member)));
+        }
+        let store = crate::session::look_into_store(store)?;
+        let team = find::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
+        Ok((team.realm.to_string(), Joined::Team(team.name)))
+    }
+}

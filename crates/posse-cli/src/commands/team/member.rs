@@ -1,0 +1,85 @@
+//! Which member of which team is meant.
+
+use posse_protocol::{Member, Name, Team};
+use posse_runtime::port::store::{Address, Store};
+use posse_runtime::spelling::closest;
+
+use super::find;
+use crate::hint::Advised;
+use crate::output::tame;
+
+/// A member, as people name one.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct MemberArgs {
+    /// The member: its name, or name@team
+    #[arg(value_name = "MEMBER")]
+    pub(super) member: String,
+    #[command(flatten)]
+    pub(super) place: PlaceArgs,
+}
+
+/// A team, if there is more than one.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct PlaceArgs {
+    /// The team it belongs to [default: the only one]
+    #[arg(long, value_name = "NAME")]
+    pub(super) team: Option<Name>,
+    #[command(flatten)]
+    pub(super) session: find::SessionArg,
+}
+
+/// A member of a team.
+#[derive(Clone, Debug)]
+pub(super) struct Meant {
+    pub(super) team: Team,
+    pub(super) member: Member,
+}
+
+impl MemberArgs {
+    pub(super) async fn meant(&self, store: &dyn Store) -> anyhow::Result<Meant> {
+        let (name, team) = match self.member.trim().split_once('@') {
+            Some((name, team)) => (name, Some(team.parse().map_err(unnamed)?)),
+            None => (self.member.trim(), None),
+        };
+        let team = team.or_else(|| self.place.team.clone());
+        let team = find::meant(store, team.as_ref(), &self.place.session).await?;
+        Ok(called(team, name)?)
+    }
+}
+
+impl Meant {
+    /// By which mail reaches it.
+    pub(super) fn address(&self) -> Address {
+        Address::Member { team: self.team.name.clone(), name: self.member.name.clone() }
+    }
+
+    /// What it is called everywhere.
+    pub(super) fn shown(&self) -> String {
+        format!("{}@{}", self.member.name, self.team.name)
+    }
+}
+
+fn unnamed(error: posse_protocol::BadName) -> Advised {
+    Advised { what: format!("{error}"), advice: "a member is a name, or name@team".into() }
+}
+
+/// The member of this name. `team-lead` is whoever leads now.
+pub(super) fn called(team: Team, name: &str) -> Result<Meant, Advised> {
+    let is_meant =
+        |member: &&Member| member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead);
+    if let Some(member) = team.members.iter().find(is_meant).cloned() {
+        return Ok(Meant { team, member });
+    }
+    let names: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
+    let has_left = team.former.iter().any(|former| former.as_str() == name);
+    let what = match has_left {
+        true => format!("{} has left team {}", tame(name), team.name),
+        false => format!("there is nobody called {} in team {}", tame(name), team.name),
+    };
+    let near = closest(name, &names).filter(|_| !has_left);
+    let advice = match near {
+        Some(near) => format!("did you mean {near}? there are: {}", names.join(", ")),
+        None => format!("there are: {}", names.join(", ")),
+    };
+    Err(Advised { what, advice })
+}

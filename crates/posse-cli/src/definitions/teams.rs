@@ -1,0 +1,135 @@
+//! Teams as they are declared: a file `NAME.toml` says who belongs to one, and what it begins with.
+
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use posse_protocol::{Name, PermissionMode, TeamPlan};
+
+use self::file::Lines;
+use super::place::{self, Directory};
+use super::scan::{self, Look};
+use super::{Known, Loaded, Named, Remark, Source, Weight};
+use crate::settings::Places;
+
+/// What directories of teams are called.
+const TEAMS: &[&str] = &["teams"];
+
+/// A team as its file declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declared {
+    pub(crate) name: Name,
+    pub(crate) lead: Lead,
+    pub(crate) plan: TeamPlan,
+}
+
+/// What a file says about the lead.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lead {
+    /// The definition whose prompt it has beside posse's own.
+    pub(crate) agent: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) mode: Option<PermissionMode>,
+    /// More for its system prompt.
+    pub(crate) prompt: Option<String>,
+}
+
+impl Named for Declared {
+    fn name(&self) -> &str {
+        self.name.as_str()
+    }
+}
+
+/// Where declared teams come from.
+#[derive(Clone, Debug)]
+pub(crate) struct TeamSources {
+    places: Places,
+    /// The types of agents that there are.
+    types: Vec<String>,
+}
+
+impl TeamSources {
+    pub(crate) fn new(places: Places, types: Vec<String>) -> Self {
+        Self { places: place::resolved(places), types }
+    }
+
+    /// Where the agent works.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+
+    /// Reads all that there is now.
+    pub(crate) fn load(&self) -> Loaded<Declared> {
+        let mut loaded = Loaded::default();
+        let (managed, others) = place::directories(&self.places, TEAMS);
+        // Other programs keep something else under that name.
+        let ours = |directory: &Directory| {
+            !directory.path.parent().is_some_and(|parent| parent.ends_with(".claude"))
+        };
+        let mut seen = BTreeSet::new();
+        for directory in [managed].into_iter().chain(others).filter(ours) {
+            // Often the one is a link to the other.
+            if seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+                self.read(&mut loaded, &directory);
+            }
+        }
+        loaded.known.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
+        loaded
+    }
+
+    /// Takes all that a directory holds.
+    fn read(&self, loaded: &mut Loaded<Declared>, directory: &Directory) {
+        let bounds = directory.bounds.as_deref();
+        let scanned = scan::scan(&directory.path, bounds, &Look::TABLES, &mut loaded.left);
+        loaded.remarks.extend(scanned.remarks);
+        let mut here: Vec<Known<Declared>> = Vec::new();
+        for (path, text) in scanned.files {
+            let Some(known) = self.take(loaded, path, &text, directory.source) else { continue };
+            match here.iter().find(|first| first.is_called(known.definition.name())) {
+                None => here.push(known),
+                Some(first) => {
+                    let reason =
+                        format!("there is a {} already: {}", known.definition.name, first.origin(self.cwd()));
+                    let path = known.path.unwrap_or_default();
+                    loaded.remarks.push(Remark { weight: Weight::Error, path, line: None, reason });
+                }
+            }
+        }
+        here.into_iter().for_each(|known| loaded.add(known));
+    }
+
+    /// What one file declares.
+    fn take(
+        &self,
+        loaded: &mut Loaded<Declared>,
+        path: PathBuf,
+        text: &str,
+        source: Source,
+    ) -> Option<Known<Declared>> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut lines = Lines::new(text, source);
+        let read = match stem.parse::<Name>() {
+            Ok(name) => lines.read(name, &self.types),
+            Err(error) => {
+                lines.whole(Weight::Error, format!("a file is called like its team, and {error}"));
+                None
+            }
+        };
+        let remarks = lines.remarks.into_iter();
+        loaded.remarks.extend(remarks.map(|(weight, line, reason)| Remark {
+            weight,
+            path: path.clone(),
+            line,
+            reason,
+        }));
+        read.map(|definition| Known { definition, source, path: Some(path) })
+    }
+}
+
+/// The team that a file is about, by its name.
+pub(crate) fn about(remark: &Remark) -> Option<&str> {
+    remark.path.file_stem().and_then(|stem| stem.to_str())
+}

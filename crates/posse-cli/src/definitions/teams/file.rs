@@ -1,0 +1,415 @@
+//! What a `NAME.toml` says. All that is wrong with it is found at once, each with its line.
+
+use std::collections::BTreeMap;
+
+use posse_protocol::{Cost, Name, PermissionMode, PlannedTask, TeamPlan, TeamRole};
+use posse_runtime::port::model::Effort;
+use posse_runtime::spelling::closest;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::super::{Source, Weight};
+use super::{Declared, Lead};
+
+/// The most of a role.
+const MOST: u64 = 1_000;
+
+const KEYS: [&str; 4] = ["description", "lead", "roles", "tasks"];
+const LEAD_KEYS: [&str; 4] = ["agent", "model", "permission_mode", "prompt"];
+const ROLE_KEYS: [&str; 9] =
+    ["agent", "prompt", "model", "effort", "permission_mode", "worktree", "budget_usd", "count", "takes"];
+const TASK_KEYS: [&str; 5] = ["subject", "description", "role", "blocked_by", "check"];
+/// How people may call that a role alone writes to some files.
+const OWNERSHIP: [&str; 6] = ["owns", "own", "write", "writes", "ownership", "write_ownership"];
+
+/// A file, and what is to be said about it.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    source: Source,
+    pub(super) remarks: Vec<(Weight, Option<usize>, String)>,
+}
+
+/// A table of the file.
+struct Part<'t, 'a> {
+    keys: Vec<(&'t str, usize, &'t Spanned<DeValue<'a>>)>,
+    /// What it is, for people.
+    what: String,
+    /// Where it begins.
+    at: usize,
+}
+
+impl Part<'_, '_> {
+    fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|(name, _, _)| *name == key)
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str, source: Source) -> Self {
+        Self { text, source, remarks: Vec::new() }
+    }
+
+    /// Something about all of it.
+    pub(super) fn whole(&mut self, weight: Weight, reason: String) {
+        self.remarks.push((weight, None, reason));
+    }
+
+    /// What it declares; none if anything is wrong with it.
+    pub(super) fn read(&mut self, name: Name, types: &[String]) -> Option<Declared> {
+        // Some editors begin a file with a mark.
+        let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
+        self.text = text;
+        let document = match DeTable::parse(text) {
+            Ok(document) => document,
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                self.error(at, error.message().to_owned());
+                return None;
+            }
+        };
+        let all = self.part(document.get_ref(), "the file".into(), 0, &KEYS);
+        let lead = self.lead(&all, types);
+        let roles = self.roles(&all, types);
+        let tasks = self.tasks(&all);
+        let plan = TeamPlan { description: self.text(&all, "description").unwrap_or_default(), roles, tasks };
+        self.taken(&all, &plan);
+        let is_broken = self.remarks.iter().any(|(weight, _, _)| *weight == Weight::Error);
+        (!is_broken).then_some(Declared { name, lead, plan })
+    }
+
+    fn lead(&mut self, all: &Part<'_, '_>, types: &[String]) -> Lead {
+        let Some((at, table)) = self.table(all, "lead") else { return Lead::default() };
+        let part = self.part(table, "[lead]".into(), at, &LEAD_KEYS);
+        Lead {
+            agent: self.agent(&part, types),
+            model: self.text(&part, "model"),
+            mode: self.mode(&part),
+            prompt: self.text(&part, "prompt"),
+        }
+    }
+
+    fn roles(&mut self, all: &Part<'_, '_>, types: &[String]) -> BTreeMap<Name, TeamRole> {
+        let mut roles = BTreeMap::new();
+        let Some((at, table)) = self.table(all, "roles") else {
+            if !all.has("roles") {
+                self.whole(Weight::Error, "it has no roles: `[roles.NAME]` says who is in the team".into());
+            }
+            return roles;
+        };
+        if table.is_empty() {
+            self.error(at, "it has no roles: `[roles.NAME]` says who is in the team".into());
+        }
+        for (key, value) in table {
+            let (word, at) = (key.get_ref().as_ref(), key.span().start);
+            let name = match word.parse::<Name>() {
+                Ok(name) if name.is_reserved() => {
+                    self.error(at, format!("nobody can be called {name}: that means somebody already"));
+                    continue;
+                }
+                Ok(name) => name,
+                Err(error) => {
+                    self.error(at, error.to_string());
+                    continue;
+                }
+            };
+            let DeValue::Table(table) = value.get_ref() else {
+                self.error(at, format!("a role is a table: `[roles.{name}]`"));
+                continue;
+            };
+            let role = self.role(&self.part_of(table, format!("[roles.{name}]"), at), types);
+            roles.insert(name, role);
+        }
+        self.alike(at, &roles);
+        roles
+    }
+
+    fn role(&mut self, part: &Part<'_, '_>, types: &[String]) -> TeamRole {
+        self.known(part, &ROLE_KEYS);
+        let efforts = Effort::ALL.map(Effort::as_str);
+        let effort = self.text(part, "effort");
+        if let Some(word) = effort.as_deref().filter(|word| !efforts.contains(word)) {
+            let (at, all) = (self.at(part, "effort"), efforts.join(", "));
+            self.error(at, format!("`{word}` is no effort; there are {all}"));
+        }
+        let takes = self.words(part, "takes");
+        if takes.as_ref().is_some_and(|takes| takes.iter().any(|word| word.trim().is_empty())) {
+            let at = self.at(part, "takes");
+            self.error(at, "`takes` holds an empty word".into());
+        }
+        TeamRole {
+            agent: self.agent(part, types),
+            prompt: self.text(part, "prompt").unwrap_or_default(),
+            model: self.text(part, "model"),
+            effort,
+            mode: self.mode(part),
+            worktree: self.flag(part, "worktree").unwrap_or_default(),
+            budget: self.money(part, "budget_usd"),
+            count: self.count(part),
+            takes,
+        }
+    }
+
+    /// No two members may be called alike.
+    fn alike(&mut self, at: usize, roles: &BTreeMap<Name, TeamRole>) {
+        for (name, role) in roles.iter().filter(|(_, role)| role.count > 1) {
+            let numbered = (1..=role.count).map(|number| format!("{name}-{number}"));
+            for other in numbered.filter_map(|name| name.parse::<Name>().ok()) {
+                if roles.get(&other).is_some_and(|role| role.count == 1) {
+                    let what = format!("role {other} is called like one of the {} of {name}", role.count);
+                    self.error(at, format!("{what}: rename it"));
+                }
+            }
+        }
+    }
+
+    fn tasks(&mut self, all: &Part<'_, '_>) -> Vec<PlannedTask> {
+        let Some((_, at, value)) = all.keys.iter().find(|(key, _, _)| *key == "tasks") else {
+            return Vec::new();
+        };
+        let DeValue::Array(array) = value.get_ref() else {
+            self.error(*at, "tasks are tables: `[[tasks]]` before each".into());
+            return Vec::new();
+        };
+        let mut tasks = Vec::new();
+        for (index, value) in array.iter().enumerate() {
+            let number = index as u64 + 1;
+            let DeValue::Table(table) = value.get_ref() else {
+                self.error(value.span().start, "tasks are tables: `[[tasks]]` before each".into());
+                continue;
+            };
+            let part = self.part(table, format!("task {number}"), value.span().start, &TASK_KEYS);
+            tasks.push(self.task(&part, number));
+        }
+        tasks
+    }
+
+    fn task(&mut self, part: &Part<'_, '_>, number: u64) -> PlannedTask {
+        let subject = self.text(part, "subject");
+        if subject.as_deref().is_none_or(|subject| subject.trim().is_empty()) {
+            self.error(part.at, format!("task {number} has no `subject`: what is to be done, in a line"));
+        }
+        let blocked_by = self.numbers(part, "blocked_by");
+        let at = self.at(part, "blocked_by");
+        for other in &blocked_by {
+            if *other == number {
+                self.error(at, format!("task {number} waits for itself"));
+            } else if *other == 0 || *other > number {
+                let what = format!("task {number} waits for task {other}, which is not before it");
+                self.error(at, format!("{what}: tasks are numbered from 1 as they stand here"));
+            }
+        }
+        PlannedTask {
+            subject: subject.unwrap_or_default(),
+            description: self.text(part, "description").unwrap_or_default(),
+            role: self.text(part, "role"),
+            blocked_by,
+            check: self.text(part, "check").filter(|check| !check.trim().is_empty()),
+        }
+    }
+
+    /// Every task must have somebody who takes it.
+    fn taken(&mut self, all: &Part<'_, '_>, plan: &TeamPlan) {
+        if plan.roles.is_empty() {
+            return;
+        }
+        let own = |name: &Name| vec![name.to_string()];
+        let words: Vec<String> = plan
+            .roles
+            .iter()
+            .flat_map(|(name, role)| role.takes.clone().unwrap_or_else(|| own(name)))
+            .collect();
+        let takes_all = plan.roles.values().any(|role| role.takes.is_none());
+        let places: Vec<usize> = all
+            .keys
+            .iter()
+            .filter(|(key, _, _)| *key == "tasks")
+            .filter_map(|(_, _, value)| value.get_ref().as_array())
+            .flat_map(|array| array.iter().map(|value| value.span().start))
+            .collect();
+        for (index, task) in plan.tasks.iter().enumerate() {
+            let (number, at) = (index + 1, places.get(index).copied().unwrap_or_default());
+            match &task.role {
+                Some(role) if !words.contains(role) => {
+                    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                    let meant = closest(role, &words);
+                    let meant = meant.map_or_else(
+                        || "name a role, or a word that a role has in `takes`".to_owned(),
+                        |meant| format!("did you mean `{meant}`?"),
+                    );
+                    self.error(at, format!("nobody takes task {number}: its role is `{role}`; {meant}"));
+                }
+                None if !takes_all => {
+                    let why = "every role has a `takes`, so none takes what has no `role`";
+                    let what = format!("nobody takes task {number} by itself: {why}; the lead must give it");
+                    let line = Some(self.line(at));
+                    self.remarks.push((Weight::Warning, line, what));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn agent(&mut self, part: &Part<'_, '_>, types: &[String]) -> Option<String> {
+        let agent = self.text(part, "agent")?;
+        if !types.iter().any(|known| super::super::same(known, &agent)) {
+            let known: Vec<&str> = types.iter().map(String::as_str).collect();
+            let meant = closest(&agent, &known).map(|meant| format!(" did you mean {meant}?"));
+            let meant = meant.unwrap_or_default();
+            let what = format!("there is no type of agents `{agent}`;{meant} `posse agents list` shows them");
+            let at = self.at(part, "agent");
+            self.error(at, what);
+        }
+        Some(agent)
+    }
+
+    fn mode(&mut self, part: &Part<'_, '_>) -> Option<PermissionMode> {
+        let (word, at) = (self.text(part, "permission_mode")?, self.at(part, "permission_mode"));
+        match word.parse() {
+            Ok(PermissionMode::BypassPermissions) if self.source == Source::Project => {
+                let why = "a repository may only tighten; --permission-mode bypassPermissions may say it";
+                let line = Some(self.line(at));
+                self.remarks.push((Weight::Warning, line, format!("ignored: `bypassPermissions`: {why}")));
+                None
+            }
+            Ok(mode) => Some(mode),
+            Err(error) => {
+                self.error(at, format!("{error}"));
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, part: &Part<'_, '_>) -> u32 {
+        let Some(value) = value(part, "count") else { return 1 };
+        match whole(value) {
+            Some(count @ 1..=MOST) => count as u32,
+            _ => {
+                let at = self.at(part, "count");
+                self.error(at, format!("`count` is a whole number from 1 to {MOST}"));
+                1
+            }
+        }
+    }
+
+    fn money(&mut self, part: &Part<'_, '_>, key: &str) -> Option<Cost> {
+        let value = value(part, key)?;
+        let amount = match value {
+            DeValue::Float(amount) => amount.as_str().parse().ok(),
+            DeValue::Integer(amount) => amount.as_str().parse().ok(),
+            _ => None,
+        };
+        let amount =
+            amount.map_or(Err("an amount in dollars, 2.5 for one"), crate::settings::agents::dollars);
+        amount.map_err(|why| self.error(self.at(part, key), format!("`{key}`: {why}"))).ok()
+    }
+
+    fn text(&mut self, part: &Part<'_, '_>, key: &str) -> Option<String> {
+        match value(part, key)? {
+            DeValue::String(text) => Some(text.clone().into_owned()),
+            other => self.unlike(part, key, "a text in quotes", other),
+        }
+    }
+
+    fn flag(&mut self, part: &Part<'_, '_>, key: &str) -> Option<bool> {
+        match value(part, key)? {
+            DeValue::Boolean(flag) => Some(*flag),
+            other => self.unlike(part, key, "true or false", other),
+        }
+    }
+
+    fn words(&mut self, part: &Part<'_, '_>, key: &str) -> Option<Vec<String>> {
+        let value = value(part, key)?;
+        let words = value.as_array().and_then(|words| {
+            words.iter().map(|word| word.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        });
+        if words.is_none() {
+            self.unlike::<()>(part, key, "a list of words, [\"docs\"] for one", value);
+        }
+        words
+    }
+
+    fn numbers(&mut self, part: &Part<'_, '_>, key: &str) -> Vec<u64> {
+        let Some(value) = value(part, key) else { return Vec::new() };
+        let numbers = value.as_array().and_then(|numbers| {
+            numbers.iter().map(|number| whole(number.get_ref())).collect::<Option<Vec<_>>>()
+        });
+        if numbers.is_none() {
+            self.unlike::<()>(part, key, "a list of numbers of tasks, [1, 2] for one", value);
+        }
+        numbers.unwrap_or_default()
+    }
+
+    fn unlike<T>(&mut self, part: &Part<'_, '_>, key: &str, wanted: &str, found: &DeValue<'_>) -> Option<T> {
+        let at = self.at(part, key);
+        self.error(at, format!("`{key}` of {} is {wanted}, not a {}", part.what, found.type_str()));
+        None
+    }
+
+    /// A table under a key; anything else there is an error.
+    fn table<'t, 'd>(&mut self, part: &Part<'t, 'd>, key: &str) -> Option<(usize, &'t DeTable<'d>)> {
+        let (_, at, value) = part.keys.iter().find(|(name, _, _)| *name == key)?;
+        match value.get_ref() {
+            DeValue::Table(table) => Some((*at, table)),
+            other => self.unlike(part, key, "a table", other),
+        }
+    }
+
+    fn part<'t, 'd>(
+        &mut self,
+        table: &'t DeTable<'d>,
+        what: String,
+        at: usize,
+        known: &[&str],
+    ) -> Part<'t, 'd> {
+        let part = self.part_of(table, what, at);
+        self.known(&part, known);
+        part
+    }
+
+    fn part_of<'t, 'd>(&self, table: &'t DeTable<'d>, what: String, at: usize) -> Part<'t, 'd> {
+        let keys = table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span().start, value));
+        Part { keys: keys.collect(), what, at }
+    }
+
+    /// Says which keys mean nothing.
+    fn known(&mut self, part: &Part<'_, '_>, known: &[&str]) {
+        for (key, at, _) in part.keys.iter().filter(|(key, _, _)| !known.contains(key)) {
+            let reason = if OWNERSHIP.contains(key) {
+                let instead = "`worktree = true` keeps those who write apart";
+                format!(
+                    "`{key}`: that files belong to a role is not built yet, so nothing would hold it; {instead}"
+                )
+            } else {
+                let meant = closest(key, known).map(|meant| format!("did you mean `{meant}`?"));
+                let all = || format!("there are {}", known.join(", "));
+                format!("{} knows no `{key}`: {}", part.what, meant.unwrap_or_else(all))
+            };
+            self.error(*at, reason);
+        }
+    }
+
+    /// Where a key stands; where its table begins if it does not.
+    fn at(&self, part: &Part<'_, '_>, key: &str) -> usize {
+        part.keys.iter().find(|(name, _, _)| *name == key).map_or(part.at, |(_, at, _)| *at)
+    }
+
+    fn error(&mut self, at: usize, reason: String) {
+        let line = Some(self.line(at));
+        self.remarks.push((Weight::Error, line, reason));
+    }
+
+    fn line(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
+    }
+}
+
+fn value<'t, 'd>(part: &Part<'t, 'd>, key: &str) -> Option<&'t DeValue<'d>> {
+    part.keys.iter().find(|(name, _, _)| *name == key).map(|(_, _, value)| value.get_ref())
+}
+
+/// A number that counts something.
+fn whole(value: &DeValue<'_>) -> Option<u64> {
+    let number = value.as_integer()?;
+    u64::from_str_radix(number.as_str(), number.radix()).ok()
+}

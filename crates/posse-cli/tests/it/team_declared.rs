@@ -1,0 +1,120 @@
+//! Declared teams as people look at them, and members as people speak to them without a process that has them.
+
+use serde_json::{Value, json};
+
+use crate::binary::{Project, stderr, stdout};
+use crate::team::{lines, refused, succeed, with_team};
+
+fn declare(project: &Project, name: &str, text: &str) {
+    let directory = project.file(".posse/teams");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join(format!("{name}.toml")), text).unwrap();
+}
+
+const GOOD: &str = "description = \"Mends it.\"\n[roles.dev]\ncount = 2\n[[tasks]]\nsubject = \"mend\"\n";
+
+// proves TE-14 (open: write ownership; that it is started)
+#[test]
+fn what_is_declared_is_listed_and_checked() {
+    let project = Project::new("declared", "");
+    assert_eq!(succeed(&project, &["team", "list", "--declared"]), "");
+    declare(&project, "parser", GOOD);
+    assert_eq!(succeed(&project, &["team", "check"]), "1 definition: 0 errors, 0 warnings, 0 notes\n");
+    let table = succeed(&project, &["team", "list", "--declared"]);
+    assert!(table.contains("parser  project  2 dev      1  Mends it."), "{table}");
+    let [told] = &lines(&project, &["team", "list", "--declared", "--json"])[..] else { panic!() };
+    assert_eq!((&told["roles"], &told["tasks"]), (&json!({"dev": 2}), &json!(1)));
+    declare(
+        &project,
+        "docs",
+        "[roles.writer]\nagent = \"nobody\"\n[[tasks]]\nsubject = \"x\"\nrole = \"ghost\"\n",
+    );
+    let output = project.run(&["team", "check"]);
+    let told = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains(".posse/teams/docs.toml:2: error: there is no type of agents `nobody`"), "{told}");
+    assert!(told.contains(".posse/teams/docs.toml:3: error: nobody takes task 1"), "{told}");
+    assert!(succeed(&project, &["team", "check", "parser"]).starts_with("1 definition: 0 errors"));
+    refused(&project, &["team", "check", "printer"], 1, &["no team printer is declared here"]);
+}
+
+#[test]
+fn a_team_that_cannot_be_raised_is_not_begun() {
+    let project = Project::new("declared-wrong", "");
+    declare(&project, "parser", GOOD);
+    declare(&project, "broken", "[roles.dev]\nowns = [\"src\"]\n");
+    let goal = "make it work";
+    refused(
+        &project,
+        &["team", "run", "parsr", goal],
+        1,
+        &["no team parsr is declared here", "did you mean parser?"],
+    );
+    refused(&project, &["team", "run", "broken", goal], 1, &["broken.toml:2: `owns`", "not built yet"]);
+    refused(&project, &["team", "run", "parser"], 1, &["there is no goal"]);
+    refused(&project, &["team", "run", "parser", "--resume"], 1, &["has a team parser"]);
+    refused(&project, &["team", "run", "parser", goal, "--include-partial-messages"], 2, &["stream-json"]);
+    assert_eq!(succeed(&project, &["sessions", "list", "--json"]), "", "nothing was begun");
+}
+
+#[test]
+fn whoever_is_meant_is_told_from_the_others() {
+    let project = with_team("team-members");
+    refused(
+        &project,
+        &["team", "interrupt", "alise"],
+        1,
+        &["nobody called alise in team parser", "did you mean alice?"],
+    );
+    refused(&project, &["team", "stop", "alice@printer"], 1, &["there is no team printer"]);
+    refused(&project, &["team", "attach", "../x@y/z"], 1, &["is no name"]);
+    let told = succeed(&project, &["team", "interrupt", "alice@parser"]);
+    assert_eq!(told, "alice@parser is told to stop what it does\n");
+    let [told] = &lines(&project, &["team", "stop", "alice", "--force", "--json"])[..] else { panic!() };
+    assert_eq!(told, &json!({"member": "alice@parser", "dismissed": true}));
+    let kinds: Vec<Value> = lines(&project, &["mail", "list", "--to", "alice@parser", "--json"])
+        .into_iter()
+        .map(|mail| mail["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["text", "interruption", "dismissal"]);
+}
+
+// proves TE-07 (open: the member's answer; the deadline)
+#[test]
+fn a_member_is_asked_to_end_and_a_person_can_answer_for_it() {
+    let project = with_team("team-requests");
+    let [asked] = &lines(&project, &["team", "stop", "alice", "--reason", "we are done", "--json"])[..]
+    else {
+        panic!()
+    };
+    let [open] = &lines(&project, &["team", "requests", "--json"])[..] else { panic!("one is open") };
+    assert_eq!(open["request_id"], asked["request_id"]);
+    assert_eq!(
+        (&open["kind"], &open["to"], &open["text"]),
+        (&json!("shutdown"), &json!("alice"), &json!("we are done"))
+    );
+    let shown = succeed(&project, &["team", "show"]);
+    assert!(shown.contains("to be approved") && shown.contains("we are done"), "{shown}");
+    let id = open["request_id"].as_str().unwrap();
+    refused(&project, &["team", "reject", id], 1, &["a no needs a reason"]);
+    refused(&project, &["team", "approve", "ffff"], 1, &["no request ffff is open"]);
+    let told = succeed(&project, &["team", "reject", &id[..18], "not yet"]);
+    assert_eq!(told, "rejected: the shutdown of user\n");
+    assert_eq!(succeed(&project, &["team", "requests", "--json"]), "");
+    refused(&project, &["team", "approve", id], 1, &["is open"]);
+}
+
+#[test]
+fn one_can_look_at_a_member_that_has_never_worked() {
+    let project = with_team("team-attach");
+    let output = project.run(&["team", "attach", "alice"]);
+    let told = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(told.starts_with("● alice@parser · general · "), "{told}");
+    assert!(told.contains("no process runs it"), "{told}");
+    let [state] = &lines(&project, &["team", "attach", "alice", "--json"])[..] else { panic!() };
+    assert_eq!(
+        (&state["type"], &state["held"], &state["task"]),
+        (&json!("state"), &json!(false), &Value::Null)
+    );
+}

@@ -1,0 +1,225 @@
+//! `posse team run` with the real binary, and what is shown of it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::binary::{Project, stderr, stdout};
+use crate::team::{lines, succeed};
+
+/// Two work, one task waits for the other; the lead says at last how it went.
+const TEAM: &str = r#"
+description = "Mends it."
+[lead]
+prompt = "You end with a full stop."
+[roles.dev]
+prompt = "You mend."
+[roles.reviewer]
+prompt = "You review."
+[[tasks]]
+subject = "mend it"
+role = "dev"
+[[tasks]]
+subject = "look at it"
+role = "reviewer"
+blocked_by = [1]
+"#;
+
+/// Whoever has a task completes it. `hold` is what the reviewer does at first.
+fn script(hold: &str) -> String {
+    format!(
+        r#"
+[[rule]]
+when = {{ agent = "re:^/main$", user = "Task 2: completed" }}
+reply = [{{ text = "All is mended." }}]
+[[rule]]
+when.tool = "Updated"
+reply = [{{ text = "It is done." }}]
+{hold}
+[[rule]]
+when = {{ agent = "re:^/main/", marker = "Task 2 is yours" }}
+reply = [{{ tool = "TaskUpdate", input = {{ taskId = "2", status = "completed" }} }}]
+[[rule]]
+when = {{ agent = "re:^/main/", marker = "Task 1 is yours" }}
+reply = [{{ tool = "TaskUpdate", input = {{ taskId = "1", status = "completed" }} }}]
+[[rule]]
+reply = [{{ text = "Ready." }}]
+"#
+    )
+}
+
+fn project(name: &str, hold: &str) -> Project {
+    let project = Project::new(name, &script(hold));
+    std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
+    std::fs::write(project.file(".posse/teams/mend.toml"), TEAM).unwrap();
+    project
+}
+
+/// The reviewer thinks for ten minutes, once.
+const HELD: &str = r#"
+[[rule]]
+when = { agent = "reviewer", marker = "Task 2 is yours" }
+times = 1
+delay_ms = 600000
+reply = [{ text = "hm" }]
+"#;
+
+/// posse with lines coming out.
+struct Listening {
+    child: Child,
+    from: BufReader<ChildStdout>,
+}
+
+impl Listening {
+    fn start(project: &Project, arguments: &[&str]) -> Self {
+        let mut child = project.posse(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let from = BufReader::new(child.stdout.take().unwrap());
+        Self { child, from }
+    }
+
+    /// Reads up to a line like that.
+    fn hear(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "it ended before that came");
+            let told: Value = serde_json::from_str(&line).unwrap();
+            if is_it(&told) {
+                return told;
+            }
+        }
+    }
+
+    /// Until the reviewer works on its task.
+    fn until_held(&mut self) {
+        self.hear(|told| told["subtype"] == "team_task" && told["task"]["owner"] == "reviewer");
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const LINES: [&str; 5] = ["team", "run", "mend", "--output-format", "stream-json"];
+
+// proves TE-14 (open: write ownership)
+#[test]
+fn a_declared_team_reaches_its_goal_with_one_command() {
+    let project = project("team-run", "");
+    let output = project.run(&["team", "run", "mend", "make it work"]);
+    let told = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "All is mended.\n"), "{told}");
+    for line in ["● dev@mend joined (general-purpose, ", "✓ #1 mend it (dev)", "✓ #2 look at it (reviewer)"]
+    {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    assert!(!told.contains('\x1b'), "no terminal, no colours: {told}");
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    assert_eq!(shown["open_tasks"], 0);
+    assert_eq!(shown["description"], "Mends it.");
+}
+
+#[test]
+fn programs_hear_of_members_and_tasks() {
+    let project = project("team-lines", "");
+    let output = project.run(&[&LINES[..], &["make it work"]].concat());
+    let told: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let members: Vec<(&str, &str)> = told
+        .iter()
+        .filter(|line| line["subtype"] == "member")
+        .map(|line| (line["event"].as_str().unwrap(), line["name"].as_str().unwrap()))
+        .collect();
+    for expected in [("joined", "dev"), ("joined", "reviewer"), ("idle", "dev"), ("idle", "reviewer")] {
+        assert!(members.contains(&expected), "{expected:?}: {members:?}");
+    }
+    let at = |is_it: &dyn Fn(&Value) -> bool| told.iter().position(is_it).unwrap();
+    let done = |id: u64| {
+        at(&|line| {
+            line["task"]["id"] == id && line["task"]["status"] == "completed" && line["team"] == "mend"
+        })
+    };
+    let result = at(&|line| line["type"] == "result" && line["result"] == "All is mended.");
+    assert!(done(1) <= done(2) && done(2) < result, "the last word comes last");
+    let prompt = at(&|line| line["type"] == "user" && line["isReplay"] == true);
+    assert_eq!(told[prompt]["message"]["content"][0]["text"], "make it work");
+}
+
+// proves TE-11 (open: pending approvals)
+#[test]
+fn a_team_that_was_killed_is_brought_back_by_one_command() {
+    let project = project("team-resume", HELD);
+    let mut first = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    first.until_held();
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    let told = succeed(&project, &["mail", "send", "reviewer@mend", "Look twice."]);
+    assert!(told.starts_with("sent to reviewer"), "{told}");
+    let output = project.run(&["team", "run", "mend", "--resume"]);
+    let told = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "All is mended.\n"), "{told}");
+    assert!(!told.contains("✓ #1"), "what was done is no news: {told}");
+    let requests = requests(&project);
+    let of = |words: &str| requests.iter().filter(|(_, text)| text.contains(words)).count();
+    assert!(of("Look twice.") > 0, "mail that waited was shown");
+    let done = lines(&project, &["task", "list", "--team", "mend", "--json"]);
+    assert!(done.iter().all(|task| task["status"] == "completed"), "{done:?}");
+}
+
+#[test]
+fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
+    let project = project("team-stop", HELD);
+    let arguments = [&LINES[..], &["make it work"]].concat();
+    let mut child = project.posse(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let from = BufReader::new(child.stdout.take().unwrap());
+    let mut listening = Listening { child, from };
+    listening.until_held();
+    let id = listening.child.id().to_string();
+    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    std::io::copy(&mut listening.from, &mut std::io::sink()).unwrap();
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut listening.child.stderr.take().unwrap(), &mut told).unwrap();
+    assert_eq!(listening.child.wait().unwrap().code(), Some(130), "{told}");
+    assert!(told.contains("go on with: posse team run mend --resume "), "{told}");
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
+    let output = project.run(&["team", "run", "mend", "--resume"]);
+    assert_eq!(stdout(&output), "All is mended.\n", "{}", stderr(&output));
+}
+
+#[test]
+fn a_person_talks_to_a_member_from_elsewhere() {
+    let project = project("team-talk", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held();
+    let seen = succeed(&project, &["team", "attach", "reviewer"]);
+    for words in ["● reviewer@mend · general-purpose", "Task 2 is yours", "● running · #2 look at it"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    succeed(&project, &["mail", "send", "reviewer@mend", "Begin with the lexer."]);
+    succeed(&project, &["team", "interrupt", "reviewer"]);
+    run.hear(|told| told["event"] == "idle" && told["reason"] == "interrupted");
+    let result = run.hear(|told| told["type"] == "result" && told["result"] == "All is mended.");
+    assert_eq!(result["is_error"], false);
+    assert!(
+        requests(&project)
+            .iter()
+            .any(|(agent, text)| { agent.contains("reviewer") && text.contains("Begin with the lexer.") })
+    );
+}
+
+/// All that the model was asked: who asked, and the last message.
+fn requests(project: &Project) -> Vec<(String, String)> {
+    let url = format!("{}/_scripted/requests", project.url());
+    let output = std::process::Command::new("curl").args(["-s", &url]).output().unwrap();
+    let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let read = |request: &Value| {
+        let agent = request["headers"].as_array().unwrap().iter().find(|pair| pair[0] == "x-posse-agent");
+        let last = request["body"]["messages"].as_array().and_then(|messages| messages.last().cloned());
+        let agent = agent.map_or_else(String::new, |pair| pair[1].as_str().unwrap().to_owned());
+        (agent, json!(last).to_string())
+    };
+    all.iter().map(read).collect()
+}

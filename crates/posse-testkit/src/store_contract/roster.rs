@@ -1,0 +1,286 @@
+//! Promises about who belongs to a team: names, colours, how they stand, and who leads.
+
+use std::collections::BTreeSet;
+
+use posse_protocol::{Mail, MailKind, Member, MemberState, Name, Sender, TaskId, TaskStatus, Team};
+use posse_runtime::port::store::{
+    Address, AgentState, Done, Epoch, MAIL_BYTES, MailFilter, Op, OpResult, Receipt, Refusal, StateChange,
+    Step, Store, TaskChange,
+};
+use uuid::Uuid;
+
+use super::Open;
+use super::words::{
+    act, acts, agent, ask, birth, child, claim, create, create_team, join, joining, list, name, order, realm,
+    receipts, send, step, update,
+};
+
+const ALL: MailFilter = MailFilter { waiting: false, after: 0 };
+
+fn leave(called: &str) -> Op {
+    Op::Leave { team: name("web"), name: name(called) }
+}
+
+fn hand_over(to: &str) -> Op {
+    Op::HandOver { team: name("web"), to: name(to) }
+}
+
+fn member(called: &str) -> Address {
+    Address::Member { team: name("web"), name: name(called) }
+}
+
+fn joined(result: OpResult) -> (String, String) {
+    match result {
+        Ok(Done::Joined { name, color }) => (name.to_string(), color),
+        other => panic!("not joined: {other:?}"),
+    }
+}
+
+async fn team(store: &dyn Store) -> Team {
+    store.teams(Some(realm()), 9).await.unwrap().remove(0)
+}
+
+async fn names(store: &dyn Store) -> Vec<String> {
+    team(store).await.members.iter().map(|member| member.name.to_string()).collect()
+}
+
+async fn mail_of(store: &dyn Store, number: u64) -> Vec<Mail> {
+    store.mail(realm(), agent(number), ALL, usize::MAX).await.unwrap()
+}
+
+/// A name that is taken, was taken or means somebody gets the lowest number that makes it free.
+pub async fn a_taken_name_gets_a_number(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    let long = "x".repeat(64);
+    let wished = ["dev", "dev", "dev-2", "dev", "user", "team-lead", "task-list", &long, &long];
+    let ops = wished.iter().map(|wished| join("web", wished, 2));
+    let done = order(store, [create_team("web", 1)].into_iter().chain(ops).collect()).await;
+    let got: Vec<String> = done.into_iter().skip(1).map(|it| joined(it).0).collect();
+    let short = format!("{}-2", "x".repeat(62));
+    let numbered =
+        ["dev", "dev-2", "dev-2-2", "dev-3", "user-2", "team-lead-2", "task-list-2", &long, &short];
+    assert_eq!(got, numbered);
+
+    // Who has left leaves its name behind.
+    assert_eq!(order(store, vec![leave("dev-2"), leave("dev")]).await, [Ok(Done::Left), Ok(Done::Left)]);
+    let again = order(store, vec![join("web", "dev", 3), join("web", "dev-2", 3)]).await;
+    let again: Vec<String> = again.into_iter().map(|it| joined(it).0).collect();
+    assert_eq!(again, ["dev-4", "dev-2-3"]);
+    assert_eq!(team(store).await.former, [name("dev"), name("dev-2")]);
+    // A team of that name begins anew when this one is gone.
+    assert_eq!(order(store, vec![Op::DeleteTeam { team: name("web") }]).await, [Ok(Done::TeamDeleted)]);
+    let anew = order(store, vec![create_team("web", 1), join("web", "dev", 2)]).await.remove(1);
+    assert_eq!(joined(anew).0, "dev");
+}
+
+/// Of any number who join at once under one name each gets its own, and a colour of its own.
+pub async fn many_join_at_once(open: Open<'_>) {
+    let stores: Vec<_> = (0..4).map(|_| open()).collect();
+    let store = stores[0].as_ref();
+    store.commit(birth(1)).await.unwrap();
+    order(store, vec![create_team("web", 1)]).await;
+    // Called before any is waited for, on hosts of their own: each with the birth of its agent.
+    let births: Vec<_> = (2..=100)
+        .zip(stores.iter().cycle())
+        .map(|(number, store)| {
+            let operations = acts(number, 1, vec![join("web", "dev", number)]).operations;
+            store.commit(Step { operations, ..child(number, 1, "") })
+        })
+        .collect();
+    let (mut names, mut colors) = (BTreeSet::new(), BTreeSet::from(["blue".to_owned()]));
+    for born in births {
+        let (name, color) = joined(born.await.unwrap().results.remove(0));
+        assert!(names.insert(name.clone()), "{name} was given twice");
+        assert!(colors.insert(color.clone()), "{name} has the colour {color} of another");
+    }
+    let wanted = (2..=99).map(|number| format!("dev-{number}")).chain(["dev".to_owned()]);
+    assert_eq!(names, wanted.collect());
+    let team = team(stores[3].as_ref()).await;
+    let shown = team.members.iter().map(|member| member.color.clone()).collect::<BTreeSet<_>>();
+    assert_eq!((team.members.len(), shown), (100, colors));
+}
+
+/// The wished colour is given if nobody has it, and is free again when its member has left.
+pub async fn a_wished_colour_is_given_if_it_is_free(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    let wishing = |called: &str, color: Option<&str>| {
+        let mut member = joining(2);
+        member.color = color.map(Into::into);
+        Op::Join { team: name("web"), name: name(called), member, greeting: None }
+    };
+    let ops = vec![
+        create_team("web", 1),
+        wishing("a", Some("green")),
+        wishing("b", Some("#010203")),
+        wishing("c", Some("blue")),
+        wishing("d", None),
+        leave("a"),
+        wishing("e", None),
+    ];
+    let done = order(store, ops).await;
+    let colors: Vec<String> =
+        done.into_iter().filter(|it| matches!(it, Ok(Done::Joined { .. }))).map(|it| joined(it).1).collect();
+    assert_eq!(colors, ["green", "#010203", "yellow", "purple", "green"]);
+}
+
+/// A mate is born, joins and is greeted in one step without an entry; then another host can take it.
+pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
+    let (first, second) = (open(), open());
+    let store = first.as_ref();
+    store.commit(birth(1)).await.unwrap();
+    order(store, vec![create_team("web", 1)]).await;
+    let id = Uuid::from_u128(5).into();
+    let greeting = Some(id);
+    let member = || joining(2);
+    let hello = Op::Join { team: name("web"), name: name("dev"), member: member(), greeting };
+    let state = Some(StateChange::To(AgentState::Idle));
+    let born = Step { state, operations: acts(2, 1, vec![hello]).operations, ..child(2, 1, "") };
+    for _ in 0..2 {
+        let results = store.commit(born.clone()).await.unwrap().results;
+        assert_eq!(results, [Ok(Done::Joined { name: name("dev"), color: "green".into() })]);
+    }
+    super::wake::told(store, &posse_runtime::port::store::Wake::Mail(agent(2))).await;
+    let [mail] = &mail_of(store, 2).await[..] else { panic!("one mail") };
+    let lead = Sender::Agent { id: agent(1), name: Name::LEAD.into() };
+    assert_eq!((mail.id, mail.kind, &mail.from), (id, MailKind::Text, &lead));
+    assert_eq!((mail.body.as_str(), mail.summary.as_str()), ("You are 2.", "You are 2."));
+
+    store.release(agent(2), Epoch(1)).await.unwrap();
+    let shown = |team: &Team| team.members.iter().map(|it| (it.waiting, it.held)).collect::<Vec<_>>();
+    assert_eq!(shown(&team(store).await), [(0, true), (1, false)]);
+    let taken = second.take(agent(2)).await.unwrap();
+    assert_eq!((taken.mail, taken.transcript.entries.len()), (1, 0));
+    assert_eq!(shown(&team(store).await), [(0, true), (1, true)]);
+
+    // What cannot be told to it is refused whole.
+    let mut long = member();
+    long.prompt = "x".repeat(MAIL_BYTES + 1);
+    let hello = Op::Join { team: name("web"), name: name("dev"), member: long, greeting };
+    let refused = order(store, vec![hello]).await.remove(0);
+    assert!(matches!(refused, Err(Refusal::TooLong { most: MAIL_BYTES, .. })), "{refused:?}");
+    assert_eq!(names(store).await, ["team-lead", "dev"]);
+}
+
+/// A member is shown with all it joined with, and as its agent stands.
+pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
+    let (first, second) = (open(), open());
+    let store = first.as_ref();
+    store.commit(birth(1)).await.unwrap();
+    second.commit(child(2, 1, "")).await.unwrap();
+    order(store, vec![create_team("web", 1), join("web", "dev", 2), join("web", "doc", 7)]).await;
+    order(store, vec![send(member("dev"), "a"), send(member("dev"), "b"), send(member("doc"), "c")]).await;
+    let standing = async || {
+        let [_, dev, doc] = &team(store).await.members[..] else { panic!("three") };
+        let of = |member: &Member| (member.state, member.waiting, member.held);
+        (of(dev), of(doc))
+    };
+    let unborn = (MemberState::Idle, 1, false);
+    for (state, wanted) in [
+        (AgentState::Created, MemberState::Created),
+        (AgentState::Running, MemberState::Running),
+        (AgentState::Waiting, MemberState::Waiting),
+        (AgentState::Paused, MemberState::Paused),
+        (AgentState::Idle, MemberState::Idle),
+        (AgentState::Completed, MemberState::ShutDown),
+        (AgentState::Partial, MemberState::ShutDown),
+        (AgentState::Failed, MemberState::ShutDown),
+        (AgentState::Killed, MemberState::ShutDown),
+    ] {
+        second.commit(Step { state: Some(StateChange::To(state)), ..step(2, 1) }).await.unwrap();
+        assert_eq!(standing().await, ((wanted, 2, true), unborn), "{state:?}");
+    }
+    // Who has ended is no reason to keep the team, though a host still has it.
+    assert_eq!(act(store, 1, Op::DeleteTeam { team: name("web") }).await, Ok(Done::TeamDeleted));
+    assert!(second.commit(step(2, 1)).await.is_ok(), "its host goes on");
+    drop(second);
+    order(store, vec![create_team("web", 1), join("web", "dev", 2)]).await;
+    let dev = team(store).await.members.remove(1);
+    let wanted = joining(2);
+    assert_eq!((dev.agent, dev.agent_type, dev.model), (wanted.agent, wanted.agent_type, wanted.model));
+    assert_eq!((dev.prompt, dev.backend, dev.cwd), (wanted.prompt, wanted.backend, wanted.cwd));
+    assert_eq!((dev.role, dev.takes, dev.held), (wanted.role, wanted.takes, false));
+}
+
+/// Leadership is handed over: the address stays, the names change, and plans go to the new lead.
+pub async fn leadership_is_handed_over(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=3 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    let made =
+        vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3), join("web", "main", 7)];
+    order(store, made).await;
+    order(store, vec![create("web", "a", &[])]).await;
+    act(store, 1, claim("web", 1)).await.unwrap();
+    let not_lead = || Err(Refusal::NotLead { team: name("web") });
+    assert_eq!(act(store, 2, hand_over("ann")).await, not_lead());
+    let nobody = Err(Refusal::NoSuchRecipient { to: "eve".into() });
+    assert_eq!(act(store, 1, hand_over("eve")).await, nobody);
+    let plan = Uuid::from_u128(8).into();
+    act(store, 3, ask(plan, member("team-lead"), "the plan", true)).await.unwrap();
+    order(store, vec![ask(Uuid::from_u128(9).into(), member("ann"), "enough", false)])
+        .await
+        .remove(0)
+        .unwrap();
+
+    assert_eq!(act(store, 1, hand_over("ann")).await, Ok(Done::HandedOver));
+    assert_eq!(names(store).await, ["main-2", "ann", "bob", "main"]);
+    assert_eq!(team(store).await.lead, agent(2));
+    let owner = store.task(list("web"), TaskId(1)).await.unwrap().unwrap().owner.unwrap();
+    assert_eq!((owner.name.as_str(), owner.agent), ("main-2", Some(agent(1))));
+    // The plan waits for her now, and came as mail anew; that she should end is not asked any more.
+    let [open] = &store.requests(realm(), None).await.unwrap()[..] else { panic!("one request") };
+    assert_eq!((open.id, open.to, open.text.as_str()), (plan, agent(2), "the plan"));
+    let mail = mail_of(store, 2).await;
+    let wanted = Sender::Agent { id: agent(3), name: "bob".into() };
+    let last = mail.last().unwrap();
+    assert_eq!((last.id, last.kind, &last.from), (plan, MailKind::PlanApprovalRequest, &wanted));
+    let answer = |number: u64| super::words::answer(plan, number, true);
+    assert_eq!(act(store, 1, answer(5)).await, Err(Refusal::NotOpen { request: plan }));
+    let done = act(store, 2, answer(6)).await;
+    assert!(matches!(&done, Ok(Done::Responded(Receipt { to, .. })) if *to == agent(3)), "{done:?}");
+    assert_eq!(mail_of(store, 3).await.pop().unwrap().from.name(), "team-lead");
+
+    // Whoever leads has the address, the say and the name.
+    let sent = receipts(act(store, 1, send(member("team-lead"), "hello")).await);
+    assert_eq!((sent[0].to, sent[0].name.as_str()), (agent(2), "team-lead"));
+    assert_eq!(mail_of(store, 2).await.pop().unwrap().from.name(), "main-2");
+    act(store, 2, send(member("main-2"), "hello")).await.unwrap();
+    assert_eq!(mail_of(store, 1).await.pop().unwrap().from.name(), "team-lead");
+    assert_eq!(act(store, 1, hand_over("bob")).await, not_lead());
+    assert_eq!(order(store, vec![leave("ann")]).await, [Err(Refusal::IsLead { name: name("ann") })]);
+    let give = TaskChange { owner: Some(Some(Name::LEAD.into())), ..TaskChange::default() };
+    act(store, 2, update("web", 1, give)).await.unwrap();
+    let task = store.task(list("web"), TaskId(1)).await.unwrap().unwrap();
+    assert_eq!((task.owner.unwrap().name.as_str(), task.status), ("ann", TaskStatus::InProgress));
+    assert_eq!(
+        order(store, vec![hand_over("ann"), hand_over("main-2"), leave("ann")]).await.pop(),
+        Some(Ok(Done::Left))
+    );
+    assert_eq!(
+        (names(store).await, team(store).await.lead),
+        (["main-2", "bob", "main"].map(Into::into).to_vec(), agent(1))
+    );
+}
+
+/// What a member that leaves was doing, or was to do, is anybody's.
+pub async fn who_leaves_gives_its_tasks_back(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=2 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    let made = ["a", "b"].map(|subject| create("web", subject, &[]));
+    order(store, [create_team("web", 1), join("web", "ann", 2)].into_iter().chain(made).collect()).await;
+    act(store, 2, claim("web", 1)).await.unwrap();
+    let give = TaskChange { owner: Some(Some("ann".into())), ..TaskChange::default() };
+    act(store, 1, update("web", 2, give)).await.unwrap();
+    assert_eq!(order(store, vec![leave("ann")]).await, [Ok(Done::Left)]);
+    for (id, lost_by) in [(1, Some("ann")), (2, None)] {
+        let task = store.task(list("web"), TaskId(id)).await.unwrap().unwrap();
+        assert_eq!((task.status, task.owner, task.lost_by.as_deref()), (TaskStatus::Pending, None, lost_by));
+    }
+}

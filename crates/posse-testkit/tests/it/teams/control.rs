@@ -1,0 +1,273 @@
+//! Requests and signals: shutting down, plans, interruptions, another lead.
+
+use std::time::Duration;
+
+use posse_protocol::{Command, IdleReason, MailId, RequestKind, TaskStatus};
+use posse_runtime::port::store::{Address, Op, Order};
+use posse_testkit::rig::{farewell, prompt};
+use uuid::Uuid;
+
+use super::*;
+
+/// A team of one hand; the main agent does as it is told, and the hand as its rules say.
+fn crew(more: &str, input: &str) -> String {
+    format!(
+        r#"
+{more}
+[[rule]]
+when = {{ agent = "re:^/main$", turn = 1 }}
+reply = [{{ tool = "TeamCreate", input = {{ team_name = "crew", description = "d" }} }}]
+[[rule]]
+when = {{ agent = "re:^/main$", turn = 2 }}
+reply = [{{ tool = "Agent", input = {{ description = "d", prompt = "p", name = "hand" {input} }} }}]
+[[rule]]
+reply = [{{ text = "ok" }}]
+"#
+    )
+}
+
+async fn ready(rig: &Rig) -> Agent {
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_quiet(&mut agent).await;
+    agent
+}
+
+async fn told(agent: &mut Agent, text: &str) -> RunEnd {
+    agent.handle.send(prompt(text)).await.unwrap();
+    until_quiet(agent).await
+}
+
+const SHUTDOWN: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", tool = "hand" }
+reply = [{ text = "ok" }]
+[[rule]]
+when = { agent = "/hand-", tool = "re:." }
+reply = [{ text = "ok" }]
+[[rule]]
+when = { agent = "re:^/main$", user = "end it" }
+times = 1
+reply = [{ tool = "SendMessage", input = { to = "hand", message = { type = "shutdown_request", reason = "all is done" } } }]
+[[rule]]
+when = { agent = "/hand-", user = 're:"request_id": "([0-9a-f-]+)"', state = { asked = "once" } }
+times = 1
+reply = [{ tool = "SendMessage", input = { to = "team-lead", message = { type = "shutdown_response", request_id = "{{user.1}}", approve = true } } },
+  { tool = "Bash", input = { command = "echo bye > last" } }]
+[[rule]]
+when = { agent = "/hand-", user = 're:"request_id": "([0-9a-f-]+)"' }
+times = 1
+set = { asked = "once" }
+reply = [{ tool = "SendMessage", input = { to = "team-lead", message = { type = "shutdown_response", request_id = "{{user.1}}", approve = false, reason = "I am not done" } } }]
+"#;
+
+// proves TE-07 (open: panes; the deadline, in another test here)
+// proves SM-06, SM-09
+#[tokio::test]
+async fn who_is_asked_to_end_says_no_and_then_yes() {
+    let rig = rig(&crew(SHUTDOWN, ""));
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    let hand = member(&rig, root, "hand").await.agent;
+    told(&mut agent, "end it").await;
+    let answers = |mails: Vec<Mail>| -> Vec<Mail> {
+        mails.into_iter().filter(|mail| mail.kind == MailKind::ShutdownResponse).collect()
+    };
+    let first = answers(inbox(&rig, root, root).await);
+    assert!(first.len() == 1 && first[0].body.contains("I am not done"), "{first:?}");
+    assert!(rig.store.requests(realm(root), None).await.unwrap().is_empty(), "it is answered");
+    assert_eq!(team(&rig, root, "crew").await.members.len(), 2);
+    // Asked by the user this time; on the second request it agrees, and ends when its calls are done.
+    let id = MailId::from(Uuid::now_v7());
+    let to = Address::Agent(hand);
+    let op = Op::Request { id, to, kind: RequestKind::Shutdown, text: "Please.".into() };
+    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    let left = |event: &Event| member_news(event).is_some_and(|news| news.what == MemberChange::Left);
+    until(&mut agent, left).await;
+    let crew = team(&rig, root, "crew").await;
+    assert_eq!((crew.members.len(), crew.former.len()), (1, 1), "{crew:?}");
+    assert_eq!(
+        std::fs::read_to_string(rig.work().join("last")).unwrap(),
+        "bye\n",
+        "its last calls ended first"
+    );
+    let second = answers(inbox(&rig, root, root).await);
+    assert_eq!(second.len(), 2, "the lead hears of it");
+    // Mail does not bring it back.
+    let sent = sent_by(&rig, "/hand-").len();
+    told(&mut agent, "anything").await;
+    assert_eq!(sent_by(&rig, "/hand-").len(), sent);
+    farewell(agent).await;
+}
+
+const FORCED: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", user = "end it" }
+times = 1
+reply = [{ tool = "SendMessage", input = { to = "hand", message = { type = "shutdown_request" } } }]
+[[rule]]
+when = { agent = "re:^/main$", user = "stop it" }
+times = 1
+reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
+[[rule]]
+when = { agent = "re:^/main$", user = "stop it now" }
+times = 1
+reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
+"#;
+
+// proves TE-07 (open: panes; the answer, in another test here)
+#[tokio::test]
+async fn who_does_not_answer_can_be_forced_after_the_deadline() {
+    let mut rig = rig(&crew(FORCED, ""));
+    rig.setup.spawning.teams.deadline = Duration::from_secs(3600);
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    told(&mut agent, "end it").await;
+    assert_eq!(rig.store.requests(realm(root), None).await.unwrap().len(), 1);
+    told(&mut agent, "stop it").await;
+    assert_eq!(team(&rig, root, "crew").await.members.len(), 2, "it has time to answer");
+    farewell(agent).await;
+}
+
+const PLAN: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", tool = "hand" }
+reply = [{ text = "ok" }]
+[[rule]]
+when = { agent = "/hand-", turn = 2 }
+reply = [{ tool = "ExitPlanMode", input = { plan = "1. Build." } }]
+[[rule]]
+when = { agent = "/hand-", tool = "re:." }
+reply = [{ text = "ok" }]
+[[rule]]
+when = { agent = "re:^/main$", user = 're:"request_id": "([0-9a-f-]+)"', state = { answered = "once" } }
+times = 1
+reply = [{ tool = "SendMessage", input = { to = "hand", message = { type = "plan_approval_response", request_id = "{{user.1}}", approve = true } } }]
+[[rule]]
+when = { agent = "re:^/main$", user = 're:"request_id": "([0-9a-f-]+)"' }
+times = 1
+set = { answered = "once" }
+reply = [{ tool = "SendMessage", input = { to = "hand", message = { type = "plan_approval_response", request_id = "{{user.1}}", approve = false, feedback = "Write tests first." } } }]
+[[rule]]
+when = { agent = "/hand-", turn = 1 }
+reply = [{ tool = "Bash", input = { command = "echo x > early" } }]
+[[rule]]
+when = { agent = "/hand-", user = "Write tests first." }
+times = 1
+reply = [{ tool = "ExitPlanMode", input = { plan = "1. Test. 2. Build." } }]
+[[rule]]
+when = { agent = "/hand-", user = "has approved your plan" }
+times = 1
+reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
+"#;
+
+// proves TE-08
+#[tokio::test]
+async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
+    let rig = rig(&crew(PLAN, ", mode = \"plan\""));
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    assert!(!rig.work().join("early").exists(), "it may not edit yet");
+    assert!(
+        rig.work().join("late").exists(),
+        "{:?}",
+        sent_by(&rig, "/hand-").iter().map(last_words).collect::<Vec<_>>()
+    );
+    let said = all_words(sent_by(&rig, "/hand-").last().unwrap());
+    assert!(said.contains("Write tests first."), "{said}");
+    assert!(rig.store.requests(realm(root), None).await.unwrap().is_empty());
+    let hand = member(&rig, root, "hand").await.agent;
+    assert_ne!(rig.store.read(hand).await.unwrap().session.mode, PermissionMode::Plan);
+    told(&mut agent, "on").await;
+    farewell(agent).await;
+}
+
+const HELD: &str = r#"
+[[rule]]
+when = { agent = "/hand-", turn = 1 }
+times = 1
+delay_ms = 1000
+reply = [{ text = "never said" }]
+"#;
+
+// proves TE-19
+#[tokio::test]
+async fn who_is_interrupted_is_idle_and_goes_on_when_it_is_written_to() {
+    let (rig, clock) = paced(&crew(HELD, ""));
+    let mut agent = rig.prompted("go").await.unwrap();
+    let root = agent.id;
+    clock.asleep_for(Duration::from_secs(1)).await;
+    let hand = member(&rig, root, "hand").await;
+    assert_eq!(hand.state, MemberState::Running);
+    let command = Command::To { agent: hand.agent, command: Box::new(Command::Interrupt) };
+    agent.handle.send(command).await.unwrap();
+    let events = until_idle(&mut agent, "hand").await;
+    let Some(MemberChange::Idle(report)) = member_news(events.last().unwrap()).map(|news| &news.what) else {
+        panic!("it is idle")
+    };
+    assert_eq!(report.reason, IdleReason::Interrupted);
+    assert_eq!(member(&rig, root, "hand").await.state, MemberState::Idle);
+    // The user's own words wake it.
+    let command = Command::To { agent: hand.agent, command: Box::new(prompt("go on")) };
+    agent.handle.send(command).await.unwrap();
+    until_idle(&mut agent, "hand").await;
+    assert!(last_words(sent_by(&rig, "/hand-").last().unwrap()).contains("go on"));
+    // The same from another process: by mail, which alone begins nothing.
+    let before = sent_by(&rig, "/hand-").len();
+    let send = |kind, body: &str| Op::Send {
+        id: MailId::from(Uuid::now_v7()),
+        to: Address::Agent(hand.agent),
+        kind,
+        summary: "from outside".into(),
+        body: body.into(),
+    };
+    let order = |op| Order { realm: realm(root), ops: vec![op], at_ms: 1 };
+    rig.store.operate(order(send(MailKind::Interruption, ""))).await.unwrap();
+    rig.store.operate(order(send(MailKind::Text, "and on"))).await.unwrap();
+    until_idle(&mut agent, "hand").await;
+    let sent = sent_by(&rig, "/hand-");
+    assert_eq!(sent.len(), before + 1, "one request, for the words");
+    assert!(all_words(sent.last().unwrap()).contains("and on"));
+    farewell(agent).await;
+}
+
+const HAND_OVER: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", user = "hand over" }
+times = 1
+reply = [{ tool = "TeamHandOver", input = { to = "hand" } }]
+[[rule]]
+when = { agent = "/hand-", user = "you lead" }
+times = 1
+reply = [{ tool = "TaskCreate", input = { subject = "Row", description = "d" } }, { tool = "TaskUpdate", input = { taskId = "1", owner = "main" } },
+  { tool = "TeamHandOver", input = { to = "main" } }]
+"#;
+
+// proves TE-15
+#[tokio::test]
+async fn leadership_is_handed_over_and_back() {
+    let rig = rig(&crew(HAND_OVER, ""));
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    let hand = member(&rig, root, "hand").await.agent;
+    told(&mut agent, "hand over").await;
+    let crew = team(&rig, root, "crew").await;
+    assert_eq!(crew.lead, hand);
+    assert!(
+        crew.members.iter().any(|member| member.agent == root && member.name.as_str() == "main"),
+        "{crew:?}"
+    );
+    let command = Command::To { agent: hand, command: Box::new(prompt("you lead")) };
+    agent.handle.send(command).await.unwrap();
+    until_quiet(&mut agent).await;
+    let crew = team(&rig, root, "crew").await;
+    assert_eq!(crew.lead, root, "{:?}", sent_by(&rig, "/hand-").iter().map(last_words).collect::<Vec<_>>());
+    let task = tasks(&rig, root, "crew").await.remove(0);
+    assert_eq!(
+        (task.status, task.owner.unwrap().agent),
+        (TaskStatus::Pending, Some(root)),
+        "it was assigned"
+    );
+    let mails = inbox(&rig, root, root).await;
+    assert!(mails.iter().any(|mail| mail.kind == MailKind::Text && mail.body.contains("Row")), "and mailed");
+    farewell(agent).await;
+}
