@@ -63,6 +63,7 @@ show 'posse team run sums "make the sums right" --permission-mode acceptEdits --
 team=$!
 until_so 'posse task list --team sums --json | grep -q "\"id\":3,.*\"status\":\"in_progress\""'
 until_so 'grep -q "Try both scripts: reviewer" progress.txt'
+until_so 'curl -s $ANTHROPIC_BASE_URL/_scripted/requests | grep -q "Task 3 is yours"'
 show 'cat progress.txt'
 show 'posse team show'
 show 'posse mail send reviewer@sums "Negative numbers count too."'

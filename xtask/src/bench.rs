@@ -7,6 +7,7 @@ mod server;
 mod spawn;
 mod startup;
 mod store;
+mod team;
 mod turn;
 mod worktree;
 
@@ -83,8 +84,9 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         "spawn" => spawn::run(&binaries, effort)?,
         "worktree" => worktree::run(&binaries, effort)?,
         "fork" => fork::run(&binaries, effort)?,
+        "team" => team::run(&binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree and fork"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork and team"
         ),
     };
     println!("load before {load}, after {}", self::load()?);

@@ -1,13 +1,14 @@
 //! The house keeper: checks that the house is in order, what is proven, and how fast it is.
 //!
 //! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
-//! `cargo xtask faults`.
+//! `cargo xtask faults [team|team-kill [--quick]]`, `cargo xtask story`.
 
 #![expect(clippy::disallowed_methods, reason = "a developer's tool starts processes")]
 #![expect(clippy::print_stdout, reason = "a developer's tool prints")]
 
 mod behaviour;
 mod bench;
+mod story;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +16,10 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] | bench startup|model|turn|store|spawn|worktree [--quick] | faults";
+const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] \
+                     | bench startup|model|turn|store|spawn|worktree|fork|team [--quick] \
+                     | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick]] \
+                     | story";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,17 +31,38 @@ fn main() -> Result<ExitCode> {
         ["behaviour", "--require", required] => behaviour::run(&root, required),
         ["bench", name] => bench::run(&root, name, bench::Effort::Full),
         ["bench", name, "--quick"] => bench::run(&root, name, bench::Effort::Quick),
-        ["faults"] => faults(&root),
+        ["faults"] => faults(&root, &[], &[]),
+        ["faults", "team"] => faults(&root, CLAIMERS, &[]),
+        ["faults", "team", "--seeds", seeds] => faults(&root, CLAIMERS, &[("POSSE_SEEDS", seeds)]),
+        ["faults", "team", "--quick"] => quick(&root, "test(killed_claimers_do_each_task_once)"),
+        ["faults", "team-kill"] => faults(&root, KILLED, &[]),
+        ["faults", "team-kill", "--moments", moments] => faults(&root, KILLED, &[("POSSE_MOMENTS", moments)]),
+        ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
+        ["story"] => story::run(&root),
         _ => bail!(USAGE),
     }
 }
 
-/// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted.
-fn faults(root: &Path) -> Result<ExitCode> {
-    let status = cargo(root)
-        .args(["nextest", "run", "--workspace", "--cargo-profile", "ci", "--profile", "faults"])
-        .args(["--run-ignored", "only", "--test-threads", "1", "--success-output", "immediate"])
-        .status()?;
+/// Claimers that are killed, and whole teams: long forms that are asked for by name.
+const CLAIMERS: &[&str] = &["-p", "posse-testkit", "-E", "test(many_killed_claimers)"];
+const KILLED: &[&str] = &["-p", "posse-cli", "-E", "test(a_team_killed_at_many_moments)"];
+
+/// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted. All of them, or
+/// those that are `chosen`, as often as they are `told`.
+fn faults(root: &Path, chosen: &[&str], told: &[(&str, &str)]) -> Result<ExitCode> {
+    let chosen = if chosen.is_empty() { &["--workspace"] } else { chosen };
+    tests(cargo(root).envs(told.iter().copied()).args(NEXTEST).args(chosen).args(["--run-ignored", "only"]))
+}
+
+/// The short form of one, which CI runs with all tests.
+fn quick(root: &Path, filter: &str) -> Result<ExitCode> {
+    tests(cargo(root).args(NEXTEST).args(["-p", "posse-testkit", "-p", "posse-cli", "-E", filter]))
+}
+
+const NEXTEST: [&str; 6] = ["nextest", "run", "--cargo-profile", "ci", "--profile", "faults"];
+
+fn tests(nextest: &mut Command) -> Result<ExitCode> {
+    let status = nextest.args(["--test-threads", "1", "--success-output", "immediate"]).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -71,6 +71,8 @@ pub enum EventKind {
     Unheard(String),
     /// The run has ended.
     Ended(Box<RunEnd>),
+    /// What went on when the last run ended is over, and begins no other: nothing goes on any more.
+    Quiet,
 }
 
 /// Something that happened to a member of a team.

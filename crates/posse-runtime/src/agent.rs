@@ -28,7 +28,6 @@ pub use self::fault::in_a_line;
 pub use self::inquiry::{Desk, Findings, Inquiry};
 pub(crate) use self::recover::facts as run_facts;
 
-pub(crate) use self::actor::wall_ms;
 use self::actor::{Actor, Identity};
 use self::build::{About, Seed};
 use self::history::History;
@@ -289,11 +288,9 @@ impl Runtime {
             }
             return Err(error);
         }
-        let tree = Arc::clone(&actor.tree);
+        self.house.raise(&actor.tree);
         let agent = self.house.animate_root(actor, commands, agent);
         below.into_iter().for_each(|adopted| self.house.animate(adopted));
-        let house = Arc::clone(&self.house);
-        self.house.supervisor.start_errand(async move { house.raise_missing(&tree).await });
         Ok(Agent { found: Some(session), ..agent })
     }
 

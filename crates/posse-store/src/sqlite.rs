@@ -39,8 +39,8 @@ use std::time::Duration;
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, OpenRequest, Order, Session, SessionFilter,
-    Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order, Session,
+    SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -239,6 +239,14 @@ impl Store for Sqlite {
 
     fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
         Box::pin(self.look(move |reader| reader.teams(realm, limit)))
+    }
+
+    fn membership(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.membership(realm, agent)))
     }
 
     fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {

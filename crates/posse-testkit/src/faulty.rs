@@ -5,8 +5,8 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, OpResult, OpenRequest, Order, Session, SessionFilter,
-    Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order, Session,
+    SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// A real store in front of which steps can be refused.
@@ -70,6 +70,14 @@ impl Store for Faulty {
 
     fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
         self.store.teams(realm, limit)
+    }
+
+    fn membership(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>> {
+        self.store.membership(realm, agent)
     }
 
     fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {

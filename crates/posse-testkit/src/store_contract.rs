@@ -49,7 +49,7 @@ pub use request::{
 };
 pub use roster::{
     a_mate_is_born_into_its_team, a_taken_name_gets_a_number, a_wished_colour_is_given_if_it_is_free,
-    leadership_is_handed_over, many_join_at_once, members_are_shown_as_they_stand,
+    leadership_is_handed_over, many_join_at_once, members_are_shown_as_they_stand, ones_own_teams_are_found,
     who_leaves_gives_its_tasks_back,
 };
 pub use task::{

@@ -120,7 +120,7 @@ const HELD: u32 = 25;
 const APART: u32 = 30;
 /// How many commits stand between a message and the request that shows it, with those of the sender that
 /// come in between.
-const SYNCS: f64 = 6.0;
+pub(super) const SYNCS: f64 = 6.0;
 
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let quick = effort == Effort::Quick;
@@ -234,6 +234,6 @@ fn holds() -> String {
     (0..HELD).map(rule).collect()
 }
 
-fn number(found: &Value, key: &str) -> Result<f64> {
+pub(super) fn number(found: &Value, key: &str) -> Result<f64> {
     found[key].as_f64().with_context(|| format!("{found} has no {key}"))
 }

@@ -26,6 +26,12 @@ mod stop;
 mod store_command;
 mod task;
 mod team;
+mod team_crash;
 mod team_declared;
 mod team_run;
 mod worktrees;
+
+/// How often a long form is to be done: as `cargo xtask faults` was asked to, or as often as it is published.
+fn asked(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+}

@@ -6,6 +6,8 @@ use std::process::Command;
 const README: &str = include_str!("../../../../README.md");
 const AGENTS: &str = include_str!("../../../../docs/agents.md");
 const SKILLS: &str = include_str!("../../../../docs/skills.md");
+const TEAMS: &str = include_str!("../../../../docs/teams.md");
+const STORY: &str = include_str!("../../../../docs/stories/teams.sh");
 
 /// Runs what stands in a page's blocks from a mark to the end of the section, and gives what it said.
 fn run(page: &str, mark: &str, port: &str, place: &str) -> (PathBuf, String) {
@@ -83,6 +85,34 @@ fn an_agent_is_written_checked_and_tried_as_the_manual_says() {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }
     assert!(place.join("try/.posse/agents/reviewer.md").exists());
+}
+
+// proves TE-11 (open: pending approvals)
+#[test]
+fn the_story_of_a_team_goes_as_the_manual_tells_it() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stories/teams.toml");
+    let (_, said) = bash(&format!("set +e; STORY={}\n{STORY}", script.display()), "story");
+    let told =
+        TEAMS.split_once("<!-- story: begin -->").unwrap().1.split_once("<!-- story: end -->").unwrap().0;
+    let steps = |text: &str| -> Vec<String> {
+        let steps = text.lines().filter(|line| line.starts_with("$ "));
+        steps.map(|line| line.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()).collect()
+    };
+    assert_eq!(steps(&said), steps(told), "`cargo xtask story` writes it anew");
+    for line in [
+        "✓ #1 add.sh must add (dev-",
+        "✓ #2 mul.sh must multiply (dev-",
+        "→ #3 Try both scripts: reviewer\n",
+        "● running · #3 Try both scripts\n",
+        "✓ #3 Try both scripts (reviewer)\n",
+        "\nadd.sh adds and mul.sh multiplies. The reviewer has tried both, with negative numbers too.\n",
+        "\ntasks: 3 completed\n",
+    ] {
+        assert!(said.contains(line), "{line} is not in:\n{said}");
+        assert!(told.contains(line), "{line} is not in the page: `cargo xtask story` writes it anew");
+    }
+    let declared = STORY.split_once("sums.toml <<'END'\n").unwrap().1.split_once("END\n").unwrap().0;
+    assert!(TEAMS.contains(declared), "the page shows the team that is run");
 }
 
 #[test]

@@ -90,9 +90,13 @@ impl Listening {
         }
     }
 
-    /// Until the reviewer works on its task.
-    fn until_held(&mut self) {
+    /// Until the reviewer works on its task, and its model has been asked about it.
+    fn until_held(&mut self, project: &Project) {
         self.hear(|told| told["subtype"] == "team_task" && told["task"]["owner"] == "reviewer");
+        let begun = std::time::Instant::now();
+        while !requests(project).iter().any(|(_, asked)| asked.contains("Task 2 is yours")) {
+            assert!(begun.elapsed().as_secs() < 20, "the reviewer does not begin");
+        }
     }
 }
 
@@ -152,7 +156,7 @@ fn programs_hear_of_members_and_tasks() {
 fn a_team_that_was_killed_is_brought_back_by_one_command() {
     let project = project("team-resume", HELD);
     let mut first = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
-    first.until_held();
+    first.until_held(&project);
     first.child.kill().unwrap();
     first.child.wait().unwrap();
     let told = succeed(&project, &["mail", "send", "reviewer@mend", "Look twice."]);
@@ -175,7 +179,7 @@ fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
     let mut child = project.posse(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let from = BufReader::new(child.stdout.take().unwrap());
     let mut listening = Listening { child, from };
-    listening.until_held();
+    listening.until_held(&project);
     let id = listening.child.id().to_string();
     std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
     std::io::copy(&mut listening.from, &mut std::io::sink()).unwrap();
@@ -185,41 +189,46 @@ fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
     assert!(told.contains("go on with: posse team run mend --resume "), "{told}");
     let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
     assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
-    let output = project.run(&["team", "run", "mend", "--resume"]);
-    assert_eq!(stdout(&output), "All is mended.\n", "{}", stderr(&output));
 }
 
 #[test]
 fn a_person_talks_to_a_member_from_elsewhere() {
-    let project = project("team-talk", HELD);
+    let project = project("team-talk", &HELD.replace("600000", "2000"));
     let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
-    run.until_held();
+    run.until_held(&project);
     let seen = succeed(&project, &["team", "attach", "reviewer"]);
     for words in ["● reviewer@mend · general-purpose", "Task 2 is yours", "● running · #2 look at it"] {
         assert!(seen.contains(words), "{words}: {seen}");
     }
     succeed(&project, &["mail", "send", "reviewer@mend", "Begin with the lexer."]);
-    succeed(&project, &["team", "interrupt", "reviewer"]);
-    run.hear(|told| told["event"] == "idle" && told["reason"] == "interrupted");
     let result = run.hear(|told| told["type"] == "result" && told["result"] == "All is mended.");
     assert_eq!(result["is_error"], false);
-    assert!(
-        requests(&project)
-            .iter()
-            .any(|(agent, text)| { agent.contains("reviewer") && text.contains("Begin with the lexer.") })
-    );
+    let heard = |(agent, asked): &(String, String)| {
+        agent.contains("reviewer") && asked.contains("Begin with the lexer.")
+    };
+    assert!(requests(&project).iter().any(heard));
 }
 
-/// All that the model was asked: who asked, and the last message.
+// proves TE-19 (open: that it goes on when it is told)
+#[test]
+fn a_member_that_is_interrupted_from_elsewhere_stays() {
+    let project = project("team-interrupt", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(&project);
+    succeed(&project, &["team", "interrupt", "reviewer"]);
+    let idle = run.hear(|told| told["event"] == "idle" && told["reason"] == "interrupted");
+    assert_eq!((&idle["name"], &idle["tasks"][0]["id"]), (&json!("reviewer"), &json!(2)));
+}
+
+/// All that the model was asked: who asked, and what.
 fn requests(project: &Project) -> Vec<(String, String)> {
     let url = format!("{}/_scripted/requests", project.url());
     let output = std::process::Command::new("curl").args(["-s", &url]).output().unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let read = |request: &Value| {
         let agent = request["headers"].as_array().unwrap().iter().find(|pair| pair[0] == "x-posse-agent");
-        let last = request["body"]["messages"].as_array().and_then(|messages| messages.last().cloned());
         let agent = agent.map_or_else(String::new, |pair| pair[1].as_str().unwrap().to_owned());
-        (agent, json!(last).to_string())
+        (agent, request["body"].to_string())
     };
     all.iter().map(read).collect()
 }

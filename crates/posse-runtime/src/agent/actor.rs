@@ -37,7 +37,7 @@ use crate::govern::{Account, Entry, Place, Warmth};
 use crate::port::BoxFuture;
 use crate::port::clock::Clock;
 use crate::port::model::{Attribution, Piece};
-use crate::port::store::{Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
+use crate::port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
 use crate::spawn::ending;
 use crate::spawn::house::{By, House, Stop};
 use crate::spawn::nudge::{About, Nudge, Nudged};
@@ -138,6 +138,8 @@ struct Work {
     following: Following,
     /// Fires when tools that were told to end have not.
     grace: Option<BoxFuture<'static, ()>>,
+    /// While the main agent's teams do something: when it is looked whether they still do.
+    heal: Option<BoxFuture<'static, ()>>,
     began: Duration,
     api: Duration,
     /// Whether somebody may tell it more, and whether it was told to stop.
@@ -160,6 +162,7 @@ impl Work {
             shells: Calls::new(),
             following: Following::default(),
             grace: None,
+            heal: None,
             began,
             api: Duration::ZERO,
             open: true,
@@ -192,6 +195,7 @@ enum Next {
     ShellDone(Uuid, Option<RunReport>),
     Followed(Followed),
     GraceOver,
+    Heal,
 }
 
 impl Actor {
@@ -236,8 +240,15 @@ impl Actor {
         self.machine.set_live(self.house.live(self.identity.agent));
         self.look_at_offer();
         self.look_at_notes(&input).await?;
+        self.hear_notices();
         let decision = self.decide(input, work);
-        self.carry_out(decision, work).await
+        let silent = self.mate.is_some() && decision.commit.state == Some(AgentState::Idle);
+        self.carry_out(decision, work).await?;
+        if silent {
+            self.quiet_again();
+        }
+        self.show_seeking();
+        Ok(())
     }
 
     /// What is to be done about an input. Calls that have ended together are kept together: one commit
@@ -264,6 +275,7 @@ impl Actor {
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
             followed = work.following.next() => Next::Followed(followed),
             () = maybe(&mut work.grace) => Next::GraceOver,
+            () = maybe(&mut work.heal) => Next::Heal,
         }
     }
 
@@ -304,6 +316,10 @@ impl Actor {
             Next::Followed(followed) => Some(self.followed(followed, work)),
             Next::GraceOver => {
                 work.calls.give_up();
+                None
+            }
+            Next::Heal => {
+                self.look_at_teams(work).await?;
                 None
             }
         })
@@ -410,9 +426,12 @@ impl Actor {
         }
         if nudged.about(About::Settle) {
             work.inputs.push_back(Input::Settle);
+            if work.heal.is_some() {
+                self.look_at_teams(work).await?;
+            }
         }
         if nudged.about(About::Tasks) {
-            work.inputs.push_back(Input::Look);
+            work.inputs.extend(self.hint());
         }
         Ok(work.inputs.pop_front())
     }

@@ -7,12 +7,14 @@ use posse_protocol::{AgentId, Command, Event, EventKind, MailKind, MemberChange,
 use uuid::Uuid;
 
 use super::StartError;
-use super::actor::{Identity, Mate, Sub, last_resort};
+use super::actor::{Identity, Mate, Sub, last_resort, wall_ms};
 use super::bring::{IN_PROCESS, startable_at};
 use super::build::{About, Assembled, Below, Seed};
 use super::recover::{depth, facts};
 use crate::permission::Standing;
-use crate::port::store::{AgentFilter, Epoch, MailFilter, Session, StoreError, Taken};
+use crate::port::store::{
+    AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
+};
 use crate::spawn::contract::Contract;
 use crate::spawn::house::House;
 use crate::spawn::nudge::About as Nudging;
@@ -59,7 +61,7 @@ impl House {
         if is_mate(&session) {
             // Who has a pane is waited for there; if its process dies, it is taken up then.
             let card = self.card(session.realm, agent).await?;
-            if card.is_none_or(|card| card.backend != IN_PROCESS) {
+            if card.is_none_or(|card| card.backend != IN_PROCESS) || !self.has_room(&tree) {
                 return Ok(());
             }
         }
@@ -161,6 +163,7 @@ impl House {
         tree: &Arc<Tree>,
     ) -> Result<Option<Assembled>, StartError> {
         if !self.belongs(session).await? {
+            self.close_former(session, tree).await?;
             return Ok(None);
         }
         let starter = match session.state.is_open() || is_mate(session) {
@@ -169,7 +172,10 @@ impl House {
         };
         let Some(starter) = starter else { return Ok(None) };
         let mine = self.tree_of(session).await?.is_some_and(|found| Arc::ptr_eq(&found, tree));
-        let Some(living) = self.supervisor.room_for(session.agent).filter(|_| mine) else { return Ok(None) };
+        if !mine || is_mate(session) && !self.has_room(tree) {
+            return Ok(None);
+        }
+        let Some(living) = self.supervisor.room_for(session.agent) else { return Ok(None) };
         let taken = self.ports.store.take(session.agent).await?;
         let (assembled, unanswered) = self.bring_back(taken, living, tree, starter).await?;
         if unanswered {
@@ -313,7 +319,11 @@ impl House {
             tree: Arc::clone(tree),
             sub,
             depth,
-            account: account.reopen(tree.setup.spawning.budgets, self.ports.clock.now(), &session.charges),
+            account: account.reopen(
+                door::budgets(&tree.setup.spawning, terms.mate.as_ref().and_then(|mate| mate.budget)),
+                self.ports.clock.now(),
+                &session.charges,
+            ),
             tools: self.tools_of_sub(agent, &tree.setup, &terms, types.as_deref()),
             turns: terms.turns,
             // What could be checked once can be checked again.
@@ -384,9 +394,27 @@ impl House {
         Ok(!is_mate(session) || self.card(session.realm, session.agent).await?.is_some())
     }
 
+    /// A teammate had left its team when its process died, and that was all.
+    async fn close_former(&self, session: &Session, tree: &Tree) -> Result<(), StoreError> {
+        if !session.state.is_open() {
+            return Ok(());
+        }
+        let epoch = self.ports.store.take(session.agent).await?.epoch;
+        let state = Some(StateChange::To(AgentState::Completed));
+        let at_ms = wall_ms(&*self.ports.clock);
+        self.ports
+            .store
+            .commit(Step { state, ..Step::new(session.realm, session.agent, epoch, at_ms) })
+            .await?;
+        if let Some(worktree) = terms(session, tree).worktree {
+            self.ports.worktrees.release(&worktree).await;
+        }
+        Ok(())
+    }
+
     /// Takes up the members of teams whose hosts have died.
     pub(crate) async fn take_over(self: &Arc<Self>) {
-        for tree in self.trees().into_iter().filter(|tree| tree.takes_over) {
+        for tree in self.trees().into_iter().filter(|tree| tree.takes_over > 0) {
             // A store that fails is noticed by whoever commits next.
             if let Ok(adopted) = self.adopt(&tree).await {
                 adopted.into_iter().for_each(|adopted| self.animate(adopted));

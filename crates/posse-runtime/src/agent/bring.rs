@@ -229,7 +229,10 @@ impl House {
         let (mut actor, commands) = self.assemble_sub(about, Seed::default(), below).ok_or_else(gone)?;
         actor.has_worktree(lease.take());
         actor.warmth = warmth;
-        actor.welcome().await.map_err(|error| error.to_string())?;
+        if let Err(error) = actor.welcome().await {
+            actor.give_back().await;
+            return Err(error.to_string());
+        }
         actor.expect_mail();
         self.animate((actor, commands));
         Ok((run, card))
@@ -289,7 +292,7 @@ impl House {
                 let state = Some(StateChange::To(AgentState::Killed));
                 let step = Step { state, ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms) };
                 let _ = self.ports.store.commit(step).await;
-                Err(format!("name: {refusal}"))
+                Err(refusal.to_string())
             }
             _ => Err("the store did not say whether it joined".into()),
         }
@@ -335,14 +338,15 @@ impl House {
 
     /// The session that an agent belongs to, if that lives here.
     pub(super) async fn tree_of(&self, session: &Session) -> Result<Option<Arc<Tree>>, StoreError> {
-        let mut origin = session.origin.clone();
+        let (mut origin, mut top) = (session.origin.clone(), session.agent);
         while let Some(from) = origin {
             if let Some(above) = self.resident(from.parent) {
                 return Ok(Some(Arc::clone(&above.tree)));
             }
-            origin = self.row(from.parent).await?.and_then(|parent| parent.origin);
+            top = from.parent;
+            origin = self.row(top).await?.and_then(|parent| parent.origin);
         }
-        Ok(None)
+        Ok(self.stays_for(top))
     }
 }
 

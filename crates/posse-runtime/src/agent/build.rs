@@ -158,7 +158,8 @@ impl House {
             attended: true.into(),
             shown: None,
             raising: 0.into(),
-            takes_over: true,
+            notices: std::sync::Mutex::default(),
+            takes_over: usize::MAX,
         });
         let stop = Stop::new(self.supervisor.branch());
         let who = Resident {
@@ -249,10 +250,14 @@ impl House {
             attended: true.into(),
             shown: match members {
                 Members::One(agent) => Some(agent),
-                Members::Free => None,
+                Members::Free { .. } => None,
+            },
+            takes_over: match members {
+                Members::One(_) => 0,
+                Members::Free { most } => most.unwrap_or(usize::MAX),
             },
             raising: 0.into(),
-            takes_over: members == Members::Free,
+            notices: std::sync::Mutex::default(),
         };
         Ok((Arc::new(tree), heard))
     }

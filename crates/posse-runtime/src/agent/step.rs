@@ -337,6 +337,8 @@ impl Machine {
                 self.awake = true;
                 if self.unanswered || self.queue.has_mail() {
                     self.begin(&mut decision, Vec::new());
+                } else if let Life::Mate { .. } = self.life {
+                    decision.commit.state = Some(AgentState::Idle);
                 } else {
                     let (outcome, run) = (Outcome::Completed, Run::default());
                     decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
@@ -559,7 +561,8 @@ impl Machine {
         let said = |block: &ContentBlock| {
             !matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
         };
-        if failure.finished.iter().any(said) {
+        // One whose process ends says it again, and all of it.
+        if !self.suspended && failure.finished.iter().any(said) {
             self.run.heard(&failure.finished, None);
             let usage = failure.spent.last().copied().unwrap_or_default();
             let facts = ReplyFacts { id: String::new(), model, stop: None, usage, missed: None };

@@ -42,8 +42,8 @@ pub use step::{
     checksum,
 };
 pub use view::{
-    AgentFilter, Archive, BackgroundRun, MailFilter, OpenCall, OpenRequest, Ready, Session, SessionFilter,
-    StoredEntry, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, BackgroundRun, MailFilter, Membership, OpenCall, OpenRequest, Ready, Session,
+    SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// Where everything lives.
@@ -111,6 +111,14 @@ pub trait Store: Send + Sync {
 
     /// Teams, the newest first: of one realm, or of all.
     fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>>;
+
+    /// What an agent is in the teams of a realm, by their names; several times in one where it has several names,
+    /// in the order of joining. Costs no more than there are such, however large the teams are.
+    fn membership(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>>;
 
     /// A team's notes, by name.
     fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;

@@ -144,7 +144,9 @@ impl House {
             return Err(NO_FORKS.into());
         }
         let depth = parent.depth + 1;
-        let account = parent.account.open(budgets(spawning, role.as_ref()), self.ports.clock.now());
+        let account = parent
+            .account
+            .open(budgets(spawning, role.as_ref().and_then(|role| role.budget)), self.ports.clock.now());
         let situation = Situation {
             frozen: self.is_frozen(by),
             depth,
@@ -222,9 +224,9 @@ impl House {
         if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
             return Ok(Teams { of: Vec::new(), mate });
         }
-        let teams = self.teams(parent.tree.realm).await.map_err(|error| error.to_string())?;
-        let mine = teams.into_iter().filter(|team| team.members.iter().any(|member| member.agent == by));
-        Ok(Teams { of: mine.map(|team| team.name).collect(), mate })
+        let mine = self.ports.store.membership(parent.tree.realm, by).await;
+        let mine = mine.map_err(|error| error.to_string())?;
+        Ok(Teams { of: mine.into_iter().map(|mine| mine.team).collect(), mate })
     }
 
     /// A checkout for an agent that is to have one.
@@ -271,9 +273,9 @@ impl House {
 }
 
 /// What an agent may use that is started so.
-fn budgets(spawning: &Spawning, role: Option<&RoleWish>) -> Budgets {
+pub(crate) fn budgets(spawning: &Spawning, declared: Option<Cost>) -> Budgets {
     let mut budgets = spawning.budgets;
-    if let Some(cost) = role.and_then(|role| role.budget) {
+    if let Some(cost) = declared {
         let most = budgets.subtree.cost.map_or(cost, |most| most.min(cost));
         budgets.subtree.cost = Some(most);
     }
@@ -284,9 +286,10 @@ fn budgets(spawning: &Spawning, role: Option<&RoleWish>) -> Budgets {
 fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<RoleWish>) -> Joins {
     let declared = role.as_ref().and_then(|role| role.mode);
     let Teamwork { team, name, plan } = work;
-    let then = declared.filter(|mode| *mode != PermissionMode::Plan).or(terms.mode);
-    terms.mate = Some(MateTerms { team: team.clone(), plan, then });
-    terms.mode = if plan { Some(PermissionMode::Plan) } else { then };
+    let then = declared.or(terms.mode).filter(|mode| *mode != PermissionMode::Plan);
+    let budget = role.as_ref().and_then(|role| role.budget);
+    terms.mate = Some(MateTerms { team: team.clone(), plan, then, budget });
+    terms.mode = if plan { Some(PermissionMode::Plan) } else { declared.or(terms.mode) };
     // It is written to as long as it lives.
     terms.one_shot = false;
     let word = role.as_ref().map_or_else(|| kind.name.clone(), |role| role.role.clone());
@@ -295,7 +298,6 @@ fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<R
         Some(roles) => Takes::Only { unmarked: false, roles },
         None => Takes::Only { unmarked: true, roles: vec![word] },
     };
-    let budget = role.as_ref().and_then(|role| role.budget);
     Joins { team, name, role: role.map(|role| role.role), takes, budget }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use posse_protocol::{AgentId, Command, Event, EventKind, ListId, Notification, RunChange, RunNews};
@@ -26,6 +26,8 @@ pub(crate) struct House {
     pub(crate) ports: Ports,
     pub(crate) supervisor: Supervisor,
     residents: Mutex<HashMap<AgentId, Lodging>>,
+    /// Sessions that live elsewhere, and whose free members are taken up here.
+    hosted: Mutex<Vec<Weak<Tree>>>,
     pub(crate) questions: Questions,
     /// Agents that could not be brought back, with the newest mail for them then.
     pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
@@ -136,6 +138,7 @@ impl House {
             ports,
             supervisor: Supervisor::default(),
             residents: Mutex::default(),
+            hosted: Mutex::default(),
             questions: Questions::default(),
             beyond_reach: Mutex::default(),
             dispatching: OnceLock::new(),
@@ -160,11 +163,11 @@ impl House {
             }
         }
         let (live, shells) = (HashSet::new(), HashMap::new());
+        // Until it has looked for itself, a teammate may find something to do.
+        let seeks = who.mate.is_some();
         let (who, nudged) = (Arc::new(who), Arc::clone(&nudge));
-        residents.insert(
-            agent,
-            Lodging { who, nudge: nudged, frozen: false, live, shells, branch: None, seeks: false },
-        );
+        residents
+            .insert(agent, Lodging { who, nudge: nudged, frozen: false, live, shells, branch: None, seeks });
         Some(nudge)
     }
 
@@ -223,15 +226,37 @@ impl House {
         seekers
     }
 
-    /// Sessions of which something lives here.
+    /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
+    pub(crate) fn stays(self: &Arc<Self>, tree: &Arc<Tree>) {
+        self.dispatch();
+        self.hosted().push(Arc::downgrade(tree));
+    }
+
+    /// The session with this main agent, if its free members are taken up here.
+    pub(crate) fn stays_for(&self, root: AgentId) -> Option<Arc<Tree>> {
+        self.hosted().iter().filter_map(Weak::upgrade).find(|tree| tree.root == root)
+    }
+
+    fn hosted(&self) -> MutexGuard<'_, Vec<Weak<Tree>>> {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sessions of which something lives here, or is to.
     pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
-        let mut trees: Vec<Arc<Tree>> = Vec::new();
+        let mut trees: Vec<Arc<Tree>> = self.hosted().iter().filter_map(Weak::upgrade).collect();
         for resident in self.residents().values() {
             if !trees.iter().any(|tree| Arc::ptr_eq(tree, &resident.who.tree)) {
                 trees.push(Arc::clone(&resident.who.tree));
             }
         }
         trees
+    }
+
+    /// Whether a member of its teams that nobody has may be taken up here.
+    pub(crate) fn has_room(&self, tree: &Arc<Tree>) -> bool {
+        let residents = self.residents();
+        let mates = residents.values().filter(|it| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree));
+        mates.count() < tree.takes_over
     }
 
     /// How many agents of a session live here.
@@ -468,6 +493,14 @@ impl House {
             Some(Frozen { agent, who: Arc::clone(&lodging.who) })
         });
         frozen.collect()
+    }
+
+    /// Gives up the teammates of a session that live here.
+    pub(crate) fn give_up_mates(&self, tree: &Arc<Tree>) {
+        let ours = |it: &&Lodging| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
+        for resident in self.residents().values().filter(ours) {
+            resident.who.stop.stop(By::Shutdown);
+        }
     }
 
     /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.

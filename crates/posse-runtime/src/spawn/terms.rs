@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_teammate_can_be_heard_whatever_its_type_lists() {
         let team: posse_protocol::Name = "crew".parse().unwrap();
-        let mate = Some(MateTerms { team, plan: false, then: None });
+        let mate = Some(MateTerms { team, plan: false, then: None, budget: None });
         let terms = Terms { tools: Some(names(&["Read"])), mate, ..Terms::default() };
         let all = |terms: &Terms| ["Read", "SendMessage", "TaskUpdate", "Bash"].map(|tool| terms.has(tool));
         assert_eq!(all(&terms), [true, true, true, false]);

@@ -48,14 +48,26 @@ pub(crate) struct Tree {
     pub(crate) shown: Option<AgentId>,
     /// How many teams are being raised.
     pub(crate) raising: AtomicUsize,
-    /// Whether members of its teams that nobody has are taken up here.
-    pub(crate) takes_over: bool,
+    /// What the main agent is told of its teams with its next words.
+    pub(crate) notices: Mutex<Vec<String>>,
+    /// So many members of its teams are taken up here, if nobody has them.
+    pub(crate) takes_over: usize,
 }
 
 impl Tree {
     /// Where the output of an agent's runs goes.
     pub(crate) fn output(&self, agent: AgentId) -> PathBuf {
         self.standing.workspace().spill.join(format!("{agent}.output"))
+    }
+
+    /// Has the main agent told something with its next words.
+    pub(crate) fn notice(&self, text: String) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    /// What it is to be told.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Who answers when a rule says ask.

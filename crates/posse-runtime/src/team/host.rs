@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use posse_protocol::{AgentId, Command, Event};
+use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
 
 use crate::agent::{AgentHandle, Runtime, Setup, StartError};
@@ -25,7 +25,10 @@ pub enum Members {
     /// This one alone; all that happens to it is told.
     One(AgentId),
     /// Every one that nobody has, now and whenever a process dies.
-    Free,
+    Free {
+        /// But no more than so many.
+        most: Option<usize>,
+    },
 }
 
 /// Members of teams that live in this process.
@@ -48,13 +51,16 @@ impl Runtime {
         let (tree, events) = house.foreign_tree(session, members, setup).await?;
         let adopted = match members {
             Members::One(agent) => vec![house.take_member(agent, &tree).await?],
-            Members::Free => house.adopt(&tree).await?,
+            Members::Free { .. } => {
+                house.stays(&tree);
+                house.adopt(&tree).await?
+            }
         };
         let agents = adopted.iter().map(|(actor, _)| actor.agent()).collect();
         adopted.into_iter().for_each(|adopted| house.animate(adopted));
         let (handle, told) = AgentHandle::new();
         // Who hosts whatever is free stays for what comes.
-        let stays = (members == Members::Free).then(|| Arc::clone(&tree));
+        let stays = matches!(members, Members::Free { .. }).then(|| Arc::clone(&tree));
         let porter = porter(Arc::downgrade(house), (Arc::downgrade(&tree), stays), told);
         house.supervisor.start_errand(porter);
         Ok(Hosted { agents, handle, events })
@@ -69,12 +75,16 @@ async fn porter(
 ) {
     while let Some(command) = told.recv().await {
         let Some(house) = house.upgrade() else { return };
-        match command {
-            Command::To { agent, command } => drop(house.pass_on(agent, *command)),
-            Command::Answer { agent, call, answer } => {
-                drop(house.pass_on(agent, Command::Answer { agent, call, answer }));
-            }
-            _ => {}
+        let (agent, command) = match command {
+            Command::To { agent, command } => (agent, *command),
+            Command::Answer { agent, call, answer } => (agent, Command::Answer { agent, call, answer }),
+            _ => continue,
+        };
+        if house.pass_on(agent, command).is_err()
+            && let Some(tree) = tree.upgrade()
+        {
+            let what = format!("{agent} is not here to be told anything");
+            let _ = tree.events.try_send(Event { agent, kind: EventKind::Unheard(what) });
         }
     }
     let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else { return };

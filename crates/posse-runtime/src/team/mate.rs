@@ -1,6 +1,6 @@
 //! Teammates: what is agreed with one besides what is with every sub-agent.
 
-use posse_protocol::{MemberChange, MemberNews, Name, PermissionMode, Takes};
+use posse_protocol::{Cost, MemberChange, MemberNews, Name, PermissionMode, Takes};
 use serde::{Deserialize, Serialize};
 
 /// What is agreed with a teammate.
@@ -12,6 +12,9 @@ pub(crate) struct MateTerms {
     pub(crate) plan: bool,
     /// Its mode once the plan is approved, if not its parent's.
     pub(crate) then: Option<PermissionMode>,
+    /// What it may spend, with all that it starts.
+    #[serde(default)]
+    pub(crate) budget: Option<Cost>,
 }
 
 /// Who somebody is in its team.

@@ -3,21 +3,25 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use posse_protocol::{
-    AgentId, ContentBlock, Event, EventKind, MailId, MailKind, Member, MemberState, Name, PermissionMode,
-    PlannedTask, RealmId, Takes, TaskId, Team, TeamPlan, TeamRole,
+    AgentId, ContentBlock, Event, EventKind, Member, MemberState, Name, PermissionMode, PlannedTask, RealmId,
+    Takes, TaskId, Team, TeamPlan, TeamRole,
 };
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::roster::has;
 use super::words::{self, Raised};
-use crate::port::store::{Address, CallKey, Joining, NewTask, Op, Order, TaskChange};
+use crate::port::store::{CallKey, Joining, NewTask, Op, TaskChange};
+use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::spawn::door::{RoleWish, Wish};
 use crate::spawn::house::House;
 use crate::spawn::route::AgentInput;
 use crate::spawn::terms::Granted;
 use crate::spawn::tree::Tree;
+use crate::spawn::words::{line, reminder};
 
 /// Where the plan of a team is kept among its settings, and the goal.
 const PLAN: &str = "plan";
@@ -81,7 +85,11 @@ fn expected(team: &Name, plan: &TeamPlan, lead: AgentId) -> Team {
     let member = |(role, name): (&Name, Name)| Member {
         name,
         agent: AgentId::from(Uuid::nil()),
-        agent_type: plan.roles.get(role).and_then(|role| role.agent.clone()).unwrap_or_default(),
+        agent_type: plan
+            .roles
+            .get(role)
+            .and_then(|role| role.agent.clone())
+            .unwrap_or_else(|| GENERAL_PURPOSE.into()),
         model: String::new(),
         prompt: String::new(),
         color: String::new(),
@@ -116,12 +124,29 @@ fn names(plan: &TeamPlan) -> Vec<(&Name, Name)> {
     plan.roles.iter().flat_map(of_role).collect()
 }
 
+/// A team is being raised, until this is dropped.
+struct Raising(Arc<Tree>);
+
+impl Drop for Raising {
+    fn drop(&mut self) {
+        self.0.raising.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl House {
+    /// Starts what is missing of a session's declared teams. Until that is there, nobody takes a team for one that
+    /// has nothing to do.
+    pub(crate) fn raise(self: &Arc<Self>, tree: &Arc<Tree>) {
+        tree.raising.fetch_add(1, Ordering::AcqRel);
+        let (house, raising) = (Arc::clone(self), Raising(Arc::clone(tree)));
+        self.supervisor.start_errand(async move { house.raise_missing(&raising.0).await });
+    }
+
     /// Starts the members of a session's declared teams that are not there and never were.
-    pub(crate) async fn raise_missing(self: &Arc<Self>, tree: &Arc<Tree>) {
+    async fn raise_missing(self: &Arc<Self>, tree: &Arc<Tree>) {
         // A store that fails is noticed by whoever commits next.
         let Ok(teams) = self.teams(tree.realm).await else { return };
-        for team in teams {
+        for team in teams.into_iter().filter(|team| has(team, tree.root)) {
             let plan = team.settings.get(PLAN).cloned().map(serde_json::from_value::<TeamPlan>);
             let Some(Ok(plan)) = plan else { continue };
             let there = |name: &Name| {
@@ -168,18 +193,15 @@ impl House {
         let wish = Wish { by: tree.root, key, call, input, granted: Granted::default(), role: Some(role) };
         match self.spawn(wish).await {
             Ok(leash) => leash.off(),
-            Err(why) => self.not_started(tree, &name, &why).await,
+            Err(why) => Self::not_started(tree, &name, &why).await,
         }
     }
 
     /// A member could not be started: people and the lead are told.
-    async fn not_started(&self, tree: &Tree, name: &Name, why: &str) {
+    async fn not_started(tree: &Tree, name: &Name, why: &str) {
         let what = format!("{name} could not be started: {why}");
         let event = Event { agent: tree.root, kind: EventKind::Unheard(what.clone()) };
         let _ = tree.events.send(event).await;
-        let (id, to) = (MailId::from(Uuid::now_v7()), Address::Agent(tree.root));
-        let op = Op::Send { id, to, kind: MailKind::Text, summary: what.clone(), body: what };
-        let at_ms = crate::agent::wall_ms(&*self.ports.clock);
-        let _ = self.ports.store.operate(Order { realm: tree.realm, ops: vec![op], at_ms }).await;
+        tree.notice(reminder(&line(&what)));
     }
 }

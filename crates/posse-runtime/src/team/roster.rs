@@ -6,12 +6,18 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, ListId, Member, MemberState, RealmId, Takes, Team};
 
 use super::mate::Card;
-use crate::port::store::{Ready, StoreError, TaskFilter};
+use crate::port::store::{Membership, Ready, StoreError, TaskFilter};
 use crate::spawn::house::House;
 use crate::spawn::nudge::About;
 
 /// A session has no more teams than this that are looked at.
 pub(crate) const TEAMS: usize = 1000;
+
+/// Whether somebody belongs to a team. A session that was forked shares its realm with the one it comes from, and
+/// not its teams.
+pub(crate) fn has(team: &Team, agent: AgentId) -> bool {
+    team.members.iter().any(|member| member.agent == agent)
+}
 
 impl House {
     /// The teams of a session.
@@ -21,24 +27,17 @@ impl House {
 
     /// Who an agent is in its team; none if it is in none, or has left it.
     pub(crate) async fn card(&self, realm: RealmId, agent: AgentId) -> Result<Option<Card>, StoreError> {
-        let teams = self.teams(realm).await?;
-        let found = teams.into_iter().find_map(|team| {
-            let member = team.members.into_iter().find(|member| member.agent == agent)?;
-            Some(Card {
-                team: team.name,
-                name: member.name,
-                color: member.color,
-                takes: member.takes,
-                backend: member.backend,
-            })
-        });
-        Ok(found)
+        let mut found = self.ports.store.membership(realm, agent).await?.into_iter();
+        Ok(found.next().map(|Membership { team, member, .. }| {
+            let Member { name, color, takes, backend, .. } = member;
+            Card { team, name, color, takes, backend }
+        }))
     }
 
     /// How many members of a session's teams do something, or will without being told. `root` is not counted.
     pub(crate) async fn busy_members(&self, realm: RealmId, root: AgentId) -> Result<usize, StoreError> {
         let mut busy = 0;
-        for team in self.teams(realm).await? {
+        for team in self.teams(realm).await?.into_iter().filter(|team| has(team, root)) {
             let others: Vec<&Member> = team.members.iter().filter(|member| member.agent != root).collect();
             let works = |member: &&&Member| {
                 member.state.is_busy() || member.state == MemberState::Idle && member.waiting > 0

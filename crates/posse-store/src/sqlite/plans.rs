@@ -8,7 +8,7 @@ use super::free::TASKS;
 use super::list::{ANY, MARKED, OWN};
 use super::operation::DOES;
 use super::place::Place;
-use super::read::{RUNS, WAITING, chosen};
+use super::read::{MEMBERSHIP, RUNS, WAITING, chosen};
 use super::schema;
 use super::step::NAMED;
 
@@ -60,6 +60,13 @@ fn what_is_asked_often_is_answered_by_an_index() {
             "SEARCH agent USING PRIMARY KEY (realm=? AND id=?); LIST SUBQUERY 2; MERGE (UNION); \
              LEFT; SEARCH agent USING INDEX agent_open (realm=?); \
              RIGHT; SEARCH inbox USING INDEX inbox_waiting (realm=?); USE TEMP B-TREE FOR ORDER BY",
+        ),
+        (
+            MEMBERSHIP,
+            "SEARCH m USING INDEX member_agent (realm=? AND agent=?); \
+             SEARCH t USING PRIMARY KEY (realm=? AND name=?); \
+             SEARCH a USING PRIMARY KEY (realm=? AND id=?) LEFT-JOIN; \
+             SEARCH i USING PRIMARY KEY (realm=? AND agent=?) LEFT-JOIN; USE TEMP B-TREE FOR LAST TERM OF ORDER BY",
         ),
         (RUNS, "SEARCH run USING INDEX run_open (realm=? AND agent=?); USE TEMP B-TREE FOR ORDER BY"),
     ] {

@@ -25,6 +25,8 @@ use super::{column, content};
 pub(super) use mail::{RUNS, WAITING};
 #[cfg(test)]
 pub(super) use sessions::chosen;
+#[cfg(test)]
+pub(super) use team::MEMBERSHIP;
 
 /// A snapshot, until it is dropped.
 pub(super) struct Reader<'a> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posse_protocol::{AgentId, ListId, MailId, MailKind, Member, MemberState, Name, Note, RealmId, Sender};
-use posse_runtime::port::store::{Done, Joining, OpResult, Refusal, TEXT_BYTES};
+use posse_runtime::port::store::{Done, Joining, Membership, OpResult, Refusal, TEXT_BYTES};
 use posse_runtime::spawn::words;
 use serde_json::{Map, Value};
 
@@ -127,6 +127,19 @@ impl Model {
         }
         teams.sort_by_key(|team| std::cmp::Reverse(team.created_ms));
         teams
+    }
+
+    /// What an agent is in its teams, by their names.
+    pub fn membership(&self, realm: RealmId, agent: AgentId) -> Vec<Membership> {
+        let mut teams = self.teams(Some(realm));
+        teams.sort_by(|a, b| a.name.cmp(&b.name));
+        let of = |team: posse_protocol::Team| {
+            let members = team.members.into_iter().filter(|member| member.agent == agent);
+            members
+                .map(|member| Membership { team: team.name.clone(), lead: team.lead, member })
+                .collect::<Vec<_>>()
+        };
+        teams.into_iter().flat_map(of).collect()
     }
 
     /// A team's notes, by name.

@@ -203,6 +203,36 @@ pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
     assert_eq!((dev.role, dev.takes, dev.held), (wanted.role, wanted.takes, false));
 }
 
+/// What an agent is in its teams is found without looking at anybody else.
+pub async fn ones_own_teams_are_found(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    store.commit(birth(1)).await.unwrap();
+    store.commit(child(2, 1, "")).await.unwrap();
+    let ops = vec![
+        create_team("web", 1),
+        join("web", "dev", 2),
+        join("web", "doc", 7),
+        create_team("ops", 2),
+        join("ops", "dev", 2),
+        send(member("dev"), "hello"),
+    ];
+    order(store, ops).await;
+    let teams = store.teams(Some(realm()), 9).await.unwrap();
+    for (number, count) in [(1, 1), (2, 3), (7, 1), (8, 0)] {
+        let mut wanted: Vec<_> = teams
+            .iter()
+            .flat_map(|team| team.members.iter().map(move |member| (&team.name, team.lead, member)))
+            .filter(|(_, _, member)| member.agent == agent(number))
+            .collect();
+        wanted.sort_by_key(|(team, ..)| *team);
+        let found = store.membership(realm(), agent(number)).await.unwrap();
+        let found: Vec<_> = found.iter().map(|it| (&it.team, it.lead, &it.member)).collect();
+        assert_eq!((found.len(), found), (count, wanted), "{number}");
+    }
+    assert_eq!(store.membership(Uuid::now_v7().into(), agent(2)).await.unwrap(), []);
+}
+
 /// Leadership is handed over: the address stays, the names change, and plans go to the new lead.
 pub async fn leadership_is_handed_over(open: Open<'_>) {
     let store = open();

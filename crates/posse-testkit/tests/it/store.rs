@@ -280,6 +280,11 @@ async fn members_are_shown_as_they_stand() {
     everywhere(contract::members_are_shown_as_they_stand).await;
 }
 
+#[tokio::test]
+async fn ones_own_teams_are_found() {
+    everywhere(contract::ones_own_teams_are_found).await;
+}
+
 // proves TE-15 (open: the tool)
 #[tokio::test]
 async fn leadership_is_handed_over() {

@@ -95,10 +95,14 @@ fn all_words(body: &Value) -> String {
 
 /// All runs until nothing goes on; the last one's end.
 async fn until_quiet(agent: &mut Agent) -> RunEnd {
+    let mut last = None;
     loop {
-        let (_, end) = until_end(agent).await;
-        if end.live == 0 {
-            return end;
+        let event = agent.events.recv().await.expect("the agent lives");
+        match event.kind {
+            EventKind::Ended(end) if end.live == 0 => return *end,
+            EventKind::Ended(end) => last = Some(*end),
+            EventKind::Quiet => return last.expect("a run has ended"),
+            _ => {}
         }
     }
 }

@@ -249,6 +249,7 @@ impl Exchange {
             }
             EventKind::Started if agent == self.main => self.begun(),
             EventKind::Ended(end) if agent == self.main => self.ended(*end, &mut said),
+            EventKind::Quiet => self.live = 0,
             _ => {}
         }
         self.settle(&mut said);
@@ -264,6 +265,11 @@ impl Exchange {
             MemberChange::Idle(_) | MemberChange::Left => self.at_work.remove(&agent),
             MemberChange::TakenOver => false,
         };
+        // Whoever works is counted with the runs that go on, is stopped with them, and has no other end than this.
+        let all_idle = self.at_work.is_empty() && self.runs.background().next().is_none();
+        if let (true, Some(stopping)) = (all_idle, &mut self.stopping) {
+            stopping.ends = 0;
+        }
         self.face.member(agent, news)
     }
 
@@ -374,9 +380,7 @@ impl Exchange {
             return;
         }
         let of_main = known.iter().filter(|facts| facts.starter == self.main).count();
-        // Members of a team are no runs: nobody tells of an end of theirs.
-        let runs = self.live.saturating_sub(self.at_work.len());
-        self.stopping = Some(Stopping { ends: runs.max(of_main), stray: false });
+        self.stopping = Some(Stopping { ends: self.live.max(of_main), stray: false });
         self.ending.left = known;
         self.pending.push_back(Command::StopRuns);
         self.all_stopped = true;

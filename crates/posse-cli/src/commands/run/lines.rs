@@ -73,6 +73,7 @@ impl Lines {
             }
             EventKind::Started
             | EventKind::Member(_)
+            | EventKind::Quiet
             | EventKind::Unheard(_)
             | EventKind::Asked(_)
             | EventKind::Withdrawn { .. }

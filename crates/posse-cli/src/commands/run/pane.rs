@@ -47,7 +47,7 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
     let team = team_of(grounds.store.as_ref(), &session, &joined).await?;
     let (members, only) = match joined {
         Joined::Member(member) => (Members::One(member), Some(member)),
-        Joined::Team(_) => (Members::Free, None),
+        Joined::Team(_) => (Members::Free { most: None }, None),
     };
     let hosting = Hosting { session: session.agent, members };
     let Hosted { handle, events, agents } = grounds.runtime.host(hosting, grounds.setup.clone()).await?;

@@ -29,6 +29,9 @@ impl Runs {
     /// process, which nobody waits for.
     pub(super) fn news(&mut self, news: &RunNews) {
         let facts = &news.run;
+        if self.members.contains_key(&AgentId::from(facts.task)) {
+            return;
+        }
         if matches!(news.what, RunChange::Ended(_)) {
             self.live.remove(&facts.task);
             return;
@@ -42,8 +45,9 @@ impl Runs {
         }
     }
 
-    /// Takes note of a member of a team.
+    /// Takes note of a member of a team. What it does has no end that is waited for.
     pub(super) fn member(&mut self, agent: AgentId, news: &MemberNews) {
+        self.live.remove(&agent.uuid());
         self.members.entry(agent).or_insert_with(|| address(news));
     }
 

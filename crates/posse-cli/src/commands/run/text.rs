@@ -77,6 +77,7 @@ impl Text {
             }
             EventKind::Started
             | EventKind::Member(_)
+            | EventKind::Quiet
             | EventKind::Entry(_)
             | EventKind::Delta(_)
             | EventKind::Asked(_)

@@ -27,21 +27,24 @@ pub(crate) struct Job<'a> {
 pub(crate) enum Begin {
     /// A person's words, or what was left of the last ones.
     Words(Option<Vec<ContentBlock>>),
+    /// What others have left to do; the agent itself may have nothing.
+    Rest,
     /// The goal of a team that is raised for it.
     Team { name: Name, plan: Box<TeamPlan>, words: Vec<ContentBlock> },
 }
 
 impl Begin {
-    fn command(self, opened: &Opened, listening: bool, team: bool) -> Result<Option<Command>, Advised> {
+    fn command(self, opened: &Opened, listening: bool) -> Result<Option<Command>, Advised> {
         let words = match self {
             Self::Team { name, plan, words } => return Ok(Some(Command::Team { name, plan, words })),
+            Self::Rest => return Ok(Some(Command::Continue)),
             Self::Words(words) => words,
         };
         let unfinished = opened.agent.unfinished;
         match words {
             Some(words) => opened.slash.read(words).map(Some).map_err(no_command),
-            // Who sends lines to one agent says what it does next; a team goes on by itself.
-            None if listening && !team => Ok(None),
+            // Who sends lines says what it does next.
+            None if listening => Ok(None),
             None if unfinished => Ok(Some(Command::Continue)),
             None => Err(Advised {
                 what: format!("session {} has nothing left to do", opened.facts.session),
@@ -76,7 +79,7 @@ async fn work(job: Job<'_>) -> anyhow::Result<ExitCode> {
     let listening = options.by_lines();
     let (team, is_new) = (wish.team.clone(), wish.which.is_none());
     let opened = open::open(wish).await?;
-    let first = begin.command(&opened, listening, team.is_some())?;
+    let first = begin.command(&opened, listening)?;
     let Opened { runtime, agent, facts, store, live, skills, slash, swept } = opened;
     let Agent { handle, mut events, .. } = agent;
     let again = facts.again.clone();

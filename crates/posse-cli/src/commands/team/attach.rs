@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use posse_protocol::{MailKind, MemberState, TaskStatus};
+use posse_protocol::{MailKind, MemberState, RequestKind, TaskStatus};
 use posse_runtime::port::clock::{Clock, SystemClock};
 use posse_runtime::port::store::{AgentFilter, Op, OpenRequest, Store, StoredEntry, TaskFilter};
 use serde_json::json;
@@ -195,7 +195,8 @@ impl Visit<'_> {
                 line["type"] = json!("request");
                 print(json_line(&line).as_bytes())?;
             } else {
-                let line = format!("? {}: /approve or /reject", requests::in_a_line(request));
+                let how = if request.kind == RequestKind::Plan { ": /approve or /reject" } else { "" };
+                let line = format!("? {}{how}", requests::in_a_line(request));
                 print(
                     format!("\x1b[1m{line}\x1b[0m\n  {}\n", tame(&request.text).replace('\n', "\n  "))
                         .as_bytes(),
@@ -235,7 +236,7 @@ impl Visit<'_> {
                     (None, Some(first)) => format!("{first} {text}").trim().to_owned(),
                     _ => text,
                 };
-                let request = requests::only(&open, named)?;
+                let request = requests::plan(&open, named)?;
                 if !approve && text.is_empty() {
                     anyhow::bail!(Advised {
                         what: "a no needs a reason".into(),

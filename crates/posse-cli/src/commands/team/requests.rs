@@ -38,14 +38,16 @@ pub(super) struct Requests {
     json: bool,
 }
 
-/// Say yes to a request: a plan is carried out, a member ends.
+/// Say yes to a plan: it is carried out.
+///
+/// Whether it ends a member says itself; `posse team stop MEMBER --force` does not ask.
 #[derive(clap::Args)]
 pub(super) struct Approve {
     #[command(flatten)]
     answer: AnswerArgs,
 }
 
-/// Say no to a request, and what should be different.
+/// Say no to a plan, and what should be different.
 #[derive(clap::Args)]
 pub(super) struct Reject {
     #[command(flatten)]
@@ -107,7 +109,7 @@ impl AnswerArgs {
     async fn run(self, store: &dyn Store, approve: bool) -> anyhow::Result<ExitCode> {
         let team = find::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
-        let request = only(&open, Some(&self.id))?;
+        let request = plan(&open, Some(&self.id))?;
         respond(store, &team, request, approve, self.text.unwrap_or_default()).await?;
         let (who, word) = (asker(request), if approve { "approved" } else { "rejected" });
         let line = format!("{word}: the {} of {who}\n", request.kind.as_str());
@@ -125,8 +127,20 @@ pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<O
     Ok(all.into_iter().filter(belongs).collect())
 }
 
+/// The one plan whose request begins so; the only one if none is named.
+pub(super) fn plan<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
+    let request = only(open, id)?;
+    match request.kind {
+        RequestKind::Plan => Ok(request),
+        RequestKind::Shutdown => Err(Advised {
+            what: "whether it ends a member says itself".into(),
+            advice: "`posse team stop MEMBER --force` does not ask".into(),
+        }),
+    }
+}
+
 /// The one request whose id begins so; the only one if none is named.
-pub(super) fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
+fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
     let begins = id.unwrap_or_default().trim().to_ascii_lowercase();
     let found: Vec<&OpenRequest> =
         open.iter().filter(|request| request.id.to_string().starts_with(&begins)).collect();
@@ -167,7 +181,7 @@ pub(super) async fn respond(
 pub(super) fn in_a_line(request: &OpenRequest) -> String {
     let what = match request.kind {
         RequestKind::Plan => "wants its plan approved",
-        RequestKind::Shutdown => "asks whether it may be ended",
+        RequestKind::Shutdown => "asks it to end",
     };
     format!("{} {what} (request {})", asker(request), short(request))
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use posse_protocol::Name;
-use posse_runtime::port::store::{AgentFilter, Store};
+use posse_runtime::port::store::{AgentFilter, Store, TaskFilter};
 
 use super::find;
 use crate::commands::run::{Begin, Job, LeadWish, Options, Which, do_job, stdin_prompt};
+use crate::commands::task::list_of;
 use crate::definitions::teams::{Declared, about};
 use crate::definitions::{Given, Known, Source, Weight};
 use crate::hint::Advised;
@@ -47,8 +48,10 @@ impl Run {
         };
         let (mut wish, begin) = match &self.resume {
             Some(id) => {
-                let which = crate::commands::runtime()?.block_on(self.session(&store, id.as_deref()))?;
-                (self.options.wish(Some(which), store, given), Begin::Words(goal))
+                let (which, left) =
+                    crate::commands::runtime()?.block_on(self.session(&store, id.as_deref()))?;
+                let begin = if goal.is_none() && left { Begin::Rest } else { Begin::Words(goal) };
+                (self.options.wish(Some(which), store, given), begin)
             }
             None => {
                 let words = goal.ok_or_else(|| Advised {
@@ -97,8 +100,8 @@ impl Run {
         Ok(known.clone())
     }
 
-    /// The session of the team that is to go on.
-    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Which> {
+    /// The session of the team that is to go on, and whether any member has something left to do.
+    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<(Which, bool)> {
         let store = session::look_into_store(store)?;
         let store = store.as_ref();
         let team = match id {
@@ -114,7 +117,10 @@ impl Run {
             what: format!("team {} was imported: none of its members has ever worked here", self.name),
             advice: format!("posse team run {} \"…\" raises a new one", self.name),
         })?;
-        Ok(Which::Id(root.agent.to_string()))
+        let tasks = store.tasks(list_of(&team), TaskFilter::default(), usize::MAX).await?;
+        let left = tasks.iter().any(|task| !task.status.is_settled())
+            || team.members.iter().any(|member| member.state.is_busy() || member.waiting > 0);
+        Ok((Which::Id(root.agent.to_string()), left))
     }
 }
 

@@ -165,7 +165,7 @@ impl View {
         }
         if !self.requests.is_empty() {
             let waiting = requests::rows(team, &self.requests, columns);
-            out.push_str(&format!("\nto be approved (`posse team approve REQUEST`, `reject`)\n{waiting}"));
+            out.push_str(&format!("\nrequests (`posse team approve` and `reject` answer plans)\n{waiting}"));
         }
         if !self.notes.is_empty() {
             out.push_str("\nnotes\n");

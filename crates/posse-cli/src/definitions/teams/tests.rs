@@ -1,4 +1,4 @@
-//! Files that declare teams, good and bad.
+//! Files of teams, good and bad.
 
 use std::fs;
 

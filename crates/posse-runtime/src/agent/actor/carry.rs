@@ -8,7 +8,7 @@ use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, Run
 
 use super::super::history::Part;
 use super::super::step::{Commit, Decision, Draft, Effect, Input};
-use super::mate::OwnTasks;
+use super::mate::{HEAL, OwnTasks};
 use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
 use crate::port::model::Piece;
 use crate::port::store::{
@@ -36,6 +36,9 @@ impl Actor {
         let unless_mail = commit.closing.as_ref().is_some_and(|closing| closing.unless_mail)
             || commit.resting.as_ref().is_some_and(|resting| resting.unless_mail);
         let own = OwnTasks::of(&commit.operations);
+        // Before the commit: what a member sends with its last breath is found by that as mail.
+        let ends = after.iter().any(|effect| matches!(effect, Effect::End(_)));
+        let busy = if ends { self.busy_members().await? } else { 0 };
         let calls: Vec<Option<CallKey>> = commit.operations.iter().map(|operation| operation.call).collect();
         let committed = self.commit(commit, &after, work.began).await?;
         self.own(own, &committed.results);
@@ -56,20 +59,21 @@ impl Actor {
             }
         }
         for effect in after {
-            self.effect(effect, work).await?;
+            self.effect(effect, busy, work).await?;
         }
         Ok(())
     }
 
-    async fn effect(&mut self, effect: Effect, work: &mut Work) -> Result<(), StoreError> {
+    async fn effect(&mut self, effect: Effect, busy: usize, work: &mut Work) -> Result<(), StoreError> {
         match effect {
             Effect::Look { claim } => {
                 let found = self.look(claim).await?;
                 work.inputs.push_front(found);
             }
-            Effect::Raise => self.raise_team(),
+            Effect::Raise => self.house.raise(&self.tree),
             Effect::Emit(kind) => self.outlet.emit(kind).await,
             Effect::Begin => {
+                work.heal = None;
                 (work.began, work.api) = (self.house.ports.clock.now(), Duration::ZERO);
                 self.outlet.emit(EventKind::Started).await;
                 self.at_work().await;
@@ -100,8 +104,8 @@ impl Actor {
                 work.open &= self.sub.is_none() || self.mate.is_some() && !self.machine.is_leaving();
                 self.place = None;
                 self.machine.withdraw();
-                let busy = self.busy_members().await?;
                 self.completed = ended.outcome == Outcome::Completed;
+                work.heal = (busy > 0).then(|| self.house.ports.clock.sleep(HEAL));
                 let event = self.ended(*ended, work, busy);
                 self.outlet.emit(event).await;
             }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use posse_protocol::{
     ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member, MemberChange,
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use super::super::step::{Input, Resting};
 use super::runs::judged;
-use super::{Actor, Identity};
+use super::{Actor, Identity, Work};
 use crate::port::store::{
     Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError, TaskFilter,
 };
@@ -21,6 +22,7 @@ use crate::spawn::nudge::About;
 use crate::spawn::words;
 use crate::team::mate::Card;
 use crate::team::raise;
+use crate::team::roster::has;
 use crate::team::words::{self as team_words, Glance, Welcome};
 
 /// So many of the tasks that an agent is doing are looked at.
@@ -29,6 +31,9 @@ const OWN: usize = 32;
 const LOST: usize = 10_000;
 /// So much of a last answer is told to a lead, in characters.
 const ANSWER: usize = 8_000;
+
+/// How often a main agent looks whether its teams still do something, if nobody tells it.
+pub(super) const HEAL: Duration = Duration::from_secs(5);
 
 /// What makes an agent a teammate.
 pub(in crate::agent) struct Mate {
@@ -153,8 +158,39 @@ impl Actor {
     /// A run begins.
     pub(super) async fn at_work(&self) {
         if let Some(mate) = &self.mate {
-            self.house.seeks(self.identity.agent, false);
+            self.follow_main().await;
             self.outlet.emit(EventKind::Member(mate.card.news(MemberChange::Running))).await;
+        }
+    }
+
+    /// Whether it would take a task is known to those who tell of tasks.
+    pub(super) fn show_seeking(&self) {
+        if self.mate.is_some() {
+            self.house.seeks(self.identity.agent, self.machine.seeks());
+        }
+    }
+
+    /// There may be a task for it; if it cannot look now, somebody else may.
+    pub(super) fn hint(&self) -> Option<Input> {
+        self.show_seeking();
+        if self.machine.seeks() {
+            return Some(Input::Look);
+        }
+        let list = self.list(self.mate.as_ref().map(|mate| mate.card.team.clone()));
+        let house = Arc::clone(&self.house);
+        self.house.supervisor.start_errand(async move { drop(house.tasks_for(list).await) });
+        None
+    }
+
+    /// Where the main agent lives elsewhere, its mode may have changed there.
+    async fn follow_main(&self) {
+        let root = self.tree.root;
+        if self.house.resident(root).is_some() {
+            return;
+        }
+        // A store that fails is noticed by whoever commits next.
+        if let Ok(Some(row)) = self.house.row(root).await {
+            self.tree.standing.set_mode(row.mode);
         }
     }
 
@@ -223,15 +259,22 @@ impl Actor {
             return Ok(Input::Found { open, claimed: None });
         }
         let op = Op::ClaimNext { team: team.clone(), takes };
-        let step = Step { operations: vec![Operation { call: None, op }], ..self.new_step() };
+        // Who takes one is at work from then on: a lead that looks meanwhile does not take it for idle.
+        let (operations, state) = (vec![Operation { call: None, op }], StateChange::To(AgentState::Running));
+        let step = Step { operations, state: Some(state), ..self.new_step() };
         let committed = store.commit(step).await?;
         let claimed = committed.results.into_iter().find_map(|result| match result {
             Ok(Done::Claimed(task)) => Some(task),
             _ => None,
         });
-        if let Some(task) = &claimed {
-            self.house.seeks(agent, false);
-            self.tasks.insert((team, task.id));
+        match &claimed {
+            Some(task) => drop(self.tasks.insert((team, task.id))),
+            // Somebody was faster.
+            None if !self.machine.has_run() => {
+                self.tell_state(AgentState::Idle).await?;
+                self.quiet_again();
+            }
+            None => {}
         }
         Ok(Input::Found { open, claimed })
     }
@@ -264,8 +307,9 @@ impl Actor {
         let said = report.error.as_deref().unwrap_or(&report.answer);
         let summary = words::summary(&format!("{}: {said}", reason.as_str()));
         let body = serde_json::to_string(&report).unwrap_or_default();
-        let leads = self.house.teams(self.identity.realm).await?;
-        let leads = leads.iter().any(|team| team.name == card.team && team.lead == self.identity.agent);
+        let Identity { realm, agent, .. } = self.identity;
+        let leads = self.house.ports.store.membership(realm, agent).await?;
+        let leads = leads.iter().any(|mine| mine.team == card.team && mine.lead == agent);
         // A lead that is a teammate itself tells the main agent.
         let to = match leads {
             true => Address::Agent(self.tree.root),
@@ -305,6 +349,33 @@ impl Actor {
         Ok(raising + self.house.busy_members(realm, agent).await?)
     }
 
+    /// The main agent's run is over, and its teams did something then. If they do not any more, and nothing has come
+    /// of it that begins another run, that is told: whoever waits for the end of everything need not wait.
+    pub(super) async fn look_at_teams(&mut self, work: &mut Work) -> Result<(), StoreError> {
+        work.heal = None;
+        if !self.machine.is_idle() {
+            return Ok(());
+        }
+        let busy = self.busy_members().await?;
+        // What a member sent with its last breath is there by now.
+        let mail = self.fetch_mail().await?;
+        let came = matches!(&mail, Input::Mail(mail) if !mail.is_empty());
+        work.inputs.push_back(mail);
+        if came {
+            return Ok(());
+        }
+        match busy + self.going_on() {
+            0 => self.outlet.emit(EventKind::Quiet).await,
+            _ => work.heal = Some(self.house.ports.clock.sleep(HEAL)),
+        }
+        Ok(())
+    }
+
+    /// A teammate does nothing though no mail says so: the main agent may wait for that.
+    pub(super) fn quiet_again(&self) {
+        self.house.nudge(self.tree.root, About::Settle);
+    }
+
     /// A person's first words, with the team that is to be raised for them.
     pub(super) fn make_team(&mut self, name: Name, plan: &TeamPlan, words: Vec<ContentBlock>) -> Input {
         let (model, cwd) = (self.model.clone(), self.setup.workspace.cwd.clone());
@@ -313,30 +384,39 @@ impl Actor {
         Input::Team { words, ops }
     }
 
-    /// Starts the members of the team that it was to raise.
-    pub(super) fn raise_team(&self) {
-        let (house, tree) = (Arc::clone(&self.house), Arc::clone(&self.tree));
-        // Until its members are there, nobody takes the team for one that has nothing to do.
-        tree.raising.fetch_add(1, Ordering::AcqRel);
-        self.house.supervisor.start_errand(async move {
-            house.raise_missing(&tree).await;
-            tree.raising.fetch_sub(1, Ordering::AcqRel);
-        });
+    /// What posse has to tell the main agent of its teams.
+    pub(super) fn hear_notices(&mut self) {
+        if self.sub.is_none() {
+            self.tree.take_notices().into_iter().for_each(|notice| self.machine.tell(notice));
+        }
     }
 
     /// The main agent is done, and nothing is left to do: its teammates end with it.
     pub(super) async fn dismiss(&mut self) {
-        if self.sub.is_some() || self.birth.is_some() || !self.completed || self.stop.token.is_cancelled() {
+        if self.sub.is_some() {
             return;
         }
+        let done = self.completed && self.birth.is_none() && !self.stop.token.is_cancelled();
+        if done {
+            self.dismiss_idle().await;
+        }
+        // Who is left here goes on with the session, another time.
+        self.house.give_up_mates(&self.tree);
+    }
+
+    async fn dismiss_idle(&mut self) {
         let me = self.identity.agent;
+        // Who is still at work goes on when somebody goes on with the session.
+        if !self.busy_members().await.is_ok_and(|busy| busy == 0) {
+            return;
+        }
         // What cannot be written now is found by whoever goes on with the session.
         let Ok(teams) = self.house.teams(self.identity.realm).await else { return };
         let mut operations = Vec::new();
-        for team in teams {
+        for team in teams.into_iter().filter(|team| has(team, me)) {
             let others = team.members.into_iter().filter(|member| member.agent != me);
             for Member { agent, name, held, .. } in others {
-                if self.house.stop(agent.uuid(), By::Agent(me)).await.is_some() {
+                if self.house.stop(agent.uuid(), By::Above { person: false }).await.is_some() {
                     continue;
                 }
                 let id = MailId::from(Uuid::now_v7());

@@ -80,7 +80,7 @@ impl Actor {
     /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
     /// will hear of any more is stopped first.
     pub(super) async fn close(&mut self, closing: &Closing, after: &[Effect], began: Duration) -> LastWords {
-        if closing.outcome != Outcome::Completed {
+        if closing.outcome != Outcome::Completed || self.mate.is_some() {
             self.house.stop_agents(self.identity.agent, By::Above { person: false }).await;
         }
         let tally = after.iter().find_map(|effect| match effect {
@@ -110,8 +110,12 @@ impl Actor {
             By::Agent(by) => by == starter,
             By::Person | By::Shutdown => false,
         });
-        // A lead that ends a teammate knows, and one that agreed to end has said so.
-        let quiet = quiet || self.mate.is_some() && by.is_none_or(|by| !by.is_person());
+        // Who has agreed to end has said so, and with the session all end. Of any other end its lead is told.
+        let told_to = self.stop.token.is_cancelled().then(|| self.stop.by());
+        let quiet = match (&self.mate, told_to) {
+            (None, _) => quiet,
+            (Some(_), by) => by.is_none_or(|by| matches!(by, By::Above { .. })),
+        };
         let mut end = ending::of_agent(&sub.run.facts, sub.run.id, (status, error.clone()), &text, usage);
         (end.model, end.value, end.worktree) = (model, value, worktree);
         let notification = (told_by_mail && !quiet).then(|| notification(&end, sub.run.starter()));
@@ -345,6 +349,8 @@ impl Actor {
     /// It was put together, and will not live after all.
     pub(in crate::agent) async fn give_back(mut self) {
         self.house.leave(self.identity.agent);
+        // If it fails, others find out by themselves that this process has ended.
+        let _ = self.house.ports.store.release(self.identity.agent, self.identity.epoch).await;
         if let Some(worktree) = self.sub.as_mut().and_then(|sub| sub.worktree.take()) {
             self.house.ports.worktrees.release(&worktree).await;
         }

@@ -6,7 +6,7 @@ use posse_protocol::{
 };
 
 use super::{Decision, Effect, Ended, Life, Machine, Resting, State};
-use crate::port::store::Op;
+use crate::port::store::{AgentState, Op};
 use crate::team::words;
 
 impl Machine {
@@ -28,6 +28,17 @@ impl Machine {
     /// Its process ends: what it does goes on elsewhere, or another time.
     pub(crate) fn suspend(&mut self) {
         self.suspended = true;
+    }
+
+    /// Whether it would take a task.
+    pub(crate) fn seeks(&self) -> bool {
+        let free = matches!(self.state, State::Idle | State::Looking { .. } | State::Ending(_));
+        free && self.is_mate() && self.awake && !self.leaving && !self.suspended
+    }
+
+    /// Whether a run is open.
+    pub(crate) fn has_run(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Looking { open: false })
     }
 
     /// Whether it does nothing, and what comes now would wake it.
@@ -121,8 +132,12 @@ impl Machine {
         }
         match outcome {
             Outcome::Interrupted if self.awake => {}
-            Outcome::Interrupted => self.show_silently(decision),
-            outcome => self.awake = *outcome == Outcome::Completed,
+            Outcome::Completed => self.awake = true,
+            _ => {
+                // What it could not answer it has read when it is written to again.
+                self.awake = false;
+                self.show_silently(decision);
+            }
         }
         let (outcome, text) = (outcome.clone(), self.run.text.clone());
         decision.commit.resting = Some(Resting { outcome, unless_mail: false, text });
@@ -142,20 +157,22 @@ impl Machine {
     pub(super) fn hush(&mut self, decision: &mut Decision) {
         match self.state {
             State::Idle if self.begins_by_mail() => self.begin(decision, Vec::new()),
-            State::Idle => self.show_silently(decision),
+            State::Idle => {
+                self.show_silently(decision);
+                decision.commit.state = Some(AgentState::Idle);
+            }
             _ => self.interrupt(decision),
         }
     }
 
     /// Puts what waits into the history, without asking the model for anything.
     fn show_silently(&mut self, decision: &mut Decision) {
-        if !self.queue.has_mail() {
-            return;
+        while self.queue.has_mail() {
+            let content = self.show_news(decision);
+            let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
+            let facts = ReplyFacts { id: String::new(), model: String::new(), stop, usage, missed: None };
+            self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, Some(facts));
         }
-        let content = self.show_news(decision);
-        let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
-        let facts = ReplyFacts { id: String::new(), model: String::new(), stop, usage, missed: None };
-        self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, Some(facts));
     }
 
     /// A plan that is approved changes the mode with the entry that says so.

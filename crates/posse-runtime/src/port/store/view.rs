@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use posse_protocol::{
-    AgentId, HostId, ListId, Mail, MailId, Name, Note, PermissionMode, RealmId, RequestKind, RunKind, Sender,
-    Takes, Task, TaskStatus, Team,
+    AgentId, HostId, ListId, Mail, MailId, Member, Name, Note, PermissionMode, RealmId, RequestKind, RunKind,
+    Sender, Takes, Task, TaskStatus, Team,
 };
 use uuid::Uuid;
 
@@ -191,6 +191,17 @@ pub struct Ready {
     pub agent: Option<AgentId>,
     /// Which of the unowned tasks it takes.
     pub takes: Takes,
+}
+
+/// What an agent is in one team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The team.
+    pub team: Name,
+    /// Who leads it.
+    pub lead: AgentId,
+    /// The agent as a member of it.
+    pub member: Member,
 }
 
 /// A request that is open.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::{ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team};
-use posse_runtime::port::store::{Archive, MailFilter, TaskFilter};
+use posse_protocol::{AgentId, ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team};
+use posse_runtime::port::store::{Archive, MailFilter, Membership, TaskFilter};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Failure, Reader, column};
@@ -19,6 +19,14 @@ const MEMBERS: &str = "SELECT m.name, m.agent, m.agent_type, m.model, m.prompt, 
     LEFT JOIN agent a ON a.realm = m.realm AND a.id = m.agent
     LEFT JOIN inbox i ON i.realm = m.realm AND i.agent = m.agent
     WHERE m.realm = ?1 AND m.team = ?2 ORDER BY m.nth";
+
+/// What one agent is in its teams: as above, then the team and who leads it.
+pub(in super::super) const MEMBERSHIP: &str = "SELECT m.name, m.agent, m.agent_type, m.model, m.prompt, m.color,
+        m.backend, m.cwd, m.joined_ms, m.role, m.takes, a.state, coalesce(i.waiting, 0), a.host, m.team, t.lead
+    FROM member m INDEXED BY member_agent CROSS JOIN team t ON t.realm = m.realm AND t.name = m.team
+    LEFT JOIN agent a ON a.realm = m.realm AND a.id = m.agent
+    LEFT JOIN inbox i ON i.realm = m.realm AND i.agent = m.agent
+    WHERE m.realm = ?1 AND m.agent = ?2 ORDER BY m.team, m.nth";
 
 /// Names of those who have left.
 const FORMER: &str = "SELECT name FROM used_name used WHERE realm = ?1 AND team = ?2 AND NOT EXISTS
@@ -58,6 +66,26 @@ impl Reader<'_> {
         let mut statement = self.snapshot.prepare_cached(FORMER)?;
         team.former = statement.query_map(key, |row| column::name(row, 0))?.collect::<Result<_, _>>()?;
         Ok(team)
+    }
+
+    /// What an agent is in its teams.
+    pub(in super::super) fn membership(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> Result<Vec<Membership>, Failure> {
+        let mut statement = self.snapshot.prepare_cached(MEMBERSHIP)?;
+        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+            let (team, lead) = (column::name(row, 14)?, column::id(row, 15)?.into());
+            Ok((Membership { team, lead, member: member(row)? }, column::maybe_id(row, 13)?))
+        })?;
+        let (mut alive, mut found) = (HashMap::new(), Vec::new());
+        for row in rows {
+            let (mut one, host) = row?;
+            one.member.held = self.holder(host, &mut alive).is_some();
+            found.push(one);
+        }
+        Ok(found)
     }
 
     /// A team's notes, by name.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Failed;
 use crate::record::Request;
-use crate::session::Session;
+use posse_testkit::house::Session;
 
 /// What a parent is told of at once, in kilobytes.
 const PART_KB: u64 = 8;

@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::record::{self, millis};
-use crate::session::House;
 use crate::{Failed, cpu_ms, disk};
+use posse_testkit::house::House;
 
 pub(crate) async fn run(url: &str, directory: &Path, count: u32) -> Result<Value, Failed> {
     let house = House::new(url, directory, 64)?;

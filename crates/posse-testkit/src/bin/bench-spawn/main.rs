@@ -24,6 +24,12 @@
 //! - `forks plain URL DIR`: how much of their first requests plain sub-agents of one type have in common;
 //! - `forks many URL SINK DIR N KB`: memory, disk and time of N forks at once whose requests go to SINK, and the
 //!   time of a bare program that sends the same;
+//! - `teams many URL DIR N`: whether N teammates that one reply starts are all there, and how long that took;
+//! - `teams idle URL DIR N SECONDS`: what N idle teammates take in memory and in time;
+//! - `teams words URL DIR ROUNDS N`: how soon a lead and its idle teammates hear each other, N in each round;
+//! - `teams claims URL DIR ROUNDS N`: how soon an idle teammate begins what another's work has freed;
+//! - `teams across URL DIR ROUNDS N`: as `words`, with the teammates in another process;
+//! - `teams host URL DIR SESSION`: that process;
 //! - `sync DIR`: how long the disk takes to make a page durable.
 
 #![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
@@ -35,8 +41,8 @@ mod leaves;
 mod memory;
 mod record;
 mod rows;
-mod session;
 mod soon;
+mod teams;
 mod together;
 mod worktrees;
 
@@ -48,7 +54,7 @@ use posse_runtime::port::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
 /// No measurement takes as long as this.
-const PATIENCE: Duration = Duration::from_secs(100);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -96,6 +102,7 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
             worktrees::isolated(url, Path::new(repository), Path::new(directory), count.parse()?).await?
         }
         ["forks", ref words @ ..] => forks::run(words).await?,
+        ["teams", ref words @ ..] => teams::run(words).await?,
         ["sync", directory] => disk::sync(Path::new(directory))?,
         _ => return Err("see the head of this program for its arguments".into()),
     })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Failed;
 use crate::record;
-use crate::session::House;
+use posse_testkit::house::House;
 
 pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
     let house = House::new(url, directory, count + 100)?;

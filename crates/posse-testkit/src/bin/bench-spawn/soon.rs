@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Failed;
 use crate::record::{self, Request, millis};
-use crate::session::House;
+use posse_testkit::house::House;
 
 /// What the main agent was told in its own words, and whether it has nothing to do.
 #[derive(Default)]
@@ -108,7 +108,7 @@ pub(crate) async fn messages(
 }
 
 /// The first request of the main agent, or of another, in which a text occurs.
-fn find<'a>(requests: &'a [Request], main: bool, text: &str) -> Result<&'a Request, Failed> {
+pub(crate) fn find<'a>(requests: &'a [Request], main: bool, text: &str) -> Result<&'a Request, Failed> {
     let mut requests = requests.iter().filter(|request| request.is_main() == main);
     requests
         .find(|request| request.body.contains(text))

@@ -6,8 +6,8 @@ use posse_protocol::{EventKind, RunChange};
 use serde_json::{Value, json};
 
 use crate::record::{self, Request};
-use crate::session::House;
 use crate::{Failed, soon};
+use posse_testkit::house::House;
 
 pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
     let house = House::new(url, directory, 64)?;

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::Failed;
 use crate::record::{self, millis};
-use crate::session::House;
+use posse_testkit::house::House;
 
 /// So many files are in a directory.
 const IN_DIRECTORY: u32 = 100;

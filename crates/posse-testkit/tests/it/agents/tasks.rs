@@ -108,7 +108,7 @@ reply = [{ text = "done" }]
         requests.iter().find_map(|it| it.header("x-posse-agent").filter(|path| *path != "/main")).unwrap();
     let sub = sent_by(&rig, path);
     assert!(last_words(&sub[1]).starts_with("Task 1 is yours"), "{}", last_words(&sub[1]));
-    assert!(told[2].contains(&format!("1: Fix it [in_progress], owner {path}")), "{}", told[2]);
+    assert!(told[2].contains(&format!("1: Fix it [pending], was begun by {path}")), "{}", told[2]);
     assert!(told[2].contains("owner: without a team"), "{}", told[2]);
     let first = &sent_by(&rig, "/main")[0];
     let (main, sub) = (offered(first), offered(&sub[0]));

@@ -16,9 +16,11 @@ fn crew(more: &str, input: &str) -> String {
 {more}
 [[rule]]
 when = {{ agent = "re:^/main$", turn = 1 }}
+times = 1
 reply = [{{ tool = "TeamCreate", input = {{ team_name = "crew", description = "d" }} }}]
 [[rule]]
 when = {{ agent = "re:^/main$", turn = 2 }}
+times = 1
 reply = [{{ tool = "Agent", input = {{ description = "d", prompt = "p", name = "hand" {input} }} }}]
 [[rule]]
 reply = [{{ text = "ok" }}]
@@ -108,24 +110,29 @@ reply = [{ tool = "SendMessage", input = { to = "hand", message = { type = "shut
 when = { agent = "re:^/main$", user = "stop it" }
 times = 1
 reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
-[[rule]]
-when = { agent = "re:^/main$", user = "stop it now" }
-times = 1
-reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
 "#;
 
 // proves TE-07 (open: panes; the answer, in another test here)
 #[tokio::test]
 async fn who_does_not_answer_can_be_forced_after_the_deadline() {
-    let mut rig = rig(&crew(FORCED, ""));
-    rig.setup.spawning.teams.deadline = Duration::from_secs(3600);
-    let mut agent = ready(&rig).await;
-    let root = agent.id;
-    told(&mut agent, "end it").await;
-    assert_eq!(rig.store.requests(realm(root), None).await.unwrap().len(), 1);
-    told(&mut agent, "stop it").await;
-    assert_eq!(team(&rig, root, "crew").await.members.len(), 2, "it has time to answer");
-    farewell(agent).await;
+    for (deadline, members) in [(3600, 2), (0, 1)] {
+        let mut rig = rig(&crew(FORCED, ""));
+        rig.setup.spawning.teams.deadline = Duration::from_secs(deadline);
+        let mut agent = ready(&rig).await;
+        let root = agent.id;
+        told(&mut agent, "end it").await;
+        assert_eq!(rig.store.requests(realm(root), None).await.unwrap().len(), 1);
+        told(&mut agent, "stop it").await;
+        // Before the deadline it is interrupted only, and has time to answer.
+        assert_eq!(team(&rig, root, "crew").await.members.len(), members, "{deadline}");
+        let end = inbox(&rig, root, root)
+            .await
+            .into_iter()
+            .filter(|mail| mail.kind == MailKind::Notification)
+            .count();
+        assert_eq!(end, 2 - members, "its lead is told of such an end");
+        farewell(agent).await;
+    }
 }
 
 const PLAN: &str = r#"
@@ -160,7 +167,7 @@ times = 1
 reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
 "#;
 
-// proves TE-08
+// proves TE-08 (open: a person's approval)
 #[tokio::test]
 async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     let rig = rig(&crew(PLAN, ", mode = \"plan\""));
@@ -178,6 +185,81 @@ async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     let hand = member(&rig, root, "hand").await.agent;
     assert_ne!(rig.store.read(hand).await.unwrap().session.mode, PermissionMode::Plan);
     told(&mut agent, "on").await;
+    farewell(agent).await;
+}
+
+/// A plan is handed in, and nobody answers.
+const UNANSWERED: &str = r#"
+[[rule]]
+when = { agent = "/hand-", turn = 1 }
+reply = [{ tool = "ExitPlanMode", input = { plan = "1. Build." } }]
+[[rule]]
+when = { agent = "re:^/main$", user = "summary" }
+reply = [{ text = "<summary>We sail.</summary>" }]
+[[rule]]
+when = { agent = "/hand-", user = "has approved your plan" }
+times = 1
+reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
+"#;
+
+// proves TE-08 (open: the lead's answer, in another test here)
+// proves TE-11 (open: kill -9; lead, teammates, mail and tasks, in other tests)
+// proves TE-12 (open: members and tasks, in another test)
+#[tokio::test]
+async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_person_may_give_it() {
+    let rig = rig(&crew(UNANSWERED, ", mode = \"plan\""));
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    let open = rig.store.requests(realm(root), None).await.unwrap();
+    assert_eq!((open.len(), open[0].kind, open[0].to), (1, RequestKind::Plan, root));
+    agent.handle.send(Command::Compact { keep: None }).await.unwrap();
+    until_end(&mut agent).await;
+    told(&mut agent, "who is there?").await;
+    let known = all_words(sent_by(&rig, "/main").last().unwrap());
+    assert!(known.contains(&open[0].id.to_string()), "the request is restated: {known}");
+    rig.runtime().unwrap().shut_down().await;
+    drop(agent);
+    assert_eq!(rig.store.requests(realm(root), None).await.unwrap(), open, "it is still there");
+    let runtime = rig.another().unwrap();
+    let mut agent = runtime.resume(root, None, rig.setup.clone()).await.unwrap();
+    let (id, request) = (MailId::from(Uuid::now_v7()), open[0].id);
+    let op = Op::Respond { id, request, kind: RequestKind::Plan, approve: true, text: String::new() };
+    let done =
+        rig.store.operate(Order { realm: realm(root), ops: vec![op.clone()], at_ms: 1 }).await.unwrap();
+    assert!(done[0].is_ok(), "{done:?}");
+    until_idle(&mut agent, "hand").await;
+    assert!(rig.work().join("late").exists());
+    let again = rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    assert!(again[0].is_err(), "what is not open cannot be answered");
+    farewell(agent).await;
+}
+
+const FAILS: &str = r#"
+[[rule]]
+when = { agent = "/hand-", user = "now fail" }
+times = 1
+fault = { kind = "status", status = 400 }
+"#;
+
+// proves TE-06 (open: what is available, and tasks, in other tests; that several are one message)
+#[tokio::test]
+async fn who_cannot_go_on_says_why_and_goes_on_when_it_is_written_to() {
+    let rig = rig(&crew(FAILS, ""));
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    let hand = member(&rig, root, "hand").await.agent;
+    let words = |text: &str| Command::To { agent: hand, command: Box::new(prompt(text)) };
+    agent.handle.send(words("now fail")).await.unwrap();
+    let events = until_idle(&mut agent, "hand").await;
+    let Some(MemberChange::Idle(report)) = member_news(events.last().unwrap()).map(|news| &news.what) else {
+        panic!("it is idle")
+    };
+    assert_eq!(report.reason, IdleReason::Failed);
+    assert!(report.error.as_deref().is_some_and(|error| error.contains("400")), "{report:?}");
+    let told = inbox(&rig, root, root).await;
+    assert!(told.last().unwrap().body.contains("\"reason\":\"failed\""), "{told:?}");
+    agent.handle.send(words("again")).await.unwrap();
+    until_idle(&mut agent, "hand").await;
     farewell(agent).await;
 }
 

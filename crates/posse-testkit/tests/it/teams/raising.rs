@@ -30,10 +30,10 @@ reply = [{ text = "Land." }]
 
 // proves TE-01 (open: deleting a team, and names that are no names)
 // proves TE-02
-// proves TE-06 (open: other reasons than that it is available, and tasks)
+// proves TE-06 (open: other reasons than that it is available, and tasks; that several are one message)
 // proves TE-16 (open: another definition than the default)
 // proves TE-17
-// proves TE-18
+// proves TE-18 (open: that something claimable keeps it)
 // proves AG-02 (open: several teams, and what a fork is)
 // proves AG-09 (open: of these only teammate_spawned)
 #[tokio::test]

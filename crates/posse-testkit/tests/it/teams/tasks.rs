@@ -53,7 +53,8 @@ reply = [{ text = "I see." }]
 "#;
 
 // proves TE-14 (open: the file, permissions and budgets; write ownership)
-// proves TE-06 (open: other reasons than that it is available)
+// proves TE-06 (open: other reasons than that it is available; that several are one message)
+// proves TE-18 (open: that it shuts them down)
 // proves TK-05
 // proves TK-06 (open: over several processes)
 #[tokio::test]

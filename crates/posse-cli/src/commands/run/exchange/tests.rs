@@ -1,9 +1,9 @@
 //! Conversations, event by event and line by line.
 
-use posse_protocol::{Answer, ContentBlock};
+use posse_protocol::{Answer, ContentBlock, IdleReason, IdleReport};
 
 use super::super::lines::Lines;
-use super::super::made::{end, facts, mine, question, run, run_ended, session, started};
+use super::super::made::{end, facts, member, mine, question, run, run_ended, session, started};
 use super::super::text::Text;
 use super::*;
 
@@ -349,4 +349,57 @@ fn while_lines_can_come_nothing_is_given_up() {
     assert!(exchange.waits().is_some() && !exchange.is_done());
     exchange.gone();
     assert!(exchange.is_done(), "there is nobody left to wait for");
+}
+
+/// Something happens to the only member of a team, the agent of this run.
+fn member_news(what: MemberChange) -> Event {
+    Event { agent: run(1).task.into(), kind: EventKind::Member(Box::new(member(what))) }
+}
+
+fn idle() -> MemberChange {
+    MemberChange::Idle(Box::new(IdleReport {
+        team: "parser".parse().unwrap(),
+        reason: IdleReason::Interrupted,
+        error: None,
+        answer: String::new(),
+        tasks: Vec::new(),
+        branch: None,
+    }))
+}
+
+#[test]
+fn members_are_waited_for_and_stopped_without_an_end_of_theirs() {
+    let mut exchange = single(Face::Json(facts()));
+    let joined =
+        MemberChange::Joined { agent_type: "x".into(), model: "m".into(), backend: "in-process".into() };
+    exchange.event(member_news(joined));
+    exchange.event(ended_with(1));
+    let (wait, _) = exchange.waits().unwrap();
+    exchange.event(member_news(MemberChange::Running));
+    assert_ne!(exchange.waits().unwrap().0, wait, "whatever a member does is worth waiting for");
+    assert!(!exchange.is_done());
+    exchange.signal();
+    assert_eq!(exchange.next_command(), Some(Command::StopRuns));
+    assert!(!exchange.must_leave(), "it still works");
+    exchange.event(member_news(idle()));
+    assert!(exchange.must_leave());
+}
+
+#[test]
+fn words_and_interruptions_reach_members() {
+    let mut exchange = exchange();
+    let agent = AgentId::from(run(1).task);
+    let words = json!({"type": "user", "agent_id": agent, "message": {"role": "user", "content": "faster"}});
+    assert!(tell(&mut exchange, words).is_empty());
+    let prompt = Command::Prompt(vec![ContentBlock::text("faster")]);
+    assert_eq!(exchange.next_command(), Some(to(agent, prompt)));
+    let interrupt = json!({"subtype": "interrupt", "agent_id": agent});
+    let line = json!({"type": "control_request", "request_id": "r", "request": interrupt});
+    assert_eq!(tell(&mut exchange, line)[0]["response"]["subtype"], "success");
+    assert_eq!(exchange.next_command(), Some(to(agent, Command::Interrupt)));
+    tell(
+        &mut exchange,
+        json!({"type": "user", "agent_id": session(), "message": {"role": "user", "content": "x"}}),
+    );
+    assert!(matches!(exchange.next_command(), Some(Command::Prompt(_))), "its own id is no other's");
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::super::task_number::ids;
 use super::TaskUpdateInput;
-use crate::port::store::{Address, Op, TaskChange};
+use crate::port::store::{Address, Op, Refusal, TaskChange};
 use crate::spawn::words::summary;
 use crate::team::words;
 
@@ -78,9 +78,15 @@ pub(super) fn decide(
         passed,
         metadata: input.metadata.clone(),
     };
+    let completes = TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() };
+    if task.status == TaskStatus::Completed && change == completes {
+        return Err(format!("Refused: {}.", Refusal::AlreadyCompleted { id: task.id }));
+    }
     if change != TaskChange::default() {
+        // Of two who complete it one is told so: the other may have done the same work, and should know.
+        let expect = (change.status == completes.status).then_some(task.version);
         let (id, change) = (task.id, Box::new(change));
-        ops.push(Op::UpdateTask { team: team.clone(), id, expect: None, change });
+        ops.push(Op::UpdateTask { team: team.clone(), id, expect, change });
     }
     for other in ids(&input.add_blocks) {
         let change = TaskChange { block_on: vec![task.id], ..TaskChange::default() };

@@ -11,8 +11,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::grow;
-use crate::session::{House, Session};
 use crate::{Failed, record};
+use posse_testkit::house::{House, Session};
 
 /// How many forks there are, and how many of them are woken.
 const FORKS: usize = 16;

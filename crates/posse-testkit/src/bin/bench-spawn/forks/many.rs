@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 
 use super::grow;
 use crate::memory::{forget_peak, peak_kb, resident_kb};
-use crate::session::{self, House};
 use crate::{Failed, disk};
+use posse_testkit::house::{self, House};
 
 pub(crate) async fn run(
     url: &str,
@@ -25,7 +25,7 @@ pub(crate) async fn run(
     kilobytes: u64,
 ) -> Result<Value, Failed> {
     let two =
-        Arc::new(Two { parent: session::model(url)?, forks: session::model(sink)?, seen: Mutex::default() });
+        Arc::new(Two { parent: house::model(url)?, forks: house::model(sink)?, seen: Mutex::default() });
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
     let house = House::asking(two.clone(), directory, &work, count + 100)?;

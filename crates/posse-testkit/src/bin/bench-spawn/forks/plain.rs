@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{bare, common};
-use crate::session::posse;
 use crate::{Failed, record};
+use posse_testkit::house::posse;
 
 #[expect(clippy::disallowed_methods, reason = "it measures posse as people run it")]
 pub(crate) async fn run(url: &str, directory: &Path) -> Result<Value, Failed> {

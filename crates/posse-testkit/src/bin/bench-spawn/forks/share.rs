@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{bare, common, grow};
 use crate::Failed;
 use crate::record::{self, Request};
-use crate::session::House;
+use posse_testkit::house::House;
 
 const MODEL: &str = "claude-opus-5";
 

@@ -381,6 +381,10 @@ impl<'a> Played<'a> {
         for agent in inhabitants(number).map(agent).map(Some).chain([None]) {
             let found = store.requests(realm, agent).await.unwrap();
             same(&found, &model.requests(realm, agent), &(number, agent));
+            if let Some(agent) = agent {
+                let found = store.membership(realm, agent).await.unwrap();
+                same(&found, &model.membership(realm, agent), &(number, agent));
+            }
         }
         for team in teams.into_iter().map(Some).chain([None]) {
             let list = ListId { realm, team };

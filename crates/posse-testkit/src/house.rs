@@ -1,4 +1,5 @@
-//! A runtime on a real store, with the tools that people have, and a session in it.
+//! A runtime in a process that is measured or killed: on a real store, with the tools that people have, and sessions
+//! in it. Its model is elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,51 +11,56 @@ use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::{Model, Thinking};
+use posse_runtime::port::store::Store;
 use posse_runtime::spawn::definition::built_in;
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
 use posse_store::Sqlite;
-use posse_testkit::rig::{prompt, spawning};
-use posse_testkit::scripted;
 use posse_tools::{Guardian, Means, Reach};
 
-use crate::Failed;
+use crate::rig::{prompt, spawning};
+use crate::scripted::{self, SetupError};
 
 /// A place with a runtime.
-pub(crate) struct House {
-    pub(crate) runtime: Runtime,
+pub struct House {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// Its store.
+    pub store: Arc<dyn Store>,
+    /// What agents are given.
+    pub setup: Setup,
     directory: PathBuf,
-    setup: Setup,
 }
 
 impl House {
     /// In `directory`, with a model at `url`; so many agents work at once.
-    pub(crate) fn new(url: &str, directory: &Path, running: usize) -> Result<Self, Failed> {
+    pub fn new(url: &str, directory: &Path, running: usize) -> Result<Self, SetupError> {
         let work = directory.join("work");
         std::fs::create_dir_all(&work)?;
         Self::within(url, directory, &work, running)
     }
 
     /// The same, but agents work elsewhere.
-    pub(crate) fn within(url: &str, directory: &Path, work: &Path, running: usize) -> Result<Self, Failed> {
+    pub fn within(url: &str, directory: &Path, work: &Path, running: usize) -> Result<Self, SetupError> {
         Self::asking(model(url)?, directory, work, running)
     }
 
     /// The same with any model.
-    pub(crate) fn asking(
+    pub fn asking(
         model: Arc<dyn Model>,
         directory: &Path,
         work: &Path,
         running: usize,
-    ) -> Result<Self, Failed> {
-        let at = |name: &str| -> Result<PathBuf, Failed> {
+    ) -> Result<Self, SetupError> {
+        let at = |name: &str| -> Result<PathBuf, SetupError> {
             let path = directory.join(name);
             std::fs::create_dir_all(&path)?;
             Ok(path.canonicalize()?)
         };
+        let store: Arc<dyn Store> = Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?);
         let runtime = Runtime::new(Ports {
             model,
-            store: Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?),
+            store: Arc::clone(&store),
             clock: Arc::new(SystemClock::default()),
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
@@ -66,11 +72,7 @@ impl House {
         policy.add(&source, &RuleList { allow: vec!["Bash(echo *)".into()], ..RuleList::default() })?;
         let spill = at("home/spill")?;
         let setup = Setup {
-            tools: posse_tools::all(Means {
-                reach: Reach::Public,
-                background: true,
-                guardian: Some(guardian()?),
-            }),
+            tools: posse_tools::all(Means { reach: Reach::Public, background: true, guardian: guardian()? }),
             policy: Arc::new(policy),
             workspace: Arc::new(Workspace {
                 cwd: cwd.clone(),
@@ -91,31 +93,31 @@ impl House {
             },
             joins: false,
         };
-        Ok(Self { runtime, directory: directory.to_owned(), setup })
+        Ok(Self { runtime, store, setup, directory: directory.to_owned() })
     }
 
     /// Where its files are.
-    pub(crate) fn home(&self) -> PathBuf {
+    pub fn home(&self) -> PathBuf {
         self.directory.join("home")
     }
 
     /// Where its worktrees are.
-    pub(crate) fn worktrees(&self) -> PathBuf {
+    pub fn worktrees(&self) -> PathBuf {
         self.directory.join("worktrees")
     }
 
     /// A session that another process has left.
-    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failed> {
+    pub async fn resumed(&self, id: &str) -> Result<Session, SetupError> {
         Ok(Session(self.runtime.resume(id.parse()?, None, self.setup.clone()).await?))
     }
 
     /// A session that nobody has said anything in.
-    pub(crate) fn session(&self) -> Session {
+    pub fn session(&self) -> Session {
         self.session_in(PermissionMode::Default)
     }
 
     /// The same in another mode.
-    pub(crate) fn session_in(&self, mode: PermissionMode) -> Session {
+    pub fn session_in(&self, mode: PermissionMode) -> Session {
         let character = Character {
             model: "claude-opus-5".into(),
             system: vec!["You work on code. ".repeat(200)],
@@ -128,40 +130,43 @@ impl House {
 }
 
 /// The model at `url`.
-pub(crate) fn model(url: &str) -> Result<Arc<dyn Model>, Failed> {
+pub fn model(url: &str) -> Result<Arc<dyn Model>, SetupError> {
     Ok(Arc::new(scripted::anthropic(url, Arc::new(SystemClock::default()), RetryPolicy::default())?))
 }
 
 /// posse itself: the program beside this one.
-pub(crate) fn posse() -> Result<PathBuf, Failed> {
+pub fn posse() -> Result<PathBuf, SetupError> {
     let own = std::env::current_exe()?;
     Ok(own.parent().ok_or("this program lies nowhere")?.join("posse"))
 }
 
-fn guardian() -> Result<Guardian, Failed> {
-    Ok(Guardian::new(posse()?, ["guard"]))
+/// What ends commands whose posse is gone, if posse was built too.
+fn guardian() -> Result<Option<Guardian>, SetupError> {
+    let posse = posse()?;
+    Ok(posse.is_file().then(|| Guardian::new(posse, ["guard"])))
 }
 
 /// The main agent of a session.
-pub(crate) struct Session(pub(crate) Agent);
+pub struct Session(pub Agent);
 
 impl Session {
     /// What the server calls it.
-    pub(crate) fn id(&self) -> String {
+    pub fn id(&self) -> String {
         self.0.id.to_string()
     }
 
-    pub(crate) async fn say(&self, text: &str) -> Result<(), Failed> {
+    /// Tells it something.
+    pub async fn say(&self, text: &str) -> Result<(), SetupError> {
         Ok(self.0.handle.send(prompt(text)).await?)
     }
 
     /// The next event.
-    pub(crate) async fn event(&mut self) -> Result<Event, Failed> {
+    pub async fn event(&mut self) -> Result<Event, SetupError> {
         self.0.events.recv().await.ok_or_else(|| "the session ended without a word".into())
     }
 
     /// Reads on until the run has ended as it should.
-    pub(crate) async fn end(&mut self) -> Result<RunEnd, Failed> {
+    pub async fn end(&mut self) -> Result<RunEnd, SetupError> {
         loop {
             if let EventKind::Ended(end) = self.event().await?.kind {
                 return match end.outcome {

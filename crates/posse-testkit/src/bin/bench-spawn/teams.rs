@@ -1,0 +1,69 @@
+//! Teams: what it takes to start many teammates, what they take while they are idle, and how soon one hears of another.
+
+mod across;
+mod claims;
+mod idle;
+mod many;
+mod words;
+
+use std::path::Path;
+
+use posse_protocol::{EventKind, Outcome, PermissionMode, RealmId, Team};
+use posse_testkit::house::{House, Session};
+use serde_json::Value;
+
+use crate::Failed;
+
+/// What the team is called that the script makes.
+const TEAM: &str = "crew";
+
+pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
+    match words[..] {
+        ["many", url, directory, count] => many::run(url, Path::new(directory), count.parse()?).await,
+        ["idle", url, directory, count, seconds] => {
+            idle::run(url, Path::new(directory), count.parse()?, seconds.parse()?).await
+        }
+        ["words", url, directory, rounds, count] => {
+            words::run(url, Path::new(directory), rounds.parse()?, count.parse()?).await
+        }
+        ["claims", url, directory, rounds, count] => {
+            claims::run(url, Path::new(directory), rounds.parse()?, count.parse()?).await
+        }
+        ["across", url, directory, rounds, count] => {
+            across::run(url, Path::new(directory), rounds.parse()?, count.parse()?).await
+        }
+        ["host", url, directory, session] => across::host(url, Path::new(directory), session.parse()?).await,
+        _ => Err("see the head of this program for its arguments".into()),
+    }
+}
+
+/// A session whose main agent has made the team of the script, and whose members are idle.
+async fn crewed(house: &House) -> Result<Session, Failed> {
+    let mut session = house.session_in(PermissionMode::BypassPermissions);
+    session.say("start").await?;
+    quiet(&mut session).await?;
+    Ok(session)
+}
+
+/// Reads on until nobody does anything any more.
+async fn quiet(session: &mut Session) -> Result<(), Failed> {
+    loop {
+        if let EventKind::Ended(end) = session.event().await?.kind {
+            match end.outcome {
+                Outcome::Completed if end.live == 0 => return Ok(()),
+                Outcome::Completed => {}
+                other => return Err(format!("{other:?}").into()),
+            }
+        }
+    }
+}
+
+fn realm(session: &Session) -> RealmId {
+    RealmId::from(session.0.id.uuid())
+}
+
+/// The team as the store has it.
+async fn roster(house: &House, session: &Session) -> Result<Team, Failed> {
+    let teams = house.store.teams(Some(realm(session)), 10).await?;
+    teams.into_iter().next().ok_or_else(|| "there is no team".into())
+}

@@ -1,0 +1,45 @@
+//! How soon an idle teammate is at work on a task that another's work has freed.
+
+use std::path::Path;
+
+use posse_protocol::TaskId;
+use posse_runtime::port::store::{NewTask, Op, Order};
+use posse_testkit::house::House;
+use serde_json::Value;
+
+use super::{TEAM, crewed, quiet, realm};
+use crate::Failed;
+use crate::record::{self, millis};
+use crate::soon::{find, spread};
+
+/// Each task waits for the one before it. From the end of the reply that completes one to the request that begins the
+/// next, if that is another's.
+pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: u64) -> Result<Value, Failed> {
+    let house = House::new(url, directory, 64)?;
+    let (mut samples, mut own, mut next) = (Vec::new(), 0, 0);
+    for _ in 0..rounds {
+        let mut session = crewed(&house).await?;
+        let team = Some(TEAM.parse()?);
+        let task = |number: u64| {
+            let blocked_by = number.checked_sub(1).filter(|before| *before > 0).map(TaskId);
+            let blocked_by = blocked_by.into_iter().collect();
+            let task = NewTask { subject: format!("part {number}"), blocked_by, ..NewTask::default() };
+            Op::CreateTask { team: team.clone(), task: Box::new(task) }
+        };
+        let ops = (1..=count).map(task).collect();
+        for result in house.store.operate(Order { realm: realm(&session), ops, at_ms: 5 }).await? {
+            result?;
+        }
+        quiet(&mut session).await?;
+        let requests = record::since(url, &session.id(), &mut next).await?;
+        let begun = |number: u64| find(&requests, false, &format!("Task {number} is yours now"));
+        for number in 1..count {
+            let (done, taken) = (begun(number)?, begun(number + 1)?);
+            match done.agent() == taken.agent() {
+                true => own += 1,
+                false => samples.push(millis(done.ended()?, taken.at_us)),
+            }
+        }
+    }
+    Ok(spread(samples, own))
+}
