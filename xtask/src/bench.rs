@@ -40,7 +40,8 @@ struct Figure {
 enum Bar {
     Most(f64),
     Least(f64),
-    /// At most so much. A quick run may take so much longer besides: others use the disk that it waits for.
+    /// At most so much. A quick run may take so much more besides: others use the disk that it waits for, or the bar is
+    /// known to be missed.
     MostBeside(f64, f64),
 }
 

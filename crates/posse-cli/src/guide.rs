@@ -10,6 +10,8 @@ const DOCUMENTATION: &str = concat!(
     include_str!("../../../docs/cli.md"),
     "\n<!-- docs/agents.md -->\n\n",
     include_str!("../../../docs/agents.md"),
+    "\n<!-- docs/teams.md -->\n\n",
+    include_str!("../../../docs/teams.md"),
     "\n<!-- docs/skills.md -->\n\n",
     include_str!("../../../docs/skills.md"),
     "\n<!-- docs/headless.md -->\n\n",
@@ -40,9 +42,15 @@ mod tests {
         let guide = &types[4].prompt;
         let words = guide.split_whitespace().count();
         assert!((5_000..20_000).contains(&words), "{words} words: it is sent with each call");
-        for known in
-            ["--auto-background", "POSSE_HOME", "stream-json", "acceptEdits", "docs/models.md", "$ARGUMENTS"]
-        {
+        for known in [
+            "--auto-background",
+            "POSSE_HOME",
+            "stream-json",
+            "acceptEdits",
+            "docs/models.md",
+            "$ARGUMENTS",
+            "[roles.NAME]",
+        ] {
             assert!(guide.contains(known), "nothing about {known}");
         }
     }

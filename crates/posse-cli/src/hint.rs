@@ -205,8 +205,10 @@ fn for_refusal(refusal: &Refusal) -> String {
         Refusal::NotForAll => "name one recipient".into(),
         Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
         Refusal::TeamExists { .. } => "choose another name".into(),
-        Refusal::IsLead { .. } => "delete the team instead".into(),
-        Refusal::MembersLive { .. } => "stop them first; `posse agents ps` shows their processes".into(),
+        Refusal::IsLead { .. } => "`posse team delete NAME` removes the whole team".into(),
+        Refusal::MembersLive { .. } => {
+            "`posse team stop MEMBER` ends one; `posse team show NAME` tells which process has whom".into()
+        }
         Refusal::NoSuchTask { .. } => {
             "`posse task list` shows what there is; --team and --session choose the list".into()
         }
@@ -221,9 +223,10 @@ fn for_refusal(refusal: &Refusal) -> String {
         Refusal::NotLead { .. } | Refusal::NotYours { .. } => {
             "`posse team show NAME` tells who leads the team".into()
         }
-        Refusal::NotOpen { .. } => "`posse team show NAME` lists what is asked and not answered".into(),
+        Refusal::NotOpen { .. } => "`posse team requests` lists what is asked and not answered".into(),
         // Only agents are refused so.
         Refusal::Unchecked { .. } => "a person can complete it all the same".into(),
+        Refusal::CheckStands { .. } => "a person can change it all the same".into(),
         Refusal::NothingToClaim => "`posse task list` shows what there is".into(),
         Refusal::Changed { version } => {
             format!("look at it again (`posse task show`), then try with --if-version {version}")

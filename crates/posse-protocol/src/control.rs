@@ -61,8 +61,8 @@ impl RequestKind {
     }
 }
 
-/// The body of a [`MailKind::ShutdownRequest`](crate::MailKind::ShutdownRequest) or
-/// [`MailKind::PlanApprovalRequest`](crate::MailKind::PlanApprovalRequest).
+/// The body of a [`MailKind::ShutdownRequest`](crate::MailKind) or
+/// [`MailKind::PlanApprovalRequest`](crate::MailKind).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Its id, by which it is answered; also that of the mail.
@@ -71,8 +71,8 @@ pub struct Request {
     pub text: String,
 }
 
-/// The body of a [`MailKind::ShutdownResponse`](crate::MailKind::ShutdownResponse) or
-/// [`MailKind::PlanApprovalResponse`](crate::MailKind::PlanApprovalResponse).
+/// The body of a [`MailKind::ShutdownResponse`](crate::MailKind) or
+/// [`MailKind::PlanApprovalResponse`](crate::MailKind).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     /// The request that is answered.
@@ -83,7 +83,7 @@ pub struct Response {
     pub text: String,
 }
 
-/// The body of a [`MailKind::Idle`](crate::MailKind::Idle): what a teammate has done since it was idle last.
+/// The body of a [`MailKind::Idle`](crate::MailKind): what a teammate has done since it was idle last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleReport {
     /// The team.

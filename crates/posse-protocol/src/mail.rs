@@ -53,10 +53,11 @@ impl Sender {
 }
 
 /// What a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {
     /// Words.
+    #[default]
     Text,
     /// A teammate is asked to end.
     ShutdownRequest,

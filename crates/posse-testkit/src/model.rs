@@ -281,13 +281,17 @@ impl Model {
         self.agents.get(&agent).is_some_and(|agent| agent.realm == realm)
     }
 
-    /// Refuses a sub-agent without a parent, and one whose name another has.
+    /// Refuses a sub-agent without a parent, and one whose name another has, or has or had in a team.
     fn may_come_from(&self, step: &Step, origin: Option<&Origin>) -> Result<(), Fate> {
         let Some(origin) = origin else { return Ok(()) };
         if step.epoch.0 != 1 || !self.lives_in(step.realm, origin.parent) {
             return Err(Fate::BadStep);
         }
-        let taken = origin.name.as_ref().is_some_and(|name| self.named(step.realm, name).is_some());
+        let known = |name: &Name| {
+            let mut teams = self.teams.iter().filter(|((of, _), _)| *of == step.realm);
+            self.named(step.realm, name).is_some() || teams.any(|(_, team)| team.knows(name))
+        };
+        let taken = origin.name.as_ref().is_some_and(known);
         if taken { Err(Fate::NameTaken) } else { Ok(()) }
     }
 
@@ -295,6 +299,12 @@ impl Model {
     pub fn named(&self, realm: RealmId, name: &Name) -> Option<AgentId> {
         let found = self.agents().find(|(_, agent)| agent.realm == realm && agent.name() == Some(name));
         found.map(|(id, _)| id)
+    }
+
+    /// What agents of a realm are registered under.
+    fn registered(&self, realm: RealmId) -> BTreeSet<Name> {
+        let here = self.agents.values().filter(|agent| agent.realm == realm);
+        here.filter_map(|agent| agent.name().cloned()).collect()
     }
 
     /// Forgets the last step of an agent: it cannot be repeated.

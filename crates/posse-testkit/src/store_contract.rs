@@ -45,12 +45,14 @@ pub use mail::{
     nobody_gets_mail_for_nobody,
 };
 pub use request::{
-    a_request_is_answered_once, requests_are_made_by_who_may, requests_end_with_who_they_are_about,
+    a_request_is_answered_once, nobody_asks_itself, requests_are_made_by_who_may,
+    requests_end_with_who_they_are_about,
 };
 pub use roster::{
     a_mate_is_born_into_its_team, a_taken_name_gets_a_number, a_wished_colour_is_given_if_it_is_free,
-    leadership_is_handed_over, many_join_at_once, members_are_shown_as_they_stand, ones_own_teams_are_found,
-    who_leaves_gives_its_tasks_back,
+    leadership_is_handed_over, many_join_at_once, members_are_shown_as_they_stand, names_are_nobodys_twice,
+    ones_own_teams_are_found, what_was_lost_is_found, who_ends_leads_no_more,
+    who_leaves_gives_its_tasks_back, who_may_remove_a_member,
 };
 pub use task::{
     circles_are_refused, deleted_tasks_count_as_done, metadata_are_not_too_deep,

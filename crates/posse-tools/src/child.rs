@@ -18,6 +18,8 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How much it may print; of complaints, only the start is kept.
 const MOST_OUTPUT: usize = 256 << 20;
 const MOST_COMPLAINTS: usize = 64 << 10;
+/// How much is taken at a time, before anybody looks at the clock again: more than any pipe holds.
+const AT_A_TIME: usize = 1 << 20;
 
 /// What a program said until it ended.
 pub(crate) struct Heard {
@@ -167,17 +169,22 @@ impl Drop for Running {
     }
 }
 
-/// Takes what is there, keeping at most `most` bytes in all; whether that was the end.
+/// Takes what is there, though not endlessly, keeping at most `most` bytes in all; whether that was the end.
 fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let Some(pipe) = pipe else { return Ok(false) };
     let mut buffer = [0; 16 << 10];
-    loop {
+    let mut taken = 0;
+    while taken < AT_A_TIME {
         match pipe.read(&mut buffer) {
             Ok(0) => return Ok(true),
-            Ok(read) => kept.extend_from_slice(&buffer[..read.min(most.saturating_sub(kept.len()))]),
+            Ok(read) => {
+                taken += read;
+                kept.extend_from_slice(&buffer[..read.min(most.saturating_sub(kept.len()))]);
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
+    Ok(false)
 }

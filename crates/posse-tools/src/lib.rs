@@ -37,7 +37,7 @@ pub use edit::{Edit, EditInput};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use guardian::{Guardian, stand_guard};
-pub use panes::{CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate};
+pub use panes::{Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate};
 pub use read::{Read, ReadInput};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{Found, GitWorktrees, Swept};

@@ -1,11 +1,13 @@
 //! Terminals of their own for teammates: panes of the user's tmux, or whatever a command of the user's opens.
 //! In each runs posse itself and takes the member from the store.
 
+mod color;
 mod command;
 mod launch;
 mod spot;
 mod tmux;
 
+pub use color::Color;
 pub use command::{CommandPanes, Template, WrongTemplate};
 pub use launch::{Launch, Variable};
 pub use tmux::{Inside, Place, TmuxPanes};

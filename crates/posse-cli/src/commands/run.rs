@@ -81,6 +81,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let given = self.check().and_then(|()| self.options.given(&[])).unwrap_or_else(|error| error.exit());
+        work::run(&self.options, || self.job(given))
+    }
+
+    /// What is to be done.
+    fn job(&self, given: Given) -> anyhow::Result<Job> {
         let by_lines = self.options.by_lines();
         let words =
             if by_lines { None } else { stdin::prompt(self.prompt.as_deref(), self.which().is_none())? };
@@ -90,8 +95,7 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        let wish = self.wish(given);
-        work::run(Job { options: &self.options, wish, begin: Begin::Words(words) })
+        Ok(Job { wish: self.wish(given), begin: Begin::Words(words) })
     }
 
     /// What the grammar of the command line cannot say.

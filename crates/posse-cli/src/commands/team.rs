@@ -4,6 +4,7 @@ mod archive;
 mod attach;
 mod check;
 mod declared;
+mod delete;
 mod directory;
 mod export;
 pub(crate) mod find;
@@ -53,6 +54,7 @@ enum Looking {
     Approve(requests::Approve),
     Reject(requests::Reject),
     Export(export::Export),
+    Delete(delete::Delete),
 }
 
 impl TeamCommand {
@@ -77,6 +79,7 @@ impl TeamCommand {
                 Looking::Approve(command) => command.run(store).await,
                 Looking::Reject(command) => command.run(store).await,
                 Looking::Export(command) => command.run(store).await,
+                Looking::Delete(command) => command.run(store).await,
             }
         })
     }

@@ -23,7 +23,7 @@ impl Look {
     /// Directories that each define something. Often they are links to where they are kept.
     pub(super) const FOLDERS: Self = Self { depth: 1, links: true, wanted: is_skill };
     /// Files that each declare a team.
-    pub(super) const TABLES: Self = Self { depth: 8, links: false, wanted: is_toml };
+    pub(super) const TABLES: Self = Self { depth: 0, links: false, wanted: is_toml };
 }
 
 fn is_toml(path: &Path) -> bool {
@@ -168,6 +168,10 @@ impl Scan<'_> {
             if self.look.links {
                 // A skill's own directories are its business.
                 return;
+            }
+            if self.look.depth == 0 {
+                let reason = "not looked into: only files right in the directory count";
+                return self.remark(Weight::Note, path, None, reason.into());
             }
             let reason = format!("not looked into: it lies deeper than {} directories", self.look.depth);
             return self.remark(Weight::Error, path, None, reason);

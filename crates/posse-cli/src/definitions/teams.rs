@@ -72,8 +72,18 @@ impl TeamSources {
         let mut seen = BTreeSet::new();
         for directory in [managed].into_iter().chain(others).filter(ours) {
             // Often the one is a link to the other.
-            if seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
-                self.read(&mut loaded, &directory);
+            if !seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+                continue;
+            }
+            let (known, told) = (loaded.known.clone(), loaded.remarks.len());
+            self.read(&mut loaded, &directory);
+            // What is wrong with a file that does not count keeps nobody from anything.
+            let counts_not = |remark: &&mut Remark| {
+                about(remark).is_some_and(|name| known.iter().any(|known| known.is_called(name)))
+            };
+            for remark in loaded.remarks.iter_mut().skip(told).filter(counts_not) {
+                remark.weight = Weight::Note;
+                remark.reason.push_str(" (it does not count: another file of this name does)");
             }
         }
         loaded.known.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));

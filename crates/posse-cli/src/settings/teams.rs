@@ -2,6 +2,7 @@
 //! what opens a terminal runs programs.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use posse_tools::{Place, Template};
@@ -29,13 +30,22 @@ pub(crate) enum Backend {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Teams {
     pub(crate) backend: Backend,
-    /// Whether nothing else will do: a flag or the administrator says so.
-    pub(crate) forced: bool,
+    /// Who says that nothing else will do, if anybody does.
+    pub(crate) forced: Option<Forced>,
     pub(crate) pane_command: Option<Template>,
     /// Where panes of tmux go.
     pub(crate) place: Place,
     /// How long a teammate has to answer whether it ends.
     pub(crate) deadline: Duration,
+}
+
+/// Who is taken at their word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Forced {
+    /// `--team-backend`.
+    Flag,
+    /// The administrator, in this file.
+    File(PathBuf),
 }
 
 /// The keys of `teams`.
@@ -69,14 +79,17 @@ impl TeamsFile {
 
 /// Puts the layers together: the administrator's word, then the flag, then the user's.
 pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> Teams {
-    let managed = super::said(layers, Trust::Managed, |file| file.teams.backend);
-    let forced = managed.or(flag);
+    let managed = layers
+        .iter()
+        .filter(|layer| layer.trust == Trust::Managed)
+        .find_map(|layer| Some((layer.content.teams.backend?, Forced::File(layer.path.clone()))));
+    let (backend, forced) = managed.or_else(|| Some((flag?, Forced::Flag))).unzip();
     let own = |file: &super::SettingsFile| file.teams.shutdown_deadline;
     let deadline =
         super::own(layers, own).map_or(DEADLINE, |seconds| Duration::from_secs(seconds.get().into()));
     Teams {
-        backend: forced.or_else(|| super::own(layers, |file| file.teams.backend)).unwrap_or_default(),
-        forced: forced.is_some(),
+        backend: backend.or_else(|| super::own(layers, |file| file.teams.backend)).unwrap_or_default(),
+        forced,
         pane_command: super::own(layers, |file| file.teams.pane_command.clone()),
         place: super::own(layers, |file| file.teams.tmux).unwrap_or_default(),
         deadline,

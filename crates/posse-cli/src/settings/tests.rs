@@ -11,6 +11,7 @@ use posse_runtime::{Background, Budget};
 
 use posse_tools::Place;
 
+use super::teams::Forced;
 use super::*;
 use crate::settings::agents::ImplicitFork;
 
@@ -416,7 +417,7 @@ fn where_teammates_run_is_said_by_the_user_and_never_by_a_repository() {
     let disk = Disk::new();
     let teams = |flag| disk.load(FlagSettings { backend: flag, ..FlagSettings::default() }).unwrap().teams;
     let default = teams(None);
-    assert_eq!((default.backend, default.forced, default.place), (Backend::InProcess, false, Place::Split));
+    assert_eq!((default.backend, default.forced, default.place), (Backend::InProcess, None, Place::Split));
     assert_eq!((default.pane_command, default.deadline), (None, Duration::from_secs(60)));
     let all = r#"{"teams": {"backend": "command", "paneCommand": ["term", "{argv...}"], "tmux": "window",
                   "shutdownDeadline": 5}}"#;
@@ -428,13 +429,14 @@ fn where_teammates_run_is_said_by_the_user_and_never_by_a_repository() {
     assert!(settings.details.iter().any(|line| line.contains(exact)), "{:?}", settings.details);
     disk.write("posse/settings.json", all);
     let mine = teams(None);
-    assert_eq!((mine.backend, mine.forced, mine.place), (Backend::Command, false, Place::Window));
+    assert_eq!((mine.backend, mine.forced, mine.place), (Backend::Command, None, Place::Window));
     assert!(mine.pane_command.is_some() && mine.deadline == Duration::from_secs(5));
     let flagged = teams(Some(Backend::Tmux));
-    assert_eq!((flagged.backend, flagged.forced), (Backend::Tmux, true));
+    assert_eq!((flagged.backend, flagged.forced), (Backend::Tmux, Some(Forced::Flag)));
     disk.write("managed.json", r#"{"teams": {"backend": "in-process"}}"#);
     let managed = teams(Some(Backend::Tmux));
-    assert_eq!((managed.backend, managed.forced), (Backend::InProcess, true));
+    assert_eq!(managed.backend, Backend::InProcess);
+    assert!(matches!(managed.forced, Some(Forced::File(path)) if path.ends_with("managed.json")));
     for (text, expected) in [
         (r#"{"teams": {"backend": "screen"}}"#, "screen"),
         (r#"{"teams": {"paneCommand": ["term"]}}"#, "neither {argv...} nor {command}"),

@@ -289,6 +289,22 @@ fn panes_whose_lead_is_killed_finish_and_go() {
     assert_eq!(scene.processes(), Vec::<u32>::new());
 }
 
+#[test]
+fn ctrl_c_leaves_members_to_their_panes() {
+    let scene = Scene::start("signal", &NAMES[..2], &FREE);
+    scene.all_work(&NAMES[..2]);
+    let (lead, begun) = (scene.pid_of("team-lead").to_string(), Instant::now());
+    Command::new("kill").args(["-INT", &lead]).status().unwrap();
+    scene.until("the lead has left", |scene| scene.screen("%1").contains("code 130"));
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(scene.pane_of("one").is_some() && scene.pane_of("two").is_some(), "they work on");
+    scene.go();
+    scene.until("they finish", |scene| scene.done() == 2);
+    scene.all_is_over();
+    scene.resume();
+    assert_eq!(scene.done(), 2, "nothing that was finished is done again");
+}
+
 // proves TE-09 (open: all but that nothing is left behind)
 #[test]
 fn a_tmux_that_is_killed_takes_nothing_with_it_but_itself() {
@@ -332,11 +348,12 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     shows("one@parser is idle");
     types(&pane, "and now?");
     shows("I heard you.");
+    scene.until("it is idle again", |scene| scene.screen(&pane).matches("one@parser is idle").count() == 2);
     interrupts();
     shows("once more to leave;");
     interrupts();
     scene.until("the lead has it", |scene| scene.screen("%1").contains("one@parser goes on in this process"));
-    assert_eq!(scene.pane_of("one"), None);
+    scene.until("its pane is gone", |scene| scene.pane_of("one").is_none());
     types(&other, "y");
     scene.go();
     scene.all_is_over();

@@ -13,7 +13,7 @@ fn declare(project: &Project, name: &str, text: &str) {
 
 const GOOD: &str = "description = \"Mends it.\"\n[roles.dev]\ncount = 2\n[[tasks]]\nsubject = \"mend\"\n";
 
-// proves TE-14 (open: write ownership; that it is started)
+// proves TE-14 (open: write ownership; that it is started, and held to)
 #[test]
 fn what_is_declared_is_listed_and_checked() {
     let project = Project::new("declared", "");
@@ -55,6 +55,48 @@ fn a_team_that_cannot_be_raised_is_not_begun() {
     refused(&project, &["team", "run", "parser", "--resume"], 1, &["has a team parser"]);
     refused(&project, &["team", "run", "parser", goal, "--include-partial-messages"], 2, &["stream-json"]);
     assert_eq!(succeed(&project, &["sessions", "list", "--json"]), "", "nothing was begun");
+    for (format, arguments) in [
+        ("json", &["team", "run", "parsr", goal][..]),
+        ("stream-json", &["team", "run", "parser"]),
+        ("json", &["team", "run", "parser", "--resume"]),
+        ("json", &["-p"]),
+    ] {
+        let output = project.run(&[arguments, &["--output-format", format]].concat());
+        let told = stdout(&output);
+        let [line] = &told.lines().collect::<Vec<_>>()[..] else { panic!("{arguments:?}: {told}") };
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&line["type"], &line["is_error"]), (&json!("result"), &json!(true)), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn a_broken_file_that_does_not_count_is_in_nobodys_way() {
+    let project = Project::new("declared-shadowed", "");
+    declare(&project, "parser", GOOD);
+    let own = project.file("../home/teams");
+    std::fs::create_dir_all(own.join("old")).unwrap();
+    std::fs::write(own.join("parser.toml"), "[roles").unwrap();
+    std::fs::write(own.join("old/printer.toml"), GOOD).unwrap();
+    let told = succeed(&project, &["team", "check"]);
+    assert!(told.contains("note: ") && told.contains("1 definition: 0 errors"), "{told}");
+    succeed(&project, &["team", "run", "parser", "go"]);
+    refused(&project, &["team", "run", "printer", "go"], 1, &["no team printer is declared here"]);
+    let long = format!("[roles.{}]\ncount = 12\n", "a".repeat(62));
+    declare(&project, "long", &long);
+    let told = stdout(&project.run(&["team", "check", "long"]));
+    assert!(told.contains("error: the last of role aaa"), "{told}");
+}
+
+#[test]
+fn a_team_is_deleted_by_its_name() {
+    let project = with_team("team-delete");
+    refused(&project, &["team", "delete", "printer"], 1, &["there is no team printer"]);
+    assert_eq!(succeed(&project, &["team", "delete", "parser"]), "parser is deleted\n");
+    assert_eq!(succeed(&project, &["team", "list", "--json"]), "");
+    succeed(&project, &["team", "import", "parser"]);
+    let [told] = &lines(&project, &["team", "delete", "parser", "--json"])[..] else { panic!() };
+    assert_eq!((&told["team"], &told["deleted"]), (&json!("parser"), &json!(true)));
 }
 
 #[test]
@@ -69,9 +111,14 @@ fn whoever_is_meant_is_told_from_the_others() {
     refused(&project, &["team", "stop", "alice@printer"], 1, &["there is no team printer"]);
     refused(&project, &["team", "attach", "../x@y/z"], 1, &["is no name"]);
     let told = succeed(&project, &["team", "interrupt", "alice@parser"]);
-    assert_eq!(told, "alice@parser is told to stop what it does\n");
+    assert!(told.starts_with("alice@parser is told to stop what it does; no process runs it"), "{told}");
+    assert!(told.contains("posse team run parser --resume "), "{told}");
     let [told] = &lines(&project, &["team", "stop", "alice", "--force", "--json"])[..] else { panic!() };
-    assert_eq!(told, &json!({"member": "alice@parser", "dismissed": true}));
+    assert_eq!(told, &json!({"member": "alice@parser", "dismissed": true, "held": false}));
+    for arguments in [&["team", "interrupt", "team-lead"][..], &["team", "stop", "team-lead", "--force"]] {
+        refused(&project, arguments, 1, &["team-lead@parser leads the team"]);
+    }
+    refused(&project, &["team", "stop", "alice", "--reason", " "], 1, &["no words"]);
     let kinds: Vec<Value> = lines(&project, &["mail", "list", "--to", "alice@parser", "--json"])
         .into_iter()
         .map(|mail| mail["kind"].clone())

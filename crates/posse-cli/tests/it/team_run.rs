@@ -93,10 +93,9 @@ impl Listening {
     /// Until the reviewer works on its task, and its model has been asked about it.
     fn until_held(&mut self, project: &Project) {
         self.hear(|told| told["subtype"] == "team_task" && told["task"]["owner"] == "reviewer");
-        let begun = std::time::Instant::now();
-        while !requests(project).iter().any(|(_, asked)| asked.contains("Task 2 is yours")) {
-            assert!(begun.elapsed().as_secs() < 20, "the reviewer does not begin");
-        }
+        until("the reviewer begins", || {
+            requests(project).iter().any(|(_, asked)| asked.contains("Task 2 is yours"))
+        });
     }
 }
 
@@ -109,7 +108,7 @@ impl Drop for Listening {
 
 const LINES: [&str; 5] = ["team", "run", "mend", "--output-format", "stream-json"];
 
-// proves TE-14 (open: write ownership)
+// proves TE-14 (open: write ownership; models, permissions, budgets)
 #[test]
 fn a_declared_team_reaches_its_goal_with_one_command() {
     let project = project("team-run", "");
@@ -147,6 +146,8 @@ fn programs_hear_of_members_and_tasks() {
     };
     let result = at(&|line| line["type"] == "result" && line["result"] == "All is mended.");
     assert!(done(1) <= done(2) && done(2) < result, "the last word comes last");
+    let as_task = |line: &&Value| line["subtype"].as_str().is_some_and(|word| word.starts_with("task_"));
+    assert_eq!(told.iter().find(as_task), None, "members are no tasks");
     let prompt = at(&|line| line["type"] == "user" && line["isReplay"] == true);
     assert_eq!(told[prompt]["message"]["content"][0]["text"], "make it work");
 }
@@ -180,15 +181,173 @@ fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
     let from = BufReader::new(child.stdout.take().unwrap());
     let mut listening = Listening { child, from };
     listening.until_held(&project);
-    let id = listening.child.id().to_string();
+    let (id, begun) = (listening.child.id().to_string(), std::time::Instant::now());
     std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
     std::io::copy(&mut listening.from, &mut std::io::sink()).unwrap();
     let mut told = String::new();
     std::io::Read::read_to_string(&mut listening.child.stderr.take().unwrap(), &mut told).unwrap();
     assert_eq!(listening.child.wait().unwrap().code(), Some(130), "{told}");
-    assert!(told.contains("go on with: posse team run mend --resume "), "{told}");
+    assert!(begun.elapsed().as_secs() < 20, "who works is not waited for");
+    assert_eq!(told.matches("go on with: posse team run mend --resume ").count(), 1, "{told}");
     let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
     assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
+    let output = project.run(&["team", "run", "mend", "--resume"]);
+    let told = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "All is mended.\n"), "{told}");
+    let done = lines(&project, &["task", "list", "--team", "mend", "--json"]);
+    assert!(done.len() == 2 && done.iter().all(|task| task["status"] == "completed"), "{done:?}");
+}
+
+#[test]
+fn text_that_is_broken_off_is_no_result() {
+    let project = project("team-broken-off", HELD);
+    let posse = &mut project.posse(&["team", "run", "mend", "make it work", "--verbose"]);
+    let child = posse.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the reviewer works", || {
+        requests(&project).iter().any(|(_, asked)| asked.contains("Task 2 is yours"))
+    });
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(130), ""), "{told}");
+    assert_eq!(told.matches("go on with: ").count(), 1, "{told}");
+}
+
+#[test]
+fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
+    let project = project("team-again", "");
+    succeed(&project, &["team", "run", "mend", "make it work"]);
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    let id = shown["session_id"].as_str().unwrap();
+    let output = project.run(&["team", "run", "mend", "--resume", id, "and now more"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(
+        told.contains("have left, only its lead goes on") && told.contains("raises a new team"),
+        "{told}"
+    );
+    let shown = succeed(&project, &["team", "show"]);
+    assert!(shown.contains("have left: dev ($0."), "{shown}");
+    let refused = project.run(&["team", "attach", "dev"]);
+    assert!(stderr(&refused).contains("posse sessions show 0"), "{}", stderr(&refused));
+    let refused = project.run(&["team", "run", "mend", "--resume", "and now more"]);
+    assert!(stderr(&refused).contains("a goal needs an id before it"), "{}", stderr(&refused));
+}
+
+/// What the first line of a run says of the session's mode and model, and stderr of all of it.
+fn begun(project: &Project, team: &str) -> (Value, Value, String) {
+    let output = project.run(&["team", "run", team, "go", "--output-format", "stream-json"]);
+    let first: Value = serde_json::from_str(stdout(&output).lines().next().unwrap()).unwrap();
+    assert_eq!(first["subtype"], "init", "{first}");
+    (first["permissionMode"].clone(), first["model"].clone(), stderr(&output))
+}
+
+// proves PE-04 (open: all but the lead of a declared team)
+#[test]
+fn a_repository_never_loosens_what_the_lead_may_do() {
+    let project = Project::new("team-lead", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
+    let write = |name: &str, text: &str| {
+        let path = project.file(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let boss = |name: &str, mode: &str| {
+        format!(
+            "---\nname: {name}\ndescription: d\npermissionMode: {mode}\nmodel: claude-haiku-5-5\n---\nYou lead.\n"
+        )
+    };
+    let led_by = |name: &str| format!("[lead]\nagent = \"{name}\"\n[roles.dev]\n");
+    write(".posse/agents/theirs.md", &boss("theirs", "bypassPermissions"));
+    write(".posse/agents/strict.md", &boss("strict", "plan"));
+    write("../home/agents/mine.md", &boss("mine", "bypassPermissions"));
+    write("../home/teams/a.toml", &led_by("theirs"));
+    write(".posse/teams/b.toml", &led_by("mine"));
+    write(
+        ".posse/teams/c.toml",
+        "[lead]\nmodel = \"claude-haiku-5-5\"\npermission_mode = \"acceptEdits\"\n[roles.dev]\n",
+    );
+    for team in ["a", "b", "c"] {
+        let (mode, model, told) = begun(&project, team);
+        assert_eq!((&mode, &model), (&json!("default"), &json!("claude-opus-5-5")), "{team}: {told}");
+        assert!(told.contains("ignored: model claude-haiku-5-5"), "{team}: {told}");
+    }
+    write("../home/teams/d.toml", &led_by("strict"));
+    assert_eq!(begun(&project, "d").0, "plan", "it may tighten");
+    write("../home/teams/e.toml", &led_by("mine"));
+    let (mode, model, told) = begun(&project, "e");
+    assert_eq!((mode, model), (json!("bypassPermissions"), json!("claude-haiku-5-5")), "{told}");
+}
+
+/// One is of another model and mode, one has no money.
+const TERMS: &str = r#"
+description = "Mends it."
+[roles.dev]
+model = "claude-haiku-5-5"
+permission_mode = "plan"
+[roles.poor]
+budget_usd = 0.000001
+[roles.other]
+"#;
+
+// proves TE-14 (open: write ownership)
+#[test]
+fn what_is_declared_of_a_role_holds() {
+    let project = Project::new("team-terms", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
+    std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
+    std::fs::write(project.file(".posse/teams/mend.toml"), TERMS).unwrap();
+    let output = project.run(&["team", "run", "mend", "go", "--permission-mode", "acceptEdits"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("● poor@mend failed: ") || told.contains("● poor@mend idle"), "{told}");
+    let asked = requests(&project);
+    let of = |name: &str| {
+        asked.iter().filter(|(agent, _)| agent.starts_with(&format!("/main/{name}-"))).collect::<Vec<_>>()
+    };
+    assert!(
+        of("dev").iter().all(|(_, body)| body.contains(r#"{\"model\":\"claude-haiku-5-5\","#)),
+        "{asked:?}"
+    );
+    assert!(
+        of("other").iter().all(|(_, body)| body.contains(r#"{\"model\":\"claude-opus-5-5\","#)),
+        "{asked:?}"
+    );
+    assert_eq!((of("dev").is_empty(), of("other").is_empty(), of("poor").len()), (false, false, 0), "{told}");
+    let agents = lines(&project, &["agents", "ps", "--all", "--json"]);
+    let mode = |name: &str| {
+        let is_it = |agent: &&Value| agent["path"].as_str().unwrap().starts_with(&format!("/main/{name}-"));
+        agents.iter().find(is_it).unwrap_or_else(|| panic!("{agents:?}"))["permission_mode"].clone()
+    };
+    assert_eq!((mode("dev"), mode("other")), (json!("plan"), json!("acceptEdits")));
+}
+
+// proves SM-11 (open: the frame for the model; panes)
+#[test]
+fn mail_is_shown_in_the_colour_of_its_sender() {
+    let project = project("team-colours", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(&project);
+    let shown =
+        |arguments: &[&str]| stdout(&project.posse(arguments).env("CLICOLOR_FORCE", "1").output().unwrap());
+    let [team] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    // The lead is the first, and the first colour is blue.
+    assert_eq!(team["members"][0]["color"], "blue");
+    let seen = shown(&["team", "attach", "reviewer"]);
+    let letter = "\x1b[34m  <mail from=\"team-lead\"";
+    assert!(seen.contains(letter) && seen.contains("\x1b[34m  You review.\x1b[39m"), "{seen:?}");
+    let own = seen.lines().find(|line| line.contains("Task 2 is yours")).unwrap();
+    assert!(!own.contains("\x1b[34m"), "{own:?}");
+    let listed = shown(&["mail", "list", "--team", "mend"]);
+    let of_lead = listed.lines().filter(|line| line.contains("  team-lead  ")).collect::<Vec<_>>();
+    assert!(!of_lead.is_empty() && of_lead.iter().all(|line| line.starts_with("\x1b[34m")), "{listed:?}");
+    let long = shown(&["mail", "list", "--team", "mend", "--to", "reviewer", "--verbose"]);
+    assert!(long.contains("\x1b[34mteam-lead → reviewer 1\x1b[39m"), "{long:?}");
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed().as_secs() < 20, "{what}");
+    }
 }
 
 #[test]

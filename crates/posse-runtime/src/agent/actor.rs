@@ -203,7 +203,7 @@ impl Actor {
     /// did not look at.
     pub(super) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.house.ports.clock.now());
-        self.arrive().await;
+        Box::pin(self.arrive()).await;
         let mut lost = None;
         while work.open || !self.machine.is_idle() || work.following.is_busy() {
             if let Err(error) = self.turn(&mut work, &mut commands).await {
@@ -212,11 +212,11 @@ impl Actor {
             }
         }
         if lost.is_none() {
-            self.dismiss().await;
+            Box::pin(self.dismiss()).await;
         }
         let event = lost.map(|error| self.lost(&error, &mut work));
-        self.wind_up(&mut work, event.is_none()).await;
-        self.depart(event).await
+        Box::pin(self.wind_up(&mut work, event.is_none())).await;
+        Box::pin(self.depart(event)).await
     }
 
     /// Waits for the next input and does what is to be done about it.
@@ -231,7 +231,8 @@ impl Actor {
             Some(input) => input,
             None => {
                 let next = self.next(work, commands).await;
-                match self.understood(next, work).await? {
+                // What is done about it is boxed, here and below: one that waits does not carry the room for it.
+                match Box::pin(self.understood(next, work)).await? {
                     Some(input) => input,
                     None => return Ok(()),
                 }
@@ -239,11 +240,11 @@ impl Actor {
         };
         self.machine.set_live(self.house.live(self.identity.agent));
         self.look_at_offer();
-        self.look_at_notes(&input).await?;
+        Box::pin(self.look_at_notes(&input)).await?;
         self.hear_notices();
         let decision = self.decide(input, work);
         let silent = self.mate.is_some() && decision.commit.state == Some(AgentState::Idle);
-        self.carry_out(decision, work).await?;
+        Box::pin(self.carry_out(decision, work)).await?;
         if silent {
             self.quiet_again();
         }

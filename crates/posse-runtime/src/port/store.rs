@@ -56,7 +56,11 @@ pub trait Store: Send + Sync {
     /// has thousands waiting, must keep the order of polling too). A step of an epoch that is not the
     /// agent's current one is refused with [`StoreError::Fenced`], alone: other steps of the same
     /// batch are not touched. So is a birth by a host that was taken for dead. A birth under a name that
-    /// another agent of the realm has is refused with [`StoreError::NameTaken`].
+    /// another agent of the realm has, or a member of one of its teams has or had, is refused with
+    /// [`StoreError::NameTaken`].
+    ///
+    /// A step that ends its agent gives its tasks back, those that it was to do as well, and the teams that it led
+    /// to the first member of each.
     ///
     /// A step whose id is that of the agent's last one was committed already: it changes nothing, and
     /// the answer is the same as the first time.
@@ -210,15 +214,20 @@ pub enum StoreError {
         /// The newest one known here.
         known: u32,
     },
-    /// Another agent of the realm is registered under the name; nothing of the step is there.
-    #[error("the name {name} is taken by agent {by}; each name is given once")]
+    /// Another agent of the realm is registered under the name, or is or was a member of a team under it; nothing
+    /// of the step is there.
+    #[error("the name {name} is taken{}; each name is given once", by_agent(.by))]
     NameTaken {
         /// The name.
         name: Name,
-        /// Who has it.
-        by: AgentId,
+        /// Who has it; none if whoever had it has left its team.
+        by: Option<AgentId>,
     },
     /// The caller broke a rule of this port.
     #[error("a step that cannot be committed: {0}")]
     BadStep(String),
+}
+
+fn by_agent(by: &Option<AgentId>) -> String {
+    by.map(|agent| format!(" by agent {agent}")).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Cost, PermissionMode, Takes};
+use posse_protocol::{AgentId, Cost, Name, PermissionMode, Takes, Team};
 use uuid::Uuid;
 
 use super::contract::Contract;
@@ -226,7 +226,9 @@ impl House {
         }
         let mine = self.ports.store.membership(parent.tree.realm, by).await;
         let mine = mine.map_err(|error| error.to_string())?;
-        Ok(Teams { of: mine.into_iter().map(|mine| mine.team).collect(), mate })
+        let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
+        of.dedup();
+        Ok(Teams { of, mate })
     }
 
     /// A checkout for an agent that is to have one.
@@ -259,17 +261,29 @@ impl House {
         }
     }
 
-    async fn name_is_free(&self, parent: &Resident, name: &posse_protocol::Name) -> Result<(), String> {
+    async fn name_is_free(&self, parent: &Resident, name: &Name) -> Result<(), String> {
         let found = self.named(parent.tree.realm, name).await.map_err(|error| error.to_string())?;
-        match found {
-            Some(other) => Err(format!(
+        if let Some(other) = found {
+            return Err(format!(
                 "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
                  choose another name",
                 other.agent
+            ));
+        }
+        let teams = self.teams(parent.tree.realm).await.map_err(|error| error.to_string())?;
+        match teams.iter().find(|team| has_or_had(team, name)) {
+            Some(team) => Err(format!(
+                "name: {name} is or was a member of team {}, and stays so; choose another name",
+                team.name
             )),
             None => Ok(()),
         }
     }
+}
+
+/// Whether a member has or had a name.
+fn has_or_had(team: &Team, name: &Name) -> bool {
+    team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
 }
 
 /// What an agent may use that is started so.

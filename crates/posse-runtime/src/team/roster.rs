@@ -1,6 +1,6 @@
 //! Who belongs to which team, as the store has it, and what is to be done for a list of tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, Member, MemberState, RealmId, Takes, Team};
@@ -69,27 +69,34 @@ impl House {
 
     /// Tasks of a list have become ready: as many teammates are nudged as there are tasks for them.
     pub(crate) async fn tasks_for(self: Arc<Self>, list: ListId) -> Result<(), StoreError> {
+        const PAGE: usize = 256;
         let seekers = self.seekers(&list);
         if seekers.is_empty() {
             return Ok(());
         }
+        let mut told = BTreeSet::new();
+        let mut assigned = TaskFilter { assigned: true, ..TaskFilter::default() };
+        loop {
+            let theirs = self.ports.store.tasks(list.clone(), assigned.clone(), PAGE).await?;
+            let owners = theirs.iter().filter_map(|task| task.owner.as_ref()?.agent);
+            told.extend(owners.filter(|owner| seekers.iter().any(|(agent, _)| agent == owner)));
+            match theirs.last() {
+                Some(last) if theirs.len() == PAGE => assigned.after = last.id.0,
+                _ => break,
+            }
+        }
         let mut alike: BTreeMap<&Takes, Vec<AgentId>> = BTreeMap::new();
-        for (agent, card) in &seekers {
+        for (agent, card) in seekers.iter().filter(|(agent, _)| !told.contains(agent)) {
             alike.entry(&card.takes).or_default().push(*agent);
         }
         for (takes, agents) in alike {
             let ready = Ready { agent: None, takes: takes.clone() };
             let filter = TaskFilter { ready: Some(ready), ..TaskFilter::default() };
-            // Those that are somebody's already are among them.
-            let found = self.ports.store.tasks(list.clone(), filter, agents.len().saturating_mul(2)).await?;
-            let (theirs, free): (Vec<_>, Vec<_>) = found.into_iter().partition(|task| task.owner.is_some());
-            let owners = theirs.iter().filter_map(|task| task.owner.as_ref()?.agent);
-            let mut told: Vec<AgentId> = owners.filter(|owner| agents.contains(owner)).collect();
-            let others = agents.iter().filter(|agent| !told.contains(agent)).copied().collect::<Vec<_>>();
-            told.extend(others.into_iter().take(free.len()));
-            for agent in told {
-                self.nudge(agent, About::Tasks);
-            }
+            let free = self.ports.store.tasks(list.clone(), filter, agents.len()).await?;
+            told.extend(agents.into_iter().take(free.len()));
+        }
+        for agent in told {
+            self.nudge(agent, About::Tasks);
         }
         Ok(())
     }

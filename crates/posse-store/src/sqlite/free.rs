@@ -17,6 +17,11 @@ pub(super) const TASKS: &str = "UPDATE task INDEXED BY task_owner
     SET status = 0, lost_by = owner, owner = NULL, owner_agent = NULL, version = version + 1
     WHERE realm = ?1 AND owner_agent = ?2 AND status = 1 AND team = coalesce(?3, team) RETURNING team";
 
+/// What an agent was to do, anybody's again.
+pub(super) const AHEAD: &str = "UPDATE task INDEXED BY task_ahead
+    SET owner = NULL, owner_agent = NULL, version = version + 1
+    WHERE realm = ?1 AND owner_agent = ?2 AND status = 0 AND team = coalesce(?3, team) RETURNING team, waits = 0";
+
 /// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
 pub(super) fn gone(place: &Place, host: Uuid) -> bool {
     // Of whom that cannot be found out nothing is taken.
@@ -61,6 +66,27 @@ pub(super) fn tasks(
         .collect::<Result<_, _>>()?;
     for team in teams {
         // Only what is a name, or empty for the session's list, was ever written.
+        claimable(connection, realm, team.parse().ok(), news)?;
+    }
+    Ok(())
+}
+
+/// Makes the tasks unowned that an agent was to do, in one list or in all: nobody else could begin them.
+pub(super) fn unassign(
+    connection: &Connection,
+    realm: RealmId,
+    agent: AgentId,
+    team: Option<&str>,
+    news: &mut News,
+) -> Result<(), Failure> {
+    let (realm_id, agent) = (realm.uuid(), agent.uuid());
+    let mut statement = connection.prepare_cached(AHEAD)?;
+    let tasks: BTreeSet<(String, bool)> = statement
+        .query_map(params![realm_id.as_bytes(), agent.as_bytes(), team], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (team, _) in tasks.into_iter().filter(|(_, ready)| *ready) {
         claimable(connection, realm, team.parse().ok(), news)?;
     }
     Ok(())

@@ -39,18 +39,21 @@ pub(super) const OWN: &str = "SELECT id FROM task INDEXED BY task_own
     ORDER BY id LIMIT ?4";
 
 /// Those that any agent is to do.
-const OWNED: &str = "SELECT id FROM task INDEXED BY task_own
-    WHERE realm = ?1 AND team = ?2 AND owner_agent IS NOT NULL AND status = 0 AND owner IS NOT NULL AND waits = 0
-        AND id > ?3 AND ?5 IS NULL
+pub(super) const ASSIGNED: &str = "SELECT id FROM task INDEXED BY task_assigned
+    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner_agent IS NOT NULL AND waits = 0 AND id > ?3
+        AND ?5 IS NULL
     ORDER BY id LIMIT ?4";
+
+/// Pending ones that somebody of a name has lost.
+pub(super) const LOST: &str = "SELECT id FROM task INDEXED BY task_lost
+    WHERE realm = ?1 AND team = ?2 AND lost_by = ?5 AND status = 0 AND id > ?3 ORDER BY id LIMIT ?4";
 
 /// Who is to do a task.
 #[derive(Clone, Copy)]
 pub(super) enum Whose {
     Person,
     Agent(AgentId),
-    /// Any agent.
-    Agents,
+    Nobody,
 }
 
 impl<'a> List<'a> {
@@ -72,8 +75,8 @@ impl<'a> List<'a> {
 
     /// Tasks by their numbers, but not deleted ones.
     pub(super) fn tasks(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
-        if let Some(ready) = &filter.ready {
-            return self.ready_tasks(filter, ready, limit);
+        if filter.ready.is_some() || filter.assigned || filter.lost_by.is_some() {
+            return self.pending(filter, limit);
         }
         // Spelt out, so that an index of those in progress is found.
         let status = filter.status.map(|status| format!("AND status = {}", column::status(status)));
@@ -92,22 +95,53 @@ impl<'a> List<'a> {
         Ok(tasks)
     }
 
-    /// The tasks that an agent could claim now, by their numbers.
-    fn ready_tasks(&self, filter: &TaskFilter, ready: &Ready, limit: usize) -> Result<Vec<Task>, Failure> {
+    /// Pending tasks of which an index knows whose they are, by their numbers. Of what several indexes know the
+    /// rest is looked through.
+    fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
         if filter.status.is_some_and(|status| status != TaskStatus::Pending) {
             return Ok(Vec::new());
         }
-        let whose = ready.agent.map_or(Whose::Agents, Whose::Agent);
-        let reach = (filter.after, limit);
-        let ids = match filter.owner {
-            None => self.ready(whose, &ready.takes, reach)?,
-            Some(owner) if ready.agent.is_none_or(|agent| agent == owner) => {
-                self.own(Whose::Agent(owner), reach)?
+        let of_owner = filter.owner.is_some() && filter.ready.is_none();
+        let asked = [filter.ready.is_some(), filter.assigned, filter.lost_by.is_some(), of_owner];
+        let alone = asked.into_iter().filter(|asked| *asked).count() == 1;
+        let reach = (filter.after, if alone { limit } else { usize::MAX });
+        let mut ranges = Vec::new();
+        if let Some(ready) = &filter.ready {
+            ranges.push(self.ready_for(ready, filter.owner, reach)?);
+        }
+        if filter.assigned {
+            ranges.push(self.range(ASSIGNED, reach, None::<&str>)?);
+        }
+        if let Some(name) = &filter.lost_by {
+            ranges.push(self.range(LOST, reach, name)?);
+        }
+        let mut ids = ranges.pop().unwrap_or_default();
+        ids.retain(|id| ranges.iter().all(|range| range.contains(id)));
+        let mut tasks = Vec::new();
+        for id in ids {
+            let owned = |task: &Task| task.owner.as_ref().and_then(|owner| owner.agent);
+            let found = self.task(id)?;
+            tasks.extend(found.filter(|task| filter.owner.is_none() || owned(task) == filter.owner));
+            if tasks.len() == limit {
+                break;
             }
-            Some(_) => Vec::new(),
-        };
-        let tasks = ids.into_iter().map(|id| self.task(id));
-        Ok(tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        }
+        tasks.truncate(limit);
+        Ok(tasks)
+    }
+
+    /// What somebody could claim now; of one owner only, if that is given.
+    fn ready_for(
+        &self,
+        ready: &Ready,
+        owner: Option<AgentId>,
+        reach: (u64, usize),
+    ) -> Result<Vec<TaskId>, Failure> {
+        match (owner, ready.agent) {
+            (None, agent) => self.ready(agent.map_or(Whose::Nobody, Whose::Agent), &ready.takes, reach),
+            (Some(owner), Some(agent)) if owner == agent => self.own(Whose::Agent(owner), reach),
+            (Some(_), _) => Ok(Vec::new()),
+        }
     }
 
     /// The lowest numbers after one that somebody could claim now: its own, and unowned ones that it takes.
@@ -137,7 +171,7 @@ impl<'a> List<'a> {
         match whose {
             Whose::Person => self.range(OWN, reach, None::<[u8; 16]>),
             Whose::Agent(agent) => self.range(OWN, reach, Some(agent.uuid().into_bytes())),
-            Whose::Agents => self.range(OWNED, reach, None::<[u8; 16]>),
+            Whose::Nobody => Ok(Vec::new()),
         }
     }
 

@@ -30,6 +30,8 @@ use super::{charge, column};
 #[cfg(test)]
 pub(super) use claim::DOES;
 pub(super) use import::import;
+#[cfg(test)]
+pub(super) use team::HIGHEST;
 
 /// What the person is called.
 const USER: &str = "user";

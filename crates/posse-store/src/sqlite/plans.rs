@@ -4,13 +4,13 @@ use posse_runtime::port::store::AgentFilter;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::free::TASKS;
-use super::list::{ANY, MARKED, OWN};
-use super::operation::DOES;
+use super::free::{AHEAD, TASKS};
+use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
+use super::operation::{DOES, HIGHEST};
 use super::place::Place;
 use super::read::{MEMBERSHIP, RUNS, WAITING, chosen};
 use super::schema;
-use super::step::NAMED;
+use super::step::{HAD, NAMED};
 
 /// What SQLite would do for a query.
 fn plan(connection: &Connection, sql: &str) -> String {
@@ -36,6 +36,18 @@ fn what_is_asked_often_is_answered_by_an_index() {
         (ANY, "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)"),
         (MARKED, "SEARCH task USING INDEX task_role (realm=? AND team=? AND role=? AND id>?)"),
         (OWN, "SEARCH task USING INDEX task_own (realm=? AND team=? AND owner_agent=? AND id>?)"),
+        (ASSIGNED, "SEARCH task USING INDEX task_assigned (realm=? AND team=? AND id>?)"),
+        (LOST, "SEARCH task USING INDEX task_lost (realm=? AND team=? AND lost_by=? AND id>?)"),
+        (AHEAD, "SEARCH task USING INDEX task_ahead (realm=? AND owner_agent=?)"),
+        (
+            HIGHEST,
+            "SEARCH used_name USING INDEX used_name_number (realm=? AND team=? AND <expr>=? AND <expr>>? AND <expr><?)",
+        ),
+        (
+            HAD,
+            "SEARCH used USING INDEX used_name_anywhere (realm=? AND name=?); \
+             SEARCH member USING PRIMARY KEY (realm=? AND team=? AND name=?) LEFT-JOIN",
+        ),
         (
             DOES,
             "SEARCH agent USING INDEX agent_host (host=? AND realm=?); \

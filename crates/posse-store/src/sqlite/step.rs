@@ -25,7 +25,7 @@ use super::place::Place;
 use super::{charge, column, content};
 
 #[cfg(test)]
-pub(super) use birth::NAMED;
+pub(super) use birth::{HAD, NAMED};
 
 /// Whose rows are written, and when.
 #[derive(Clone, Copy)]
@@ -88,7 +88,10 @@ pub(super) fn write(
         && state.of_member() == MemberState::ShutDown
     {
         writing.close_requests()?;
-        free::tasks(connection, step.realm, step.agent, None, news)?;
+        let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
+        Acting { place, connection, realm, actor, at_ms, news }.stop_leading(step.agent)?;
+        free::tasks(connection, realm, step.agent, None, news)?;
+        free::unassign(connection, realm, step.agent, None, news)?;
     }
     for change in &step.runs {
         writing.run(change)?;

@@ -57,10 +57,11 @@ impl Inbox {
         Some(())
     }
 
-    /// Whether so many of a kind and a length still fit. News of runs always do, and so does a dismissal.
+    /// Whether so many of a kind and a length still fit. News of runs always do, and so do signals.
     fn has_room_for(&self, kind: MailKind, more: usize, bytes: usize) -> bool {
         let waiting: usize = self.waiting().map(|mail| mail.summary.len() + mail.body.len()).sum();
-        matches!(kind, MailKind::Notification | MailKind::Dismissal)
+        use MailKind::{Dismissal, Idle, Interruption, Notification};
+        matches!(kind, Notification | Idle | Interruption | Dismissal)
             || (self.waiting().count() + more) as u64 <= INBOX_MAILS
                 && (waiting + more * bytes) as u64 <= INBOX_BYTES
     }
@@ -180,7 +181,7 @@ impl Model {
         if let Some(host) = held {
             self.tell(host, Wake::Mail(to));
         }
-        Receipt { to, name, number, held: held.is_some() }
+        Receipt { to, name, kind, number, held: held.is_some() }
     }
 
     /// Who has an address of one, with what it is called.

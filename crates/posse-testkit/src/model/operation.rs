@@ -37,7 +37,7 @@ impl Model {
                 let response = Response { request_id: *request, approve: *approve, text: text.clone() };
                 self.respond(doer, realm, (*id, *kind), &response, at_ms)
             }
-            Op::Leave { team, name } => self.leave(realm, team, name),
+            Op::Leave { team, name } => self.leave(doer, realm, team, name, at_ms),
             Op::WriteNote { team, name, text, expect } => {
                 self.write_note(doer, realm, team, (name, text, *expect), at_ms)
             }

@@ -51,8 +51,17 @@ impl Model {
         let body = json(&Request { request_id: id, text: text.to_owned() });
         let letter = Letter { id, kind: kind.asking(), summary: kind.asked(), body: &body, at_ms };
         letter.fits()?;
-        let (agent, name) = self.recipient(doer, realm, to)?;
+        let (mut agent, mut name) = self.recipient(doer, realm, to)?;
         let team = self.about(realm, (agent, &name), to, kind)?;
+        if kind == RequestKind::Plan
+            && doer == Doer::Agent(agent)
+            && let Some(first) = self.team(realm, &team)?.first()
+        {
+            (agent, name) = (first.agent, first.name.to_string());
+        }
+        if doer == Doer::Agent(agent) {
+            return Err(Refusal::NotYours { name });
+        }
         match kind {
             RequestKind::Shutdown => self.must_be_above(doer, realm, agent, &name)?,
             RequestKind::Plan if doer == Doer::User => return Err(Refusal::NotYours { name }),
@@ -62,7 +71,8 @@ impl Model {
         let here = self.requests.iter().filter(|((of, _), _)| *of == realm).map(|(_, open)| open);
         if let Some(open) = here.into_iter().find(open).filter(|_| kind == RequestKind::Shutdown) {
             let held = self.holder(realm, agent).is_some();
-            let receipt = Receipt { to: agent, name, number: open.number, held };
+            let (kind, number) = (MailKind::ShutdownRequest, open.number);
+            let receipt = Receipt { to: agent, name, kind, number, held };
             return Ok(Done::Requested { request: open.shown.0.id, receipt });
         }
         self.must_have_room(realm, (agent, &name), &letter, 1)?;
@@ -110,8 +120,8 @@ impl Model {
         let letter = Letter { id, kind: kind.answering(), summary, body: &body, at_ms };
         letter.fits()?;
         let open = self.requests.get(&(realm, request)).filter(|open| {
-            let mine =
-                (doer == Doer::User && kind == RequestKind::Plan) || doer == Doer::Agent(open.shown.0.to);
+            let asked = doer == Doer::Agent(open.shown.0.to) && open.asker() != Some(open.shown.0.to);
+            let mine = (doer == Doer::User && kind == RequestKind::Plan) || asked;
             open.shown.0.kind == kind && mine
         });
         let open = open.ok_or(Refusal::NotOpen { request })?.clone();
@@ -130,7 +140,7 @@ impl Model {
             && let Some(name) =
                 self.name_in(realm, open.shown.0.to, &open.team).and_then(|name| name.parse().ok())
         {
-            let _ = self.leave(realm, &open.team, &name);
+            let _ = self.leave(doer, realm, &open.team, &name, at_ms);
         }
         Ok(Done::Responded(receipt))
     }
@@ -176,12 +186,14 @@ impl Model {
         if state.of_member() != MemberState::ShutDown {
             return;
         }
-        self.free_tasks(step.realm, step.agent, None);
         let about = |open: &Open| match open.shown.0.kind {
             RequestKind::Shutdown => open.shown.0.to == step.agent,
             RequestKind::Plan => open.asker() == Some(step.agent) && open.shown.0.to != step.agent,
         };
         self.requests.retain(|(of, _), open| *of != step.realm || !about(open));
+        self.stop_leading(step.realm, step.agent, step.at_ms);
+        self.free_tasks(step.realm, step.agent, None);
+        self.unassign(step.realm, step.agent, None);
     }
 }
 

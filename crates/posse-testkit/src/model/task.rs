@@ -176,8 +176,7 @@ impl Model {
     pub fn tasks(&self, list: &ListId, filter: &TaskFilter) -> Vec<Task> {
         let Some(list) = self.lists.get(list) else { return Vec::new() };
         let ready = filter.ready.as_ref().map(|ready| {
-            let is_own =
-                |owner: &Owner| owner.agent.is_some() && ready.agent.is_none_or(|it| owner.agent == Some(it));
+            let is_own = |owner: &Owner| ready.agent.is_some() && owner.agent == ready.agent;
             list.ready_for(is_own, &ready.takes)
         });
         let owner = |task: &Task| task.owner.as_ref().and_then(|owner| owner.agent);
@@ -186,6 +185,11 @@ impl Model {
             .filter(|task| filter.status.is_none_or(|status| status == task.status))
             .filter(|task| filter.owner.is_none() || owner(task) == filter.owner)
             .filter(|task| ready.as_ref().is_none_or(|ready| ready.contains(&task.id)))
+            .filter(|task| !filter.assigned || owner(task).is_some() && list.ready().contains_key(&task.id))
+            .filter(|task| {
+                let lost = task.status == TaskStatus::Pending && task.lost_by == filter.lost_by;
+                filter.lost_by.is_none() || lost
+            })
             .collect()
     }
 
@@ -307,7 +311,8 @@ impl Model {
     }
 
     /// Whether the doer may take a task that is in progress out of its owner's hands: its status and
-    /// its owner are changed by the owner, the lead or a person.
+    /// its owner are changed by the owner, the lead or a person. A check is added by anybody to what nobody has begun,
+    /// and changed by the lead, in the session's list by who has no maker, or by a person.
     fn may_change(
         &self,
         doer: Doer,
@@ -316,20 +321,22 @@ impl Model {
         before: &Known,
         change: &TaskChange,
     ) -> Result<(), Refusal> {
+        let Doer::Agent(agent) = doer else { return Ok(()) };
+        let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
+        let leads = team.is_some_and(|team| team.lead == agent);
+        let touched = before.status == TaskStatus::InProgress
+            && (change.owner.is_some() || change.status.is_some_and(|status| status != before.status));
+        if let Some(owner) =
+            before.owner.as_ref().filter(|owner| touched && owner.agent != Some(agent) && !leads)
+        {
+            return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() });
+        }
         let rechecked =
             change.check.as_ref().is_some_and(|check| *check != before.check.clone().unwrap_or_default());
-        let touched = before.status == TaskStatus::InProgress
-            && (rechecked
-                || change.owner.is_some()
-                || change.status.is_some_and(|status| status != before.status));
-        let (Some(owner), Doer::Agent(agent), true) = (&before.owner, doer, touched) else {
-            return Ok(());
-        };
-        let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
-        if owner.agent == Some(agent) || team.is_some_and(|team| team.lead == agent) {
-            return Ok(());
-        }
-        Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() })
+        let is_first = || self.agent(agent).is_some_and(|agent| agent.origin.0.is_none());
+        let decides = leads || list.team.is_none() && is_first();
+        let added = before.check.is_none() && before.status == TaskStatus::Pending;
+        if rechecked && !decides && !added { Err(Refusal::CheckStands { id }) } else { Ok(()) }
     }
 
     /// Whether a task can be done now: it waits for nothing, and its owner is at work.
@@ -448,20 +455,23 @@ impl Model {
         woken.into_iter().for_each(|list| self.tell_claimable(&list));
     }
 
-    /// Makes the tasks unowned that one was to do.
-    pub(super) fn unassign(&mut self, realm: RealmId, agent: AgentId, team: &Name) {
-        let id = ListId { realm, team: Some(team.clone()) };
-        let Some(list) = self.lists.get_mut(&id) else { return };
-        let before = list.claimable();
-        for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::Pending) {
-            if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
-                let task = Arc::make_mut(task);
-                (task.owner, task.version) = (None, task.version + 1);
+    /// Makes the tasks unowned that one was to do, in one list or in all.
+    pub(super) fn unassign(&mut self, realm: RealmId, agent: AgentId, team: Option<&Name>) {
+        let mut woken = BTreeSet::new();
+        let lists = self.lists.iter_mut().filter(|(list, _)| list.realm == realm);
+        for (id, list) in lists.filter(|(list, _)| team.is_none() || list.team.as_ref() == team) {
+            let before = list.claimable();
+            for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::Pending) {
+                if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
+                    let task = Arc::make_mut(task);
+                    (task.owner, task.version) = (None, task.version + 1);
+                }
+            }
+            if list.claimable() != before {
+                woken.insert(id.clone());
             }
         }
-        if list.claimable() != before {
-            self.tell_claimable(&id);
-        }
+        woken.into_iter().for_each(|list| self.tell_claimable(&list));
     }
 
     /// Has the tasks of one who led bear the name that it has now.

@@ -74,12 +74,26 @@ impl Team {
         self
     }
 
-    /// The name, or the name with the lowest number from 2 on, that nobody has or had.
-    fn free_name(&self, wished: &Name) -> Name {
-        let numbered = (2..).map(|number| wished.numbered(number));
+    /// The name, or the name with the lowest number above all that it has, that nobody has or had, and nobody of
+    /// the realm is `registered` under.
+    fn free_name(&self, wished: &Name, registered: &BTreeSet<Name>) -> Name {
+        let highest = self.used.iter().filter_map(|name| {
+            let number = name.as_str().rsplit('-').next()?.parse().ok()?;
+            (number < 1_000_000_000 && wished.numbered(number) == *name).then_some(number)
+        });
+        let numbered = (highest.max().unwrap_or(1).max(1) + 1..).map(|number| wished.numbered(number));
         let mut names = std::iter::once(wished.clone()).chain(numbered);
-        let free = |name: &Name| !name.is_reserved() && !self.used.contains(name);
-        names.find(free).unwrap_or_else(|| wished.clone())
+        let taken = |name: &Name| self.used.contains(name) || registered.contains(name);
+        names.find(|name| !name.is_reserved() && !taken(name)).unwrap_or_else(|| wished.clone())
+    }
+
+    /// Whether a member has or had a name.
+    pub(super) fn knows(&self, name: &Name) -> bool {
+        self.used.contains(name)
+    }
+
+    pub(super) fn first(&self) -> Option<&Member> {
+        self.members().next()
     }
 
     /// Adds a member; gives its colour.
@@ -217,7 +231,7 @@ impl Model {
         (member, greeting): (&Joining, Option<MailId>),
         at_ms: i64,
     ) -> OpResult {
-        let name = self.team(realm, team)?.free_name(wished);
+        let name = self.team(realm, team)?.free_name(wished, &self.registered(realm));
         let (kind, summary, body) = (MailKind::Text, words::summary(&member.prompt), &*member.prompt);
         let letter = greeting.map(|id| Letter { id, kind, summary: &summary, body, at_ms });
         if let Some(letter) = &letter {
@@ -242,36 +256,88 @@ impl Model {
         to: &Name,
         at_ms: i64,
     ) -> OpResult {
-        let handed = self.team_mut(realm, team)?;
+        let handed = self.team(realm, team)?;
         let lead = handed.lead;
         if doer != Doer::User && doer != Doer::Agent(lead) {
             return Err(Refusal::NotLead { team: team.clone() });
         }
         let next = handed.called(to).ok_or_else(|| Refusal::NoSuchRecipient { to: to.to_string() })?;
         if next == lead {
-            return Ok(Done::HandedOver);
+            return Err(Refusal::IsLead { name: to.clone() });
         }
-        handed.lead = next;
-        let main = handed.free_name(&Name::main());
-        if let Some(old) = handed.members.iter_mut().find(|member| member.0.name.as_str() == Name::LEAD) {
-            old.0.name = main.clone();
-            handed.used.insert(main.clone());
-            self.rename_owner(realm, team, lead, &main);
+        let here = self.agents.get(&next).filter(|agent| agent.realm == realm);
+        if here.is_some_and(|agent| agent.state.0.of_member() == MemberState::ShutDown) {
+            return Err(Refusal::NotRunning { name: to.to_string() });
         }
-        self.pass_on(realm, team, (lead, (next, to)), at_ms);
+        self.make_lead(realm, team, (next, to), at_ms);
         Ok(Done::HandedOver)
     }
 
-    pub(super) fn leave(&mut self, realm: RealmId, team: &Name, name: &Name) -> OpResult {
-        let left = self.team_mut(realm, team)?;
-        let member = left.called(name).ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?;
-        if left.lead == member {
+    /// Another leads the team from now on.
+    fn make_lead(&mut self, realm: RealmId, team: &Name, (next, to): (AgentId, &Name), at_ms: i64) {
+        let registered = self.registered(realm);
+        let Ok(handed) = self.team_mut(realm, team) else { return };
+        let lead = std::mem::replace(&mut handed.lead, next);
+        let main = handed.free_name(&Name::main(), &registered);
+        if let Some(old) = handed.members.iter_mut().find(|member| member.0.name.as_str() == Name::LEAD) {
+            old.0.name = main.clone();
+            let agent = old.0.agent;
+            handed.used.insert(main.clone());
+            self.rename_owner(realm, team, agent, &main);
+        }
+        self.pass_on(realm, team, (lead, (next, to)), at_ms);
+    }
+
+    /// Another leads a team that one has led: the first member, if that is another; says whether.
+    fn fall_back(&mut self, realm: RealmId, team: &Name, from: AgentId, at_ms: i64) -> bool {
+        let first = self.team(realm, team).ok().and_then(Team::first);
+        let Some(first) = first.filter(|first| first.agent != from).cloned() else { return false };
+        self.make_lead(realm, team, (first.agent, &first.name), at_ms);
+        true
+    }
+
+    /// Others lead the teams that one has led who has ended.
+    pub(super) fn stop_leading(&mut self, realm: RealmId, agent: AgentId, at_ms: i64) {
+        let led = self.teams.iter().filter(|((of, _), team)| *of == realm && team.lead == agent);
+        let led: Vec<Name> = led.map(|((_, team), _)| team.clone()).collect();
+        for team in led {
+            self.fall_back(realm, &team, agent, at_ms);
+        }
+    }
+
+    pub(super) fn leave(
+        &mut self,
+        doer: Doer,
+        realm: RealmId,
+        team: &Name,
+        name: &Name,
+        at_ms: i64,
+    ) -> OpResult {
+        let left = self.team(realm, team)?;
+        let lead = left.lead;
+        let agent = left.called(name).filter(|agent| left.members().any(|member| member.agent == *agent));
+        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?;
+        let here = self.agents.get(&agent).filter(|known| known.realm == realm);
+        let parent = here.and_then(|known| known.origin.0.as_ref()).map(|origin| origin.parent);
+        if let Doer::Agent(me) = doer
+            && ![Some(agent), Some(lead), parent].contains(&Some(me))
+        {
+            return Err(Refusal::NotYours { name: name.to_string() });
+        }
+        if lead == agent && !self.fall_back(realm, team, agent, at_ms) {
             return Err(Refusal::IsLead { name: name.clone() });
         }
-        left.members.retain(|member| member.0.name != *name);
-        self.free_tasks(realm, member, Some(team));
-        self.unassign(realm, member, team);
-        self.drop_requests(realm, team, Some(member));
+        let left = self.team_mut(realm, team)?;
+        let is_it = |member: &Said<Member>| match name.as_str() {
+            Name::LEAD => member.0.agent == agent,
+            _ => member.0.name == *name,
+        };
+        if let Some(at) = left.members.iter().position(is_it) {
+            left.members.remove(at);
+        }
+        self.free_tasks(realm, agent, Some(team));
+        self.unassign(realm, agent, Some(team));
+        self.drop_requests(realm, team, Some(agent));
         Ok(Done::Left)
     }
 

@@ -4,7 +4,9 @@ use posse_protocol::{Owner, Takes, Task, TaskId, TaskStatus};
 use posse_runtime::port::store::{Done, NewTask, Op, OpResult, Ready, Refusal, TaskChange, TaskFilter};
 
 use super::Open;
-use super::words::{act, acts, agent, birth, claim, create, create_team, join, list, name, order, update};
+use super::words::{
+    act, acts, agent, birth, child, claim, create, create_team, join, list, name, order, update,
+};
 
 fn claimed(result: OpResult) -> Task {
     match result {
@@ -176,7 +178,18 @@ pub async fn roles_say_who_takes_what(open: Open<'_>) {
     assert_eq!(ready(Some(2), &only(false, &[]), 0).await, [6], "her own");
     assert_eq!(ready(Some(2), &only(true, &["test"]), 0).await, [2, 5, 6], "the test is his");
     assert_eq!(ready(Some(3), &only(false, &["dev", "doc"]), 1).await, [3, 4, 7, 8]);
-    assert_eq!(ready(None, &only(false, &["doc"]), 0).await, [1, 6, 8], "everybody's own");
+    assert_eq!(ready(None, &only(false, &["doc"]), 0).await, [1], "nobody's own");
+    assert_eq!(ready(None, &Takes::Any, 4).await, [5, 7]);
+    let found = async |filter: TaskFilter, limit| {
+        let found = store.tasks(list("web"), filter, limit).await.unwrap();
+        found.iter().map(|task| task.id.0).collect::<Vec<_>>()
+    };
+    let assigned = || TaskFilter { assigned: true, ..TaskFilter::default() };
+    assert_eq!(found(assigned(), 9).await, [6, 8], "what somebody is to do");
+    assert_eq!(found(TaskFilter { after: 6, ..assigned() }, 9).await, [8]);
+    assert_eq!(found(assigned(), 1).await, [6]);
+    assert_eq!(found(TaskFilter { owner: Some(agent(3)), ..assigned() }, 1).await, [8]);
+    assert_eq!(found(TaskFilter { status: Some(TaskStatus::InProgress), ..assigned() }, 9).await, [0; 0]);
 
     let got = async |number, op| act(store, number, op).await.map(|done| claimed(Ok(done)).id.0);
     let nothing = || Err(Refusal::NothingToClaim);
@@ -219,18 +232,34 @@ pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
     assert_eq!(act(store, 1, update("web", 1, done(None))).await, unchecked("make test"), "nor the lead");
     // A check cannot be put aside by the change that needs it.
     let aside = |check: &str, passed| TaskChange { check: Some(check.into()), ..done(passed) };
-    assert_eq!(act(store, 2, update("web", 1, aside("", None))).await, unchecked("make test"));
-    assert_eq!(act(store, 2, update("web", 1, aside("true", Some("true")))).await, unchecked("make test"));
-    assert_eq!(act(store, 2, update("web", 1, aside("true", Some("make test")))).await, unchecked("true"));
-    // While it is being done it is changed by its owner and the lead.
+    assert_eq!(act(store, 1, update("web", 1, aside("", None))).await, unchecked("make test"));
+    assert_eq!(act(store, 1, update("web", 1, aside("true", Some("true")))).await, unchecked("make test"));
+    assert_eq!(act(store, 1, update("web", 1, aside("true", Some("make test")))).await, unchecked("true"));
+    // It is changed by the lead alone, whoever does the task and whether anybody does.
     let other = || TaskChange { check: Some("true".into()), ..TaskChange::default() };
-    let hers = Err(Refusal::AlreadyClaimed { id: TaskId(1), by: "ann".into() });
-    assert_eq!(act(store, 3, update("web", 1, other())).await, hers);
+    let none = || TaskChange { check: Some(String::new()), ..TaskChange::default() };
+    for (number, id, change) in [(2, 1, other()), (2, 1, none()), (3, 1, other()), (3, 2, none())] {
+        let stands = Err(Refusal::CheckStands { id: TaskId(id) });
+        assert_eq!(act(store, number, update("web", id, change)).await, stands, "{number} {id}");
+    }
     let same = TaskChange { check: Some("make test".into()), ..TaskChange::default() };
     act(store, 3, update("web", 1, same)).await.unwrap();
     act(store, 1, update("web", 1, other())).await.unwrap();
     act(store, 2, update("web", 1, done(Some("true")))).await.unwrap();
-    act(store, 3, update("web", 2, other())).await.unwrap();
+    // Anybody adds one to what nobody has begun.
+    order(store, vec![create("web", "d", &[])]).await;
+    act(store, 3, update("web", 4, other())).await.unwrap();
+    assert_eq!(act(store, 3, update("web", 4, none())).await, Err(Refusal::CheckStands { id: TaskId(4) }));
+    act(store, 1, update("web", 4, none())).await.unwrap();
+    act(store, 3, claim("web", 4)).await.unwrap();
+    assert_eq!(act(store, 3, update("web", 4, other())).await, Err(Refusal::CheckStands { id: TaskId(4) }));
+    // In the session's list the main agent does what a lead does.
+    store.commit(child(4, 1, "")).await.unwrap();
+    order(store, vec![create("", "a", &[])]).await;
+    act(store, 4, update("", 1, other())).await.unwrap();
+    assert_eq!(act(store, 4, update("", 1, none())).await, Err(Refusal::CheckStands { id: TaskId(1) }));
+    act(store, 1, update("", 1, none())).await.unwrap();
+    assert!(order(store, vec![update("web", 2, other()), update("web", 2, none())]).await[1].is_ok());
     assert!(order(store, vec![update("web", 3, done(None))]).await[0].is_ok(), "a person decides");
     let completed = TaskFilter { status: Some(TaskStatus::Completed), ..TaskFilter::default() };
     assert_eq!(store.tasks(list("web"), completed, 9).await.unwrap().len(), 2);

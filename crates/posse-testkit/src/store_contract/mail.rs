@@ -44,7 +44,10 @@ pub async fn mail_keeps_its_order(open: Open<'_>) {
     let id = MailId::from(Uuid::now_v7());
     let (kind, summary, body) = (MailKind::Idle, "At rest".into(), "{}".into());
     let sent = order(store.as_ref(), vec![Op::Send { id, to: to(3), kind, summary, body }]).await.remove(0);
-    assert_eq!(receipts(sent), [Receipt { to: agent(3), name: "/main".into(), number: 41, held: true }]);
+    assert_eq!(
+        receipts(sent),
+        [Receipt { to: agent(3), name: "/main".into(), kind, number: 41, held: true }]
+    );
 
     let mail = store.mail(realm(), agent(3), ALL, 100).await.unwrap();
     assert_eq!(mail.iter().map(|mail| mail.number).collect::<Vec<_>>(), (1..=41).collect::<Vec<_>>());
@@ -92,7 +95,10 @@ pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
     // Whoever joins has an inbox, before it is born.
     order(store.as_ref(), vec![join("web", "bob", 7)]).await;
     let sent = receipts(act(store.as_ref(), 1, send(member("web", "bob"), "hello")).await);
-    assert_eq!(sent, [Receipt { to: agent(7), name: "bob".into(), number: 1, held: false }]);
+    assert_eq!(
+        sent,
+        [Receipt { to: agent(7), name: "bob".into(), kind: MailKind::Text, number: 1, held: false }]
+    );
     let id = MailId::from(Uuid::now_v7());
     let (summary, body, all) = (String::new(), String::new(), Address::Others { team: name("web") });
     let ask = Op::Send { id, to: all.clone(), kind: MailKind::ShutdownRequest, summary, body };
@@ -100,7 +106,10 @@ pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
     store.commit(birth(7)).await.unwrap();
     assert_eq!(store.take(agent(7)).await.unwrap().mail, 1);
     let sent = receipts(act(store.as_ref(), 1, send(all.clone(), "all")).await);
-    assert_eq!(sent, [Receipt { to: agent(7), name: "bob".into(), number: 2, held: true }]);
+    assert_eq!(
+        sent,
+        [Receipt { to: agent(7), name: "bob".into(), kind: MailKind::Text, number: 2, held: true }]
+    );
     let sent = receipts(order(store.as_ref(), vec![send(all, "all")]).await.remove(0));
     assert_eq!(sent.iter().map(|sent| sent.name.as_str()).collect::<Vec<_>>(), ["bob", "team-lead"]);
 }

@@ -64,9 +64,16 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
     let (store, second) = (open(), open());
     let store = store.as_ref();
     crew(store).await;
-    let receipt =
-        |to: u64, called: &str, number| Receipt { to: agent(to), name: called.into(), number, held: true };
-    let asked = Ok(Done::Requested { request: id(1), receipt: receipt(2, "ann", 1) });
+    let receipt = |kind, to: u64, called: &str, number| Receipt {
+        to: agent(to),
+        name: called.into(),
+        kind,
+        number,
+        held: true,
+    };
+    let ended = MailKind::ShutdownResponse;
+    let asked =
+        Ok(Done::Requested { request: id(1), receipt: receipt(MailKind::ShutdownRequest, 2, "ann", 1) });
     assert_eq!(act(store, 1, shutdown(1, member("ann"))).await, asked);
     super::wake::told(store, &Wake::Mail(agent(2))).await;
     let [mail] = &mail_of(store, 2).await[..] else { panic!("one mail") };
@@ -104,7 +111,7 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         approve: false,
         text: "not done yet".into(),
     };
-    assert_eq!(act(store, 2, op.clone()).await, Ok(Done::Responded(receipt(1, "team-lead", 1))));
+    assert_eq!(act(store, 2, op.clone()).await, Ok(Done::Responded(receipt(ended, 1, "team-lead", 1))));
     super::wake::told(store, &Wake::Mail(agent(1))).await;
     assert_eq!(act(store, 2, op).await, not_open(1), "once");
     let [mail] = &mail_of(store, 1).await[..] else { panic!("one mail") };
@@ -115,7 +122,10 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
 
     // A person answers in place of the lead.
     act(store, 3, plan(5, member("team-lead"))).await.unwrap();
-    assert_eq!(order(store, vec![answer(id(5), 9, true)]).await, [Ok(Done::Responded(receipt(3, "bob", 1)))]);
+    assert_eq!(
+        order(store, vec![answer(id(5), 9, true)]).await,
+        [Ok(Done::Responded(receipt(MailKind::PlanApprovalResponse, 3, "bob", 1)))]
+    );
     let last = mail_of(store, 3).await.pop().unwrap();
     assert_eq!((last.kind, last.from), (MailKind::PlanApprovalResponse, Sender::User));
     // A person asks, and who leads is told the answer; but only who is to end knows whether it can.
@@ -129,7 +139,7 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         text: String::new(),
     };
     assert_eq!(order(store, vec![yes.clone()]).await, [not_open(4)]);
-    assert_eq!(act(store, 3, yes).await, Ok(Done::Responded(receipt(1, "team-lead", 3))));
+    assert_eq!(act(store, 3, yes).await, Ok(Done::Responded(receipt(ended, 1, "team-lead", 3))));
     // Who agrees has left the team with it.
     let team = store.teams(Some(realm()), 9).await.unwrap().remove(0);
     let names: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
@@ -185,8 +195,23 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
         act(store, 1, signal(kind, member("bob"))).await.unwrap();
         order(store, vec![signal(kind, Address::Agent(agent(1)))]).await.remove(0).unwrap();
     }
-    assert_eq!(act(store, 1, signal(Interruption, member("ann"))).await, full);
-    act(store, 1, signal(Dismissal, member("ann"))).await.unwrap();
+    for kind in [Interruption, Dismissal] {
+        act(store, 1, signal(kind, member("ann"))).await.unwrap();
+        let long = Op::Send {
+            id: id(1),
+            to: member("ann"),
+            kind,
+            summary: String::new(),
+            body: "x".repeat(MAIL_BYTES + 1),
+        };
+        let refused = act(store, 1, long).await;
+        assert!(matches!(refused, Err(Refusal::TooLong { most: MAIL_BYTES, .. })), "{refused:?}");
+    }
+    act(store, 3, signal(MailKind::Idle, member("ann"))).await.unwrap();
+    assert_eq!(
+        act(store, 1, send(member("ann"), "x")).await,
+        Err(Refusal::InboxFull { name: "ann".into(), waiting: INBOX_MAILS + 3 })
+    );
     let typed = [
         MailKind::ShutdownRequest,
         MailKind::ShutdownResponse,
@@ -201,6 +226,29 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
     order(store, vec![Op::Leave { team: name("web"), name: name("ann") }]).await.remove(0).unwrap();
     act(store, 1, signal(Dismissal, Address::Agent(agent(2)))).await.unwrap();
     assert_eq!(act(store, 1, shutdown(6, Address::Agent(agent(2)))).await, not_yours("/main/2"));
+}
+
+/// Nobody is asked by itself: the plan of who leads goes to who led first.
+pub async fn nobody_asks_itself(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    crew(store).await;
+    let lead = || member("team-lead");
+    assert_eq!(act(store, 1, plan(1, lead())).await, not_yours("team-lead"), "nobody else has led");
+    order(store, vec![Op::HandOver { team: name("web"), to: name("ann") }]).await.remove(0).unwrap();
+    for (number, to) in [(2, lead()), (3, Address::Agent(agent(2)))] {
+        let asked = act(store, 2, plan(number, to)).await;
+        let Ok(Done::Requested { receipt, .. }) = asked else { panic!("{asked:?}") };
+        assert_eq!((receipt.to, receipt.name.as_str()), (agent(1), "main"));
+    }
+    assert_eq!(mail_of(store, 1).await.len(), 2);
+    assert_eq!(mail_of(store, 2).await, []);
+    assert_eq!(act(store, 2, answer(id(2), 7, true)).await, not_open(2), "nobody answers itself");
+    act(store, 1, answer(id(2), 7, true)).await.unwrap();
+    assert_eq!(mail_of(store, 2).await.pop().unwrap().kind, MailKind::PlanApprovalResponse);
+    // Who leads one of its teams is above itself in none.
+    order(store, vec![create_team("ops", 3)]).await.remove(0).unwrap();
+    assert_eq!(act(store, 3, shutdown(4, member("bob"))).await, not_yours("bob"));
 }
 
 /// Requests go with whoever they are about, and with the team.

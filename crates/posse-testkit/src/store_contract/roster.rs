@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use posse_protocol::{Mail, MailKind, Member, MemberState, Name, Sender, TaskId, TaskStatus, Team};
 use posse_runtime::port::store::{
     Address, AgentState, Done, Epoch, MAIL_BYTES, MailFilter, Op, OpResult, Receipt, Refusal, StateChange,
-    Step, Store, TaskChange,
+    Step, Store, StoreError, TaskChange, TaskFilter,
 };
 use uuid::Uuid;
 
@@ -37,7 +37,9 @@ fn joined(result: OpResult) -> (String, String) {
 }
 
 async fn team(store: &dyn Store) -> Team {
-    store.teams(Some(realm()), 9).await.unwrap().remove(0)
+    let mut teams = store.teams(Some(realm()), 9).await.unwrap();
+    teams.retain(|team| team.name == name("web"));
+    teams.remove(0)
 }
 
 async fn names(store: &dyn Store) -> Vec<String> {
@@ -281,15 +283,23 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     act(store, 2, send(member("main-2"), "hello")).await.unwrap();
     assert_eq!(mail_of(store, 1).await.pop().unwrap().from.name(), "team-lead");
     assert_eq!(act(store, 1, hand_over("bob")).await, not_lead());
-    assert_eq!(order(store, vec![leave("ann")]).await, [Err(Refusal::IsLead { name: name("ann") })]);
+    assert_eq!(act(store, 2, hand_over("ann")).await, Err(Refusal::IsLead { name: name("ann") }));
+    assert_eq!(act(store, 2, hand_over("team-lead")).await, Err(Refusal::IsLead { name: name("team-lead") }));
+    let ended = Some(StateChange::To(AgentState::Completed));
+    store.commit(Step { state: ended, ..step(3, 1) }).await.unwrap();
+    assert_eq!(act(store, 2, hand_over("bob")).await, Err(Refusal::NotRunning { name: "bob".into() }));
     let give = TaskChange { owner: Some(Some(Name::LEAD.into())), ..TaskChange::default() };
     act(store, 2, update("web", 1, give)).await.unwrap();
     let task = store.task(list("web"), TaskId(1)).await.unwrap().unwrap();
     assert_eq!((task.owner.unwrap().name.as_str(), task.status), ("ann", TaskStatus::InProgress));
-    assert_eq!(
-        order(store, vec![hand_over("ann"), hand_over("main-2"), leave("ann")]).await.pop(),
-        Some(Ok(Done::Left))
-    );
+    // Who leads and leaves is followed by who led first.
+    act(store, 3, ask(plan, member("team-lead"), "another plan", true)).await.unwrap();
+    assert_eq!(act(store, 2, leave("team-lead")).await, Ok(Done::Left));
+    let [open] = &store.requests(realm(), None).await.unwrap()[..] else { panic!("one request") };
+    assert_eq!((open.id, open.to, mail_of(store, 1).await.pop().unwrap().id), (plan, agent(1), plan));
+    for lead in ["team-lead", "main-2"] {
+        assert_eq!(order(store, vec![leave(lead)]).await, [Err(Refusal::IsLead { name: name(lead) })]);
+    }
     assert_eq!(
         (names(store).await, team(store).await.lead),
         (["main-2", "bob", "main"].map(Into::into).to_vec(), agent(1))
@@ -313,4 +323,132 @@ pub async fn who_leaves_gives_its_tasks_back(open: Open<'_>) {
         let task = store.task(list("web"), TaskId(id)).await.unwrap().unwrap();
         assert_eq!((task.status, task.owner, task.lost_by.as_deref()), (TaskStatus::Pending, None, lost_by));
     }
+}
+
+/// A step that ends an agent gives back what it was to do, and the teams that it led.
+pub async fn who_ends_leads_no_more(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=2 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    let ops = vec![
+        create_team("web", 1),
+        join("web", "ann", 2),
+        create_team("own", 2),
+        hand_over("ann"),
+        create("web", "a", &[]),
+        create("web", "b", &[1]),
+        create("", "c", &[]),
+    ];
+    assert!(order(store, ops).await.iter().all(Result::is_ok));
+    let give = |called: &str| TaskChange { owner: Some(Some(called.into())), ..TaskChange::default() };
+    order(
+        store,
+        vec![update("web", 1, give("ann")), update("web", 2, give("ann")), update("", 1, give("/main"))],
+    )
+    .await;
+    let owners = async || {
+        let mut owners = Vec::new();
+        for (team, id) in [("web", 1), ("web", 2), ("", 1)] {
+            let task = store.task(list(team), TaskId(id)).await.unwrap().unwrap();
+            owners.push(task.owner.and_then(|owner| owner.agent));
+        }
+        owners
+    };
+    store.commit(Step { state: Some(StateChange::To(AgentState::Paused)), ..step(2, 1) }).await.unwrap();
+    assert_eq!((owners().await, team(store).await.lead), (vec![Some(agent(2)); 3], agent(2)), "only for now");
+    for state in [AgentState::Failed, AgentState::Completed] {
+        store.commit(Step { state: Some(StateChange::To(state)), ..step(2, 1) }).await.unwrap();
+        assert_eq!(owners().await, [None; 3]);
+        let mut teams = store.teams(Some(realm()), 9).await.unwrap();
+        teams.sort_by(|a, b| a.name.cmp(&b.name));
+        let leads: Vec<_> = teams.iter().map(|team| (team.name.as_str(), team.lead)).collect();
+        assert_eq!(leads, [("own", agent(2)), ("web", agent(1))], "nobody else could lead its own");
+    }
+    assert_eq!(names(store).await, ["main", "ann"], "it is still there");
+    super::wake::told(store, &posse_runtime::port::store::Wake::Tasks(list("web"))).await;
+}
+
+/// A member is removed by itself, its lead, its maker or a person.
+pub async fn who_may_remove_a_member(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for born in [birth(1), birth(2), birth(3), child(4, 2, ""), child(5, 3, ""), child(6, 3, "")] {
+        store.commit(born).await.unwrap();
+    }
+    let joins = [("ann", 2), ("bob", 3), ("dev", 4), ("doc", 5), ("eve", 6)];
+    let joins = joins.iter().map(|(called, number)| join("web", called, *number));
+    order(store, [create_team("web", 1), create_team("ops", 3)].into_iter().chain(joins).collect()).await;
+    for (number, called) in [(2, "bob"), (3, "dev"), (5, "dev"), (5, "bob"), (2, "team-lead")] {
+        let refused = Err(Refusal::NotYours { name: called.into() });
+        assert_eq!(act(store, number, leave(called)).await, refused, "{number} {called}");
+    }
+    // Itself, its maker, the lead, a person.
+    for (number, called) in [(4, "dev"), (3, "doc"), (1, "ann")] {
+        assert_eq!(act(store, number, leave(called)).await, Ok(Done::Left), "{number} {called}");
+    }
+    assert_eq!(order(store, vec![leave("eve")]).await, [Ok(Done::Left)]);
+    assert_eq!(names(store).await, ["team-lead", "bob"]);
+}
+
+/// A name is an agent's or a member's, and stays so.
+pub async fn names_are_nobodys_twice(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    store.commit(birth(1)).await.unwrap();
+    for (number, called) in [(2, "dev"), (3, "dev-3"), (4, "main")] {
+        store.commit(child(number, 1, called)).await.unwrap();
+    }
+    let wished = ["dev", "dev", "doc", "dev-07", "dev-9999999999", "dev"];
+    let joins = wished.iter().map(|wished| join("web", wished, 7));
+    let done = order(store, [create_team("web", 1)].into_iter().chain(joins).collect()).await;
+    let got: Vec<String> = done.into_iter().skip(1).map(|it| joined(it).0).collect();
+    assert_eq!(got, ["dev-2", "dev-4", "doc", "dev-07", "dev-9999999999", "dev-5"]);
+    // The numbers go on after the highest, whatever is free below it.
+    let more =
+        order(store, vec![join("web", "dev-40", 7), join("web", "dev", 7), join("web", "dev-6", 7)]).await;
+    let got: Vec<String> = more.into_iter().map(|it| joined(it).0).collect();
+    assert_eq!(got, ["dev-40", "dev-41", "dev-6"]);
+    order(store, vec![leave("dev-4")]).await.remove(0).unwrap();
+    for (called, by) in [("doc", Some(agent(7))), ("dev-4", None), ("dev", Some(agent(2)))] {
+        let refused = store.commit(child(8, 1, called)).await.unwrap_err();
+        let StoreError::NameTaken { name: taken, by: whose } = refused else { panic!("{refused:?}") };
+        assert_eq!((taken, whose), (name(called), by));
+    }
+    store.commit(child(8, 1, "dev-5-2")).await.unwrap();
+    // Who led has a name that nobody else has.
+    order(store, vec![hand_over("doc")]).await.remove(0).unwrap();
+    assert_eq!(names(store).await[0], "main-2");
+}
+
+/// What somebody has lost is found by its name.
+pub async fn what_was_lost_is_found(open: Open<'_>) {
+    let store = open();
+    let store = store.as_ref();
+    for number in 1..=3 {
+        store.commit(birth(number)).await.unwrap();
+    }
+    let tasks = (1..=5).map(|_| create("web", "a", &[]));
+    let made = vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3)];
+    order(store, made.into_iter().chain(tasks).collect()).await;
+    for (number, id) in [(2, 1), (3, 2), (2, 3), (2, 4), (2, 5)] {
+        act(store, number, claim("web", id)).await.unwrap();
+    }
+    for number in 2..=3 {
+        store.release(agent(number), Epoch(1)).await.unwrap();
+    }
+    // What somebody else has taken since is lost no more.
+    act(store, 1, claim("web", 3)).await.unwrap();
+    let lost = async |called: &str, after, limit| {
+        let filter = TaskFilter { lost_by: Some(called.into()), after, ..TaskFilter::default() };
+        let found = store.tasks(list("web"), filter, limit).await.unwrap();
+        found.iter().map(|task| task.id.0).collect::<Vec<_>>()
+    };
+    assert_eq!(lost("ann", 0, 9).await, [1, 4, 5]);
+    assert_eq!((lost("ann", 1, 1).await, lost("bob", 0, 9).await), (vec![4], vec![2]));
+    assert_eq!(lost("eve", 0, 9).await, [0; 0]);
+    let ready = Some(posse_runtime::port::store::Ready { agent: None, takes: posse_protocol::Takes::Any });
+    let both = TaskFilter { lost_by: Some("ann".into()), ready, after: 1, ..TaskFilter::default() };
+    assert_eq!(store.tasks(list("web"), both, 1).await.unwrap()[0].id, TaskId(4));
 }

@@ -290,9 +290,9 @@ async fn run(plan: Plan) -> String {
     )
 }
 
-// proves TK-04 (open: several machines)
+// proves TK-04 (open: what those are told who did not get it; several machines)
 // proves TK-06 (open: how soon)
-// proves TK-08 (open: several machines)
+// proves TK-08 (open: the note of who had it; several machines)
 // proves TE-10 (open: several machines)
 // proves SM-05
 #[tokio::test]

@@ -292,6 +292,31 @@ async fn leadership_is_handed_over() {
 }
 
 #[tokio::test]
+async fn who_ends_leads_no_more() {
+    everywhere(contract::who_ends_leads_no_more).await;
+}
+
+#[tokio::test]
+async fn who_may_remove_a_member() {
+    everywhere(contract::who_may_remove_a_member).await;
+}
+
+#[tokio::test]
+async fn names_are_nobodys_twice() {
+    everywhere(contract::names_are_nobodys_twice).await;
+}
+
+#[tokio::test]
+async fn what_was_lost_is_found() {
+    everywhere(contract::what_was_lost_is_found).await;
+}
+
+#[tokio::test]
+async fn nobody_asks_itself() {
+    everywhere(contract::nobody_asks_itself).await;
+}
+
+#[tokio::test]
 async fn who_leaves_gives_its_tasks_back() {
     everywhere(contract::who_leaves_gives_its_tasks_back).await;
 }

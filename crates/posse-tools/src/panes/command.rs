@@ -39,6 +39,9 @@ pub enum WrongTemplate {
     /// Something in braces that stands for nothing.
     #[error("{0} stands for nothing; there are {{title}}, {{color}}, {{cwd}}, {{command}} and {{argv...}}")]
     Unknown(String),
+    /// Several arguments cannot be part of one.
+    #[error("{0}: {{argv...}} stands for several arguments, so it is a word of its own")]
+    Joined(String),
 }
 
 impl Template {
@@ -48,8 +51,11 @@ impl Template {
             return Err(WrongTemplate::Empty);
         }
         let is_known = |word: &str| word == WORDS || PLACES.contains(&word);
-        if let Some(unknown) = words.iter().find_map(|word| braced(word).filter(|word| !is_known(word))) {
+        if let Some(unknown) = words.iter().flat_map(|word| braced(word)).find(|word| !is_known(word)) {
             return Err(WrongTemplate::Unknown(unknown.to_owned()));
+        }
+        if let Some(joined) = words.iter().find(|word| word.contains(WORDS) && *word != WORDS) {
+            return Err(WrongTemplate::Joined(joined.clone()));
         }
         if !words.iter().any(|word| word == WORDS || word.contains("{command}")) {
             return Err(WrongTemplate::Nothing);
@@ -70,10 +76,13 @@ impl Template {
     }
 }
 
-/// A whole word in braces, if it is one.
-fn braced(word: &str) -> Option<&str> {
-    let inner = word.strip_prefix('{')?.strip_suffix('}')?;
-    inner.chars().all(|c| c.is_ascii_alphabetic() || c == '.').then_some(word)
+/// What in a word looks like a place: letters in braces. Others may stand for themselves.
+fn braced(word: &str) -> impl Iterator<Item = &str> {
+    word.match_indices('{').filter_map(|(at, _)| {
+        let place = word.get(at..=at + word.get(at..)?.find('}')?)?;
+        let inner = place.get(1..place.len() - 1).filter(|inner| !inner.is_empty())?;
+        inner.chars().all(|c| c.is_ascii_alphabetic() || c == '.').then_some(place)
+    })
 }
 
 /// One word with what belongs into its places, read from left to right: what was filled in is not read again.
@@ -198,7 +207,11 @@ mod tests {
         assert_eq!(template(&[]), Err(WrongTemplate::Empty));
         assert_eq!(template(&["term", "{title}"]), Err(WrongTemplate::Nothing));
         assert_eq!(template(&["term", "{argv}"]), Err(WrongTemplate::Unknown("{argv}".into())));
-        assert!(template(&["term", "--json={\"a\": 1}", "{command}"]).is_ok());
+        let inside = template(&["term", "--title=x {titel}", "{command}"]);
+        assert_eq!(inside, Err(WrongTemplate::Unknown("{titel}".into())));
+        let joined = template(&["term", "--run={argv...}"]);
+        assert_eq!(joined, Err(WrongTemplate::Joined("--run={argv...}".into())));
+        assert!(template(&["term", "--json={\"a\": {}}", "${}{1}", "{command}"]).is_ok());
     }
 
     #[test]

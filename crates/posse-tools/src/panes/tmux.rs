@@ -12,6 +12,7 @@ use posse_runtime::port::BoxFuture;
 use posse_runtime::port::panes::{NewPane, Panes};
 use tokio::task::spawn_blocking;
 
+use super::color::Color;
 use super::launch::Launch;
 use super::spot::{self, Seen, Spot};
 use crate::child::{self, Unheard};
@@ -153,8 +154,8 @@ impl Inner {
         script = on(script, "@posse").word(pane.session.to_string());
         script = script.command("select-pane").words(["-t", id, "-T"]).plain(pane.title.as_ref());
         // The style of borders would be the whole window's.
-        if let Some(color) = color(&pane.color) {
-            let format = format!("#[fg={color}] #{{pane_title}} #[default]");
+        if let Some(color) = Color::read(&pane.color) {
+            let format = format!("#[fg={}] #{{pane_title}} #[default]", color.in_tmux());
             script = on(script, "pane-border-format").word(format);
         }
         let window = |script: Script, name: &str| script.command("set-option").words(["-w", "-t", id, name]);
@@ -196,22 +197,6 @@ impl Inner {
             Err(Unheard::TooMuch) => Err(format!("tmux printed more than can be read; {instead}")),
         }
     }
-}
-
-/// A colour of a team as tmux calls it; none if it knows no such colour.
-fn color(name: &str) -> Option<String> {
-    let number = match name {
-        "purple" => "colour135",
-        "orange" => "colour208",
-        "pink" => "colour213",
-        "blue" | "green" | "yellow" | "cyan" | "red" => name,
-        _ => {
-            let digits = name.strip_prefix('#')?;
-            let is_shade = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            return is_shade.then(|| name.to_owned());
-        }
-    };
-    Some(number.to_owned())
 }
 
 /// Commands for tmux, one per line.
@@ -270,15 +255,5 @@ mod tests {
         {
             assert_eq!(Inside::read(tmux, pane), None);
         }
-    }
-
-    #[test]
-    fn every_colour_of_a_team_is_one_of_tmux() {
-        for nth in 0..64 {
-            let name = posse_protocol::team::color(nth);
-            assert!(color(&name).is_some(), "{name}");
-        }
-        assert_eq!(color("#12"), None);
-        assert_eq!(color("nice"), None);
     }
 }

@@ -1,9 +1,9 @@
 //! `posse mail list`.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::process::ExitCode;
 
-use posse_protocol::{Mail, RealmId};
+use posse_protocol::{AgentId, Mail, RealmId, Sender};
 use posse_runtime::port::store::{MailFilter, Store};
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use super::WhereArgs;
 use super::recipient::{Circle, Recipient, address};
 use crate::moment::{age, minute, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::paint::painted;
 use crate::table::{Column, needed, spare, table};
 
 /// How many are shown to people unless they say.
@@ -29,7 +30,7 @@ const COLUMNS: [Column; 6] = [
 
 /// List mail, the newest last: a team's, or that of a session's agents.
 ///
-/// Mail waits until its agent has been shown it, which this posse does not do yet. Looking changes nothing.
+/// Mail waits until its agent has been shown it. Looking changes nothing. Each is in the colour of its sender.
 #[derive(clap::Args)]
 pub(super) struct List {
     /// Only what this one got: a name, name@team, the beginning of an agent's id, or a path like /main
@@ -77,9 +78,11 @@ impl List {
         } else if found.is_empty() {
             say_to_person(if self.waiting { "no mail waits" } else { "there is no mail" });
         } else if self.verbose {
-            print(found.iter().map(at_length).collect::<String>().as_bytes())?;
+            let colors = colors(store, circle.realm).await?;
+            print(found.iter().map(|mail| at_length(mail, &colors)).collect::<String>().as_bytes())?;
         } else {
-            print(readable(found, now_ms(), width()).as_bytes())?;
+            let colors = colors(store, circle.realm).await?;
+            print(readable(found, &colors, now_ms(), width()).as_bytes())?;
         }
         if left_out && !self.json {
             say(&format!("there is more; see it with -n {}", most.max(SHOWN).saturating_mul(5)));
@@ -114,6 +117,22 @@ async fn newest(
     }
 }
 
+/// The colours of those who belong to teams.
+type Colors = HashMap<AgentId, String>;
+
+async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
+    let members = store.teams(Some(realm), usize::MAX).await?.into_iter().flat_map(|team| team.members);
+    Ok(members.map(|member| (member.agent, member.color)).collect())
+}
+
+/// The colour of whoever sent it; none of who has none.
+fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
+    match &mail.from {
+        Sender::Agent { id, .. } => colors.get(id).map(String::as_str).unwrap_or_default(),
+        _ => "",
+    }
+}
+
 fn state(mail: &Mail) -> &'static str {
     if mail.shown_in.is_some() { "shown" } else { "waits" }
 }
@@ -127,13 +146,17 @@ fn object(to: &str, mail: &Mail) -> Value {
 }
 
 /// A message with its text, indented so that nothing in it can be taken for the next one's head.
-fn at_length((to, mail): &(String, Mail)) -> String {
+fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
-    let text = tame(mail.body.trim_end()).replace('\n', "\n  ");
-    format!("\x1b[1m{head}\x1b[0m · {} · {}\n  {text}\n\n", minute(mail.sent_ms), state(mail))
+    let lines =
+        mail.body.trim_end().split('\n').map(|line| format!("  {}\n", painted(line, color(mail, colors))));
+    let head = painted(&head, color(mail, colors));
+    let text: String = lines.collect();
+    format!("\x1b[1m{head}\x1b[0m · {} · {}\n{text}\n", minute(mail.sent_ms), state(mail))
 }
 
-fn readable(found: &[(String, Mail)], now: i64, columns: Option<usize>) -> String {
+/// A line each, in the colour of whoever sent it.
+fn readable(found: &[(String, Mail)], colors: &Colors, now: i64, columns: Option<usize>) -> String {
     let row = |(to, mail): &(String, Mail)| {
         vec![
             tame(to),
@@ -144,5 +167,8 @@ fn readable(found: &[(String, Mail)], now: i64, columns: Option<usize>) -> Strin
             tame(mail.summary.lines().next().unwrap_or_default()),
         ]
     };
-    table(&COLUMNS, &found.iter().map(row).collect::<Vec<_>>(), columns)
+    let table = table(&COLUMNS, &found.iter().map(row).collect::<Vec<_>>(), columns);
+    let of_rows = found.iter().map(|(_, mail)| color(mail, colors));
+    let lines = table.lines().zip([""].into_iter().chain(of_rows));
+    lines.map(|(line, color)| format!("{}\n", painted(line, color))).collect()
 }

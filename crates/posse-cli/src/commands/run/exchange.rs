@@ -1,14 +1,15 @@
 //! What passes between an agent and the outside, decided without waiting for anything: an event, a line or
 //! the end of a wait in, things to be written and commands to be sent out.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberChange, MemberNews, Outcome, PermissionMode,
-    RunChange, RunEnd, RunFacts,
+    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberNews, Outcome, PermissionMode, RunChange,
+    RunEnd, RunFacts,
 };
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::face::{Face, Said, line};
 use super::input::{self, NotUnderstood, Request, Told};
@@ -21,6 +22,11 @@ use super::watch::Seen;
 
 /// How many commands wait for the agent before no more lines are read.
 const WAITING: usize = 16;
+/// How long it is waited for what has been told to stop, where somebody may be counted who will not: members of
+/// a team that another process has.
+const LAST: Duration = Duration::from_secs(3);
+/// The number of that wait: nothing that happens begins it anew.
+const LAST_WAIT: u64 = u64::MAX;
 
 /// What is known at the start.
 pub(super) struct Plan {
@@ -36,6 +42,8 @@ pub(super) struct Plan {
     pub(super) patience: Duration,
     /// What can be called by a slash.
     pub(super) slash: Slash,
+    /// Whether it leads a declared team.
+    pub(super) led: bool,
 }
 
 /// Where things stand.
@@ -46,6 +54,7 @@ pub(super) struct Exchange {
     started_in: PermissionMode,
     patience: Duration,
     slash: Slash,
+    led: bool,
     /// What the agent has still to be told.
     pending: VecDeque<Command>,
     /// Runs that have been asked for and have not begun.
@@ -57,8 +66,6 @@ pub(super) struct Exchange {
     live: usize,
     all_stopped: bool,
     runs: Runs,
-    /// Members of teams that work.
-    at_work: BTreeSet<AgentId>,
     /// Which wait it is, if it is one: another end makes it another.
     wait: u64,
     stopping: Option<Stopping>,
@@ -74,6 +81,8 @@ struct Stopping {
     ends: usize,
     /// Whether the run that goes on was begun since: it is no result of anything that was asked for.
     stray: bool,
+    /// Whether it is waited for no longer than [`LAST`].
+    bounded: bool,
 }
 
 /// How it ended.
@@ -95,7 +104,7 @@ pub(super) struct Ending {
 
 impl Exchange {
     pub(super) fn new(mut face: Face, plan: Plan) -> Self {
-        let Plan { main, first, listening, started_in, patience, slash } = plan;
+        let Plan { main, first, listening, started_in, patience, slash, led } = plan;
         first.iter().for_each(|first| face.told(first));
         Self {
             face,
@@ -104,13 +113,13 @@ impl Exchange {
             started_in,
             patience,
             slash,
+            led,
             asked: u32::from(first.is_some()),
             pending: first.into_iter().collect(),
             running: false,
             live: 0,
             all_stopped: false,
             runs: Runs::default(),
-            at_work: BTreeSet::new(),
             wait: 0,
             stopping: None,
             questions: Questions::default(),
@@ -151,10 +160,9 @@ impl Exchange {
 
     /// Whether it is time to leave: a signal said so, or what was waited for in vain is stopped.
     pub(super) fn must_leave(&self) -> bool {
-        let stopped = self
-            .stopping
-            .as_ref()
-            .is_none_or(|stopping| stopping.ends == 0 && self.runs.background().next().is_none());
+        let stopped = self.stopping.as_ref().is_none_or(|stopping| {
+            stopping.ends == 0 && (stopping.bounded || self.runs.background().next().is_none())
+        });
         self.ending.at_once
             || (self.ending.interrupted && !self.is_busy() && stopped)
             || (self.ending.gave_up && stopped)
@@ -163,8 +171,13 @@ impl Exchange {
     /// How long to wait before [`Exchange::waited`], and by which number this wait goes: another number is
     /// a wait that begins anew. None if nothing is waited for but what an agent does.
     pub(super) fn waits(&self) -> Option<(u64, Duration)> {
-        let waits = !self.listening && !self.is_busy() && self.live > 0 && self.stopping.is_none();
-        waits.then_some((self.wait, self.patience))
+        if self.is_busy() {
+            return None;
+        }
+        match &self.stopping {
+            Some(stopping) => stopping.bounded.then_some((LAST_WAIT, LAST)),
+            None => (!self.listening && self.live > 0).then_some((self.wait, self.patience)),
+        }
     }
 
     /// How it ended.
@@ -209,10 +222,21 @@ impl Exchange {
 
     /// Background runs were waited for long enough.
     pub(super) fn waited(&mut self) -> Vec<Said> {
+        if let Some(stopping) = &mut self.stopping {
+            stopping.ends = 0;
+            let mut said = Vec::new();
+            self.settle(&mut said);
+            return said;
+        }
         self.ending.gave_up = true;
         self.stop_runs();
-        let (left, seconds) = (&self.ending.left, self.patience.as_secs());
-        let mut said = self.face.left_running(self.live, left, seconds);
+        let (live, seconds) = (self.waited_for(), self.patience.as_secs());
+        let mut said = match live {
+            0 => {
+                self.face.note(format!("nothing was heard of the team for {seconds} s; it is left as it is"))
+            }
+            live => self.face.left_running(live, &self.ending.left, seconds),
+        };
         self.settle(&mut said);
         said
     }
@@ -221,6 +245,10 @@ impl Exchange {
     pub(super) fn event(&mut self, event: Event) -> Vec<Said> {
         let Event { agent, kind } = event;
         if let EventKind::Run(news) = &kind {
+            // A member is no run: it is told of as one of its team, and has no end that is waited for.
+            if self.runs.is_member(news.run.task) {
+                return Vec::new();
+            }
             self.runs.news(news);
             if let (RunChange::Ended(_), true) = (&news.what, news.run.starter == self.main) {
                 self.wait += 1;
@@ -260,16 +288,6 @@ impl Exchange {
     fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
         self.wait += 1;
         self.runs.member(agent, news);
-        match news.what {
-            MemberChange::Joined { .. } | MemberChange::Running => self.at_work.insert(agent),
-            MemberChange::Idle(_) | MemberChange::Left => self.at_work.remove(&agent),
-            MemberChange::TakenOver => false,
-        };
-        // Whoever works is counted with the runs that go on, is stopped with them, and has no other end than this.
-        let all_idle = self.at_work.is_empty() && self.runs.background().next().is_none();
-        if let (true, Some(stopping)) = (all_idle, &mut self.stopping) {
-            stopping.ends = 0;
-        }
         self.face.member(agent, news)
     }
 
@@ -373,24 +391,48 @@ impl Exchange {
         }
     }
 
-    /// Has all that goes on in the background stopped, if there is anything.
+    /// Has all that goes on in the background stopped, if there is anything. Members of a team are not stopped:
+    /// they are put aside when this process ends, what they have started with them, and go on another time; those
+    /// in other processes are left to these.
     fn stop_runs(&mut self) {
-        let known: Vec<RunFacts> = self.runs.background().cloned().collect();
-        if self.stopping.is_some() || (known.is_empty() && self.live == 0) {
+        if self.stopping.is_some() {
             return;
         }
-        let of_main = known.iter().filter(|facts| facts.starter == self.main).count();
-        self.stopping = Some(Stopping { ends: self.live.max(of_main), stray: false });
+        let known: Vec<RunFacts> = self.runs.background().cloned().collect();
+        let of_main: Vec<Uuid> =
+            known.iter().filter(|facts| facts.starter == self.main).map(|facts| facts.task).collect();
+        let count = of_main.len();
+        let ends = if self.runs.has_members() {
+            self.pending.extend(of_main.into_iter().map(Command::StopRun));
+            count
+        } else if known.is_empty() && self.live == 0 {
+            0
+        } else {
+            self.pending.push_back(Command::StopRuns);
+            self.all_stopped = true;
+            self.live.max(count)
+        };
         self.ending.left = known;
-        self.pending.push_back(Command::StopRuns);
-        self.all_stopped = true;
+        if ends > 0 {
+            let bounded = self.runs.has_members() || ends > count;
+            self.stopping = Some(Stopping { ends, stray: false, bounded });
+        }
     }
 
     fn say_what_is_waited_for(&mut self) -> Vec<Said> {
         match self.waits() {
-            Some((_, patience)) if !patience.is_zero() => self.face.waiting(self.live, &self.runs),
+            Some((_, patience)) if !patience.is_zero() && self.waited_for() > 0 => {
+                self.face.waiting(self.waited_for(), &self.runs)
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// How many background runs go on. Members of a team that work are counted with them, and told of by
+    /// themselves.
+    fn waited_for(&self) -> usize {
+        let with_members = self.led || self.runs.has_members();
+        if with_members { self.runs.background().count() } else { self.live }
     }
 
     /// Says the last word once nothing more will happen.
@@ -403,7 +445,8 @@ impl Exchange {
     fn finish(&mut self, said: &mut Vec<Said>) {
         if let (Some(last), false) = (&self.ending.last, self.finished) {
             self.finished = true;
-            said.extend(self.face.finish(last, &self.ending.left));
+            let broken_off = self.led && self.ending.interrupted;
+            said.extend(self.face.finish(last, &self.ending.left, broken_off));
         }
     }
 

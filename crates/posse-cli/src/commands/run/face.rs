@@ -123,10 +123,11 @@ impl Face {
     }
 
     /// What is written when nothing more will happen. `all` is the last run's end, with what all took;
-    /// `left` is what was stopped because nobody waits any longer.
-    pub(super) fn finish(&mut self, all: &RunEnd, left: &[RunFacts]) -> Vec<Said> {
+    /// `left` is what was stopped because nobody waits any longer; `broken_off` says that a team was stopped
+    /// before it was done.
+    pub(super) fn finish(&mut self, all: &RunEnd, left: &[RunFacts], broken_off: bool) -> Vec<Said> {
         match self {
-            Self::Text(text) => text.finish(all),
+            Self::Text(text) => text.finish(all, broken_off),
             Self::Json(facts) => {
                 let mut result = result::result(facts.session, all);
                 result["uuid"] = json!(Uuid::now_v7());

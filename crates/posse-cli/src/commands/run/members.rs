@@ -122,7 +122,6 @@ mod tests {
         }
     }
 
-    // proves SM-11 (open: the frame for the model; mail itself)
     #[test]
     fn members_have_lines_in_their_colour() {
         let idle = |reason| MemberChange::Idle(Box::new(report(reason)));

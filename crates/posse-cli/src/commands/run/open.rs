@@ -83,18 +83,12 @@ pub(crate) struct Wish {
 pub(crate) struct LeadWish {
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<Effort>,
+    /// The mode that it has unless a flag says another.
     pub(crate) mode: Option<PermissionMode>,
-    /// Whether whoever wrote the repository says so, who may only tighten.
-    pub(crate) by_repository: bool,
+    /// The mode that it has at most: whoever wrote the repository says so, who may only tighten.
+    pub(crate) strictest: Option<PermissionMode>,
     /// More for its system prompt.
     pub(crate) prompt: Vec<String>,
-}
-
-impl LeadWish {
-    /// The mode that it may have at most, and the one that it has unless a flag says another.
-    fn modes(&self) -> (Option<PermissionMode>, Option<PermissionMode>) {
-        if self.by_repository { (self.mode, None) } else { (None, self.mode) }
-    }
 }
 
 /// An agent that is ready to be told something.
@@ -232,7 +226,7 @@ pub(super) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
 
 /// The settings that hold, with what is to be said about them.
 fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
-    let (strictest, usual) = wish.lead.as_ref().map(LeadWish::modes).unwrap_or_default();
+    let (strictest, usual) = wish.lead.as_ref().map(|lead| (lead.strictest, lead.mode)).unwrap_or_default();
     let kept = found.map(|session| session.mode).filter(|mode| *mode != BYPASS);
     let flags = FlagSettings {
         allow: wish.allow.clone(),
@@ -316,9 +310,14 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
     let mut spawning = spawning(settings, &cwd, live);
     // Who leads a team in front of somebody may have its members seen.
-    let attended = wish.team.is_some() && std::io::stderr().is_terminal();
+    let leads = wish.team.is_some();
+    let scene = panes::Scene {
+        attended: leads && std::io::stderr().is_terminal(),
+        leads,
+        counts_tokens: wish.limits.budget.tokens.is_some(),
+    };
     let panes =
-        if wish.is_host { None } else { panes::choose(&settings.teams, attended, || launch::launch(wish))? };
+        if wish.is_host { None } else { panes::choose(&settings.teams, scene, || launch::launch(wish))? };
     spawning.teams = Teaming { panes, deadline: settings.teams.deadline };
     let workspace = Workspace { cwd, roots, spill: session::spill()?, home, mirror: None, notes: None };
     Ok(Setup {

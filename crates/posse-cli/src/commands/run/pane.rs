@@ -86,7 +86,7 @@ async fn team_of(
     };
     Ok(teams.into_iter().find(is_meant).ok_or_else(|| Advised {
         what: "the session has no such team or member any more".into(),
-        advice: format!("`posse team list --session {}` shows what it has", short(session.agent)),
+        advice: format!("`posse team show --session {}` shows what it has", short(session.agent)),
     })?)
 }
 

@@ -29,9 +29,6 @@ impl Runs {
     /// process, which nobody waits for.
     pub(super) fn news(&mut self, news: &RunNews) {
         let facts = &news.run;
-        if self.members.contains_key(&AgentId::from(facts.task)) {
-            return;
-        }
         if matches!(news.what, RunChange::Ended(_)) {
             self.live.remove(&facts.task);
             return;
@@ -49,6 +46,16 @@ impl Runs {
     pub(super) fn member(&mut self, agent: AgentId, news: &MemberNews) {
         self.live.remove(&agent.uuid());
         self.members.entry(agent).or_insert_with(|| address(news));
+    }
+
+    /// Whether this is the run of a member of a team.
+    pub(super) fn is_member(&self, task: Uuid) -> bool {
+        self.members.contains_key(&AgentId::from(task))
+    }
+
+    /// Whether anybody here belongs to a team.
+    pub(super) fn has_members(&self) -> bool {
+        !self.members.is_empty()
     }
 
     /// How many there are.

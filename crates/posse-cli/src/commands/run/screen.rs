@@ -1,12 +1,12 @@
 //! Where things are written: results on stdout, notes on stderr, and at the foot of a terminal how a team stands.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 
 use super::face::Said;
 use super::panel::Panel;
-use crate::output::{print, say, say_to_person};
+use crate::output::print;
 use crate::transcript::breadth;
 
 /// What is on the terminal.
@@ -18,49 +18,56 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Writes one thing, above the panel. An error means that nobody reads stdout any more.
+    /// Writes one thing, above the panel: at a stroke, so that nothing flickers. An error means that nobody reads
+    /// stdout any more.
     pub(super) fn write(&mut self, said: Said) -> io::Result<()> {
-        self.erase();
-        let written = match said {
-            Said::Note(note) => {
-                say(&format!("\x1b[2m{note}\x1b[0m"));
-                Ok(())
+        let mut text = self.erased();
+        let mut written = Ok(());
+        match said {
+            Said::Note(note) => text.push_str(&format!("\x1b[2m{note}\x1b[0m\n")),
+            Said::Aside(note) if io::stderr().is_terminal() => {
+                text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
-            Said::Aside(note) => {
-                say_to_person(&note);
-                Ok(())
+            Said::Aside(_) => {}
+            Said::Out(words) => {
+                // That goes another way, in between.
+                show(&std::mem::take(&mut text));
+                written = print(words.as_bytes());
             }
-            Said::Out(text) => print(text.as_bytes()),
-            Said::Panel(panel) => {
-                self.panel = Some(panel);
-                Ok(())
-            }
-        };
-        self.draw();
+            Said::Panel(panel) => self.panel = Some(panel),
+        }
+        text.push_str(&self.drawn());
+        show(&text);
         written
     }
 
     /// Takes the panel away for good.
     pub(super) fn clear(&mut self) {
-        self.erase();
+        show(&self.erased());
         self.panel = None;
     }
 
-    fn draw(&mut self) {
-        let (Some(panel), Some((columns, rows))) = (&self.panel, window()) else { return };
+    fn drawn(&mut self) -> String {
+        let (Some(panel), Some((columns, rows))) = (&self.panel, window()) else { return String::new() };
         let lines = panel.lines(columns, rows);
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         self.shown =
             lines.iter().map(|line| breadth(&anstream::adapter::strip_str(line).to_string())).collect();
-        let _ = anstream::stderr().lock().write_all(text.as_bytes());
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    fn erase(&mut self) {
+    fn erased(&mut self) -> String {
         let shown = std::mem::take(&mut self.shown);
-        if let (false, Some((columns, _))) = (shown.is_empty(), window()) {
-            let up = rows_of(&shown, columns);
-            let _ = anstream::stderr().lock().write_all(format!("\r\x1b[{up}A\x1b[J").as_bytes());
+        match window() {
+            Some((columns, _)) if !shown.is_empty() => format!("\r\x1b[{}A\x1b[J", rows_of(&shown, columns)),
+            _ => String::new(),
         }
+    }
+}
+
+/// Writes to stderr. If nobody can read it there, nothing is lost.
+fn show(text: &str) {
+    if !text.is_empty() {
+        let _ = anstream::stderr().lock().write_all(text.as_bytes());
     }
 }
 

@@ -86,13 +86,14 @@ impl Text {
         said
     }
 
-    /// What is written when nothing more will happen: the last reply, and what all of it took.
-    pub(super) fn finish(&mut self, all: &RunEnd) -> Vec<Said> {
+    /// What is written when nothing more will happen: the last reply, and what all of it took. What the lead of a
+    /// team said before it was broken off is no result, and how to go on is said later.
+    pub(super) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<Said> {
         let mut said = Vec::new();
         self.end_line(&mut said);
         let text = all.text.trim_end_matches('\n');
         let is_result = matches!(all.outcome, Outcome::Completed | Outcome::Partial(_) | Outcome::Refused);
-        if !self.live && is_result && !text.is_empty() {
+        if !self.live && is_result && !broken_off && !text.is_empty() {
             said.push(Said::Out(format!("{}\n", tame(text))));
         }
         if let Some(missed) = result::missed(&all.misses) {
@@ -106,10 +107,8 @@ impl Text {
             0 => String::new(),
             tokens => format!(" · sub-agents {} tokens", grouped(tokens)),
         };
-        self.note(
-            &mut said,
-            &format!("{turns} · {input} tokens in, {output} out{below} · {cost} · go on with: {again} …"),
-        );
+        let go_on = if broken_off { String::new() } else { format!(" · go on with: {again} …") };
+        self.note(&mut said, &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{go_on}"));
         said
     }
 
@@ -222,7 +221,7 @@ mod tests {
         let (mut text, runs) = (Text::new(facts(), live, notes), Runs::default());
         let mut said: Vec<Said> =
             happened(outcome.clone()).iter().flat_map(|event| text.event(event, &runs)).collect();
-        said.extend(text.finish(&end(outcome)));
+        said.extend(text.finish(&end(outcome), false));
         written(said)
     }
 
@@ -325,7 +324,7 @@ mod tests {
         let told = |tokens| {
             let misses = Misses { missed: missed(tokens), ..Misses::default() };
             let all = RunEnd { misses, ..end(Outcome::Completed) };
-            written(Text::new(facts(), false, false).finish(&all)).1
+            written(Text::new(facts(), false, false).finish(&all, false)).1
         };
         assert_eq!(told(19_999), [""; 0]);
         assert!(
@@ -341,7 +340,7 @@ mod tests {
         let cost = Some(Cost::from_pico_usd(1_500_000_000_000));
         let below = vec![Spent { model: "m".into(), usage, cost }];
         let all = RunEnd { below, ..end(Outcome::Completed) };
-        let (_, notes) = written(Text::new(facts(), false, true).finish(&all));
+        let (_, notes) = written(Text::new(facts(), false, true).finish(&all, false));
         let line = "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
         assert!(notes[0].starts_with(line), "{notes:?}");
     }

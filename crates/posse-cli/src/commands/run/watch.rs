@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Cost, Name, RealmId, Task, TaskId, TaskStatus, Team};
-use posse_runtime::port::store::{AgentFilter, Store, StoreError, TaskFilter};
+use posse_protocol::{AgentId, Cost, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team};
+use posse_runtime::port::store::{AgentFilter, OpenRequest, Store, StoreError, TaskFilter};
 
 use super::panel::{Panel, Row};
 use crate::commands::{sessions, task};
@@ -50,6 +50,7 @@ pub(super) struct Seen {
     pub(super) tasks: Vec<Task>,
     /// Those that have changed since the last look.
     pub(super) changed: Vec<Task>,
+    /// Plans of its members that wait for a yes or no.
     pub(super) requests: usize,
     /// What all of its session has cost; none if a price is not known.
     pub(super) cost: Option<Cost>,
@@ -96,7 +97,8 @@ impl Watch {
         let tasks = self.store.tasks(task::list_of(&team), TaskFilter::default(), usize::MAX).await?;
         let agents = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
         let cost = self.store.agents(agents, usize::MAX).await?.iter().map(sessions::cost).sum();
-        let requests = self.store.requests(realm, None).await?.len();
+        let requests = self.store.requests(realm, None).await?;
+        let requests = requests.iter().filter(|request| is_plan_of(request, &team)).count();
         let changed = self.changed(&tasks);
         Ok(Some(Seen { team, tasks, changed, requests, cost }))
     }
@@ -114,6 +116,12 @@ impl Watch {
     }
 }
 
+/// Whether somebody of this team wants a plan approved.
+fn is_plan_of(request: &OpenRequest, team: &Team) -> bool {
+    let is_of = |id| team.members.iter().any(|member| member.agent == id);
+    request.kind == RequestKind::Plan && matches!(&request.from, Sender::Agent { id, .. } if is_of(*id))
+}
+
 impl Seen {
     /// The colour of the one who does a task.
     pub(super) fn color(&self, task: &Task) -> Option<&str> {
@@ -124,7 +132,7 @@ impl Seen {
 
     /// The same for people who look on.
     pub(super) fn panel(&self, elapsed: Duration) -> Panel {
-        let done = self.tasks.iter().filter(|task| task.status.is_settled()).count();
+        let of = |is_it: fn(TaskStatus) -> bool| self.tasks.iter().filter(|task| is_it(task.status)).count();
         let rows = self.team.members.iter().map(|member| {
             let doing = |task: &&Task| {
                 let is_its = task.owner.as_ref().is_some_and(|owner| owner.agent == Some(member.agent));
@@ -141,11 +149,70 @@ impl Seen {
         Panel {
             team: self.team.name.to_string(),
             members: rows.collect(),
-            done,
-            tasks: self.tasks.len(),
+            done: of(|status| status == TaskStatus::Completed),
+            tasks: of(|status| status != TaskStatus::Deleted),
             requests: self.requests,
             cost: in_words(self.cost),
             elapsed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn id(number: u128) -> AgentId {
+        uuid::Uuid::from_u128(number).into()
+    }
+
+    fn team() -> Team {
+        let member = json!({
+            "agent": id(1), "name": "dev", "agent_type": "x", "model": "m", "prompt": "", "color": "blue",
+            "backend": "in-process", "cwd": "/", "joined_ms": 0,
+        });
+        Team {
+            realm: uuid::Uuid::from_u128(9).into(),
+            name: "parser".parse().unwrap(),
+            description: String::new(),
+            lead: id(1),
+            created_ms: 0,
+            settings: serde_json::Map::new(),
+            members: vec![serde_json::from_value(member).unwrap()],
+            former: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn plans_of_this_team_wait_for_a_yes() {
+        let request = |from: u128, kind| OpenRequest {
+            id: uuid::Uuid::from_u128(7).into(),
+            kind,
+            from: Sender::Agent { id: id(from), name: "x".into() },
+            to: id(1),
+            text: String::new(),
+            asked_ms: 0,
+        };
+        let waits = |from, kind| is_plan_of(&request(from, kind), &team());
+        assert!(waits(1, RequestKind::Plan));
+        assert!(!waits(2, RequestKind::Plan), "of another team");
+        assert!(!waits(1, RequestKind::Shutdown), "it answers that itself");
+    }
+
+    #[test]
+    fn a_task_that_was_deleted_is_not_done() {
+        let task = |number: u64, status: &str| -> Task {
+            serde_json::from_value(json!({
+                "id": number, "subject": "s", "description": "", "status": status, "created_ms": 0,
+                "updated_ms": 0, "version": 1, "blocked_by": [], "waits_for": [], "blocks": [], "metadata": {},
+            }))
+            .unwrap()
+        };
+        let tasks = vec![task(1, "completed"), task(2, "deleted"), task(3, "pending")];
+        let seen = Seen { team: team(), tasks, changed: Vec::new(), requests: 0, cost: None };
+        let panel = seen.panel(Duration::ZERO);
+        assert_eq!((panel.done, panel.tasks), (1, 2));
     }
 }

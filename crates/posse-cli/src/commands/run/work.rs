@@ -17,8 +17,7 @@ use crate::hint::{self, Advised};
 use crate::output::{json_line, print, say};
 
 /// What an agent is to do.
-pub(crate) struct Job<'a> {
-    pub(crate) options: &'a Options,
+pub(crate) struct Job {
     pub(crate) wish: Wish,
     pub(crate) begin: Begin,
 }
@@ -54,13 +53,10 @@ impl Begin {
     }
 }
 
-/// Does it, in a runtime of its own.
-pub(crate) fn run(job: Job<'_>) -> anyhow::Result<ExitCode> {
-    let output = job.options.output_format();
-    let runtime = crate::commands::runtime()?;
-    let result = runtime.block_on(work(job));
-    // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
-    runtime.shutdown_background();
+/// Does what is found to be asked for. Programs hear in a line of their own if it cannot even begin.
+pub(crate) fn run(options: &Options, job: impl FnOnce() -> anyhow::Result<Job>) -> anyhow::Result<ExitCode> {
+    let output = options.output_format();
+    let result = job().and_then(|job| begin(options, job));
     if let Err(error) = &result
         && !hint::is_broken_pipe(error)
         && output != OutputFormat::Text
@@ -74,8 +70,17 @@ pub(crate) fn run(job: Job<'_>) -> anyhow::Result<ExitCode> {
     result
 }
 
-async fn work(job: Job<'_>) -> anyhow::Result<ExitCode> {
-    let Job { options, wish, begin } = job;
+/// Does it, in a runtime of its own.
+fn begin(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
+    let runtime = crate::commands::runtime()?;
+    let result = runtime.block_on(work(options, job));
+    // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
+    let Job { wish, begin } = job;
     let listening = options.by_lines();
     let (team, is_new) = (wish.team.clone(), wish.which.is_none());
     let opened = open::open(wish).await?;
@@ -91,6 +96,7 @@ async fn work(job: Job<'_>) -> anyhow::Result<ExitCode> {
         started_in: facts.mode,
         patience: options.patience(),
         slash,
+        led: team.is_some(),
     };
     let exchange = Exchange::new(options.face(facts, team.is_some()), plan);
     let (clock, lines) = (SystemClock::default(), listening.then(stdin::lines));

@@ -21,8 +21,8 @@ use crate::commands::sessions::{self, paragraph};
 use crate::commands::task::{self, operate};
 use crate::hint::{self, Advised};
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::paint::painted;
-use crate::transcript::{parts, shortened};
+use crate::paint::{letters, painted};
+use crate::transcript::{Part, parts, shortened};
 
 /// How often the store is looked into.
 const OFTEN: Duration = Duration::from_millis(250);
@@ -121,15 +121,15 @@ impl Visit<'_> {
     /// Shows what is new.
     async fn look(&mut self) -> anyhow::Result<()> {
         let teams = self.store.teams(Some(self.meant.team.realm), usize::MAX).await?;
-        let Some(team) = teams.into_iter().find(|team| team.name == self.meant.team.name) else {
-            self.gone = true;
-            return Ok(());
-        };
         let agent = self.meant.member.agent;
-        let name = team.members.iter().find(|member| member.agent == agent).map(|it| it.name.to_string());
-        let Some(Ok(meant)) = name.map(|name| called(team, &name)) else {
+        let found = teams.into_iter().find(|team| team.name == self.meant.team.name).and_then(|team| {
+            let name = team.members.iter().find(|member| member.agent == agent)?.name.to_string();
+            called(team, &name).ok()
+        });
+        let Some(meant) = found else {
             self.gone = true;
-            return Ok(());
+            // What it said last comes before that it has left.
+            return self.say_entries().await;
         };
         self.meant = meant;
         self.say_entries().await?;
@@ -158,7 +158,12 @@ impl Visit<'_> {
         if self.json {
             return Ok(json_line(&json!({"type": "entry", "entry": sessions::entry_object(stored)?})));
         }
-        Ok(parts(&stored.entry.sent()).iter().map(|part| paragraph(part, stored.at_ms)).collect())
+        let shown = |part: &Part| match part {
+            // Only what it is told can be mail.
+            Part::Prompt(_) => letters(&paragraph(part, stored.at_ms), &self.meant.team),
+            _ => paragraph(part, stored.at_ms),
+        };
+        Ok(parts(&stored.entry.sent()).iter().map(shown).collect())
     }
 
     async fn say_state(&mut self) -> anyhow::Result<()> {
@@ -228,10 +233,8 @@ impl Visit<'_> {
             }
             Told::Answer { request, approve, text } => {
                 let open = store.requests(team.realm, Some(self.meant.member.agent)).await?;
-                // A first word that begins no id is one of the text.
-                let named = request.as_deref().filter(|id| {
-                    id.len() >= 8 && open.iter().any(|it| it.id.to_string().starts_with(&id.to_lowercase()))
-                });
+                // A first word that cannot be an id is one of the text.
+                let named = request.as_deref().filter(|word| told::is_id(word));
                 let text = match (named, request.as_deref()) {
                     (None, Some(first)) => format!("{first} {text}").trim().to_owned(),
                     _ => text,

@@ -1,7 +1,9 @@
 //! Which member of which team is meant.
 
+use std::collections::HashMap;
+
 use posse_protocol::{Member, Name, Team};
-use posse_runtime::port::store::{Address, Store};
+use posse_runtime::port::store::{Address, AgentFilter, Session, Store};
 use posse_runtime::spelling::closest;
 
 use super::find;
@@ -43,8 +45,32 @@ impl MemberArgs {
         };
         let team = team.or_else(|| self.place.team.clone());
         let team = find::meant(store, team.as_ref(), &self.place.session).await?;
-        Ok(called(team, name)?)
+        let left = if team.former.iter().any(|former| former.as_str() == name) {
+            former(store, &team).await?.remove(name)
+        } else {
+            None
+        };
+        called(team, name).map_err(|refused| match left {
+            Some(left) => {
+                let advice = format!("`posse sessions show {}` shows what it did", left.agent);
+                Advised { advice, ..refused }.into()
+            }
+            None => refused.into(),
+        })
     }
+}
+
+/// Those who have left a team, by name, as far as their transcripts are here.
+pub(super) async fn former(store: &dyn Store, team: &Team) -> anyhow::Result<HashMap<String, Session>> {
+    let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
+    let agents = store.agents(filter, usize::MAX).await?.into_iter();
+    let gone = agents.filter(|agent| team.members.iter().all(|member| member.agent != agent.agent));
+    // A path ends in the name, and where it was started.
+    let named = gone.filter_map(|agent| {
+        let name = agent.path.rsplit('/').next()?.rsplit_once('-')?.0.to_owned();
+        team.former.iter().any(|former| former.as_str() == name).then_some((name, agent))
+    });
+    Ok(named.collect())
 }
 
 impl Meant {

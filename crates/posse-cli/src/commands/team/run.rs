@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_protocol::Name;
+use posse_protocol::{Name, PermissionMode};
 use posse_runtime::port::store::{AgentFilter, Store, TaskFilter};
 
 use super::find;
@@ -12,7 +12,7 @@ use crate::commands::task::list_of;
 use crate::definitions::teams::{Declared, about};
 use crate::definitions::{Given, Known, Source, Weight};
 use crate::hint::Advised;
-use crate::output::say;
+use crate::output::{say, tame};
 use crate::session;
 use crate::store::StoreArgs;
 use posse_runtime::spelling::closest;
@@ -40,16 +40,32 @@ impl Run {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
         let checked = self.options.check(&PATH).and_then(|()| self.options.given(&PATH));
         let given = checked.unwrap_or_else(|error| error.exit());
+        do_job(&self.options, || self.job(store, given))
+    }
+
+    /// What is to be done.
+    fn job(&self, store: StoreArgs, given: Given) -> anyhow::Result<Job> {
+        let resumed = match &self.resume {
+            Some(id) => Some(self.resumed(&store, id.as_deref())?),
+            None => None,
+        };
         // With lines, standard input says what comes later.
         let goal = match (&self.goal, self.options.by_lines()) {
-            (Some(goal), true) => Some(vec![posse_protocol::ContentBlock::text(goal.clone())]),
-            (None, true) => None,
+            (Some(goal), true) if !goal.trim().is_empty() => {
+                Some(vec![posse_protocol::ContentBlock::text(goal.clone())])
+            }
+            (_, true) => None,
             (goal, false) => stdin_prompt(goal.as_deref(), self.resume.is_none())?,
         };
-        let (mut wish, begin) = match &self.resume {
-            Some(id) => {
-                let (which, left) =
-                    crate::commands::runtime()?.block_on(self.session(&store, id.as_deref()))?;
+        let (mut wish, begin) = match resumed {
+            Some(Resumed { which, left, alone }) => {
+                if alone && goal.is_some() {
+                    let name = &self.name;
+                    say(&format!(
+                        "the members of {name} have left, only its lead goes on; `posse team run {name} \"…\"` \
+                         raises a new team"
+                    ));
+                }
                 let begin = if goal.is_none() && left { Begin::Rest } else { Begin::Words(goal) };
                 (self.options.wish(Some(which), store, given), begin)
             }
@@ -59,7 +75,7 @@ impl Run {
                     advice: format!("posse team run {} \"mend the failing tests\"", self.name),
                 })?;
                 let known = self.declared(given.clone())?;
-                let lead = lead(&known, &given)?;
+                let lead = self.lead(&known, &given)?;
                 let Declared { name, plan, .. } = known.definition;
                 let mut wish = self.options.wish(None, store, given);
                 wish.lead = Some(lead);
@@ -67,7 +83,20 @@ impl Run {
             }
         };
         wish.team = Some(self.name.clone());
-        do_job(Job { options: &self.options, wish, begin })
+        Ok(Job { wish, begin })
+    }
+
+    /// The session that is to go on.
+    fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
+        let is_id = |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        if let Some(id) = id.filter(|id| !is_id(id.trim())) {
+            let (name, id) = (&self.name, tame(id));
+            anyhow::bail!(Advised {
+                what: format!("`{id}` is no id of a session"),
+                advice: format!("a goal needs an id before it: posse team run {name} --resume ID \"{id}\""),
+            });
+        }
+        crate::commands::runtime()?.block_on(self.session(store, id))
     }
 
     /// The team as it is declared here.
@@ -100,8 +129,7 @@ impl Run {
         Ok(known.clone())
     }
 
-    /// The session of the team that is to go on, and whether any member has something left to do.
-    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<(Which, bool)> {
+    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
         let store = session::look_into_store(store)?;
         let store = store.as_ref();
         let team = match id {
@@ -120,8 +148,60 @@ impl Run {
         let tasks = store.tasks(list_of(&team), TaskFilter::default(), usize::MAX).await?;
         let left = tasks.iter().any(|task| !task.status.is_settled())
             || team.members.iter().any(|member| member.state.is_busy() || member.waiting > 0);
-        Ok((Which::Id(root.agent.to_string()), left))
+        let alone = !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
+        Ok(Resumed { which: Which::Id(root.agent.to_string()), left, alone })
     }
+
+    /// What the lead is, by the file and by the definition that it names. What a repository says may only tighten.
+    fn lead(&self, known: &Known<Declared>, given: &Given) -> anyhow::Result<LeadWish> {
+        let lead = &known.definition.lead;
+        let found = match &lead.agent {
+            Some(name) => {
+                let cwd = crate::environment::working_directory()?;
+                session::definitions(&cwd, given.clone()).load().find(name).cloned()
+            }
+            None => None,
+        };
+        let by_file = known.source == Source::Project;
+        // Whoever names a definition says what is in it.
+        let by_definition = by_file || found.as_ref().is_some_and(|found| found.source == Source::Project);
+        let definition = found.map(|found| found.definition).unwrap_or_default();
+        let said = |file: Option<PermissionMode>, defined| match file {
+            Some(mode) => Some((mode, by_file)),
+            None => Option::map(defined, |mode| (mode, by_definition)),
+        };
+        let (mode, strictest) = match said(lead.mode, definition.mode) {
+            Some((mode, true)) => (None, Some(mode)),
+            Some((mode, false)) => (Some(mode), None),
+            None => (None, None),
+        };
+        let models = [(lead.model.clone(), by_file), (definition.model, by_definition)];
+        let model = models.into_iter().find_map(|(model, is_theirs)| Some((model?, is_theirs)));
+        if let Some((model, true)) = &model {
+            let (model, team) = (tame(model), &self.name);
+            say(&format!(
+                "warning: ignored: model {model} of the lead of {team}: a repository does not choose your model; \
+                 --model {model} does"
+            ));
+        }
+        let prompts = [definition.prompt, lead.prompt.clone().unwrap_or_default()];
+        Ok(LeadWish {
+            model: model.filter(|(_, is_theirs)| !is_theirs).map(|(model, _)| model),
+            effort: definition.effort,
+            mode,
+            strictest,
+            prompt: prompts.into_iter().filter(|prompt| !prompt.trim().is_empty()).collect(),
+        })
+    }
+}
+
+/// A session whose team goes on.
+struct Resumed {
+    which: Which,
+    /// Whether any member has something left to do.
+    left: bool,
+    /// Whether the lead is all that is left of it.
+    alone: bool,
 }
 
 /// The newest team of this name whose session works in this directory.
@@ -137,26 +217,5 @@ async fn newest(store: &dyn Store, name: &Name, cwd: &Path) -> anyhow::Result<po
     anyhow::bail!(Advised {
         what: format!("no session of {} has a team {name}", cwd.display()),
         advice: "`posse team list` shows what there is; name its session with --resume ID".into(),
-    })
-}
-
-/// What the lead is, by the file and by the definition that it names.
-fn lead(known: &Known<Declared>, given: &Given) -> anyhow::Result<LeadWish> {
-    let lead = &known.definition.lead;
-    let definition = match &lead.agent {
-        Some(name) => {
-            let cwd = crate::environment::working_directory()?;
-            session::definitions(&cwd, given.clone()).load().find(name).map(|found| found.definition.clone())
-        }
-        None => None,
-    };
-    let definition = definition.unwrap_or_default();
-    let prompts = [definition.prompt, lead.prompt.clone().unwrap_or_default()];
-    Ok(LeadWish {
-        model: lead.model.clone().or(definition.model),
-        effort: definition.effort,
-        mode: lead.mode.or(definition.mode),
-        by_repository: known.source == Source::Project,
-        prompt: prompts.into_iter().filter(|prompt| !prompt.trim().is_empty()).collect(),
     })
 }

@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use posse_runtime::port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
 use serde_json::{Value, json};
 
-use super::{find, list, requests};
+use super::{find, list, member, requests};
 use crate::commands::agents::pid;
 use crate::commands::{sessions, task};
 use crate::moment::{minute, moment};
@@ -49,6 +49,8 @@ struct View {
     tasks: Vec<Task>,
     requests: Vec<OpenRequest>,
     notes: Vec<Note>,
+    /// Those who have left, as far as they are known.
+    former: HashMap<String, Session>,
 }
 
 impl Show {
@@ -71,6 +73,7 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
         tasks: store.tasks(task::list_of(&team), TaskFilter::default(), usize::MAX).await?,
         notes: store.notes(team.realm, team.name.clone()).await?,
         requests: requests::open(store, &team).await?,
+        former: member::former(store, &team).await?,
         agents: agents.into_iter().map(|agent| (agent.agent, agent)).collect(),
         team,
     })
@@ -155,7 +158,12 @@ impl View {
             .collect();
         out.push_str(&format!("\n{}", table(&COLUMNS, &rows, columns)));
         if !team.former.is_empty() {
-            let names: Vec<&str> = team.former.iter().map(Name::as_str).collect();
+            let cost = |name: &str| self.former.get(name).and_then(sessions::cost);
+            let names = team.former.iter().map(Name::as_str).map(|name| match cost(name) {
+                Some(cost) => format!("{name} ({})", in_words(Some(cost))),
+                None => name.to_owned(),
+            });
+            let names: Vec<String> = names.collect();
             out.push_str(&format!("{}\n", fitted(&format!("have left: {}", names.join(", ")), widest)));
         }
         out.push_str(&format!("\n{}\n", self.counts()));

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::member::{Meant, MemberArgs};
 use crate::commands::task::operate;
+use crate::hint::Advised;
 use crate::output::{json_line, print};
 
 /// Have a member stop what it does; it stays in the team, and waits for more.
@@ -44,8 +45,12 @@ impl Interrupt {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
         interrupt(store, &meant).await?;
-        let text = format!("{} is told to stop what it does\n", meant.shown());
-        told(self.json, json!({"member": meant.shown(), "interrupted": true}), &text)
+        let text = format!("{} is told to stop what it does{}\n", meant.shown(), later(&meant));
+        told(
+            self.json,
+            json!({"member": meant.shown(), "interrupted": true, "held": meant.member.held}),
+            &text,
+        )
     }
 }
 
@@ -55,11 +60,17 @@ impl Stop {
         let shown = meant.shown();
         if self.force {
             dismiss(store, &meant).await?;
+            let word = if meant.member.held { "ends at once" } else { "is told to end at once" };
             return told(
                 self.json,
-                json!({"member": shown, "dismissed": true}),
-                &format!("{shown} ends at once\n"),
+                json!({"member": shown, "dismissed": true, "held": meant.member.held}),
+                &format!("{shown} {word}{}\n", later(&meant)),
             );
+        }
+        not_the_lead(&meant)?;
+        if self.reason.as_deref().is_some_and(|reason| reason.trim().is_empty()) {
+            let (what, advice) = ("the reason has no words".into(), "leave --reason away, or say why".into());
+            anyhow::bail!(Advised { what, advice });
         }
         let text = self.reason.unwrap_or_else(|| "The user wants you to end.".into());
         let id = Uuid::now_v7().into();
@@ -67,7 +78,8 @@ impl Stop {
         let Done::Requested { request, .. } = operate(store, meant.team.realm, op).await? else {
             anyhow::bail!("the store did something else");
         };
-        let words = format!("{shown} is asked to end: request {request}; --force does not ask\n");
+        let later = later(&meant);
+        let words = format!("{shown} is asked to end: request {request}; --force does not ask{later}\n");
         told(self.json, json!({"member": shown, "request_id": request}), &words)
     }
 }
@@ -82,7 +94,31 @@ pub(super) async fn dismiss(store: &dyn Store, meant: &Meant) -> anyhow::Result<
     signal(store, meant, MailKind::Dismissal).await
 }
 
+/// Who leads has nobody above it, so nobody signals it by mail.
+fn not_the_lead(meant: &Meant) -> Result<(), Advised> {
+    if meant.member.agent != meant.team.lead {
+        return Ok(());
+    }
+    Err(Advised {
+        what: format!("{} leads the team, and is not stopped by others", meant.shown()),
+        advice: "Ctrl-C in its terminal stops it; `posse team delete NAME` removes a team that has ended"
+            .into(),
+    })
+}
+
+/// What is to be said of one that no process has.
+fn later(meant: &Meant) -> String {
+    if meant.member.held {
+        return String::new();
+    }
+    let (team, session) = (&meant.team.name, crate::session::short(meant.team.session()));
+    format!(
+        "; no process runs it, so it takes effect when somebody resumes: posse team run {team} --resume {session}"
+    )
+}
+
 async fn signal(store: &dyn Store, meant: &Meant, kind: MailKind) -> anyhow::Result<()> {
+    not_the_lead(meant)?;
     let (id, to) = (Uuid::now_v7().into(), meant.address());
     let op = Op::Send { id, to, kind, summary: kind.as_str().into(), body: String::new() };
     operate(store, meant.team.realm, op).await.map(|_| ())

@@ -152,6 +152,9 @@ impl<'a> Lines<'a> {
     /// No two members may be called alike.
     fn alike(&mut self, at: usize, roles: &BTreeMap<Name, TeamRole>) {
         for (name, role) in roles.iter().filter(|(_, role)| role.count > 1) {
+            if let Err(error) = format!("{name}-{}", role.count).parse::<Name>() {
+                self.error(at, format!("the last of role {name} could not be called so: {error}"));
+            }
             let numbered = (1..=role.count).map(|number| format!("{name}-{number}"));
             for other in numbered.filter_map(|name| name.parse::<Name>().ok()) {
                 if roles.get(&other).is_some_and(|role| role.count == 1) {

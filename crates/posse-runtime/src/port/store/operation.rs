@@ -66,8 +66,8 @@ pub enum Op {
     /// Puts a message into inboxes. The sender is whoever does it: an agent by its name in the team
     /// that it writes to, else in the first team (by name) that it belongs to, else by the name it is
     /// registered under, else by its path. Who leads that team is called `team-lead`, and whoever leads a team
-    /// has this address in it. A [`MailKind::Notification`] always has room: there are no more of them than runs
-    /// that were started; so has a [`MailKind::Dismissal`]. Requests and their answers are sent by
+    /// has this address in it. A [`MailKind::Notification`] or [`MailKind::Idle`] always has room: there are no more
+    /// of them than runs that were started; so has a [`MailKind::Interruption`] or [`MailKind::Dismissal`]. Requests and their answers are sent by
     /// [`Op::Request`] and [`Op::Respond`] alone, interruptions and dismissals only by a person, the lead of a
     /// team that the recipient belongs to, or the agent that made it.
     Send {
@@ -111,7 +111,8 @@ pub enum Op {
         team: Name,
     },
     /// Adds a member, and makes its inbox if it has none. A name that a member has or ever had, or that means
-    /// somebody already, gets the lowest number from 2 on that makes it free; [`Done::Joined`] says which. Its
+    /// somebody already, or that an agent of the realm is registered under, gets a number from 2 on, higher than any
+    /// that it has in the team; [`Done::Joined`] says which. Its
     /// colour is the one it wishes if no member has it, else the first of [`posse_protocol::team::color`] that
     /// none has.
     Join {
@@ -127,7 +128,8 @@ pub enum Op {
     /// Makes another member the team's lead; only whoever leads it may, or a person. The one who led so far stays
     /// a member, as `main` if it was called `team-lead` (with a number if somebody has that name), and so in the
     /// tasks that it has. Plans that wait for approval wait for the new lead's, who gets them as mail anew; but
-    /// its own plan waits for who was asked. That the new lead should end is not asked any more.
+    /// its own plan waits for who was asked. That the new lead should end is not asked any more. Refused for whoever
+    /// leads already, and for one that has ended.
     HandOver {
         /// The team.
         team: Name,
@@ -141,7 +143,8 @@ pub enum Op {
     Request {
         /// The request, and its mail.
         id: MailId,
-        /// Who is asked. Plans go to the lead of the team, and only agents have any. An agent that is not named
+        /// Who is asked. Plans go to the lead of the team, and only agents have any; that of the lead itself goes
+        /// to the first member. Nobody is asked by itself, nor answers itself. An agent that is not named
         /// by a team is asked in the first, by name, that it belongs to, or leads.
         to: Address,
         /// For what.
@@ -164,7 +167,8 @@ pub enum Op {
         /// Why, or what should be different.
         text: String,
     },
-    /// Removes a member. Tasks of the team that it was doing are pending again, those that it was to do are
+    /// Removes a member; only itself may, who leads the team, who made it, or a person. If it leads the team, the
+    /// first member leads from then on; but that one cannot leave while it leads. Tasks of the team that it was doing are pending again, those that it was to do are
     /// unowned; its inbox stays, and so does its name: nobody else gets it.
     Leave {
         /// The team.
@@ -193,8 +197,9 @@ pub enum Op {
     /// Changes a task. An agent other than its owner may not change the status or the owner of a task
     /// that is in progress, unless it leads the team. A task becomes in progress as by a claim: only if
     /// it waits for nothing, and only for an owner that is at work. An agent completes one that has a check only
-    /// with [`TaskChange::passed`]; of a change that puts another check in its place both must have passed. The
-    /// check of one that is in progress is changed like its status. A change that changes nothing keeps the
+    /// with [`TaskChange::passed`]; of a change that puts another check in its place both must have passed. A
+    /// pending task without a check is given one by anybody; else the check is changed by the lead of the team, in
+    /// the session's list by an agent that nobody made, or by a person. A change that changes nothing keeps the
     /// version.
     UpdateTask {
         /// The list.
@@ -373,6 +378,9 @@ pub struct Receipt {
     pub to: AgentId,
     /// What the recipient is called: its name in a team, else its registered one, else its path.
     pub name: String,
+    /// What it is.
+    #[serde(default)]
+    pub kind: MailKind,
     /// Its number there.
     pub number: u64,
     /// Whether a host holds the recipient, and is told of it. If not, it waits for whoever takes it.
@@ -433,7 +441,7 @@ pub enum Refusal {
         /// The name.
         team: Name,
     },
-    /// The lead cannot leave.
+    /// It leads the team: it has it already, or nobody is there to have it when it leaves.
     #[error("{name} leads the team")]
     IsLead {
         /// The name.
@@ -504,6 +512,12 @@ pub enum Refusal {
         id: TaskId,
         /// The command.
         check: String,
+    },
+    /// Only some may change the check of the task.
+    #[error("the check of task {id} stands: only the lead changes it, without a team the main agent")]
+    CheckStands {
+        /// The task.
+        id: TaskId,
     },
     /// No task of the list is pending, waits for nothing, and is the claimer's own or unowned and among what it
     /// takes.

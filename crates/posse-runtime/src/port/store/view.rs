@@ -182,12 +182,16 @@ pub struct TaskFilter {
     pub ready: Option<Ready>,
     /// Only those of this agent.
     pub owner: Option<AgentId>,
+    /// Only those that an agent is to do and could begin now: pending, waiting for nothing, and some agent's.
+    pub assigned: bool,
+    /// Only pending ones that somebody of this name has lost.
+    pub lost_by: Option<String>,
 }
 
 /// Who looks for something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The agent; if none is given, the own tasks of every agent are meant.
+    /// The agent; if none is given, only unowned tasks are meant.
     pub agent: Option<AgentId>,
     /// Which of the unowned tasks it takes.
     pub takes: Takes,

@@ -20,8 +20,8 @@ use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Wor
 /// Starts agents.
 pub(super) struct AgentTool {
     caller: Caller,
-    /// As the model was told of it first; what it can start changes.
-    spec: ToolSpec,
+    /// Those that the model was told of first; what it can start changes.
+    types: Vec<Arc<Definition>>,
     background: Background,
     forking: Forking,
 }
@@ -33,7 +33,7 @@ impl AgentTool {
         background: Background,
         forking: Forking,
     ) -> Self {
-        Self { caller, spec: spec(background, forking, types), background, forking }
+        Self { caller, types: types.to_vec(), background, forking }
     }
 
     /// The name that a type has, however it is written.
@@ -50,7 +50,7 @@ impl Tool for AgentTool {
     }
 
     fn spec(&self) -> ToolSpec {
-        self.spec.clone()
+        spec(self.background, self.forking, &self.types)
     }
 
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {

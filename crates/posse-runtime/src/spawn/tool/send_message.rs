@@ -13,7 +13,7 @@ use uuid::Uuid;
 use self::control::{Control, Message, read};
 use super::Caller;
 use super::watch::tell;
-use crate::port::store::{Address, AgentFilter, Done, Op, OpResult, Receipt, Session};
+use crate::port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};
 use crate::spawn::route::MAIN;
 use crate::spawn::words::{self, Delivery};
 use crate::team::tool::mate;
@@ -131,10 +131,16 @@ impl SendMessage {
         if to == MAIN && here.parent.is_some() {
             return Ok(Address::Agent(here.tree.root));
         }
-        let teams = caller.teams().await?;
-        if to == "*" {
-            return others(&teams);
+        let mine = caller.memberships().await?;
+        match (to, &mine[..]) {
+            ("*", mine) => return others(mine),
+            // Nobody's name is needed to know who is meant.
+            (Name::LEAD, [only]) if only.lead != caller.agent => {
+                return Ok(Address::Member { team: only.team.clone(), name: Name::lead() });
+            }
+            _ => {}
         }
+        let teams = caller.teams().await?;
         let unsent = |why: String| tell(format!("Nothing was sent: {why}."));
         let mate = mate(&teams, to, caller.agent).map_err(unsent)?;
         if to.contains('@') || (to == Name::LEAD && mate.is_some()) {
@@ -204,9 +210,9 @@ impl SendMessage {
 }
 
 /// All others of the caller's team.
-fn others(teams: &[Team]) -> Result<Address, ToolError> {
-    match teams {
-        [team] => Ok(Address::Others { team: team.name.clone() }),
+fn others(mine: &[Membership]) -> Result<Address, ToolError> {
+    match mine {
+        [only] => Ok(Address::Others { team: only.team.clone() }),
         [] => Err(tell("Nothing was sent: * means all others of your team, and you are in none.")),
         _ => Err(tell("Nothing was sent: you are in several teams; write to name@team.")),
     }

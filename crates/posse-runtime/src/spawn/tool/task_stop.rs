@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::Caller;
 use super::watch::{Found, tell};
-use crate::port::store::{Address, Op, OpResult};
+use crate::port::store::{Address, Done, Op, OpResult};
 use crate::spawn::house::By;
 use crate::spawn::words;
 use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
@@ -80,19 +80,7 @@ impl TypedTool for TaskStop {
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
-        if let Some(refusal) = results.iter().find_map(|result| result.as_ref().err()) {
-            return Err(tell(format!("Nothing was stopped: {refusal}.")));
-        }
-        Ok(ToolOutput::text(match results {
-            [_, _] => {
-                "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
-                 done; its tasks can be taken again."
-            }
-            _ => {
-                "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
-                 SendMessage, message {\"type\": \"shutdown_request\"}; if it does not answer in time, stop it again."
-            }
-        }))
+        halted(results)
     }
 }
 
@@ -113,19 +101,68 @@ impl TaskStop {
             let asked = Duration::from_millis(u64::try_from(asked).unwrap_or_default());
             now.saturating_sub(asked) >= deadline
         });
-        let signal = |kind, summary: &str| Op::Send {
+        let (kind, summary) = match late {
+            true => (MailKind::Dismissal, "end at once"),
+            false => (MailKind::Interruption, "stop what you do"),
+        };
+        let op = Op::Send {
             id: MailId::from(Uuid::now_v7()),
-            to: Address::Member { team: team.name.clone(), name: mate.name.clone() },
+            to: Address::Member { team: team.name.clone(), name: mate.name },
             kind,
             summary: summary.to_owned(),
             body: String::new(),
         };
-        let mut ops = vec![signal(MailKind::Interruption, "stop what you do")];
-        if late {
-            // That there are two says afterwards what was done: of an operation no more is known then than that it
-            // went well.
-            ops.push(signal(MailKind::Dismissal, "end at once"));
+        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+    }
+}
+
+/// What is told of a teammate that was sent a signal.
+fn halted(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+    if let Some(refusal) = results.iter().find_map(|result| result.as_ref().err()) {
+        return Err(tell(format!("Nothing was stopped: {refusal}.")));
+    }
+    let mut receipts = results.iter().filter_map(|result| match result {
+        Ok(Done::Sent(receipts)) => receipts.first(),
+        _ => None,
+    });
+    Ok(ToolOutput::text(match receipts.next().map(|receipt| receipt.kind) {
+        Some(MailKind::Dismissal) => {
+            "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
+             done; its tasks can be taken again."
         }
-        Ok(ToolOutput { then: Then::Operate(ops), ..ToolOutput::text("") })
+        _ => {
+            "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
+             SendMessage, message {\"type\": \"shutdown_request\"}; if it does not answer in time, stop it again."
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::ToolContent;
+
+    use super::*;
+    use crate::port::store::{Receipt, Refusal};
+
+    fn told(result: OpResult) -> String {
+        match halted(&[result]).map(|output| output.content) {
+            Ok(content) => match &content[..] {
+                [ToolContent::Text { text }] => text.clone(),
+                other => panic!("{other:?}"),
+            },
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_what_was_sent() {
+        let sent = |kind| {
+            let (to, name) = (Uuid::nil().into(), "scout".into());
+            Ok(Done::Sent(vec![Receipt { to, name, kind, number: 1, held: true }]))
+        };
+        assert!(told(sent(MailKind::Dismissal)).contains("is ended at once"));
+        assert!(told(sent(MailKind::Interruption)).starts_with("Interrupted: "));
+        let refused = told(Err(Refusal::NotYours { name: "scout".into() }));
+        assert!(refused.starts_with("Nothing was stopped: "), "{refused}");
     }
 }

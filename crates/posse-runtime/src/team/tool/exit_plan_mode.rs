@@ -49,7 +49,7 @@ impl TypedTool for ExitPlanMode {
                 "Nothing was handed in: you do not work by plan any more. Carry out what was approved.",
             ));
         }
-        let team = self.0.team(None).await?.name;
+        let team = self.0.team(None).await?;
         let open =
             self.0.house.ports.store.requests(here.tree.realm, Some(self.0.agent)).await.map_err(failed)?;
         let waits =

@@ -47,7 +47,7 @@ impl TypedTool for NoteWrite {
 
     async fn run(&self, input: NoteWriteInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let name: Name = input.name.parse().map_err(|bad| tell(format!("name: {bad}")))?;
-        let team = self.0.team(input.team_name.as_deref()).await?.name;
+        let team = self.0.team(input.team_name.as_deref()).await?;
         let op = Op::WriteNote { team, name, text: input.text, expect: Some(input.version.unwrap_or(0)) };
         Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, Name, Team};
 
-use crate::port::store::StoreError;
+use crate::port::store::{Membership, StoreError};
 use crate::spawn::house::Resident;
 use crate::spawn::tool::{Caller, tell};
 use crate::tool::ToolError;
@@ -15,48 +15,64 @@ impl Caller {
         self.house.resident(self.agent).ok_or_else(|| tell("the caller has ended"))
     }
 
-    /// The teams that the caller belongs to, with their members.
-    pub(crate) async fn teams(&self) -> Result<Vec<Team>, ToolError> {
-        Ok(of(self.all_teams().await?, self.agent))
+    /// What the caller is in its teams, once for each.
+    pub(crate) async fn memberships(&self) -> Result<Vec<Membership>, ToolError> {
+        self.memberships_of(self.agent).await
     }
 
-    /// The one of them that a call means.
-    pub(super) async fn team(&self, named: Option<&str>) -> Result<Team, ToolError> {
-        let team = choose(self.teams().await?, named).map_err(tell)?;
-        team.ok_or_else(|| tell("You belong to no team. TeamCreate makes one, if you have it."))
+    async fn memberships_of(&self, agent: AgentId) -> Result<Vec<Membership>, ToolError> {
+        let realm = self.here()?.tree.realm;
+        let mut found = self.house.ports.store.membership(realm, agent).await.map_err(failed)?;
+        found.dedup_by(|a, b| a.team == b.team);
+        Ok(found)
+    }
+
+    /// The teams that the caller belongs to, with all of their members.
+    pub(crate) async fn teams(&self) -> Result<Vec<Team>, ToolError> {
+        let mine = self.memberships().await?;
+        if mine.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut teams = self.house.teams(self.here()?.tree.realm).await.map_err(failed)?;
+        teams.retain(|team| mine.iter().any(|membership| membership.team == team.name));
+        Ok(teams)
+    }
+
+    /// A team of the session, with all of its members.
+    pub(super) async fn roster(&self, name: &Name) -> Result<Option<Team>, ToolError> {
+        let teams = self.house.teams(self.here()?.tree.realm).await.map_err(failed)?;
+        Ok(teams.into_iter().find(|team| team.name == *name))
+    }
+
+    /// The one of the caller's teams that a call means.
+    pub(super) async fn team(&self, named: Option<&str>) -> Result<Name, ToolError> {
+        let chosen = choose(self.memberships().await?, named).map_err(tell)?;
+        let none = || tell("You belong to no team. TeamCreate makes one, if you have it.");
+        chosen.map(|membership| membership.team).ok_or_else(none)
     }
 
     /// The one that the caller leads and that a call means.
-    pub(super) async fn led_team(&self, named: Option<&str>) -> Result<Team, ToolError> {
-        let teams = self.teams().await?;
-        let (led, others): (Vec<Team>, Vec<Team>) =
-            teams.into_iter().partition(|team| team.lead == self.agent);
-        if let Some(other) = others.iter().find(|team| Some(team.name.as_str()) == named) {
-            return Err(tell(format!("Only the lead of team {} may do that.", other.name)));
+    pub(super) async fn led_team(&self, named: Option<&str>) -> Result<Name, ToolError> {
+        let (led, others): (Vec<Membership>, Vec<Membership>) =
+            self.memberships().await?.into_iter().partition(|membership| membership.lead == self.agent);
+        if let Some(other) = others.iter().find(|other| Some(other.team.as_str()) == named) {
+            return Err(tell(format!("Only the lead of team {} may do that.", other.team)));
         }
-        choose(led, named).map_err(tell)?.ok_or_else(|| tell("You lead no team."))
+        let chosen = choose(led, named).map_err(tell)?;
+        chosen.map(|membership| membership.team).ok_or_else(|| tell("You lead no team."))
     }
 
-    /// The list that a call means, with the team that it is of: of the one that the caller belongs to, or
-    /// whoever is nearest above it and belongs to any; else the session's.
-    pub(super) async fn list(&self, named: Option<&str>) -> Result<(ListId, Option<Team>), ToolError> {
+    /// The list that a call means: of the team that the caller belongs to, or whoever is nearest above it and
+    /// belongs to any; else the session's.
+    pub(super) async fn list(&self, named: Option<&str>) -> Result<ListId, ToolError> {
         let realm = self.here()?.tree.realm;
-        let all = self.all_teams().await?;
-        let mut teams = Vec::new();
-        if !all.is_empty() {
-            let mut at = Some(self.agent);
-            while let Some(agent) = at.filter(|_| teams.is_empty()) {
-                teams = of(all.clone(), agent);
-                at = self.above(agent).await?;
-            }
+        let (mut teams, mut at) = (Vec::new(), Some(self.agent));
+        while let Some(agent) = at.filter(|_| teams.is_empty()) {
+            teams = self.memberships_of(agent).await?;
+            at = self.above(agent).await?;
         }
-        let team = choose(teams, named).map_err(tell)?;
-        Ok((ListId { realm, team: team.as_ref().map(|team| team.name.clone()) }, team))
-    }
-
-    async fn all_teams(&self) -> Result<Vec<Team>, ToolError> {
-        let realm = self.here()?.tree.realm;
-        self.house.teams(realm).await.map_err(failed)
+        let team = choose(teams, named).map_err(tell)?.map(|membership| membership.team);
+        Ok(ListId { realm, team })
     }
 
     /// Who has made an agent.
@@ -69,23 +85,17 @@ impl Caller {
     }
 }
 
-/// Those that an agent belongs to.
-fn of(mut teams: Vec<Team>, agent: AgentId) -> Vec<Team> {
-    teams.retain(|team| team.members.iter().any(|member| member.agent == agent));
-    teams
-}
-
 /// Which of some teams is meant: the one that is named, else the only one; none if there is none.
-fn choose(mut teams: Vec<Team>, named: Option<&str>) -> Result<Option<Team>, String> {
+fn choose(mut teams: Vec<Membership>, named: Option<&str>) -> Result<Option<Membership>, String> {
     let known = || {
-        let mut names: Vec<&str> = teams.iter().map(|team| team.name.as_str()).collect();
+        let mut names: Vec<&str> = teams.iter().map(|it| it.team.as_str()).collect();
         names.sort_unstable();
         names.join(", ")
     };
     match named {
         Some(named) => {
             let name: Name = named.parse().map_err(|bad| format!("team_name: {bad}"))?;
-            match teams.iter().position(|team| team.name == name) {
+            match teams.iter().position(|it| it.team == name) {
                 Some(at) => Ok(Some(teams.swap_remove(at))),
                 None if teams.is_empty() => {
                     Err(format!("team_name: there is no team {name} of yours; leave it out"))
@@ -111,10 +121,13 @@ mod tests {
 
     #[test]
     fn of_several_teams_one_must_be_named() {
-        let team = |name: &str| Team { name: samples::name(name), ..samples::team(&[]) };
+        let team = |name: &str| {
+            let member = samples::member("a", 1);
+            Membership { team: samples::name(name), lead: member.agent, member }
+        };
         let chosen = |teams: &[&str], named: Option<&str>| {
             let teams = teams.iter().map(|name| team(name)).collect();
-            choose(teams, named).map(|team| team.map(|team| team.name.to_string()))
+            choose(teams, named).map(|chosen| chosen.map(|chosen| chosen.team.to_string()))
         };
         type Case<'a> = (&'a [&'a str], Option<&'a str>, Result<Option<&'a str>, &'a str>);
         let table: [Case<'_>; 7] = [

@@ -61,7 +61,7 @@ impl TypedTool for TaskCreate {
         if input.subject.trim().is_empty() {
             return Err(tell("subject is empty: say in a line what is to be done"));
         }
-        let (list, _) = self.0.list(input.team_name.as_deref()).await?;
+        let list = self.0.list(input.team_name.as_deref()).await?;
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let task = NewTask {
             subject: input.subject,

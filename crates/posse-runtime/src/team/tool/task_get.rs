@@ -41,7 +41,7 @@ impl TypedTool for TaskGet {
     }
 
     async fn run(&self, input: TaskGetInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let (list, _) = self.0.list(input.team_name.as_deref()).await?;
+        let list = self.0.list(input.team_name.as_deref()).await?;
         let id = input.task_id.0;
         match self.0.house.ports.store.task(list, id).await.map_err(failed)? {
             Some(task) if task.status == TaskStatus::Deleted => Err(tell(format!("Task {id} was deleted."))),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::decide::{Situation, decide, must_pass};
+use self::decide::{Situation, decide, must_pass, names_somebody};
 use super::changes;
 use super::place::failed;
 use super::task_number::TaskNumber;
@@ -91,9 +91,9 @@ impl TypedTool for TaskUpdate {
     }
 
     async fn run(&self, input: TaskUpdateInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let (list, team) = self.caller.list(input.team_name.as_deref()).await?;
+        let list = self.caller.list(input.team_name.as_deref()).await?;
         let id = input.task_id.0;
-        let task = self.caller.house.ports.store.task(list, id).await.map_err(failed)?;
+        let task = self.caller.house.ports.store.task(list.clone(), id).await.map_err(failed)?;
         let task = task.filter(|task| task.status != TaskStatus::Deleted);
         let task =
             task.ok_or_else(|| tell(format!("There is no task {id}. TaskList shows those that there are.")))?;
@@ -113,7 +113,12 @@ impl TypedTool for TaskUpdate {
             _ => {}
         }
         let here = self.caller.here()?;
-        let situation = Situation { agent: self.caller.agent, path: &here.path, team: team.as_ref() };
+        let roster = match &list.team {
+            Some(name) if names_somebody(&input) => self.caller.roster(name).await?,
+            _ => None,
+        };
+        let (agent, list) = (self.caller.agent, list.team.as_ref());
+        let situation = Situation { agent, path: &here.path, list, team: roster.as_ref() };
         let ops = decide(&input, &task, &situation, check).map_err(tell)?;
         Ok(ToolOutput { then: Then::Operate(ops), ..ToolOutput::text("") })
     }
@@ -210,6 +215,7 @@ mod tests {
         let sent = Done::Sent(vec![Receipt {
             to: uuid::Uuid::nil().into(),
             name: "scout".into(),
+            kind: posse_protocol::MailKind::Text,
             number: 1,
             held: true,
         }]);

@@ -37,7 +37,7 @@ impl TypedTool for TeamDelete {
     }
 
     async fn run(&self, input: TeamDeleteInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let team = self.0.led_team(input.team_name.as_deref()).await?.name;
+        let team = self.0.led_team(input.team_name.as_deref()).await?;
         Ok(ToolOutput { then: Then::Operate(vec![Op::DeleteTeam { team }]), ..ToolOutput::text("") })
     }
 

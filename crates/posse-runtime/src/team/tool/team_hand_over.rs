@@ -44,16 +44,15 @@ impl TypedTool for TeamHandOver {
     async fn run(&self, input: TeamHandOverInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let team = self.0.led_team(input.team_name.as_deref()).await?;
         let to: Name = input.to.parse().map_err(|bad| tell(format!("to: {bad}")))?;
+        let members = self.0.roster(&team).await?.map(|team| team.members).unwrap_or_default();
         let others: Vec<&str> =
-            team.members.iter().filter(|it| it.agent != self.0.agent).map(|it| it.name.as_str()).collect();
+            members.iter().filter(|it| it.agent != self.0.agent).map(|it| it.name.as_str()).collect();
         if !others.contains(&to.as_str()) {
             return Err(tell(format!(
-                "to: {to} is no other member of team {}; there are: {}",
-                team.name,
+                "to: {to} is no other member of team {team}; there are: {}",
                 if others.is_empty() { "none".to_owned() } else { others.join(", ") }
             )));
         }
-        let team = team.name;
         let tell_them = Op::Send {
             id: MailId::from(Uuid::now_v7()),
             to: Address::Member { team: team.clone(), name: to.clone() },

@@ -67,7 +67,7 @@ impl Shelf {
             call: key,
             call_id: "toolu".into(),
             agent_type: "worker".into(),
-            name: Some("ann".parse().unwrap()),
+            name: Some("kid".parse().unwrap()),
             description: "looks around".into(),
             terms: String::new(),
         };

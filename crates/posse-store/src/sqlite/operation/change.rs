@@ -45,11 +45,13 @@ impl Acting<'_> {
 
     /// The task as it is to be, but for its version and time.
     fn changed(&self, list: &List<'_>, before: &Task, change: &TaskChange) -> Result<Task, Stop> {
-        let touched = change.owner.is_some()
-            || change.status.is_some_and(|status| status != before.status)
-            || change.check.as_ref().is_some_and(|check| *check != *before.check.as_deref().unwrap_or(""));
+        let touched = change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
         if touched && before.status == TaskStatus::InProgress {
             self.must_be_in_charge(list, before)?;
+        }
+        let check = before.check.as_deref().unwrap_or_default();
+        if change.check.as_ref().is_some_and(|new| new != check) {
+            self.may_change_check(list, before)?;
         }
         let mut after = before.clone();
         match &change.owner {
@@ -141,6 +143,23 @@ impl Acting<'_> {
             true => Ok(()),
             false => Err(Refusal::AlreadyClaimed { id: task.id, by: owner.name.clone() }.into()),
         }
+    }
+
+    /// Refuses an agent that neither leads the team nor is the session's first, unless it adds a check to a task
+    /// that nobody has begun.
+    fn may_change_check(&self, list: &List<'_>, task: &Task) -> Result<(), Stop> {
+        let Some(me) = self.actor else { return Ok(()) };
+        if task.check.is_none() && task.status == TaskStatus::Pending {
+            return Ok(());
+        }
+        let decides = match list.team {
+            "" => {
+                let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent IS NULL";
+                self.connection.prepare_cached(sql)?.exists([list.realm, me.uuid().into_bytes()])?
+            }
+            team => self.lead(team)? == Some(me),
+        };
+        if decides { Ok(()) } else { Err(Refusal::CheckStands { id: task.id }.into()) }
     }
 
     /// Writes a task's own record, and its dependencies.

@@ -1,6 +1,6 @@
 //! Requests for a yes or no: asked by mail, open until they are answered by mail.
 
-use posse_protocol::{AgentId, MailId, Name, Request, RequestKind, Response};
+use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Response};
 use posse_runtime::port::store::{Address, Done, Receipt, Refusal};
 use rusqlite::{OptionalExtension, params};
 
@@ -19,9 +19,16 @@ impl Acting<'_> {
         let body = column::json(&Request { request_id: id, text: text.to_owned() })?;
         let letter = Letter { id, kind: kind.asking(), summary: kind.asked(), body: &body, always: false };
         letter.must_fit()?;
-        let recipient = self.recipient(to)?;
+        let mut recipient = self.recipient(to)?;
         self.must_be_there(&recipient)?;
         let team = self.about(&recipient, to, kind)?;
+        if kind == RequestKind::Plan && self.actor == Some(recipient.agent) {
+            // Who leads is asked by nobody what it would do but by who led first.
+            recipient = self.first_member(&team)?.unwrap_or(recipient);
+        }
+        if self.actor == Some(recipient.agent) {
+            return Err(Refusal::NotYours { name: recipient.name }.into());
+        }
         if kind == RequestKind::Shutdown {
             self.must_be_above(&recipient)?;
             if let Some(asked) = self.asked_already(&recipient)? {
@@ -85,8 +92,13 @@ impl Acting<'_> {
         let found = statement.query_row(key, |row| Ok((column::id(row, 0)?, row.get(1)?))).optional()?;
         let Some((request, number)) = found else { return Ok(None) };
         let held = self.host(to.agent)?.is_some();
-        let receipt =
-            Receipt { to: to.agent, name: to.name.clone(), number: column::from_bits(number), held };
+        let receipt = Receipt {
+            to: to.agent,
+            name: to.name.clone(),
+            kind: MailKind::ShutdownRequest,
+            number: column::from_bits(number),
+            held,
+        };
         Ok(Some(Done::Requested { request: request.into(), receipt }))
     }
 
@@ -99,7 +111,8 @@ impl Acting<'_> {
         let open = self.open(request, kind)?;
         // A person may answer in place of a lead, but whether a teammate is ready to end only that one knows.
         let person = kind == RequestKind::Plan;
-        let open = open.filter(|open| self.actor.map_or(person, |me| me == open.asked));
+        let mine = |me, open: &Open| me == open.asked && open.asker != Some(me);
+        let open = open.filter(|open| self.actor.map_or(person, |me| mine(me, open)));
         let Open { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
         let asker = match asker {
             Some(asker) => Some(asker),

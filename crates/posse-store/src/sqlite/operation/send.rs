@@ -31,10 +31,11 @@ impl Letter<'_> {
     }
 }
 
-/// Whether mail of a kind has room in any inbox: there are no more notifications than runs that were started,
-/// and who must end cannot be saved from it by its peers' mail.
+/// Whether mail of a kind has room in any inbox: there are no more notifications and idle reports than runs that
+/// were started, and who must stop or end cannot be saved from it by its peers' mail.
 pub(super) fn always_fits(kind: MailKind) -> bool {
-    matches!(kind, MailKind::Notification | MailKind::Dismissal)
+    use MailKind::{Dismissal, Idle, Interruption, Notification};
+    matches!(kind, Notification | Idle | Interruption | Dismissal)
 }
 
 /// One who is to get it.
@@ -134,7 +135,8 @@ impl Acting<'_> {
         if let Some(host) = host {
             self.news.mail(host, to.agent);
         }
-        Ok(Receipt { to: to.agent, name: to.name, number: column::from_bits(number), held: host.is_some() })
+        let (number, held) = (column::from_bits(number), host.is_some());
+        Ok(Receipt { to: to.agent, name: to.name, kind: letter.kind, number, held })
     }
 
     /// The one who gets it.

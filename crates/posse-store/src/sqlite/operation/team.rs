@@ -13,6 +13,15 @@ use super::send::{From, Letter, Recipient};
 use super::{Acting, Failure, Outcome, Stop, column};
 use crate::sqlite::free;
 
+/// A number behind a name has at most so many digits.
+const DIGITS: u32 = 9;
+
+/// The name with the highest number behind some words.
+pub(in crate::sqlite) const HIGHEST: &str = "SELECT name FROM used_name INDEXED BY used_name_number
+    WHERE realm = ?1 AND team = ?2 AND rtrim(name, '0123456789') = ?3
+        AND length(name) > length(?3) AND length(name) <= length(?3) + ?4 AND substr(name, length(?3) + 1, 1) <> '0'
+    ORDER BY length(name) DESC, name DESC LIMIT 1";
+
 /// A member that does not lead.
 struct Follower {
     name: String,
@@ -77,18 +86,47 @@ impl Acting<'_> {
         }
     }
 
-    /// A name as it was wished, or with the lowest number that makes it free.
+    /// A name as it was wished, or with the number after the highest that it has in the team, or the first after
+    /// that which makes it free.
     fn free_name(&self, team: &Name, wished: &Name) -> Result<Name, Failure> {
-        let sql = "SELECT 1 FROM used_name WHERE realm = ?1 AND team = ?2 AND name = ?3";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let (realm, mut name) = (self.realm_key(), wished.clone());
-        for number in 2_u32.. {
-            if !name.is_reserved() && !statement.exists(params![realm, team.as_str(), name.as_str()])? {
-                break;
-            }
+        let mut name = wished.clone();
+        let mut number = 0;
+        while !self.is_free(team, &name)? {
+            number = match number {
+                0 => self.highest(team, wished)? + 1,
+                number => number + 1,
+            };
             name = wished.numbered(number);
         }
         Ok(name)
+    }
+
+    /// Whether nobody of the team has or had a name, nor an agent of the realm is registered under it.
+    fn is_free(&self, team: &Name, name: &Name) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM used_name WHERE realm = ?1 AND team = ?2 AND name = ?3
+                   UNION ALL SELECT 1 FROM agent WHERE realm = ?1 AND name = ?3";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = params![self.realm_key(), team.as_str(), name.as_str()];
+        Ok(!name.is_reserved() && !statement.exists(key)?)
+    }
+
+    /// The highest number that a name has in the team; 1 if it has none.
+    fn highest(&self, team: &Name, wished: &Name) -> Result<u32, Failure> {
+        // A long name is shortened for its number, by as much as that has digits.
+        let stems: BTreeSet<String> = (0..DIGITS)
+            .map(|zeros| wished.numbered(10_u32.pow(zeros)).to_string())
+            .map(|name| name.trim_end_matches(|end: char| end.is_ascii_digit()).to_owned())
+            .collect();
+        let mut statement = self.connection.prepare_cached(HIGHEST)?;
+        let mut highest = 1;
+        for stem in stems {
+            let key = params![self.realm_key(), team.as_str(), stem, DIGITS];
+            let found: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
+            let number = found.as_deref().and_then(|name| name.strip_prefix(&*stem)?.parse().ok());
+            let of_it = |number: &u32| Some(wished.numbered(*number).as_str()) == found.as_deref();
+            highest = highest.max(number.filter(of_it).unwrap_or(1));
+        }
+        Ok(highest)
     }
 
     pub(super) fn hand_over(&mut self, team: &Name, to: &Name) -> Outcome {
@@ -102,22 +140,70 @@ impl Acting<'_> {
             return Err(Refusal::NoSuchRecipient { to: to.to_string() }.into());
         };
         if lead == next {
-            return Ok(Done::HandedOver);
+            return Err(Refusal::IsLead { name: to.clone() }.into());
         }
-        let realm = self.realm_key();
+        if self.has_ended(next)? {
+            return Err(Refusal::NotRunning { name: to.to_string() }.into());
+        }
+        self.make_lead(team, lead, &Recipient { agent: next, name: to.to_string() })?;
+        Ok(Done::HandedOver)
+    }
+
+    fn has_ended(&self, agent: AgentId) -> Result<bool, Failure> {
+        let sql = "SELECT state FROM agent WHERE realm = ?1 AND id = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let key = [self.realm_key(), agent.uuid().into_bytes()];
+        let state: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
+        Ok(state.and_then(column::state_from).map(AgentState::of_member) == Some(MemberState::ShutDown))
+    }
+
+    /// Makes another the lead of a team that one has led.
+    fn make_lead(&mut self, team: &Name, from: AgentId, to: &Recipient) -> Result<(), Stop> {
+        let (realm, next) = (self.realm_key(), to.agent.uuid().into_bytes());
         let sql = "UPDATE team SET lead = ?3 WHERE realm = ?1 AND name = ?2";
-        self.connection.prepare_cached(sql)?.execute(params![
-            realm,
-            team.as_str(),
-            next.uuid().as_bytes()
-        ])?;
+        self.connection.prepare_cached(sql)?.execute(params![realm, team.as_str(), next])?;
         self.rename_lead(team)?;
         // Who leads cannot be asked to end.
         let sql = "DELETE FROM request WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4";
-        let key = params![realm, next.uuid().into_bytes(), team.as_str(), RequestKind::Shutdown.as_str()];
+        let key = params![realm, next, team.as_str(), RequestKind::Shutdown.as_str()];
         self.connection.prepare_cached(sql)?.execute(key)?;
-        self.pass_on(team, lead, &Recipient { agent: next, name: to.to_string() })?;
-        Ok(Done::HandedOver)
+        self.pass_on(team, from, to)
+    }
+
+    /// The member that has been there longest: the one who led first, if it still is there.
+    pub(super) fn first_member(&self, team: &str) -> Result<Option<Recipient>, Failure> {
+        let sql = "SELECT agent, name FROM member WHERE realm = ?1 AND team = ?2 ORDER BY nth LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_row(params![self.realm_key(), team], |row| {
+            Ok(Recipient { agent: column::id(row, 0)?.into(), name: row.get(1)? })
+        });
+        Ok(found.optional()?)
+    }
+
+    /// Has the first member lead a team that one has led; says whether that is another.
+    fn fall_back(&mut self, team: &Name, from: AgentId) -> Result<bool, Stop> {
+        match self.first_member(team.as_str())?.filter(|first| first.agent != from) {
+            Some(first) => self.make_lead(team, from, &first).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Has the first members lead the teams that one led who has ended.
+    pub(in crate::sqlite) fn stop_leading(&mut self, agent: AgentId) -> Result<(), Failure> {
+        let sql = "SELECT name FROM team WHERE realm = ?1 AND lead = ?2 ORDER BY name";
+        let teams: Vec<Name> = self
+            .connection
+            .prepare_cached(sql)?
+            .query_map([self.realm_key(), agent.uuid().into_bytes()], |row| column::name(row, 0))?
+            .collect::<Result<_, _>>()?;
+        for team in teams {
+            match self.fall_back(&team, agent) {
+                // Nothing of it can be refused: members have inboxes, and such mail always fits.
+                Ok(_) | Err(Stop::Refused(_)) => {}
+                Err(Stop::Failed(failure)) => return Err(failure),
+            }
+        }
+        Ok(())
     }
 
     /// Gives the member that is called after what it was a name of its own, in the tasks that it has as well.
@@ -148,34 +234,41 @@ impl Acting<'_> {
 
     pub(super) fn leave(&mut self, team: &Name, name: &Name) -> Outcome {
         self.must_exist(team)?;
-        let agent = self
-            .member(team.as_str(), name.as_str())?
-            .ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?;
-        if name.as_str() == Name::LEAD || self.lead(team.as_str())? == Some(agent) {
+        let nobody = || Refusal::NoSuchRecipient { to: name.to_string() };
+        let agent = self.member(team.as_str(), name.as_str())?.ok_or_else(nobody)?;
+        // Whoever leads need not be among the members of an archive.
+        self.name_in(team.as_str(), agent)?.ok_or_else(nobody)?;
+        let lead = self.lead(team.as_str())?;
+        if let Some(me) = self.actor
+            && me != agent
+            && Some(me) != lead
+            && !self.made(me, agent)?
+        {
+            return Err(Refusal::NotYours { name: name.to_string() }.into());
+        }
+        if lead == Some(agent) && !self.fall_back(team, agent)? {
             return Err(Refusal::IsLead { name: name.clone() }.into());
         }
+        let left = match name.as_str() {
+            Name::LEAD => self.name_in(team.as_str(), agent)?,
+            name => Some(name.to_owned()),
+        };
         let sql = "DELETE FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params![self.realm_key(), team.as_str(), name.as_str()])?;
+        statement.execute(params![self.realm_key(), team.as_str(), left])?;
         free::tasks(self.connection, self.realm, agent, Some(team.as_str()), self.news)?;
-        self.unassign(team, agent)?;
+        free::unassign(self.connection, self.realm, agent, Some(team.as_str()), self.news)?;
         let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2) AND team = ?3";
         let key = params![self.realm_key(), agent.uuid().into_bytes(), team.as_str()];
         self.connection.prepare_cached(sql)?.execute(key)?;
         Ok(Done::Left)
     }
 
-    /// Makes the tasks unowned that one was to do: nobody else could begin them.
-    fn unassign(&mut self, team: &Name, agent: AgentId) -> Result<(), Failure> {
-        let sql = "UPDATE task SET owner = NULL, owner_agent = NULL, version = version + 1
-                   WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner_agent = ?3 RETURNING waits = 0";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), team.as_str(), agent.uuid().into_bytes()];
-        let ready: Vec<bool> = statement.query_map(key, |row| row.get(0))?.collect::<Result<_, _>>()?;
-        match ready.contains(&true) {
-            true => free::claimable(self.connection, self.realm, Some(team.clone()), self.news),
-            false => Ok(()),
-        }
+    /// Whether one has made another.
+    fn made(&self, parent: AgentId, agent: AgentId) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3";
+        let key = [self.realm_key(), agent.uuid().into_bytes(), parent.uuid().into_bytes()];
+        Ok(self.connection.prepare_cached(sql)?.exists(key)?)
     }
 
     pub(super) fn delete_team(&mut self, team: &Name) -> Outcome {

@@ -24,6 +24,9 @@ CREATE TABLE used_name (
     PRIMARY KEY (realm, team, name)
 ) WITHOUT ROWID;
 INSERT INTO used_name SELECT realm, team, name FROM member WHERE name <> 'team-lead';
+-- By what stands before their numbers, the highest number last.
+CREATE INDEX used_name_number ON used_name (realm, team, rtrim(name, '0123456789'), length(name), name);
+CREATE INDEX used_name_anywhere ON used_name (realm, name);
 
 -- role: who takes the task by themselves; null for anybody. check_command: what must pass before an agent
 -- can complete it.
@@ -33,3 +36,8 @@ ALTER TABLE task ADD COLUMN check_command TEXT;
 CREATE INDEX task_role ON task (realm, team, role, id) WHERE status = 0 AND owner IS NULL AND waits = 0;
 CREATE INDEX task_own ON task (realm, team, owner_agent, id)
     WHERE status = 0 AND owner IS NOT NULL AND waits = 0;
+-- Those that some agent is to do; those of one agent, also if they wait; those that somebody has lost.
+CREATE INDEX task_assigned ON task (realm, team, id)
+    WHERE status = 0 AND owner_agent IS NOT NULL AND waits = 0;
+CREATE INDEX task_ahead ON task (realm, owner_agent) WHERE status = 0 AND owner_agent IS NOT NULL;
+CREATE INDEX task_lost ON task (realm, team, lost_by, id) WHERE status = 0 AND lost_by IS NOT NULL;

@@ -1,6 +1,6 @@
 //! Makes an agent: its row, its preamble, and what its history begins with.
 
-use posse_protocol::{EntryKind, Name};
+use posse_protocol::{AgentId, EntryKind, Name};
 use posse_runtime::port::store::{AgentState, Birth, Committed, Origin, Segment, Step, StoreError};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
@@ -9,6 +9,11 @@ use super::{Failure, News, Writing, column, content};
 
 /// Who has a name in a realm.
 pub(in super::super) const NAMED: &str = "SELECT id FROM agent WHERE realm = ?1 AND name = ?2";
+
+/// Who has a name in any team of a realm, or null for one that has left.
+pub(in super::super) const HAD: &str = "SELECT agent FROM used_name used LEFT JOIN member
+        ON member.realm = used.realm AND member.team = used.team AND member.name = used.name
+    WHERE used.realm = ?1 AND used.name = ?2 LIMIT 1";
 
 impl Writing<'_> {
     /// What came of a birth that was committed already, if this is one.
@@ -94,18 +99,21 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Refuses a parent of another realm, and a name that somebody has.
+    /// Refuses a parent of another realm, and a name that somebody has, or has or had in a team.
     fn may_come_from(&self, origin: &Origin) -> Result<(), Failure> {
         if !self.is_here(origin.parent)? {
             return Err(Failure::bad_step(format!("there is no agent {} to be its parent", origin.parent)));
         }
         let Some(name) = &origin.name else { return Ok(()) };
-        let mut statement = self.connection.prepare_cached(NAMED)?;
-        let by = statement.query_row(params![self.realm, name.as_str()], |row| column::id(row, 0));
-        match by.optional()? {
-            None => Ok(()),
-            Some(by) => Err(Failure::Refused(StoreError::NameTaken { name: name.clone(), by: by.into() })),
+        for sql in [NAMED, HAD] {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let by = statement.query_row(params![self.realm, name.as_str()], |row| column::maybe_id(row, 0));
+            if let Some(by) = by.optional()? {
+                let by = by.map(AgentId::from);
+                return Err(Failure::Refused(StoreError::NameTaken { name: name.clone(), by }));
+            }
         }
+        Ok(())
     }
 
     fn segment(&self, ordinal: usize, segment: &Segment) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ mod words;
 
 use std::path::Path;
 
-use posse_protocol::{EventKind, Outcome, PermissionMode, RealmId, Team};
+use posse_protocol::{EventKind, MemberState, Outcome, PermissionMode, RealmId, Team};
 use posse_testkit::house::{House, Session};
 use serde_json::Value;
 
@@ -41,12 +41,18 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
 async fn crewed(house: &House) -> Result<Session, Failed> {
     let mut session = house.session_in(PermissionMode::BypassPermissions);
     session.say("start").await?;
-    quiet(&mut session).await?;
-    Ok(session)
+    loop {
+        rest(&mut session).await?;
+        let team = roster(house, &session).await?;
+        let others = team.members.iter().filter(|member| member.agent != team.lead);
+        if others.clone().all(|member| member.state == MemberState::Idle && member.waiting == 0) {
+            return Ok(session);
+        }
+    }
 }
 
-/// Reads on until nobody does anything any more.
-async fn quiet(session: &mut Session) -> Result<(), Failed> {
+/// Reads on until the main agent is done, and no member does anything. What one has said last may still wait for it.
+async fn rest(session: &mut Session) -> Result<(), Failed> {
     loop {
         if let EventKind::Ended(end) = session.event().await?.kind {
             match end.outcome {

@@ -135,6 +135,31 @@ async fn who_does_not_answer_can_be_forced_after_the_deadline() {
     }
 }
 
+// proves TE-07 (open: panes; the answer, in another test here)
+#[tokio::test]
+async fn who_is_late_is_sent_the_dismissal_alone() {
+    let mut rig = rig(&crew(FORCED, ""));
+    rig.setup.spawning.teams.deadline = Duration::ZERO;
+    let mut agent = ready(&rig).await;
+    let root = agent.id;
+    let hand = member(&rig, root, "hand").await.agent;
+    told(&mut agent, "end it").await;
+    agent.handle.send(prompt("stop it")).await.unwrap();
+    let (mut left, mut ended) = (false, false);
+    until(&mut agent, |event| {
+        left |= member_news(event).is_some_and(|news| news.what == MemberChange::Left);
+        ended |= matches!(event.kind, EventKind::Ended(_));
+        left && ended
+    })
+    .await;
+    assert_eq!(team(&rig, root, "crew").await.members.len(), 1);
+    let kinds: Vec<MailKind> = inbox(&rig, root, hand).await.into_iter().map(|mail| mail.kind).collect();
+    assert!(kinds.contains(&MailKind::Dismissal) && !kinds.contains(&MailKind::Interruption), "{kinds:?}");
+    let said = sent_by(&rig, "/main").iter().map(last_words).collect::<Vec<_>>();
+    assert!(said.iter().any(|said| said.contains("is ended at once")), "{said:?}");
+    farewell(agent).await;
+}
+
 const PLAN: &str = r#"
 [[rule]]
 when = { agent = "re:^/main$", tool = "hand" }
@@ -309,6 +334,28 @@ async fn who_is_interrupted_is_idle_and_goes_on_when_it_is_written_to() {
     let sent = sent_by(&rig, "/hand-");
     assert_eq!(sent.len(), before + 1, "one request, for the words");
     assert!(all_words(sent.last().unwrap()).contains("and on"));
+    farewell(agent).await;
+}
+
+const NAMESAKE: &str = r#"
+[[rule]]
+when = { agent = "/hand-", user = "start one" }
+times = 1
+reply = [{ tool = "Agent", input = { description = "d", prompt = "p", name = "hand" } },
+  { tool = "Agent", input = { description = "d", prompt = "p", name = "helper" } }]
+"#;
+
+#[tokio::test]
+async fn a_sub_agent_cannot_be_called_like_a_member() {
+    let rig = rig(&crew(NAMESAKE, ""));
+    let mut agent = ready(&rig).await;
+    let hand = member(&rig, agent.id, "hand").await.agent;
+    let command = Command::To { agent: hand, command: Box::new(prompt("start one")) };
+    agent.handle.send(command).await.unwrap();
+    until_idle(&mut agent, "hand").await;
+    let said = sent_by(&rig, "/hand-").iter().map(all_words).collect::<Vec<_>>().join("\n");
+    assert!(said.contains("name: hand is or was a member of team crew"), "{said}");
+    assert!(!said.contains("name: helper"), "{said}");
     farewell(agent).await;
 }
 

@@ -1,7 +1,7 @@
 //! What belongs to a long life: notes, order of mail, children, worktrees, compaction, and coming back.
 
 use posse_protocol::{Command, MailId, TaskStatus, TeamPlan};
-use posse_runtime::port::store::{Address, AgentFilter, Op, Order};
+use posse_runtime::port::store::{Address, AgentFilter, NewTask, Op, Order};
 use posse_runtime::{Hosting, Members};
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
@@ -51,6 +51,31 @@ async fn notes_of_one_are_listed_to_another_when_it_wakes() {
     assert!(woken.contains("menu") && woken.contains("cook") && !woken.contains("Monday"), "{woken}");
     assert!(read.contains("Soup on Monday."), "{read}");
     farewell(agent).await;
+}
+
+// proves TE-05 (open: other processes; that it uses no CPU, which `cargo xtask bench team` measures)
+#[tokio::test]
+async fn while_time_stands_still_idle_teammates_hear_of_mail_and_of_tasks() {
+    let clock = TestClock::default();
+    let server = play_on(&clock, WORKERS).unwrap();
+    let mut rig = Rig::with(server, Arc::new(clock.clone())).unwrap().agents();
+    rig.character.mode = PermissionMode::BypassPermissions;
+    let mut agent = raised(&rig, plan(&["cook", "dev"], Vec::new())).await;
+    let root = agent.id;
+    until_idle(&mut agent, "cook").await;
+    let (team, task) =
+        (Some("crew".parse().unwrap()), NewTask { subject: "Row".into(), ..NewTask::default() });
+    let op = Op::CreateTask { team, task: Box::new(task) };
+    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    while tasks(&rig, root, "crew").await[0].status != TaskStatus::Completed {
+        agent.events.recv().await.unwrap();
+    }
+    let cook = member(&rig, root, "cook").await.agent;
+    let (id, to, kind) = (MailId::from(Uuid::now_v7()), Address::Agent(cook), MailKind::Text);
+    let op = Op::Send { id, to, kind, summary: "s".into(), body: "heard?".into() };
+    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    until_idle(&mut agent, "cook").await;
+    assert!(sent_by(&rig, "/cook-").iter().any(|body| last_words(body).contains("heard?")));
 }
 
 const ORDER: &str = r#"

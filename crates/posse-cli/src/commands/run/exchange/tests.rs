@@ -1,16 +1,18 @@
 //! Conversations, event by event and line by line.
 
-use posse_protocol::{Answer, ContentBlock, IdleReason, IdleReport};
+use posse_protocol::{Answer, ContentBlock, MemberChange};
 
 use super::super::lines::Lines;
-use super::super::made::{end, facts, member, mine, question, run, run_ended, session, started};
+use super::super::made::{
+    detached, end, facts, member, mine, progress, question, run, run_ended, session, started,
+};
 use super::super::text::Text;
 use super::*;
 
 fn plan(first: Option<Command>) -> Plan {
     let (listening, patience) = (first.is_none(), Duration::from_secs(600));
     let (started_in, slash) = (PermissionMode::Default, Slash::default());
-    Plan { main: session(), first, listening, started_in, patience, slash }
+    Plan { main: session(), first, listening, started_in, patience, slash, led: false }
 }
 
 fn exchange() -> Exchange {
@@ -356,33 +358,71 @@ fn member_news(what: MemberChange) -> Event {
     Event { agent: run(1).task.into(), kind: EventKind::Member(Box::new(member(what))) }
 }
 
-fn idle() -> MemberChange {
-    MemberChange::Idle(Box::new(IdleReport {
-        team: "parser".parse().unwrap(),
-        reason: IdleReason::Interrupted,
-        error: None,
-        answer: String::new(),
-        tasks: Vec::new(),
-        branch: None,
-    }))
+fn joined() -> Event {
+    let (agent_type, model, backend) = ("x".into(), "m".into(), "in-process".into());
+    member_news(MemberChange::Joined { agent_type, model, backend })
 }
 
 #[test]
-fn members_are_waited_for_and_stopped_without_an_end_of_theirs() {
+fn members_are_waited_for_and_left_to_the_end_of_the_process() {
     let mut exchange = single(Face::Json(facts()));
-    let joined =
-        MemberChange::Joined { agent_type: "x".into(), model: "m".into(), backend: "in-process".into() };
-    exchange.event(member_news(joined));
+    exchange.event(joined());
     exchange.event(ended_with(1));
     let (wait, _) = exchange.waits().unwrap();
     exchange.event(member_news(MemberChange::Running));
     assert_ne!(exchange.waits().unwrap().0, wait, "whatever a member does is worth waiting for");
     assert!(!exchange.is_done());
     exchange.signal();
-    assert_eq!(exchange.next_command(), Some(Command::StopRuns));
-    assert!(!exchange.must_leave(), "it still works");
-    exchange.event(member_news(idle()));
+    assert_eq!(exchange.next_command(), None, "nobody is told to give up what it does");
     assert!(exchange.must_leave());
+}
+
+#[test]
+fn of_a_team_only_what_the_lead_has_started_is_stopped_and_not_waited_for_long() {
+    let mut exchange = single(Face::Json(facts()));
+    exchange.event(joined());
+    exchange.event(news(started(run(2), true)));
+    exchange.event(news(started(RunFacts { starter: run(1).task.into(), ..run(3) }, true)));
+    exchange.signal();
+    let told: Vec<Command> = std::iter::from_fn(|| exchange.next_command()).collect();
+    assert_eq!(told, [Command::Interrupt, Command::StopRun(run(2).task)]);
+    assert_eq!(exchange.waits(), None, "the lead itself is waited for");
+    let mut late = ended_with(2);
+    if let EventKind::Ended(end) = &mut late.kind {
+        end.outcome = Outcome::Interrupted;
+    }
+    exchange.event(late);
+    assert!(!exchange.must_leave());
+    let (wait, patience) = exchange.waits().unwrap();
+    assert!(patience <= Duration::from_secs(3));
+    exchange.event(member_news(MemberChange::Running));
+    assert_eq!(exchange.waits().unwrap().0, wait, "and nothing makes it longer");
+    assert_eq!(values(exchange.waited())[0]["terminal_reason"], "interrupted");
+    assert!(exchange.must_leave() && !exchange.end().at_once);
+}
+
+#[test]
+fn who_works_elsewhere_is_not_waited_for_after_a_signal() {
+    let mut exchange = single(Face::Json(facts()));
+    exchange.event(news(run_ended(run(1))));
+    // Two busy members of whom nothing is heard here.
+    exchange.event(ended_with(2));
+    exchange.signal();
+    assert!(exchange.waits().is_some_and(|(_, patience)| patience <= Duration::from_secs(3)));
+    exchange.waited();
+    assert!(exchange.must_leave());
+}
+
+#[test]
+fn what_becomes_of_a_members_run_is_no_task() {
+    for face in [Face::Lines(Lines::new(facts(), false)), Face::Text(Text::new(facts(), true, true))] {
+        let mut exchange = Exchange::new(face, plan(Some(Command::Prompt(vec![ContentBlock::text("go")]))));
+        exchange.event(joined());
+        for what in [started(run(1), true), detached(run(1)), progress(run(1), 2), run_ended(run(1))] {
+            assert_eq!(exchange.event(news(what)), []);
+        }
+        assert!(!exchange.event(news(started(run(2), true))).is_empty(), "others are");
+    }
 }
 
 #[test]

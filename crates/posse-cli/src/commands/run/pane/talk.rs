@@ -14,7 +14,7 @@ use super::super::runs::Runs;
 use super::super::stdin::Line;
 use super::super::text::{self, Text};
 use crate::output::tame;
-use crate::paint::painted;
+use crate::paint::{color_in, painted};
 use crate::session::Facts;
 use crate::transcript::shortened;
 
@@ -161,7 +161,9 @@ impl Talk {
             && entry.kind == EntryKind::Prompt
         {
             said.extend(
-                told(&entry.message.content).map(|line| hosted.text.trouble(line)).unwrap_or_default(),
+                told(&entry.message.content, &self.team)
+                    .map(|line| hosted.text.trouble(line))
+                    .unwrap_or_default(),
             );
         }
         said.extend(hosted.text.event(&kind, &self.runs));
@@ -228,10 +230,11 @@ impl Talk {
             (Some(hosted), None) => format!("{}: ", hosted.name),
             (None, _) => format!("{}: ", tame(question.from.as_deref().unwrap_or("a sub-agent"))),
         };
-        let what = format!("{} {}", question.tool, question.input.get());
+        // All of it: what is not seen is not allowed by anybody.
         let line = format!(
-            "? {who}{} ({}) — y or n",
-            text::one_line(&shortened(&what, LONGEST)),
+            "? {who}{}\n  │ {}\n  ({}) — y or n",
+            text::one_line(&question.tool),
+            tame(&wanted(question)).replace('\n', "\n  │ "),
             text::one_line(&shortened(&question.why, LONGEST))
         );
         match self.hosted.get_mut(agent) {
@@ -258,7 +261,7 @@ impl Talk {
                 Vec::new()
             }
             (false, None) => {
-                let how = format!("speak with one of them by `posse team attach {}`", self.team.name);
+                let how = format!("speak with one of them by `posse team attach MEMBER@{}`", self.team.name);
                 vec![Said::Note(how)]
             }
         }
@@ -268,7 +271,7 @@ impl Talk {
         let answer = match words.to_ascii_lowercase().as_str() {
             "y" | "yes" => Answer::Allow { input: None },
             "n" | "no" => Answer::Deny { message: "the user said no".into(), interrupt: false },
-            _ => return self.ask(),
+            _ => return vec![Said::Note("answer y or n first; that was told to nobody".into())],
         };
         if let Some((agent, question)) = self.questions.pop_front() {
             self.pending.push_back(Command::Answer { agent, call: question.call, answer });
@@ -323,21 +326,41 @@ impl Talk {
     }
 }
 
-/// What somebody was told, in a line: of mail who wrote it and how it begins.
-fn told(content: &[ContentBlock]) -> Option<String> {
-    let line = content.iter().rev().find_map(|block| match block {
-        ContentBlock::Text { text, .. } => mail(text).or_else(|| first_line(text).map(str::to_owned)),
-        _ => None,
-    })?;
-    Some(format!("» {}", text::one_line(&shortened(&line, LONGEST))))
+/// What a question is about: a command as it would run, or the whole input of another tool.
+fn wanted(question: &Question) -> String {
+    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get()) else {
+        return question.input.get().to_owned();
+    };
+    match (question.tool.as_str(), input.remove("command")) {
+        ("Bash", Some(serde_json::Value::String(command))) if input.is_empty() => command,
+        ("Bash", Some(serde_json::Value::String(command))) => {
+            format!("{command}\n{}", serde_json::Value::Object(input))
+        }
+        _ => question.input.get().to_owned(),
+    }
 }
 
-/// The newest of the mail that a text shows.
-fn mail(text: &str) -> Option<String> {
+/// What somebody was told, in a line: of mail who wrote it and how it begins, in the sender's colour.
+fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
+    let shown = |line: &str| text::one_line(&shortened(line, LONGEST));
+    content.iter().rev().find_map(|block| match block {
+        ContentBlock::Text { text, .. } => match mail(text) {
+            Some((from, line)) => {
+                let color = color_in(team, from).unwrap_or_default();
+                Some(format!("» {}", painted(&shown(&format!("{from}: {line}")), color)))
+            }
+            None => first_line(text).map(|line| format!("» {}", shown(line))),
+        },
+        _ => None,
+    })
+}
+
+/// The newest of the mail that a text shows: from whom, and how it begins.
+fn mail(text: &str) -> Option<(&str, &str)> {
     let (_, mail) = text.rsplit_once("<mail from=\"")?;
     let (from, rest) = mail.split_once('"')?;
     let (_, body) = rest.split_once(">\n")?;
-    Some(format!("{from}: {}", first_line(body)?))
+    Some((from, first_line(body)?))
 }
 
 /// The first line that is no frame of something.

@@ -57,6 +57,12 @@ pub(super) fn read(line: &str) -> Result<Told, Advised> {
     }
 }
 
+/// Whether a word is meant for the id of a request, be there one or not.
+pub(super) fn is_id(word: &str) -> bool {
+    let (shortest, is_part) = (8, |c: char| c.is_ascii_hexdigit() || c == '-');
+    word.len() >= shortest && word.chars().all(is_part) && word.contains(|c: char| c.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +87,8 @@ mod tests {
         }
         assert!(read("/interupt").unwrap_err().advice.contains("did you mean /interrupt?"));
         assert!(read("/stop it").unwrap_err().what.contains("takes no words"));
+        let ids =
+            ["0197f0aa", "0197F0AA-31c4", "0197", "accede-to", "defaced-", "leave", "12345678x"].map(is_id);
+        assert_eq!(ids, [true, true, false, false, false, false, false]);
     }
 }

@@ -18,8 +18,15 @@ const USER: &str = "user";
 pub(super) struct Situation<'a> {
     pub(super) agent: AgentId,
     pub(super) path: &'a str,
-    /// The team whose list it is.
+    /// The team whose list it is, if it is one's.
+    pub(super) list: Option<&'a Name>,
+    /// The team itself, if the call [names somebody](names_somebody).
     pub(super) team: Option<&'a Team>,
+}
+
+/// Whether a call gives the task to somebody by a name, who must be looked for in the team.
+pub(super) fn names_somebody(input: &TaskUpdateInput) -> bool {
+    input.owner.as_deref().is_some_and(|owner| !matches!(owner, "" | ME | USER))
 }
 
 /// What becomes of the owner.
@@ -52,7 +59,7 @@ pub(super) fn decide(
     at: &Situation<'_>,
     passed: Option<String>,
 ) -> Result<Vec<Op>, String> {
-    let team = at.team.map(|team| team.name.clone());
+    let team = at.list.cloned();
     let owner = owner(input, task, at)?;
     let mut status = input.status;
     let mut ops = Vec::new();
@@ -84,7 +91,7 @@ pub(super) fn decide(
     }
     if change != TaskChange::default() {
         // Of two who complete it one is told so: the other may have done the same work, and should know.
-        let expect = (change.status == completes.status).then_some(task.version);
+        let expect = (change.status == completes.status && ops.is_empty()).then_some(task.version);
         let (id, change) = (task.id, Box::new(change));
         ops.push(Op::UpdateTask { team: team.clone(), id, expect, change });
     }
@@ -109,7 +116,7 @@ fn owner<'a>(input: &TaskUpdateInput, task: &Task, at: &Situation<'a>) -> Result
     };
     let me = at.team.and_then(|team| team.members.iter().find(|member| member.agent == at.agent));
     let mine = given == ME
-        || (at.team.is_none() && given == at.path)
+        || (at.list.is_none() && given == at.path)
         || me.is_some_and(|me| me.name.as_str() == given)
         || (given == Name::LEAD && at.team.is_some_and(|team| team.lead == at.agent));
     match (given, input.status) {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use posse_protocol::TaskId;
-use posse_runtime::port::store::{NewTask, Op, Order};
+use posse_protocol::{ListId, TaskId, TaskStatus};
+use posse_runtime::port::store::{NewTask, Op, Order, TaskFilter};
 use posse_testkit::house::House;
 use serde_json::Value;
 
-use super::{TEAM, crewed, quiet, realm};
+use super::{TEAM, crewed, realm, rest};
 use crate::Failed;
 use crate::record::{self, millis};
 use crate::soon::{find, spread};
@@ -30,7 +30,11 @@ pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: u64) ->
         for result in house.store.operate(Order { realm: realm(&session), ops, at_ms: 5 }).await? {
             result?;
         }
-        quiet(&mut session).await?;
+        let list = ListId { realm: realm(&session), team: team.clone() };
+        let done = TaskFilter { status: Some(TaskStatus::Completed), ..TaskFilter::default() };
+        while (house.store.tasks(list.clone(), done.clone(), usize::MAX).await?.len() as u64) < count {
+            rest(&mut session).await?;
+        }
         let requests = record::since(url, &session.id(), &mut next).await?;
         let begun = |number: u64| find(&requests, false, &format!("Task {number} is yours now"));
         for number in 1..count {

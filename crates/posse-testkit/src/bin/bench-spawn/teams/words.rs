@@ -5,10 +5,10 @@ use std::path::Path;
 use posse_testkit::house::{House, Session};
 use serde_json::{Value, json};
 
-use super::{crewed, quiet};
+use super::crewed;
 use crate::Failed;
 use crate::record::{self, Request, millis};
-use crate::soon::{find, spread};
+use crate::soon::{Told, find, spread};
 
 /// So many teammates are written to in turn.
 pub(super) const MATES: usize = 4;
@@ -26,9 +26,14 @@ pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: usize) 
 
 /// The lead writes to its teammates, one after another, and each writes back.
 pub(super) async fn exchange(session: &mut Session, count: usize) -> Result<(), Failed> {
+    let mut told = Told::default();
     for number in 0..count {
         session.say(&format!("write {number}. to m{}", number % MATES)).await?;
-        quiet(session).await?;
+        // Its last words come when it is idle again.
+        while told.count() <= number || !told.idle {
+            let event = session.event().await?;
+            told.hear(&event, "heard ")?;
+        }
     }
     Ok(())
 }

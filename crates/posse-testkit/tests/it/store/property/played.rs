@@ -403,7 +403,16 @@ impl<'a> Played<'a> {
 fn filters(realm: u64) -> Vec<TaskFilter> {
     let only = Takes::Only { unmarked: realm == 0, roles: vec!["lexer".into(), "lexer".into()] };
     let anybody = Some(Ready { agent: None, takes: only.clone() });
-    let mut filters = vec![TaskFilter::default(), TaskFilter { ready: anybody, ..TaskFilter::default() }];
+    let lost_by = || Some("a1".to_owned());
+    let mut filters = vec![
+        TaskFilter::default(),
+        TaskFilter { ready: anybody.clone(), ..TaskFilter::default() },
+        TaskFilter { assigned: true, ..TaskFilter::default() },
+        TaskFilter { lost_by: lost_by(), ..TaskFilter::default() },
+        TaskFilter { lost_by: Some("team-lead".into()), after: 1, ..TaskFilter::default() },
+        TaskFilter { lost_by: lost_by(), ready: anybody, ..TaskFilter::default() },
+        TaskFilter { assigned: true, owner: inhabitants(realm).next().map(agent), ..TaskFilter::default() },
+    ];
     for agent in inhabitants(realm).take(2).map(agent) {
         for takes in [only.clone(), Takes::Any] {
             let ready = Some(Ready { agent: Some(agent), takes });

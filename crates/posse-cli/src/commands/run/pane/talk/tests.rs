@@ -87,7 +87,7 @@ fn typed_words_go_to_the_one_who_is_here() {
     typed(&mut talk, "look again");
     assert_eq!(talk.next_command(), to(1, Command::Prompt(vec![ContentBlock::text("look again")])));
     let mut several = Talk::new(team(), facts(), &[id(1), id(2)], None);
-    assert!(typed(&mut several, "hello").contains("posse team attach parser"));
+    assert!(typed(&mut several, "hello").contains("posse team attach MEMBER@parser"));
     assert_eq!(several.next_command(), None);
 }
 
@@ -95,10 +95,10 @@ fn typed_words_go_to_the_one_who_is_here() {
 fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     let mut talk = alone();
     let asked = event(&mut talk, 1, question("a"));
-    assert!(asked.contains("Bash {\"command\":\"rm x\"}") && asked.contains("y or n"), "{asked}");
+    assert!(asked.contains("Bash\n  │ rm x\n") && asked.contains("y or n"), "{asked}");
     assert!(!asked.contains('\x1b'), "{asked}");
     assert_eq!(event(&mut talk, 7, question("b")), "", "one after the other");
-    assert!(typed(&mut talk, "why?").contains("y or n"));
+    assert!(typed(&mut talk, "why?").contains("answer y or n first"));
     assert_eq!(talk.next_command(), None);
     let next = typed(&mut talk, "Yes");
     let allow = Answer::Allow { input: None };
@@ -113,6 +113,24 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     event(&mut talk, 1, EventKind::Withdrawn { call: "c".into() });
     typed(&mut talk, "y");
     assert_eq!(talk.next_command(), to(1, Command::Prompt(vec![ContentBlock::text("y")])));
+}
+
+#[test]
+fn a_question_shows_all_that_would_be_allowed() {
+    let asked = |tool: &str, input: &str| {
+        let input = RawJson::parse(input).unwrap();
+        let question =
+            Question { call: "a".into(), tool: tool.into(), input, why: "w".repeat(900), from: None };
+        event(&mut alone(), 1, EventKind::Asked(question))
+    };
+    let long = format!("echo {}; rm -rf ~", "x".repeat(5_000));
+    let told = asked("Bash", &serde_json::json!({"command": format!("{long}\n# \u{1b}[2J")}).to_string());
+    assert!(told.contains(&format!("  │ {long}\n  │ # \\u{{1b}}[2J\n")), "{told}");
+    assert!(told.lines().last().is_some_and(|line| line.chars().count() < 200), "{told}");
+    let told = asked("Bash", r#"{"command": "ls", "run_in_background": true}"#);
+    assert!(told.contains("  │ ls\n  │ {\"run_in_background\":true}\n"), "{told}");
+    let input = format!(r#"{{"file_path":"/x","content":"{}end"}}"#, "y".repeat(5_000));
+    assert!(asked("Write", &input).contains(&format!("Write\n  │ {input}\n")));
 }
 
 #[test]
@@ -187,11 +205,18 @@ fn of_several_each_line_says_whose_it_is() {
     assert!(taken.contains("hosted here from now on"), "{taken}");
 }
 
+// proves SM-11 (open: the frame for the model; attach and lists of mail)
 #[test]
 fn what_a_member_is_told_is_a_line() {
-    let said = |text: &str| told(&[ContentBlock::text("<context>\n"), ContentBlock::text(text)]);
+    let said = |text: &str| told(&[ContentBlock::text("<context>\n"), ContentBlock::text(text)], &team());
     assert_eq!(said("look again\nand again").as_deref(), Some("» look again"));
     let mail = "Mail from another agent.\n\n<mail from=\"two\" id=\"1\" summary=\"s\">\n\nhello\x1b[2J\nyou\n</mail>";
-    assert_eq!(said(mail).as_deref(), Some("» two: hello\\u{1b}[2J"));
+    assert_eq!(
+        said(mail).as_deref(),
+        Some("» \x1b[34mtwo: hello\\u{1b}[2J\x1b[39m"),
+        "in its sender's colour"
+    );
+    let other = mail.replace("\"two\"", "\"user\"");
+    assert_eq!(said(&other).as_deref(), Some("» user: hello\\u{1b}[2J"), "who has none has none");
     assert_eq!(said("\n"), None);
 }

@@ -23,7 +23,12 @@ fn ops(
     let (Value::Object(map), Value::Object(input)) = (&mut whole, input) else { panic!("objects") };
     map.extend(input);
     let input: TaskUpdateInput = serde_json::from_value(whole).unwrap();
-    let at = Situation { agent: Uuid::from_u128(who).into(), path: "/main/a", team };
+    let at = Situation {
+        agent: Uuid::from_u128(who).into(),
+        path: "/main/a",
+        list: team.map(|team| &team.name),
+        team,
+    };
     let ops = decide(&input, task, &at, passed.map(str::to_owned))?;
     Ok(ops.iter().map(shown).collect())
 }
@@ -192,4 +197,25 @@ fn a_check_must_pass_before_a_task_is_completed() {
     assert!(must_pass(&input(json!({"status": "completed", "check": "true"})), &checked).is_err());
     let done = ops(2, json!({"status": "completed"}), &checked, None, Some("make")).unwrap();
     assert_eq!(done, ["update 3 completed passed=make"]);
+}
+
+#[test]
+fn of_two_who_complete_a_task_one_is_told_so() {
+    let completed = json!({"status": "completed"});
+    let done = of(3, "dev", TaskStatus::Completed);
+    let refused = decided(2, completed.clone(), &done);
+    assert_eq!(refused, Err("Refused: task 3 is completed.".to_owned()));
+    // If it is completed by another meanwhile, the store refuses; who takes it first has changed it itself.
+    let expected = |input: Value, task: &Task| {
+        let input: TaskUpdateInput = serde_json::from_value(input).unwrap();
+        let at = Situation { agent: Uuid::from_u128(2).into(), path: "/main/a", list: None, team: None };
+        let last = decide(&input, task, &at, None).unwrap().pop();
+        match last {
+            Some(Op::UpdateTask { expect, .. }) => expect,
+            other => panic!("{other:?}"),
+        }
+    };
+    let mine = of(2, "/main/a", TaskStatus::InProgress);
+    assert_eq!(expected(json!({"taskId": 3, "status": "completed"}), &mine), Some(4));
+    assert_eq!(expected(json!({"taskId": 3, "status": "completed", "owner": "me"}), &open()), None);
 }
