@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use posse_protocol::{
     ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member, MemberChange,
-    Name, Outcome, Sender, Takes, TaskId, TaskReport, TaskStatus, TeamPlan,
+    Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
 };
 use uuid::Uuid;
 
@@ -27,8 +27,6 @@ use crate::team::words::{self as team_words, Glance, Welcome};
 
 /// So many of the tasks that an agent is doing are looked at.
 const OWN: usize = 32;
-/// Among so many tasks that are ready those are looked for that a teammate lost.
-const LOST: usize = 10_000;
 /// So much of a last answer is told to a lead, in characters.
 const ANSWER: usize = 8_000;
 
@@ -138,16 +136,13 @@ impl Actor {
     async fn reclaim(&mut self) -> Result<(), StoreError> {
         let Some(card) = self.mate.as_ref().map(|mate| Arc::clone(&mate.card)) else { return Ok(()) };
         let team = Some(card.team.clone());
-        let ready = Some(Ready { agent: Some(self.identity.agent), takes: Takes::Any });
-        let filter = TaskFilter { ready, ..TaskFilter::default() };
-        let found = self.house.ports.store.tasks(self.list(team.clone()), filter, LOST).await?;
-        let lost = found.into_iter().filter(|task| task.lost_by.as_deref() == Some(card.name.as_str()));
-        let ids: Vec<TaskId> = lost.map(|task| task.id).collect();
-        if ids.is_empty() {
+        let filter = TaskFilter { lost_by: Some(card.name.to_string()), ..TaskFilter::default() };
+        let lost = self.house.ports.store.tasks(self.list(team.clone()), filter, OWN).await?;
+        if lost.is_empty() {
             return Ok(());
         }
-        let claim = |id: &TaskId| Operation { call: None, op: Op::Claim { team: team.clone(), id: *id } };
-        let operations: Vec<_> = ids.iter().map(claim).collect();
+        let claim = |task: &Task| Operation { call: None, op: Op::Claim { team: team.clone(), id: task.id } };
+        let operations: Vec<_> = lost.iter().map(claim).collect();
         let own = OwnTasks::of(&operations);
         let step = Step { operations, ..self.new_step() };
         let committed = self.house.ports.store.commit(step).await?;
