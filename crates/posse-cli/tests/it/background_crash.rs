@@ -222,7 +222,7 @@ fn session(told: &[Value]) -> String {
 }
 
 /// A number below `below`, from a seed.
-fn draw(seed: &mut u64, below: u64) -> u64 {
+pub(crate) fn draw(seed: &mut u64, below: u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
     *seed ^= *seed << 17;
@@ -230,8 +230,8 @@ fn draw(seed: &mut u64, below: u64) -> u64 {
 }
 
 /// Waits until so many requests have come, and a little more; whether posse lived that long.
-fn reached(scene: &Scene, posse: &mut Child, requests: usize, more: Duration) -> bool {
-    while scene.server.requests().len() < requests {
+pub(crate) fn reached(server: &Server, posse: &mut Child, requests: usize, more: Duration) -> bool {
+    while server.requests().len() < requests {
         if posse.try_wait().unwrap().is_some() {
             return false;
         }
@@ -249,7 +249,7 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> (bool, u64) {
     let what = format!("killed {more:?} after request {requests}");
     let scene = Scene::new(name);
     let mut posse = scene.start(&["begin"]);
-    let hit = reached(&scene, &mut posse, requests, more);
+    let hit = reached(&scene.server, &mut posse, requests, more);
     // It may have ended just now.
     let _ = posse.kill();
     let output = posse.wait_with_output().unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
 use std::process::{Child, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use posse_protocol::{AgentId, ListId, Mail, MailKind, RealmId, Task, TaskStatus, Team};
@@ -13,6 +13,7 @@ use posse_runtime::port::store::{AgentFilter, MailFilter, OpenRequest, Store as 
 use posse_scripted::Server;
 use posse_store::Sqlite;
 
+use crate::background_crash::{draw, reached};
 use crate::binary::{Project, stderr, stdout};
 use crate::crash::serve;
 
@@ -238,14 +239,6 @@ fn framed(mail: &Mail) -> String {
     quoted.trim_matches('"').to_owned()
 }
 
-/// A number below `below`, from a seed.
-fn draw(seed: &mut u64, below: u64) -> u64 {
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    *seed % below.max(1)
-}
-
 /// What was open when everything was killed.
 #[derive(Default)]
 struct Open {
@@ -254,26 +247,12 @@ struct Open {
     undone: usize,
 }
 
-/// Waits until so many requests have come, and a little more; whether posse lived that long.
-fn reached(scene: &Scene, posse: &mut Child, requests: usize, more: Duration) -> bool {
-    while scene.server.requests().len() < requests {
-        if posse.try_wait().unwrap().is_some() {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-    // Nobody says anything: this is a moment of time.
-    let (_never, moment) = mpsc::channel::<()>();
-    let _ = moment.recv_timeout(more);
-    posse.try_wait().unwrap().is_none()
-}
-
 /// Kills everything once, goes on, and checks what came of it; none if it had ended before.
 fn killed_once(name: &str, requests: usize, more: Duration) -> Option<Open> {
     let what = format!("killed {more:?} after request {requests}");
     let scene = Scene::new(name);
     let mut posse = scene.start(&["Do it all."]);
-    let hit = reached(&scene, &mut posse, requests, more);
+    let hit = reached(&scene.server, &mut posse, requests, more);
     // It may have ended just now.
     let _ = posse.kill();
     posse.wait().unwrap();

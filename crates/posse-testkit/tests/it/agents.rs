@@ -39,14 +39,14 @@ use serde_json::Value;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A rig with sub-agents that may do everything.
-fn rig(script: &str) -> Rig {
+pub(crate) fn rig(script: &str) -> Rig {
     let mut rig = Rig::playing(script).unwrap().agents();
     rig.character.mode = PermissionMode::BypassPermissions;
     rig
 }
 
 /// The same, where replies that a rule delays come when the clock says so.
-fn paced(script: &str) -> (Rig, TestClock) {
+pub(crate) fn paced(script: &str) -> (Rig, TestClock) {
     let clock = TestClock::default();
     let server = play_on(&clock, script).unwrap();
     let mut rig = Rig::with(server, Arc::new(SystemClock::default())).unwrap().agents();
@@ -77,12 +77,12 @@ fn sent_by(rig: &Rig, path: &str) -> Vec<Value> {
 }
 
 /// The text of all tool results and words in the last message of a request.
-fn last_words(body: &Value) -> String {
+pub(crate) fn last_words(body: &Value) -> String {
     words(body["messages"].as_array().unwrap().last().unwrap()).join("\n")
 }
 
 /// The texts of a message, block by block; those of tool results too.
-fn words(message: &Value) -> Vec<String> {
+pub(crate) fn words(message: &Value) -> Vec<String> {
     let text = |block: &Value| match block["type"].as_str().unwrap() {
         "tool_result" => block["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
         _ => block["text"].as_str().unwrap_or_default().to_owned(),
@@ -115,7 +115,7 @@ fn over(event: &Event) -> Option<&Notification> {
 }
 
 /// All events up to the first that fits, which is the last of them.
-async fn until(agent: &mut Agent, mut fits: impl FnMut(&Event) -> bool) -> Vec<Event> {
+pub(crate) async fn until(agent: &mut Agent, mut fits: impl FnMut(&Event) -> bool) -> Vec<Event> {
     let mut events = Vec::new();
     loop {
         let event = agent.events.recv().await.expect("the agent lives");

@@ -12,7 +12,6 @@ use posse_protocol::{
     PermissionMode, RealmId, RunEnd, Task, Team,
 };
 use posse_runtime::Agent;
-use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::store::{MailFilter, TaskFilter};
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;
@@ -20,21 +19,7 @@ use posse_testkit::rig::until_end;
 use posse_testkit::scripted::play_on;
 use serde_json::Value;
 
-/// A rig with sub-agents that may do everything.
-fn rig(script: &str) -> Rig {
-    let mut rig = Rig::playing(script).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
-    rig
-}
-
-/// The same, where replies that a rule delays come when the clock says so.
-fn paced(script: &str) -> (Rig, TestClock) {
-    let clock = TestClock::default();
-    let server = play_on(&clock, script).unwrap();
-    let mut rig = Rig::with(server, Arc::new(SystemClock::default())).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
-    (rig, clock)
-}
+use crate::agents::{last_words, paced, rig, until, words};
 
 fn realm(root: AgentId) -> RealmId {
     RealmId::from(root.uuid())
@@ -71,23 +56,6 @@ fn sent_by(rig: &Rig, part: &str) -> Vec<Value> {
     own.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
 }
 
-/// The texts of a message, block by block; those of tool results too.
-fn words(message: &Value) -> Vec<String> {
-    let text = |block: &Value| match block["type"].as_str().unwrap() {
-        "tool_result" => block["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
-        _ => block["text"].as_str().unwrap_or_default().to_owned(),
-    };
-    match &message["content"] {
-        Value::Array(blocks) => blocks.iter().map(text).collect(),
-        content => vec![content.as_str().unwrap().to_owned()],
-    }
-}
-
-/// The same of a request's last message, as one text.
-fn last_words(body: &Value) -> String {
-    words(body["messages"].as_array().unwrap().last().unwrap()).join("\n")
-}
-
 /// Everything that a request tells.
 fn all_words(body: &Value) -> String {
     body["messages"].as_array().unwrap().iter().flat_map(words).collect::<Vec<_>>().join("\n")
@@ -111,18 +79,6 @@ fn member_news(event: &Event) -> Option<&MemberNews> {
     match &event.kind {
         EventKind::Member(news) => Some(news),
         _ => None,
-    }
-}
-
-/// All events up to the first that fits, which is the last of them.
-async fn until(agent: &mut Agent, mut fits: impl FnMut(&Event) -> bool) -> Vec<Event> {
-    let mut events = Vec::new();
-    loop {
-        let event = agent.events.recv().await.expect("the agent lives");
-        events.push(event);
-        if events.last().is_some_and(&mut fits) {
-            return events;
-        }
     }
 }
 
