@@ -17,13 +17,17 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
 
+/// How often a quick bench is run before it fails: what has become slow is slow each time, a machine that was
+/// away for a moment is not.
+const TRIES: usize = 3;
+
 /// How long a bench may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// As the figures are published.
     Full,
     /// Enough to see that nothing fell over: CI's machine is busy, so a figure fails only when it
-    /// is three times its bar.
+    /// is three times its bar, and is so again whenever it is measured anew.
     Quick,
 }
 
@@ -76,16 +80,28 @@ struct Found {
 
 pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
     let binaries = build(root)?;
+    let tries = if effort == Effort::Quick { TRIES } else { 1 };
+    for _ in 1..tries {
+        if once(&binaries, name, effort)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!("measured again: it may have been the machine");
+    }
+    Ok(if once(&binaries, name, effort)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Measures once, prints what was found, and says whether it is good enough.
+fn once(binaries: &Path, name: &str, effort: Effort) -> Result<bool> {
     let load = load()?;
     let found = match name {
-        "startup" => startup::run(&binaries, effort)?,
-        "model" => model::run(&binaries, effort)?,
-        "turn" => turn::run(&binaries, effort)?,
-        "store" => store::run(&binaries, effort)?,
-        "spawn" => spawn::run(&binaries, effort)?,
-        "worktree" => worktree::run(&binaries, effort)?,
-        "fork" => fork::run(&binaries, effort)?,
-        "team" => team::run(&binaries, effort)?,
+        "startup" => startup::run(binaries, effort)?,
+        "model" => model::run(binaries, effort)?,
+        "turn" => turn::run(binaries, effort)?,
+        "store" => store::run(binaries, effort)?,
+        "spawn" => spawn::run(binaries, effort)?,
+        "worktree" => worktree::run(binaries, effort)?,
+        "fork" => fork::run(binaries, effort)?,
+        "team" => team::run(binaries, effort)?,
         _ => bail!(
             "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork and team"
         ),
@@ -95,12 +111,12 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         println!("{note}");
     }
     let mut line = Map::new();
-    let mut failed = false;
+    let mut good = true;
     let slack = if effort == Effort::Quick { 3.0 } else { 1.0 };
     for Figure { key, value, bar } in found.figures {
         let verdict = if bar.reached(value, 1.0) { "reached" } else { "MISSED" };
         println!("{key:<36} {value:>10.3}   bar {bar:>9}   {verdict}");
-        failed |= !bar.reached(value, slack);
+        good &= bar.reached(value, slack);
         let value = Value::from((value * 1000.0).round() / 1000.0);
         match key.split_once('.') {
             Some((outer, inner)) => {
@@ -112,12 +128,12 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
     }
     for (key, truth) in found.truths {
         println!("{key:<36} {truth:>10}");
-        failed |= !truth;
+        good &= truth;
         line.insert(key.to_owned(), Value::from(truth));
     }
     line.insert("load".to_owned(), Value::from(load));
     println!("{}", Value::Object(line));
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(good)
 }
 
 /// Builds what is measured, and says where it is.
