@@ -1,7 +1,12 @@
 //! Where what agents must not lose is kept: adapters of the runtime's store port.
 //!
-//! [`Sqlite`] is one file on one machine, shared by any number of processes.
+//! [`Sqlite`] is one file on one machine, shared by any number of processes; [`Postgres`] a server for many machines.
 
+mod archive;
+mod postgres;
+mod spelling;
 mod sqlite;
+mod wake;
 
+pub use postgres::{Migrated, Postgres, migrate};
 pub use sqlite::{Sqlite, Still, Timing, Trouble, maintain, trouble};

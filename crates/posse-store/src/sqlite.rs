@@ -27,7 +27,6 @@ mod step;
 mod tell;
 mod timing;
 mod turnstile;
-mod wake;
 mod writer;
 
 use std::mem;

@@ -15,9 +15,9 @@ use posse_runtime::port::store::Store;
 use posse_runtime::spawn::definition::built_in;
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
-use posse_store::Sqlite;
 use posse_tools::{Guardian, Means, Reach};
 
+use crate::place::Place;
 use crate::rig::{prompt, spawning};
 use crate::scripted::{self, SetupError};
 
@@ -52,12 +52,25 @@ impl House {
         work: &Path,
         running: usize,
     ) -> Result<Self, SetupError> {
+        let home = directory.join("home");
+        std::fs::create_dir_all(&home)?;
+        Self::on(&Place::File(home.canonicalize()?.join("posse.db")), model, directory, work, running)
+    }
+
+    /// The same on any store.
+    pub fn on(
+        place: &Place,
+        model: Arc<dyn Model>,
+        directory: &Path,
+        work: &Path,
+        running: usize,
+    ) -> Result<Self, SetupError> {
         let at = |name: &str| -> Result<PathBuf, SetupError> {
             let path = directory.join(name);
             std::fs::create_dir_all(&path)?;
             Ok(path.canonicalize()?)
         };
-        let store: Arc<dyn Store> = Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?);
+        let store = place.open()?;
         let runtime = Runtime::new(Ports {
             model,
             store: Arc::clone(&store),

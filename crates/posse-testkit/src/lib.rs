@@ -7,6 +7,8 @@ pub mod deed;
 pub mod faulty;
 pub mod house;
 pub mod model;
+pub mod place;
+pub mod postgres;
 pub mod rig;
 pub mod scripted;
 pub mod store_contract;

@@ -19,16 +19,16 @@ use posse_runtime::{
     Agent, Asker, Background, Budget, Budgets, Character, Limits, Ports, Runtime, Setup, Spawning,
 };
 use posse_scripted::Server;
-use posse_store::Sqlite;
 use tempfile::TempDir;
 
+use crate::place::{Ground, Place};
 use crate::scripted::{self, SetupError};
 
 /// A runtime and all it stands on.
 pub struct Rig {
     /// The scripted model.
     pub server: Server,
-    /// The store, in a file.
+    /// The store: in a file, or on a server.
     pub store: Arc<dyn Store>,
     /// What agents are given.
     pub setup: Setup,
@@ -38,6 +38,8 @@ pub struct Rig {
     policy: RetryPolicy,
     runtime: OnceLock<Runtime>,
     directory: TempDir,
+    /// It goes when nobody uses the store any more.
+    ground: Ground,
 }
 
 impl Rig {
@@ -82,9 +84,20 @@ impl Rig {
             effort: None,
             mode: PermissionMode::AcceptEdits,
         };
-        let store: Arc<dyn Store> = Arc::new(Sqlite::open(&at("home")?.join("posse.db"))?);
+        let ground = Ground::new(&at("home")?)?;
+        let store = ground.place().open()?;
         let policy = RetryPolicy { random: || 1.0, ..RetryPolicy::default() };
-        Ok(Self { server, store, setup, character, clock, policy, runtime: OnceLock::new(), directory })
+        Ok(Self {
+            server,
+            store,
+            setup,
+            character,
+            clock,
+            policy,
+            runtime: OnceLock::new(),
+            directory,
+            ground,
+        })
     }
 
     /// Where agents work.
@@ -92,9 +105,9 @@ impl Rig {
         &self.setup.workspace.cwd
     }
 
-    /// Where the store's file is.
-    pub fn database(&self) -> PathBuf {
-        self.directory.path().join("home/posse.db")
+    /// Where the store is.
+    pub fn place(&self) -> &Place {
+        self.ground.place()
     }
 
     /// Where worktrees are.

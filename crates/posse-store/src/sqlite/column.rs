@@ -4,10 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use posse_protocol::{
-    Cost, EntryKind, MailKind, Name, Purpose, RequestKind, RunKind, RunStatus, Takes, TaskStatus, Usage,
-};
-use posse_runtime::port::store::AgentState;
+use posse_protocol::{Cost, MailKind, Name, Purpose, RequestKind, RunKind, Takes, TaskStatus, Usage};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type};
 use serde::Serialize;
@@ -15,63 +12,12 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::error::Failure;
-
-pub(super) fn kind(kind: EntryKind) -> i64 {
-    match kind {
-        EntryKind::Prompt => 1,
-        EntryKind::Reply => 2,
-        EntryKind::Results => 3,
-        EntryKind::Compaction => 4,
-    }
-}
-
-pub(super) fn kind_from(number: i64) -> Option<EntryKind> {
-    [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction]
-        .into_iter()
-        .find(|it| kind(*it) == number)
-}
-
-pub(super) fn purpose(purpose: Purpose) -> i64 {
-    match purpose {
-        Purpose::Work => 0,
-        Purpose::Compaction => 1,
-        Purpose::Question => 2,
-        Purpose::Progress => 3,
-        Purpose::Memory => 4,
-    }
-}
+pub(super) use crate::spelling::{kind, kind_from, purpose, run, state, state_from, status};
 
 /// A purpose in column `at`.
 pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose> {
     let number: i64 = row.get(at)?;
     Purpose::ALL.into_iter().find(|it| purpose(*it) == number).ok_or_else(|| senseless(at))
-}
-
-pub(super) fn state(state: AgentState) -> i64 {
-    match state {
-        AgentState::Idle => 0,
-        AgentState::Running => 1,
-        AgentState::Paused => 2,
-        AgentState::Created => 3,
-        AgentState::Waiting => 4,
-        AgentState::Completed => 5,
-        AgentState::Partial => 6,
-        AgentState::Failed => 7,
-        AgentState::Killed => 8,
-    }
-}
-
-pub(super) fn state_from(number: i64) -> Option<AgentState> {
-    AgentState::ALL.into_iter().find(|it| state(*it) == number)
-}
-
-pub(super) fn status(status: TaskStatus) -> i64 {
-    match status {
-        TaskStatus::Pending => 0,
-        TaskStatus::InProgress => 1,
-        TaskStatus::Completed => 2,
-        TaskStatus::Deleted => 3,
-    }
 }
 
 /// A task's status in column `at`.
@@ -84,17 +30,6 @@ pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStat
 pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RequestKind> {
     let word = row.get_ref(at)?.as_str()?;
     RequestKind::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
-}
-
-pub(super) fn run(status: RunStatus) -> i64 {
-    match status {
-        RunStatus::Running => 0,
-        RunStatus::Completed => 1,
-        RunStatus::Partial => 2,
-        RunStatus::Failed => 3,
-        RunStatus::Killed => 4,
-        RunStatus::Paused => 5,
-    }
 }
 
 /// What runs, in column `at`.

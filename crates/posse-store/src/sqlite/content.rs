@@ -7,16 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::column;
 use super::error::Failure;
 
-/// The name of a content.
-pub(super) type Hash = [u8; 16];
-
-/// What bytes with a mark are named.
-pub(super) fn name(bytes: &[u8], mark_at: Option<usize>) -> Hash {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(&mark_at.map_or(u64::MAX, |at| at as u64).to_le_bytes());
-    hasher.update(bytes);
-    hasher.digest128().to_be_bytes()
-}
+pub(super) use crate::spelling::{Hash, content_name as name};
 
 /// Keeps a piece, and gives its name.
 pub(super) fn keep(connection: &Connection, realm: &[u8], piece: &Piece) -> Result<Hash, Failure> {

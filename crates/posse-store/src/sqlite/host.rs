@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use uuid::Uuid;
 
-use super::wake::Waker;
+use crate::wake::Waker;
 
 pub(super) use memory::MemoryHosts;
 

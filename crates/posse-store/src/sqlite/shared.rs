@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::gate::Gate;
-use super::wake::Waker;
+use crate::wake::Waker;
 
 #[derive(Default)]
 pub(super) struct Shared {

@@ -13,7 +13,7 @@ use super::batch;
 use super::column;
 use super::host::{Hosts, NO_LINK};
 use super::news::News;
-use super::wake::Waker;
+use crate::wake::Waker;
 
 /// Bells that are kept at hand; those of hosts that are gone are among them until there are too many.
 const BELLS: usize = 64;

@@ -5,15 +5,14 @@ mod found;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use posse_protocol::{ListId, MailKind, MemberState, RealmId, TaskId, TaskStatus};
 use posse_runtime::port::clock::{Clock as _, SystemClock};
 use posse_runtime::port::store::{MailFilter, NewTask, Op, Order, Store, TaskFilter};
-use posse_store::Sqlite;
+use posse_testkit::place::{Ground, Place};
 use posse_testkit::scripted;
 
 use self::found::Found;
@@ -106,6 +105,13 @@ fn draw(seed: &mut u64, below: u64) -> u64 {
     *seed % below.max(1)
 }
 
+/// What the processes have in common: a model, a store, and a directory for the rest.
+struct Site {
+    url: String,
+    store: Place,
+    directory: PathBuf,
+}
+
 /// A process with a part of the team.
 struct Process {
     child: Child,
@@ -114,9 +120,9 @@ struct Process {
 
 impl Process {
     #[expect(clippy::disallowed_methods, reason = "stands for another posse")]
-    fn start(url: &str, directory: &Path, role: &str, more: &[&str]) -> Self {
+    fn start(role: &str, at: &Site, more: &[&str]) -> Self {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_team-work"));
-        command.arg(role).arg(url).arg(directory).args(more);
+        command.arg(role).arg(&at.url).arg(&at.store).arg(&at.directory).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
@@ -153,8 +159,7 @@ impl Drop for Process {
 
 /// The processes of a team, the lead's first.
 struct Crew {
-    url: String,
-    directory: PathBuf,
+    site: Site,
     session: String,
     most: String,
     processes: Vec<Process>,
@@ -162,14 +167,13 @@ struct Crew {
 
 impl Crew {
     /// Raises the team in the lead's process, and has the others take its members.
-    fn raise(url: &str, directory: &Path, members: usize) -> Self {
-        let mut first = Process::start(url, directory, "lead", &[]);
+    fn raise(site: Site, members: usize) -> Self {
+        let mut first = Process::start("lead", &site, &[]);
         let session = first.hears("session");
         first.hears("quiet");
         first.kill();
         let most = members.div_ceil(HOSTS).to_string();
-        let (url, directory) = (url.to_owned(), directory.to_owned());
-        let mut crew = Self { url, directory, session, most, processes: Vec::new() };
+        let mut crew = Self { site, session, most, processes: Vec::new() };
         let mut hosts: Vec<Process> = (0..HOSTS).map(|_| crew.start(1)).collect();
         let hosted = hosts.iter_mut().map(|host| host.hears("hosts").parse::<usize>().unwrap());
         assert_eq!(hosted.sum::<usize>(), members, "all have a host");
@@ -180,8 +184,8 @@ impl Crew {
 
     fn start(&self, number: usize) -> Process {
         match number {
-            0 => Process::start(&self.url, &self.directory, "lead", &[&self.session]),
-            _ => Process::start(&self.url, &self.directory, "host", &[&self.session, &self.most]),
+            0 => Process::start("lead", &self.site, &[&self.session]),
+            _ => Process::start("host", &self.site, &[&self.session, &self.most]),
         }
     }
 
@@ -260,10 +264,12 @@ async fn run(plan: Plan) -> String {
     let mut seed = plan.seed | 1;
     let begun = Instant::now();
     // Lines are waited for, and the server must answer meanwhile.
-    let (url, place) = (server.url(), directory.path().to_owned());
-    let raising = tokio::task::spawn_blocking(move || Crew::raise(&url, &place, plan.members));
+    let ground = Ground::new(&directory.path().join("home")).unwrap();
+    let site =
+        Site { url: server.url(), store: ground.place().clone(), directory: directory.path().to_owned() };
+    let raising = tokio::task::spawn_blocking(move || Crew::raise(site, plan.members));
     let mut crew = raising.await.unwrap();
-    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&directory.path().join("home/posse.db")).unwrap());
+    let store = ground.place().open().unwrap();
     crew.give(&*store, plan, &mut seed).await;
     let (clock, mut kills) = (SystemClock::default(), [0; HOSTS + 1]);
     while crew.done(&*store).await < plan.tasks as usize {

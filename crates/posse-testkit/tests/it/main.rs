@@ -16,6 +16,7 @@ mod forks;
 mod limits;
 mod messages;
 mod openai;
+mod postgres;
 mod prefix;
 mod recovery;
 mod requests;

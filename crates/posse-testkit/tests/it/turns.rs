@@ -461,7 +461,7 @@ async fn an_edited_transcript_is_not_resumed() {
     until_end(&mut agent).await;
     let id = agent.id;
     farewell(agent).await;
-    let database = rig.database();
+    let database = rig.place().file().unwrap();
     let edit = "update entry set bytes = cast(replace(cast(bytes as text), 'yes', 'no!') as blob)";
     let changed = rusqlite::Connection::open(database).unwrap().execute(edit, []).unwrap();
     assert_eq!(changed, 2);

@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::{Failure, Hash, Reader, column};
+use crate::spelling::ids_with;
 
 /// An agent's row.
 pub(super) struct Agent {
@@ -222,36 +223,4 @@ fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Box<Origin>>> {
         description: row.get(22)?,
         terms: row.get(25)?,
     })))
-}
-
-/// The first and the last id that begin with `prefix`, if any can: hexadecimal digits, with an id's
-/// hyphens in their places or with none.
-fn ids_with(prefix: &str) -> Option<(Uuid, Uuid)> {
-    let prefix = prefix.to_ascii_lowercase();
-    let digits = prefix.replace('-', "");
-    if digits.len() > 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let first = Uuid::parse_str(&format!("{digits:0<32}")).ok()?;
-    let last = Uuid::parse_str(&format!("{digits:f<32}")).ok()?;
-    let fits = prefix.len() == digits.len() || first.to_string().starts_with(&prefix);
-    fits.then_some((first, last))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ids_with;
-
-    #[test]
-    fn a_prefix_is_a_range_of_ids() {
-        let range = |prefix: &str| ids_with(prefix).map(|(a, b)| format!("{a} {b}"));
-        let all = "00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff";
-        assert_eq!(range("").unwrap(), all);
-        let some = "0199a000-0000-0000-0000-000000000000 0199afff-ffff-ffff-ffff-ffffffffffff";
-        assert_eq!(range("0199A").unwrap(), some);
-        assert_eq!(range("0199a000-0").unwrap(), range("0199a0000").unwrap());
-        assert_eq!(range("0199-a"), None);
-        assert_eq!(range("today"), None);
-        assert_eq!(range(&"0".repeat(33)), None);
-    }
 }

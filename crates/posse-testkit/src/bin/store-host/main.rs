@@ -1,6 +1,6 @@
 //! A process that has a store open, for tests that kill, stop and race processes.
 //!
-//! `store-host DATABASE ROLE [lease=MS] [sweep=MS] [patience=MS] [deaf]`. It says `ready`, does what its
+//! `store-host STORE ROLE [lease=MS] [sweep=MS] [patience=MS] [deaf]`. It says `ready`, does what its
 //! role does with the lines it is given, and ends with its input.
 
 #![expect(clippy::print_stdout, reason = "whoever started it reads what it says")]
@@ -9,11 +9,11 @@ mod door;
 mod serve;
 
 use std::error::Error;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use posse_store::Timing;
+use posse_testkit::place::Place;
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -40,13 +40,13 @@ impl FromStr for Role {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [database, role, times @ ..] = &arguments[..] else {
+    let [store, role, times @ ..] = &arguments[..] else {
         return Err("see the head of this program for its arguments".into());
     };
-    let (database, timing) = (Path::new(database), timing(times)?);
+    let (place, timing): (Place, _) = (store.parse()?, timing(times)?);
     match role.parse()? {
-        Role::Serve => serve::run(database, timing).await,
-        Role::Door => door::run(database),
+        Role::Serve => serve::run(&place, timing).await,
+        Role::Door => door::run(place.file()?),
     }
 }
 

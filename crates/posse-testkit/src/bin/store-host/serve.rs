@@ -2,31 +2,30 @@
 //! `release N EPOCH`. The answer is the line's first word and what came of it; `take` adds the epoch.
 //! What the host is told by the store is said as it comes: `woke died ID`.
 
-use std::path::Path;
-
 use posse_runtime::port::store::{Epoch, Store, Wake};
-use posse_store::{Sqlite, Timing};
+use posse_store::Timing;
+use posse_testkit::place::Place;
 use posse_testkit::store_contract::{agent, birth, fate, step};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::Failed;
 
-pub(crate) async fn run(database: &Path, timing: Timing) -> Result<(), Failed> {
-    let store = Sqlite::open_with(database, timing)?;
+pub(crate) async fn run(place: &Place, timing: Timing) -> Result<(), Failed> {
+    let store = place.open_with(timing)?;
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     println!("ready");
     loop {
         tokio::select! {
             woken = store.woken() => woken?.iter().for_each(|wake| println!("woke {}", word(wake))),
             line = lines.next_line() => match line? {
-                Some(line) => println!("{}", obey(&store, &line).await?),
+                Some(line) => println!("{}", obey(&*store, &line).await?),
                 None => return Ok(()),
             },
         }
     }
 }
 
-async fn obey(store: &Sqlite, line: &str) -> Result<String, Failed> {
+async fn obey(store: &dyn Store, line: &str) -> Result<String, Failed> {
     let words: Vec<&str> = line.split_whitespace().collect();
     Ok(match words[..] {
         ["birth", number] => format!("birth {}", fate(&store.commit(birth(number.parse()?)).await)),

@@ -12,19 +12,20 @@ use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::Thinking;
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Asker, Budget, Character, Limits, Ports, Runtime, Setup};
-use posse_store::{Sqlite, Timing};
+use posse_store::Timing;
+use posse_testkit::place::Place;
 use posse_testkit::rig::{prompt, spawning};
 use posse_testkit::scripted;
 
 use crate::{Failed, say};
 
 /// Has an agent work in `directory`, and says its id, and how its run ended.
-pub(crate) async fn run(database: &Path, url: &str, directory: &Path, lease: Duration) -> Result<(), Failed> {
+pub(crate) async fn run(place: &Place, url: &str, directory: &Path, lease: Duration) -> Result<(), Failed> {
     let timing = Timing { lease, sweep: lease / 3, ..Timing::default() };
     let clock = Arc::new(SystemClock::default());
     let runtime = Runtime::new(Ports {
         model: Arc::new(scripted::anthropic(url, clock.clone(), RetryPolicy::default())?),
-        store: Arc::new(Sqlite::open_with(database, timing)?),
+        store: place.open_with(timing)?,
         clock,
         prices: Arc::new(posse_model::price::PriceList::built_in()?),
         memory: Arc::new(SystemMemory),

@@ -19,10 +19,10 @@ use crate::words::{add_tasks, claim, doing, newborn};
 /// So many agents claim at once, `batches` times each.
 pub(crate) async fn posse(database: &Path, agents: u64, batches: u64) -> Result<Value, Failed> {
     let store = Arc::new(Sqlite::open(database)?);
-    add_tasks(&store, None, agents * batches).await?;
+    add_tasks(&*store, None, agents * batches).await?;
     let mut claimers = Vec::new();
     for _ in 0..agents {
-        claimers.push(newborn(&store).await?);
+        claimers.push(newborn(&*store).await?);
     }
     let start = Instant::now();
     let mut running = JoinSet::new();

@@ -2,23 +2,22 @@
 //! a line of its own once the store has said that it is durable.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use posse_protocol::{EntryKind, MailId, MailKind, Name, Takes, TaskId, TaskStatus};
 use posse_runtime::port::store::{
     Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step, Store,
     StoreError, TakenMail, TaskChange, checksum,
 };
-use posse_store::Sqlite;
 use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
+use posse_testkit::place::Place;
 use posse_testkit::store_contract::{agent, birth, entry, realm, step};
 use uuid::Uuid;
 
 use crate::{Failed, say};
 
 /// Makes what `deed` starts from.
-pub(crate) async fn prepare(database: &Path, deed: Deed) -> Result<(), Failed> {
-    let store = Sqlite::open(database)?;
+pub(crate) async fn prepare(place: &Place, deed: Deed) -> Result<(), Failed> {
+    let store = place.open()?;
     store.commit(birth(LEAD)).await?;
     store.commit(birth(MEMBER)).await?;
     let joining = |number| {
@@ -68,8 +67,8 @@ pub(crate) async fn prepare(database: &Path, deed: Deed) -> Result<(), Failed> {
 }
 
 /// Does `deed`, and says what was acknowledged.
-pub(crate) async fn perform(database: &Path, deed: Deed) -> Result<(), Failed> {
-    let store = again(async || Ok(Sqlite::open(database)?)).await?;
+pub(crate) async fn perform(place: &Place, deed: Deed) -> Result<(), Failed> {
+    let store = again(async || Ok(place.open()?)).await?;
     if deed == Deed::TakeOver {
         for number in STRAYS {
             let taken = again(async || Ok(store.take(agent(number)).await?)).await?;
@@ -80,7 +79,7 @@ pub(crate) async fn perform(database: &Path, deed: Deed) -> Result<(), Failed> {
     let actor = if deed == Deed::Take { MEMBER } else { LEAD };
     let epoch = again(async || Ok(store.take(agent(actor)).await?)).await?.epoch;
     for number in 0..TIMES {
-        let step = word(deed, Step { epoch, ..step(actor, 0) }, number, &store).await?;
+        let step = word(deed, Step { epoch, ..step(actor, 0) }, number, &*store).await?;
         // The same step again: if the first try was durable after all, it must not count twice.
         let committed = again(async || Ok(store.commit(step.clone()).await?)).await?;
         let done = committed.results.into_iter().next().transpose()?;
@@ -94,7 +93,7 @@ pub(crate) async fn perform(database: &Path, deed: Deed) -> Result<(), Failed> {
 }
 
 /// The `number`-th step of a deed.
-async fn word(deed: Deed, mut step: Step, number: u64, store: &Sqlite) -> Result<Step, Failed> {
+async fn word(deed: Deed, mut step: Step, number: u64, store: &dyn Store) -> Result<Step, Failed> {
     let update = |change| Op::UpdateTask {
         team: Some(crew()),
         id: TaskId(number + 1),

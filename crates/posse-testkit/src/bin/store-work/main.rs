@@ -1,12 +1,14 @@
 //! A process that works on a store, to be killed, stopped, raced and measured by tests and benches.
 //!
-//! - `prepare DB DEED`: what a deed starts from;
-//! - `deed DB DEED`: does it, and says each part that was acknowledged on a line of its own;
-//! - `tasks DB N`: makes N claimable tasks;
-//! - `claim DB FILE AGENTS`: so many agents claim until nothing is left; the numbers go to FILE;
-//! - `across DB N`, `healed DB SWEEP_MS`, `within DB N`: how soon agents are woken;
-//! - `hear DB [--deaf SWEEP_MS]`: the other side of the first two;
-//! - `agent DB URL DIR LEASE_MS`: a whole agent, whose model is at URL;
+//! STORE is a file or a URL, DB a file.
+//!
+//! - `prepare STORE DEED`: what a deed starts from;
+//! - `deed STORE DEED`: does it, and says each part that was acknowledged on a line of its own;
+//! - `tasks STORE N`: makes N claimable tasks;
+//! - `claim STORE FILE AGENTS`: so many agents claim until nothing is left; the numbers go to FILE;
+//! - `across STORE N`, `healed STORE SWEEP_MS`, `within STORE N`: how soon agents are woken;
+//! - `hear STORE [--deaf SWEEP_MS]`: the other side of the first two;
+//! - `agent STORE URL DIR LEASE_MS`: a whole agent, whose model is at URL;
 //! - `inbox DB`, `claims DB TASKS`: what much costs beside little;
 //! - `claiming posse|bare AGENTS BATCHES DB`: claims, and the same statements with nothing around them.
 
@@ -34,20 +36,20 @@ async fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["prepare", database, deed] => deed::prepare(Path::new(database), deed.parse()?).await,
-        ["deed", database, deed] => deed::perform(Path::new(database), deed.parse()?).await,
-        ["tasks", database, count] => race::tasks(Path::new(database), count.parse()?).await,
-        ["claim", database, into, agents] => {
-            race::claims(Path::new(database), Path::new(into), agents.parse()?).await
+        ["prepare", store, deed] => deed::prepare(&store.parse()?, deed.parse()?).await,
+        ["deed", store, deed] => deed::perform(&store.parse()?, deed.parse()?).await,
+        ["tasks", store, count] => race::tasks(&store.parse()?, count.parse()?).await,
+        ["claim", store, into, agents] => {
+            race::claims(&store.parse()?, Path::new(into), agents.parse()?).await
         }
-        ["agent", database, url, directory, lease] => {
-            agent::run(Path::new(database), url, Path::new(directory), millis(lease)?).await
+        ["agent", store, url, directory, lease] => {
+            agent::run(&store.parse()?, url, Path::new(directory), millis(lease)?).await
         }
-        ["hear", database] => wake::hear(Path::new(database), None).await,
-        ["hear", database, "--deaf", sweep] => wake::hear(Path::new(database), Some(millis(sweep)?)).await,
-        ["across", database, count] => print(wake::across(Path::new(database), count.parse()?).await?),
-        ["healed", database, sweep] => print(wake::healed(Path::new(database), millis(sweep)?).await?),
-        ["within", database, count] => print(wake::within(Path::new(database), count.parse()?).await?),
+        ["hear", store] => wake::hear(&store.parse()?, None).await,
+        ["hear", store, "--deaf", sweep] => wake::hear(&store.parse()?, Some(millis(sweep)?)).await,
+        ["across", store, count] => print(wake::across(&store.parse()?, count.parse()?).await?),
+        ["healed", store, sweep] => print(wake::healed(&store.parse()?, millis(sweep)?).await?),
+        ["within", store, count] => print(wake::within(&store.parse()?, count.parse()?).await?),
         ["claiming", "posse", agents, batches, database] => {
             print(claiming::posse(Path::new(database), agents.parse()?, batches.parse()?).await?)
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use posse_protocol::AgentId;
 use posse_runtime::port::store::{Done, Refusal, Store};
 use posse_store::Sqlite;
+use posse_testkit::place::Place;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -14,17 +15,22 @@ use crate::words::{add_tasks, claim, doing, newborn};
 use crate::{Failed, say};
 
 /// Makes so many claimable tasks.
-pub(crate) async fn tasks(database: &Path, count: u64) -> Result<(), Failed> {
-    add_tasks(&Sqlite::open(database)?, None, count).await
+pub(crate) async fn tasks(place: &Place, count: u64) -> Result<(), Failed> {
+    add_tasks(&*place.open()?, None, count).await
 }
 
 /// Claims what it can with so many agents, writes the numbers to `into`, and stays until its input ends:
 /// when it goes its tasks are free again.
-pub(crate) async fn claims(database: &Path, into: &Path, agents: u64) -> Result<(), Failed> {
-    let store = Arc::new(Sqlite::open(database)?);
+pub(crate) async fn claims(place: &Place, into: &Path, agents: u64) -> Result<(), Failed> {
+    // Only processes that share a file wait for each other's turn.
+    let file = place.file().ok().map(Sqlite::open).transpose()?.map(Arc::new);
+    let store = match &file {
+        Some(file) => Arc::clone(file) as Arc<dyn Store>,
+        None => place.open()?,
+    };
     let mut claimers = Vec::new();
     for _ in 0..agents {
-        claimers.push(newborn(&store).await?);
+        claimers.push(newborn(&*store).await?);
     }
     say("ready")?;
     await_line()?;
@@ -38,13 +44,13 @@ pub(crate) async fn claims(database: &Path, into: &Path, agents: u64) -> Result<
     }
     let bytes: Vec<u8> = claimed.iter().flat_map(|id| id.to_le_bytes()).collect();
     std::fs::write(into, bytes)?;
-    let longest = store.longest_wait().as_secs_f64() * 1e3;
+    let longest = file.map(|file| file.longest_wait().as_secs_f64() * 1e3);
     say(&json!({"claims": claimed.len(), "longest_wait_ms": longest}).to_string())?;
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
 
-async fn claimer(store: Arc<Sqlite>, agent: AgentId) -> Result<Vec<u64>, Failed> {
+async fn claimer(store: Arc<dyn Store>, agent: AgentId) -> Result<Vec<u64>, Failed> {
     let mut claimed = Vec::new();
     loop {
         match store.commit(doing(agent, claim(None))).await?.results.remove(0) {

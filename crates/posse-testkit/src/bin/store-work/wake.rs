@@ -1,14 +1,14 @@
 //! How soon after a message its recipient is woken: in another process, in this one, and by the sweep.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use posse_protocol::{AgentId, EntryKind};
 use posse_runtime::port::store::{MailFilter, Step, Store, TakenMail, Wake};
-use posse_store::{Sqlite, Timing};
+use posse_store::Timing;
+use posse_testkit::place::Place;
 use posse_testkit::store_contract::{entry, realm};
 use serde_json::{Value, json};
 
@@ -19,14 +19,14 @@ use crate::{Failed, say};
 const MISSED: Duration = Duration::from_secs(1);
 
 /// Writes `count` messages to an agent of another process, each when the one before has been heard.
-pub(crate) async fn across(database: &Path, count: usize) -> Result<Value, Failed> {
-    let store = Sqlite::open(database)?;
-    let sender = newborn(&store).await?;
-    let mut listener = Listener::start(database, &["hear"])?;
+pub(crate) async fn across(place: &Place, count: usize) -> Result<Value, Failed> {
+    let store = place.open()?;
+    let sender = newborn(&*store).await?;
+    let mut listener = Listener::start(place, &["hear"])?;
     let mut waits = Vec::with_capacity(count);
     for _ in 0..count {
         let sent = now();
-        tell(&store, sender, listener.agent).await?;
+        tell(&*store, sender, listener.agent).await?;
         waits.push(listener.heard_at()?.saturating_sub(sent));
     }
     listener.end()?;
@@ -34,15 +34,15 @@ pub(crate) async fn across(database: &Path, count: usize) -> Result<Value, Faile
 }
 
 /// The same with a listener that hears no bell: it is woken by its sweep.
-pub(crate) async fn healed(database: &Path, sweep: Duration) -> Result<Value, Failed> {
-    let store = Sqlite::open(database)?;
-    let sender = newborn(&store).await?;
+pub(crate) async fn healed(place: &Place, sweep: Duration) -> Result<Value, Failed> {
+    let store = place.open()?;
+    let sender = newborn(&*store).await?;
     let sweep_ms = sweep.as_millis().to_string();
-    let mut listener = Listener::start(database, &["hear", "--deaf", &sweep_ms])?;
+    let mut listener = Listener::start(place, &["hear", "--deaf", &sweep_ms])?;
     let mut longest = Duration::ZERO;
     for _ in 0..5 {
         let sent = now();
-        tell(&store, sender, listener.agent).await?;
+        tell(&*store, sender, listener.agent).await?;
         longest = longest.max(listener.heard_at()?.saturating_sub(sent));
     }
     listener.end()?;
@@ -50,7 +50,7 @@ pub(crate) async fn healed(database: &Path, sweep: Duration) -> Result<Value, Fa
 }
 
 /// Sends a message, for which there must be room.
-async fn tell(store: &Sqlite, sender: AgentId, to: AgentId) -> Result<(), Failed> {
+async fn tell(store: &dyn Store, sender: AgentId, to: AgentId) -> Result<(), Failed> {
     for result in store.commit(doing(sender, send(to, "How is it going?".into()))).await?.results {
         result?;
     }
@@ -58,13 +58,13 @@ async fn tell(store: &Sqlite, sender: AgentId, to: AgentId) -> Result<(), Failed
 }
 
 /// An agent that says when it was woken for each message.
-pub(crate) async fn hear(database: &Path, deaf: Option<Duration>) -> Result<(), Failed> {
+pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Failed> {
     let timing = match deaf {
         Some(sweep) => Timing { sweep, deaf: true, ..Timing::default() },
         None => Timing::default(),
     };
-    let store = Sqlite::open_with(database, timing)?;
-    let agent = newborn(&store).await?;
+    let store = place.open_with(timing)?;
+    let agent = newborn(&*store).await?;
     say(&agent.to_string())?;
     let (mut heard, mut taken) = (0, 0);
     loop {
@@ -80,14 +80,14 @@ pub(crate) async fn hear(database: &Path, deaf: Option<Duration>) -> Result<(), 
             say(&at.as_nanos().to_string())?;
         }
         if heard >= taken + 100 {
-            take(&store, agent, taken..heard).await?;
+            take(&*store, agent, taken..heard).await?;
             taken = heard;
         }
     }
 }
 
 /// Takes the messages of a range into one entry.
-async fn take(store: &Sqlite, agent: AgentId, range: std::ops::Range<u64>) -> Result<(), Failed> {
+async fn take(store: &dyn Store, agent: AgentId, range: std::ops::Range<u64>) -> Result<(), Failed> {
     let seq = range.start / 100;
     let mail = range.map(|before| TakenMail { number: before + 1, entry: seq }).collect();
     let entries = vec![entry(seq, EntryKind::Prompt, "so many messages")];
@@ -97,9 +97,9 @@ async fn take(store: &Sqlite, agent: AgentId, range: std::ops::Range<u64>) -> Re
 
 /// From when a message is durable to when an agent of the same process is woken. Nothing is taken: an
 /// inbox has room for ten thousand.
-pub(crate) async fn within(database: &Path, count: usize) -> Result<Value, Failed> {
-    let store = Arc::new(Sqlite::open(database)?);
-    let (sender, hearer) = (newborn(&store).await?, newborn(&store).await?);
+pub(crate) async fn within(place: &Place, count: usize) -> Result<Value, Failed> {
+    let store = place.open()?;
+    let (sender, hearer) = (newborn(&*store).await?, newborn(&*store).await?);
     let (woken, wakes) = mpsc::channel();
     let listening = Arc::clone(&store);
     // A thread of its own: the sender must not hold it up.
@@ -124,7 +124,7 @@ pub(crate) async fn within(database: &Path, count: usize) -> Result<Value, Faile
     });
     let mut waits = Vec::with_capacity(count);
     for _ in 0..count {
-        tell(&store, sender, hearer).await?;
+        tell(&*store, sender, hearer).await?;
         let durable = Instant::now();
         waits.push(wakes.recv()?.saturating_duration_since(durable));
     }
@@ -141,11 +141,11 @@ struct Listener {
 
 impl Listener {
     #[expect(clippy::disallowed_methods, reason = "it measures processes")]
-    fn start(database: &Path, arguments: &[&str]) -> Result<Self, Failed> {
+    fn start(place: &Place, arguments: &[&str]) -> Result<Self, Failed> {
         let (first, rest) = arguments.split_first().ok_or("a listener needs words")?;
         let mut child = Command::new(std::env::current_exe()?)
             .arg(first)
-            .arg(database)
+            .arg(place)
             .args(rest)
             .stdout(Stdio::piped())
             .spawn()?;

@@ -2,14 +2,13 @@
 
 use posse_protocol::{AgentId, MailId, MailKind, Name, Takes};
 use posse_runtime::port::store::{Address, Epoch, NewTask, Op, Operation, Order, Step, Store};
-use posse_store::Sqlite;
 use posse_testkit::store_contract::{birth, realm};
 use uuid::Uuid;
 
 use crate::Failed;
 
 /// A new agent of the realm.
-pub(crate) async fn newborn(store: &Sqlite) -> Result<AgentId, Failed> {
+pub(crate) async fn newborn(store: &dyn Store) -> Result<AgentId, Failed> {
     let agent = AgentId::from(Uuid::now_v7());
     store.commit(Step { birth: birth(1).birth, ..blank(agent) }).await?;
     Ok(agent)
@@ -37,7 +36,7 @@ pub(crate) fn claim(list: Option<&Name>) -> Op {
 }
 
 /// Adds so many tasks to a list, a few thousand in each transaction.
-pub(crate) async fn add_tasks(store: &Sqlite, list: Option<&Name>, count: u64) -> Result<(), Failed> {
+pub(crate) async fn add_tasks(store: &dyn Store, list: Option<&Name>, count: u64) -> Result<(), Failed> {
     let mut left = count;
     while left > 0 {
         let some = left.min(5000);

@@ -1,9 +1,11 @@
 //! A process that has a part of a team, to be killed by tests. It lives until then.
 //!
-//! - `lead URL DIR`: the main agent of a new session, which is told to start; says `session ID`, and `quiet` whenever
+//! STORE is a file or a URL; DIR is where the rest is.
+//!
+//! - `lead URL STORE DIR`: the main agent of a new session, which is told to start; says `session ID`, and `quiet` whenever
 //!   nobody has anything left to do;
-//! - `lead URL DIR SESSION`: the same of a session that another process has left;
-//! - `host URL DIR SESSION MOST`: so many members of its teams that nobody has; says `hosts N` when it has the first.
+//! - `lead URL STORE DIR SESSION`: the same of a session that another process has left;
+//! - `host URL STORE DIR SESSION MOST`: so many members of its teams that nobody has; says `hosts N` when it has the first.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -11,7 +13,7 @@ use std::path::Path;
 
 use posse_protocol::{Command, EventKind, PermissionMode};
 use posse_runtime::{Hosting, Members};
-use posse_testkit::house::{House, Session};
+use posse_testkit::house::{self, House, Session};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -23,15 +25,15 @@ async fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["lead", url, directory] => {
-            let house = House::new(url, Path::new(directory), RUNNING)?;
+        ["lead", url, store, directory] => {
+            let house = house(url, store, Path::new(directory))?;
             let session = house.session_in(PermissionMode::BypassPermissions);
             say(&format!("session {}", session.id()))?;
             session.say("start").await?;
             lead(session).await
         }
-        ["lead", url, directory, id] => {
-            let house = House::new(url, Path::new(directory), RUNNING)?;
+        ["lead", url, store, directory, id] => {
+            let house = house(url, store, Path::new(directory))?;
             let session = house.resumed(id).await?;
             say(&format!("session {id}"))?;
             if session.0.unfinished {
@@ -39,8 +41,8 @@ async fn main() -> Result<(), Failed> {
             }
             lead(session).await
         }
-        ["host", url, directory, session, most] => {
-            let house = House::new(url, Path::new(directory), RUNNING)?;
+        ["host", url, store, directory, session, most] => {
+            let house = house(url, store, Path::new(directory))?;
             let members = Members::Free { most: Some(most.parse()?) };
             let hosting = Hosting { session: session.parse()?, members };
             let mut hosted = house.runtime.host(hosting, house.setup.clone()).await?;
@@ -50,6 +52,12 @@ async fn main() -> Result<(), Failed> {
         }
         _ => Err("see the head of this program for its arguments".into()),
     }
+}
+
+fn house(url: &str, store: &str, directory: &Path) -> Result<House, Failed> {
+    let work = directory.join("work");
+    std::fs::create_dir_all(&work)?;
+    House::on(&store.parse()?, house::model(url)?, directory, &work, RUNNING)
 }
 
 async fn lead(mut session: Session) -> Result<(), Failed> {

@@ -4,13 +4,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use posse_runtime::StartError;
-use posse_runtime::port::store::{Store, StoreError};
-use posse_store::{Sqlite, Timing};
+use posse_runtime::port::store::StoreError;
+use posse_store::Timing;
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};
 
@@ -32,7 +31,7 @@ reply = [{ tool = "Bash", input = { command = "echo $$ > fifo; exec sleep 1000" 
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_store-work"))
         .arg("agent")
-        .arg(rig.database())
+        .arg(rig.place())
         .arg(rig.server.url())
         .arg(rig.work())
         .arg(LEASE.to_string())
@@ -47,7 +46,7 @@ reply = [{ tool = "Bash", input = { command = "echo $$ > fifo; exec sleep 1000" 
     let host = Pid::from_raw(child.id() as i32);
 
     let timing = Timing { lease: std::time::Duration::from_millis(LEASE), ..Timing::default() };
-    rig.store = Arc::new(Sqlite::open_with(&rig.database(), timing).unwrap()) as Arc<dyn Store>;
+    rig.store = rig.place().open_with(timing).unwrap();
     let runtime = rig.runtime().unwrap();
     let refused = runtime.resume(id, None, rig.setup.clone()).await.err().unwrap();
     assert!(matches!(refused, StartError::Store(StoreError::Held { .. })), "{refused:?}");

@@ -9,43 +9,7 @@ use posse_store::{Sqlite, Timing};
 use posse_testkit::store_contract::{agent, birth, fate, realm, step, wake};
 use uuid::Uuid;
 
-use super::{Directory, everywhere};
-
-#[tokio::test]
-async fn mail_wakes_the_host_of_its_recipient() {
-    everywhere(wake::mail_wakes_the_host_of_its_recipient).await;
-}
-
-#[tokio::test]
-async fn mail_that_waits_is_told_to_who_takes_the_agent() {
-    everywhere(wake::mail_that_waits_is_told_to_who_takes_the_agent).await;
-}
-
-#[tokio::test]
-async fn a_claimable_task_wakes_the_hosts_of_its_members() {
-    everywhere(wake::a_claimable_task_wakes_the_hosts_of_its_members).await;
-}
-
-// proves TK-06 (open: that an idle teammate takes it)
-#[tokio::test]
-async fn a_given_task_wakes_when_it_is_ready() {
-    everywhere(wake::a_given_task_wakes_when_it_is_ready).await;
-}
-
-#[tokio::test]
-async fn the_tasks_of_a_host_that_leaves_are_pending() {
-    everywhere(wake::the_tasks_of_a_host_that_leaves_are_pending).await;
-}
-
-#[tokio::test]
-async fn a_host_that_leaves_is_told() {
-    everywhere(wake::a_host_that_leaves_is_told).await;
-}
-
-#[tokio::test]
-async fn listening_that_is_given_up_loses_nothing() {
-    everywhere(wake::listening_that_is_given_up_loses_nothing).await;
-}
+use super::Directory;
 
 /// No sweep comes while a test runs: what is heard is heard by the bell.
 const NO_SWEEP: Timing = Timing {

@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 
 /// A set: what is told twice before anybody listens is heard once.
 #[derive(Default)]
-pub(super) struct Waker {
+pub(crate) struct Waker {
     untold: Mutex<BTreeSet<Wake>>,
     more: Notify,
 }
 
 impl Waker {
     /// Has something told.
-    pub(super) fn wake(&self, wakes: impl IntoIterator<Item = Wake>) {
+    pub(crate) fn wake(&self, wakes: impl IntoIterator<Item = Wake>) {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.extend(wakes);
         if !untold.is_empty() {
@@ -25,7 +25,7 @@ impl Waker {
 
     /// Waits for something to tell. What is taken out is given in the same poll: a call that is dropped
     /// has taken nothing.
-    pub(super) async fn woken(&self) -> Vec<Wake> {
+    pub(crate) async fn woken(&self) -> Vec<Wake> {
         loop {
             let told = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
             if !told.is_empty() {

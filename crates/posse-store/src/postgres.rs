@@ -1,0 +1,351 @@
+//! The store port on PostgreSQL: a server that any number of machines share.
+//!
+//! All that is decided when something is written is decided by functions on the server (`postgres/schema`), one call
+//! for a batch of steps: one round trip, one transaction. This file owns the value that callers hold. Its connections
+//! live on a thread of their own: so it can be used from any runtime, and can finish when it is dropped.
+
+mod column;
+mod ear;
+mod encode;
+mod error;
+mod host;
+mod job;
+mod link;
+mod nul;
+mod pack;
+mod read;
+mod schema;
+mod writer;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc as waiting;
+use std::thread::{self, JoinHandle};
+
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
+use posse_runtime::port::BoxFuture;
+use posse_runtime::port::store::{
+    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order, Session,
+    SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::Timing;
+use encode::Encoded;
+use error::Failure;
+use host::{Host, Patience};
+use job::{Answer, Job, Kind, Outcome};
+use link::Link;
+use read::Reader;
+
+pub use schema::Migrated;
+
+/// A store on a PostgreSQL server.
+///
+/// Each value is a host of its own: an agent that one of them holds is refused to the others, in this process and in
+/// any other.
+pub struct Postgres {
+    url: String,
+    timing: Option<Timing>,
+    host: Arc<Host>,
+    handle: Handle,
+    /// None only while dropping: the thread ends when it is gone.
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Postgres {
+    /// Opens the store at a URL: `postgres://USER@HOST[:PORT][,HOST…]/DATABASE`. An empty database is set up.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
+        Self::at(url, None)
+    }
+
+    /// The same with other times. All who use a database should agree on the lease.
+    pub fn open_with(url: &str, timing: Timing) -> Result<Self, StoreError> {
+        Self::at(url, Some(timing))
+    }
+
+    /// Another host on the same data, as another process would be.
+    pub fn another_host(&self) -> Result<Self, StoreError> {
+        Self::at(&self.url, self.timing)
+    }
+
+    fn at(url: &str, timing: Option<Timing>) -> Result<Self, StoreError> {
+        let link = Link::new(url, timing)?;
+        let (jobs, queue) = mpsc::channel(writer::QUEUE);
+        let host = Arc::new(Host::new(link, jobs.downgrade()));
+        let (ready, opened) = waiting::sync_channel(1);
+        let serving = Arc::clone(&host);
+        let thread =
+            thread::Builder::new().name("posse-store".into()).spawn(
+                move || match Builder::new_current_thread().enable_all().build() {
+                    Ok(runtime) => runtime.block_on(serve(serving, queue, ready)),
+                    Err(error) => drop(ready.send(Err(Failure::from(error)))),
+                },
+            );
+        let failed = |error: io::Error| Failure::from(error).at(host.link.place());
+        let thread = thread.map_err(failed)?;
+        let gone = |_| failed(io::Error::other("the store's thread has ended"));
+        let handle = opened.recv().map_err(gone)?.map_err(|failure| failure.at(host.link.place()))?;
+        let (url, jobs, thread) = (url.to_owned(), Some(jobs), Some(thread));
+        Ok(Self { url, timing, host, handle, jobs, thread })
+    }
+
+    /// Has jobs written. They are queued before this returns, so that an agent's steps keep the order of the calls; only
+    /// when the queue is full does the order become that of waiting.
+    fn write(&self, work: Result<Work, StoreError>) -> BoxFuture<'_, Result<Answer, StoreError>> {
+        let Work { agent, realm, encoded, step, kind } = match work {
+            Ok(work) => work,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let (answer, answered) = oneshot::channel::<Outcome>();
+        let job = Job { agent, realm, encoded, step, kind, answer };
+        let queued = match &self.jobs {
+            Some(jobs) => jobs.try_send(job),
+            None => Ok(()),
+        };
+        Box::pin(async move {
+            if let (Err(mpsc::error::TrySendError::Full(job)), Some(jobs)) = (queued, &self.jobs) {
+                jobs.send(job).await.map_err(|_| self.has_ended())?;
+            }
+            answered.await.unwrap_or_else(|_| Err(self.has_ended()))
+        })
+    }
+
+    /// Looks through a connection of the pool, again if it was cut meanwhile.
+    fn look<T: Send + 'static>(
+        &self,
+        look: impl for<'a> Fn(&'a Reader<'a>) -> BoxFuture<'a, Result<T, Failure>> + Send + Sync + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        let host = Arc::clone(&self.host);
+        let looking = self.handle.spawn(async move {
+            let mut patience = Patience::new(&host);
+            loop {
+                let looked = match host.link.client().await {
+                    Ok(client) => look(&Reader::new(&client, &host.node)).await,
+                    Err(failure) => Err(failure),
+                };
+                match looked {
+                    Ok(found) => return Ok(found),
+                    Err(failure) => {
+                        patience.with(failure).await.map_err(|failure| failure.at(host.link.place()))?;
+                    }
+                }
+            }
+        });
+        Box::pin(async { looking.await.unwrap_or_else(|_| Err(self.has_ended())) })
+    }
+
+    fn has_ended(&self) -> StoreError {
+        Failure::from(io::Error::other("the store's thread has ended")).at(self.host.link.place())
+    }
+}
+
+/// Brings the tables of a server up to date; with `contract` also removes what only older versions of posse needed, which
+/// cannot use it any more after that.
+pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
+    let link = Link::new(url, None)?;
+    let failed = |failure: Failure| failure.at(link.place());
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(error.into()))?;
+    runtime.block_on(schema::migrate(&link, contract)).map_err(failed)
+}
+
+/// Something to be written.
+struct Work {
+    agent: Option<AgentId>,
+    realm: Option<RealmId>,
+    encoded: Encoded,
+    step: Option<Arc<Step>>,
+    kind: Kind,
+}
+
+/// All that the store's thread does, to the end.
+async fn serve(
+    host: Arc<Host>,
+    queue: mpsc::Receiver<Job>,
+    ready: waiting::SyncSender<Result<Handle, Failure>>,
+) {
+    if let Err(failure) = schema::ready(&host.link).await {
+        let _ = ready.send(Err(failure));
+        return;
+    }
+    let _ = ready.send(Ok(Handle::current()));
+    let mut listening = JoinSet::new();
+    listening.spawn(ear::listen(Arc::clone(&host)));
+    writer::write(Arc::clone(&host), queue).await;
+    listening.shutdown().await;
+    // What it could not set free itself is free when its lease has run out.
+    if host.leave().await.is_ok()
+        && let Ok(client) = host.link.client().await
+    {
+        let _ = ear::tell(&host, &client).await;
+    }
+}
+
+impl Store for Postgres {
+    fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
+        let kind = if step.birth.is_some() { Kind::Holds } else { Kind::Neither };
+        let work = encode::step(&step, |piece| self.host.knows(step.realm, piece)).map(|encoded| {
+            let (agent, realm) = (Some(step.agent), Some(step.realm));
+            Work { agent, realm, encoded, step: Some(Arc::new(step)), kind }
+        });
+        let done = self.write(work);
+        Box::pin(async { Ok(done.await?.committed) })
+    }
+
+    fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>> {
+        let realm = Some(order.realm);
+        let work = encode::order(&order).map(|encoded| Work {
+            agent: None,
+            realm,
+            encoded,
+            step: None,
+            kind: Kind::Neither,
+        });
+        let done = self.write(work);
+        Box::pin(async { Ok(done.await?.committed.results) })
+    }
+
+    fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
+        let encoded = encode::take(agent);
+        let taken =
+            self.write(Ok(Work { agent: Some(agent), realm: None, encoded, step: None, kind: Kind::Holds }));
+        Box::pin(async move {
+            let epoch = taken.await?.epoch;
+            let taken = self.look(move |reader| Box::pin(reader.taken(agent, epoch))).await;
+            if taken.is_err() {
+                // Nobody knows that it is held, so nobody would give it up.
+                let _ = self.release(agent, epoch).await;
+            }
+            taken
+        })
+    }
+
+    fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
+        let encoded = encode::release(agent, epoch);
+        let done = self.write(Ok(Work {
+            agent: Some(agent),
+            realm: None,
+            encoded,
+            step: None,
+            kind: Kind::Releases,
+        }));
+        Box::pin(async { done.await.map(drop) })
+    }
+
+    fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>> {
+        Box::pin(async { Ok(self.host.waker.woken().await) })
+    }
+
+    fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
+        self.look(move |reader| Box::pin(reader.transcript(agent)))
+    }
+
+    fn sessions(
+        &self,
+        filter: SessionFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        self.look(move |reader| {
+            let filter = filter.clone();
+            Box::pin(async move { reader.sessions(&filter, limit).await })
+        })
+    }
+
+    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        self.look(move |reader| {
+            let filter = filter.clone();
+            Box::pin(async move { reader.agents(&filter, limit).await })
+        })
+    }
+
+    fn mail(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        filter: MailFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
+        self.look(move |reader| Box::pin(reader.mail(realm, agent, filter, limit)))
+    }
+
+    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+        self.look(move |reader| Box::pin(reader.teams(realm, limit)))
+    }
+
+    fn membership(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>> {
+        self.look(move |reader| Box::pin(reader.membership(realm, agent)))
+    }
+
+    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+        self.look(move |reader| {
+            let team = team.clone();
+            Box::pin(async move { reader.notes(realm, &team).await })
+        })
+    }
+
+    fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
+        self.look(move |reader| {
+            let list = list.clone();
+            Box::pin(async move { reader.task(&list, id).await })
+        })
+    }
+
+    fn tasks(
+        &self,
+        list: ListId,
+        filter: TaskFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
+        self.look(move |reader| {
+            let (list, filter) = (list.clone(), filter.clone());
+            Box::pin(async move { reader.tasks(&list, &filter, limit).await })
+        })
+    }
+
+    fn requests(
+        &self,
+        realm: RealmId,
+        agent: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
+        self.look(move |reader| Box::pin(reader.requests(realm, agent)))
+    }
+
+    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+        self.look(move |reader| {
+            let team = team.clone();
+            Box::pin(async move { reader.export(realm, &team).await })
+        })
+    }
+
+    fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>> {
+        let realm = Some(archive.team.realm);
+        let work = encode::import(&archive).map(|encoded| Work {
+            agent: None,
+            realm,
+            encoded,
+            step: None,
+            kind: Kind::Neither,
+        });
+        let done = self.write(work);
+        Box::pin(async { done.await.map(drop) })
+    }
+}
+
+impl Drop for Postgres {
+    /// Ends when what is queued is written, or cannot be; then sets free what it holds.
+    fn drop(&mut self) {
+        self.host.close();
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, it has already failed whoever waited for it.
+            let _ = thread.join();
+        }
+    }
+}

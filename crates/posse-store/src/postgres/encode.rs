@@ -1,0 +1,398 @@
+//! What is to be written, as the functions of the schema read it: JSON, and beside it the bytes.
+//!
+//! Numbers of 64 bits without a sign go as the same bits with one, paths as hexadecimal bytes, words as SQLite's
+//! columns have them. What is absent is left out, or null where the functions ask for it by name.
+
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bytes::Bytes;
+use posse_protocol::{AgentId, Mail, MailId, Name, Request, Response, Sender, Takes, Task};
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{
+    Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Joining, METADATA_DEPTH,
+    NewEntry, NewTask, Op, Order, RunChange, RunChangeKind, StateChange, Step, StoreError, TaskChange, depth,
+};
+use posse_runtime::spawn::words;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::pack;
+use crate::{archive, spelling};
+
+/// A job with the bytes that it names by their places, from 1.
+#[derive(Debug, Default)]
+pub(super) struct Encoded {
+    pub(super) json: Value,
+    pub(super) blobs: Vec<Bytes>,
+}
+
+impl Encoded {
+    /// Adds bytes, and gives their place and whether they are packed.
+    fn blob(&mut self, bytes: &Bytes) -> (usize, bool) {
+        let (bytes, packed) = pack::pack(bytes);
+        self.blobs.push(bytes);
+        (self.blobs.len(), packed)
+    }
+
+    /// Bytes that are kept by content. Those that are `known` to be there are left out.
+    fn shared(&mut self, piece: &Piece, known: bool) -> Value {
+        let hash = Uuid::from_bytes(spelling::content_name(&piece.bytes, piece.mark_at));
+        match known {
+            true => json!({"hash": hash}),
+            false => {
+                let (blob, packed) = self.blob(&piece.bytes);
+                json!({"hash": hash, "mark": piece.mark_at, "blob": blob, "packed": packed})
+            }
+        }
+    }
+}
+
+pub(super) fn take(agent: AgentId) -> Encoded {
+    // By its id a second try is known.
+    Encoded { json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}), blobs: Vec::new() }
+}
+
+pub(super) fn release(agent: AgentId, epoch: Epoch) -> Encoded {
+    Encoded {
+        json: json!({"do": "release", "agent": agent, "epoch": epoch.0.cast_signed()}),
+        blobs: Vec::new(),
+    }
+}
+
+pub(super) fn order(order: &Order) -> Result<Encoded, StoreError> {
+    let ops = order.ops.iter().map(op).collect::<Result<Vec<_>, _>>()?;
+    let json =
+        json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
+    Ok(Encoded { json, blobs: Vec::new() })
+}
+
+/// An archive, if it does not contradict itself.
+pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
+    archive::check(archive).map_err(StoreError::BadStep)?;
+    let team = &archive.team;
+    let members = team.members.iter().zip(&archive.mail).map(|(it, inbox)| {
+        Ok(json!({
+            "name": it.name, "agent": it.agent, "agent_type": it.agent_type, "model": it.model,
+            "prompt": it.prompt, "color": it.color, "backend": it.backend, "cwd": path(&it.cwd),
+            "joined_ms": it.joined_ms, "role": it.role, "takes": takes(&it.takes)?,
+            "mail": inbox.iter().map(mail).collect::<Value>(),
+        }))
+    });
+    let notes = archive.notes.iter().map(|it| {
+        json!({
+            "name": it.name, "version": it.version.cast_signed(), "author": it.author,
+            "written_ms": it.written_ms, "text": it.text,
+        })
+    });
+    let tasks = archive::tasks(archive).map(|(it, waits)| task(&it, waits));
+    let json = json!({
+        "name": team.name, "lead": team.lead, "created_ms": team.created_ms, "description": team.description,
+        "settings": text(&team.settings)?, "last_task": archive.last_task, "former": team.former,
+        "members": members.collect::<Result<Value, StoreError>>()?, "notes": notes.collect::<Value>(),
+        "tasks": tasks.collect::<Result<Value, _>>()?,
+    });
+    let json = json!({"do": "import", "realm": team.realm, "id": Uuid::now_v7(), "archive": json});
+    Ok(Encoded { json, blobs: Vec::new() })
+}
+
+fn mail(mail: &Mail) -> Value {
+    let sender = match &mail.from {
+        Sender::User => None,
+        Sender::Agent { id, .. } => Some(id),
+    };
+    json!({
+        "id": mail.id, "sender": sender, "sender_name": mail.from.name(), "kind": mail.kind.as_str(),
+        "sent_ms": mail.sent_ms, "entry": mail.shown_in.map(u64::cast_signed), "summary": mail.summary,
+        "body": mail.body, "size": mail.summary.len() + mail.body.len(),
+    })
+}
+
+/// A task with its columns, and what it was blocked by.
+fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
+    let owner = task.owner.as_ref();
+    Ok(json!({
+        "id": task.id, "status": spelling::status(task.status), "waits": waits,
+        "owner": owner.map(|owner| &owner.name), "owner_agent": owner.and_then(|owner| owner.agent),
+        "lost_by": task.lost_by, "version": task.version, "created_ms": task.created_ms,
+        "updated_ms": task.updated_ms, "subject": task.subject, "active_form": task.active_form,
+        "metadata": inner(&task.metadata)?, "description": task.description, "role": task.role,
+        "check_command": task.check, "blocked_by": task.blocked_by,
+    }))
+}
+
+/// A step; `known` says which contents the store has already.
+pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encoded, StoreError> {
+    let mut encoded = Encoded::default();
+    let mut json = Map::new();
+    let mut put = |key: &str, value: Value| drop(json.insert(key.to_owned(), value));
+    put("do", json!("commit"));
+    put("realm", json!(step.realm));
+    put("agent", json!(step.agent));
+    put("id", json!(step.id.0));
+    put("epoch", json!(step.epoch.0.cast_signed()));
+    put("at", json!(step.at_ms));
+    if let Some(it) = &step.birth {
+        put("birth", birth(it, &mut encoded, &known));
+    }
+    if !step.entries.is_empty() {
+        let entries = step.entries.iter().map(|it| entry(it, &mut encoded, &known));
+        put("entries", entries.collect::<Result<_, _>>()?);
+    }
+    if !step.calls.is_empty() {
+        let calls = step.calls.iter().map(|it| call(it, &mut encoded));
+        put("calls", calls.collect::<Result<_, _>>()?);
+    }
+    if !step.charges.is_empty() {
+        put("charges", step.charges.iter().map(charge).collect());
+    }
+    if !step.seen.is_empty() {
+        let seen = step.seen.iter().map(|file| json!([path(&file.path), file.version.cast_signed()]));
+        put("seen", seen.collect());
+    }
+    if !step.mail.is_empty() {
+        put("mail", step.mail.iter().map(|taken| json!([taken.number, taken.entry])).collect());
+    }
+    if !step.operations.is_empty() {
+        let ops = step.operations.iter().map(|it| {
+            let call = it.call.map(place);
+            Ok(json!({"call": call, "op": op(&it.op)?}))
+        });
+        put("ops", ops.collect::<Result<_, StoreError>>()?);
+    }
+    if !step.runs.is_empty() {
+        put("runs", step.runs.iter().map(run).collect());
+    }
+    if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state {
+        put("state", json!(spelling::state(state)));
+        put("open", json!(state.is_open()));
+        put("shut", json!(state.of_member() == posse_protocol::MemberState::ShutDown));
+        put("unless", json!(matches!(step.state, Some(StateChange::UnlessMail(_)))));
+    }
+    if let Some(ended) = &step.ended {
+        put("ended", json!(text(ended)?));
+    }
+    if let Some(starter) = step.starter {
+        put("starter", json!(starter));
+    }
+    if let Some(mode) = step.mode {
+        put("mode", json!(mode.as_str()));
+    }
+    if let Some(types) = step.types {
+        put("types", json!(types.cast_signed()));
+    }
+    encoded.json = Value::Object(json);
+    Ok(encoded)
+}
+
+fn birth(birth: &Birth, encoded: &mut Encoded, known: &impl Fn(&Piece) -> bool) -> Value {
+    let origin = birth.origin.as_deref().map(|it| {
+        json!({
+            "parent": it.parent, "call_seq": it.call.seq.cast_signed(), "call_ordinal": it.call.ordinal.cast_signed(), "call_id": it.call_id,
+            "agent_type": it.agent_type, "name": it.name, "description": it.description, "terms": it.terms,
+        })
+    });
+    let segments: Value = birth.segments.iter().map(|it| json!([it.agent, it.from, it.to])).collect();
+    json!({
+        "path": birth.path, "model": birth.model, "dialect": birth.dialect, "mode": birth.mode.as_str(),
+        "cwd": path(&birth.cwd), "preamble": encoded.shared(&birth.preamble, known(&birth.preamble)),
+        "segments": segments, "origin": origin,
+    })
+}
+
+fn entry(
+    entry: &NewEntry,
+    encoded: &mut Encoded,
+    known: &impl Fn(&Piece) -> bool,
+) -> Result<Value, StoreError> {
+    let (blob, packed) = encoded.blob(&entry.piece.bytes);
+    let mut json = json!({
+        "seq": entry.seq, "kind": spelling::kind(entry.kind), "checksum": entry.checksum.cast_signed(),
+        "mark": entry.piece.mark_at, "blob": blob, "packed": packed,
+    });
+    if let Some(reply) = &entry.reply {
+        json["reply"] = json!(text(reply)?);
+    }
+    if let Some(head) = &entry.head {
+        json["head"] = encoded.shared(head, known(head));
+    }
+    Ok(json)
+}
+
+/// Where a call is: its entry, and its place there.
+fn place(key: CallKey) -> (i64, i32) {
+    (key.seq.cast_signed(), key.ordinal.cast_signed())
+}
+
+fn call(CallChange { key, change }: &CallChange, encoded: &mut Encoded) -> Result<Value, StoreError> {
+    let (seq, ordinal) = place(*key);
+    Ok(match change {
+        CallChangeKind::Asked { id, tool } => json!({"seq": seq, "ordinal": ordinal, "asked": [id, tool]}),
+        CallChangeKind::Begun => json!({"seq": seq, "ordinal": ordinal}),
+        CallChangeKind::Done(outcome) => {
+            let (done, packed) = encoded.blob(&Bytes::from(text(&outcome.content)?));
+            json!({"seq": seq, "ordinal": ordinal, "done": done, "packed": packed, "is_error": outcome.is_error})
+        }
+    })
+}
+
+/// A charge, with the columns of its sum.
+fn charge(charge: &Charge) -> Value {
+    let usage = &charge.usage;
+    json!({
+        "model": charge.model, "purpose": spelling::purpose(charge.purpose),
+        "input": usage.input.cast_signed(), "cache_read": usage.cache_read.cast_signed(),
+        "cache_write_5m": usage.cache_write_5m.cast_signed(),
+        "cache_write_1h": usage.cache_write_1h.cast_signed(),
+        "output": usage.output.cast_signed(), "thinking": usage.thinking.cast_signed(),
+        "cost": charge.cost.map(|cost| cost.pico_usd().cast_signed()), "missed": charge.missed.cast_signed(),
+    })
+}
+
+fn run(RunChange { id, change }: &RunChange) -> Value {
+    match change {
+        RunChangeKind::Began { call, kind, description, output } => json!({"id": id, "began": {
+            "seq": call.seq.cast_signed(), "ordinal": call.ordinal.cast_signed(), "kind": kind.as_str(), "description": description,
+            "output": path(output),
+        }}),
+        RunChangeKind::Ended(status) => json!({"id": id, "ended": spelling::run(*status)}),
+    }
+}
+
+fn op(op: &Op) -> Result<Value, StoreError> {
+    Ok(match op {
+        Op::Send { id, to, kind, summary, body } => json!({
+            "op": "send", "id": id, "to": address(to), "kind": kind.as_str(), "summary": summary, "body": body,
+            "bytes": summary.len() + body.len(),
+        }),
+        Op::Charge { agent, charge: it } => json!({"op": "charge", "agent": agent, "charge": charge(it)}),
+        Op::CreateTeam { team, description, settings, lead } => json!({
+            "op": "create_team", "team": team, "description": description, "settings": text(settings)?,
+            "lead": joining(lead)?,
+        }),
+        Op::DeleteTeam { team } => json!({"op": "delete_team", "team": team}),
+        Op::Join { team, name, member, greeting } => json!({
+            "op": "join", "team": team, "name": name, "member": joining(member)?,
+            "greeting": greeting.map(|id| self::greeting(id, &member.prompt)),
+        }),
+        Op::HandOver { team, to } => json!({"op": "hand_over", "team": team, "to": to}),
+        Op::Request { id, to, kind, text: why } => {
+            let body = text(&Request { request_id: *id, text: why.clone() })?;
+            let summary = kind.asked();
+            json!({
+                "op": "request", "id": id, "to": address(to), "kind": kind.as_str(), "text": why,
+                "mail": kind.asking().as_str(), "summary": summary, "body": body,
+                "bytes": summary.len() + body.len(),
+            })
+        }
+        Op::Respond { id, request, kind, approve, text: why } => {
+            let body = text(&Response { request_id: *request, approve: *approve, text: why.clone() })?;
+            let summary = kind.answered(*approve);
+            json!({
+                "op": "respond", "id": id, "request": request, "kind": kind.as_str(), "approve": approve,
+                "mail": kind.answering().as_str(), "summary": summary, "body": body,
+                "bytes": summary.len() + body.len(),
+            })
+        }
+        Op::Leave { team, name } => json!({"op": "leave", "team": team, "name": name}),
+        Op::WriteNote { team, name, text, expect } => json!({
+            "op": "write_note", "team": team, "name": name, "text": text, "bytes": text.len(),
+            "expect": expect.map(u64::cast_signed),
+        }),
+        Op::CreateTask { team, task } => {
+            json!({"op": "create_task", "team": list(team.as_ref()), "task": new_task(task)?})
+        }
+        Op::UpdateTask { team, id, expect, change } => json!({
+            "op": "update_task", "team": list(team.as_ref()), "id": id, "expect": expect.map(u64::cast_signed),
+            "change": task_change(change)?,
+        }),
+        Op::Claim { team, id } => json!({"op": "claim", "team": list(team.as_ref()), "id": id}),
+        Op::ClaimNext { team, takes } => {
+            let takes = match takes {
+                Takes::Any => Value::Null,
+                Takes::Only { unmarked, roles } => json!({"unmarked": unmarked, "roles": roles}),
+            };
+            json!({"op": "claim_next", "team": list(team.as_ref()), "takes": takes})
+        }
+    })
+}
+
+fn address(to: &Address) -> Value {
+    match to {
+        Address::Agent(agent) => json!({"agent": agent}),
+        Address::Member { team, name } => json!({"team": team, "name": name}),
+        Address::Others { team } => json!({"others": team}),
+    }
+}
+
+/// The list of a team; empty for the session's own.
+fn list(team: Option<&Name>) -> &str {
+    team.map_or("", Name::as_str)
+}
+
+fn joining(it: &Joining) -> Result<Value, StoreError> {
+    Ok(json!({
+        "agent": it.agent, "agent_type": it.agent_type, "model": it.model, "prompt": it.prompt, "color": it.color,
+        "backend": it.backend, "cwd": path(&it.cwd), "role": it.role, "takes": takes(&it.takes)?,
+    }))
+}
+
+/// Which tasks somebody takes; nothing for all.
+fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
+    if *takes == Takes::Any { Ok(None) } else { text(takes).map(Some) }
+}
+
+/// What is sent to one who joins, but for its text: that is the prompt.
+fn greeting(id: MailId, prompt: &str) -> Value {
+    let summary = words::summary(prompt);
+    json!({"id": id, "bytes": summary.len() + prompt.len(), "summary": summary})
+}
+
+fn new_task(task: &NewTask) -> Result<Value, StoreError> {
+    Ok(json!({
+        "subject": task.subject, "description": task.description, "active_form": task.active_form,
+        "blocked_by": task.blocked_by, "role": task.role, "check": task.check, "metadata": inner(&task.metadata)?,
+        "deep": is_deep(&task.metadata),
+    }))
+}
+
+fn task_change(change: &TaskChange) -> Result<Value, StoreError> {
+    let mut json = json!({
+        "subject": change.subject, "description": change.description, "active_form": change.active_form,
+        "status": change.status.map(spelling::status), "block_on": change.block_on,
+        "unblock_from": change.unblock_from, "role": change.role, "check": change.check, "passed": change.passed,
+        "metadata": inner(&change.metadata)?, "deep": is_deep(&change.metadata),
+    });
+    // There, and null, if it is to be nobody's.
+    if let Some(owner) = &change.owner {
+        json["owner"] = json!(owner);
+    }
+    Ok(json)
+}
+
+/// Whether metadata nest deeper than they may.
+fn is_deep(metadata: &Map<String, Value>) -> bool {
+    metadata.values().any(|value| depth(value) > METADATA_DEPTH)
+}
+
+/// JSON that is kept as text.
+fn text(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::BadStep(error.to_string()))
+}
+
+/// JSON that is kept as text, and that the functions look into: it must have no NUL of its own.
+fn inner(value: &impl Serialize) -> Result<String, StoreError> {
+    Ok(super::nul::hide(&text(value)?).into_owned())
+}
+
+fn path(path: &Path) -> String {
+    let bytes = path.as_os_str().as_bytes();
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}

@@ -1,0 +1,396 @@
+//! This host: what it writes, how it stands with the others, and what it tells them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use deadpool_postgres::Object;
+use posse_protocol::RealmId;
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{Step, StoreError, Wake};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout};
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::error::{Cause, Failure, Remedy};
+use super::job::{self, Answer, Job, Kind, News, Written};
+use super::link::Link;
+use super::{encode, nul};
+use crate::spelling::{self, Hash};
+use crate::wake::Waker;
+
+/// What a server that was away is given before it is asked again: doubled each time, up to the second.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// Contents that are remembered to be on the server.
+const KNOWN: usize = 4096;
+/// The most bytes that a notification carries.
+const NOTICE: usize = 7900;
+
+pub(super) struct Host {
+    pub(super) link: Link,
+    pub(super) id: Uuid,
+    /// This machine, for people elsewhere.
+    pub(super) node: String,
+    standing: AtomicU8,
+    pub(super) waker: Waker,
+    /// What others are to be told, until it is on its way.
+    untold: Mutex<News>,
+    /// Something is to be told, or this host has settled.
+    pub(super) stir: Notify,
+    known: Mutex<HashSet<(RealmId, Hash)>>,
+    /// Whether it is to end: nothing is waited for any longer than it takes.
+    closing: AtomicBool,
+    jobs: mpsc::WeakSender<Job>,
+}
+
+/// What a host is in the eyes of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It has no row yet.
+    Stranger = 0,
+    Settled = 1,
+    /// It was taken for dead.
+    Lost = 2,
+}
+
+impl Host {
+    pub(super) fn new(link: Link, jobs: mpsc::WeakSender<Job>) -> Self {
+        Self {
+            link,
+            id: Uuid::now_v7(),
+            node: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            standing: AtomicU8::new(Standing::Stranger as u8),
+            waker: Waker::default(),
+            untold: Mutex::default(),
+            stir: Notify::new(),
+            known: Mutex::default(),
+            closing: AtomicBool::new(false),
+            jobs,
+        }
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        match self.standing.load(Ordering::SeqCst) {
+            0 => Standing::Stranger,
+            1 => Standing::Settled,
+            _ => Standing::Lost,
+        }
+    }
+
+    /// It was taken for dead; told once.
+    pub(super) fn lose(&self) {
+        if self.standing.swap(Standing::Lost as u8, Ordering::SeqCst) != Standing::Lost as u8 {
+            self.waker.wake([Wake::Fenced]);
+        }
+    }
+
+    /// From now on nothing is waited for that does not come by itself.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the server has a content, as far as this host remembers.
+    pub(super) fn knows(&self, realm: RealmId, piece: &Piece) -> bool {
+        let name = spelling::content_name(&piece.bytes, piece.mark_at);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&(realm, name))
+    }
+
+    /// Remembers what a step has brought to the server.
+    fn remember(&self, step: &Step) {
+        let preamble = step.birth.iter().map(|birth| &birth.preamble);
+        let heads = step.entries.iter().filter_map(|entry| entry.head.as_ref());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for piece in preamble.chain(heads) {
+            if known.len() >= KNOWN {
+                known.clear();
+            }
+            known.insert((step.realm, spelling::content_name(&piece.bytes, piece.mark_at)));
+        }
+    }
+
+    /// Writes jobs in one transaction, and answers each. What is refused is refused alone.
+    pub(super) async fn write(&self, jobs: Vec<Job>) {
+        // Halves of what was refused, the first on top.
+        let mut parts = vec![jobs];
+        while let Some(mut jobs) = parts.pop() {
+            match self.persist(&jobs).await {
+                Ok(written) => self.answer(jobs, written),
+                Err(Failure::Refused(_)) if jobs.len() > 1 => {
+                    parts.push(jobs.split_off(jobs.len() / 2));
+                    parts.push(jobs);
+                }
+                Err(Failure::Refused(error)) => {
+                    if let Some(job) = jobs.pop() {
+                        let _ = job.answer.send(Err(error));
+                    }
+                }
+                Err(Failure::Broken(cause)) => {
+                    for job in jobs {
+                        let _ = job.answer.send(Err(cause.clone().at(self.link.place())));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers jobs that are durable, and tells whom it concerns.
+    fn answer(&self, jobs: Vec<Job>, written: Written) {
+        self.tell(job::sorted(written.news));
+        for (job, done) in jobs.into_iter().zip(written.done) {
+            if let Some(step) = &job.step {
+                self.remember(step);
+            }
+            let unheard = job.answer.send(job::answer(done));
+            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held by nobody.
+            if let (Some(agent), Kind::Holds, None, Err(Ok(Answer { epoch, .. }))) =
+                (job.agent, job.kind, job.step, unheard)
+                && let Some(jobs) = self.jobs.upgrade()
+            {
+                let (encoded, answer) = (encode::release(agent, epoch), tokio::sync::oneshot::channel().0);
+                let release = Job {
+                    agent: Some(agent),
+                    realm: None,
+                    encoded,
+                    step: None,
+                    kind: Kind::Releases,
+                    answer,
+                };
+                let _ = jobs.try_send(release);
+            }
+        }
+    }
+
+    /// Has the server do jobs, however often that must be tried. A job that was done already is known by its id, so
+    /// that after a lost answer nothing is guessed.
+    async fn persist(&self, jobs: &[Job]) -> Result<Written, Failure> {
+        let holds = jobs.iter().any(|job| job.kind == Kind::Holds);
+        let mut whole = false;
+        let mut asking = Asking::new(jobs, None)?;
+        let mut patience = Patience::new(self);
+        loop {
+            let standing = self.standing();
+            let me = (holds || standing != Standing::Stranger).then(|| {
+                let (settled, pid) = (standing != Standing::Stranger, std::process::id());
+                json!({"id": self.id, "pid": pid, "node": self.node, "settled": settled}).to_string()
+            });
+            match self.ask(me.as_deref(), &asking).await {
+                Ok(written) => {
+                    if holds && standing == Standing::Stranger {
+                        self.settle();
+                    }
+                    return Ok(written);
+                }
+                Err(Asked::Unknown) if !whole => {
+                    whole = true;
+                    asking = Asking::new(jobs, Some(&|step| encode::step(step, |_| false)))?;
+                }
+                Err(Asked::Unknown) => return Err(Failure::bad_step("a content is missing")),
+                Err(Asked::Failed(failure)) => patience.with(failure).await?,
+            }
+        }
+    }
+
+    async fn ask(&self, me: Option<&str>, asking: &Asking) -> Result<Written, Asked> {
+        let client = self.link.client().await.map_err(Asked::Failed)?;
+        let sql = "SELECT write($1::text::jsonb, $2::text::jsonb, $3::bytea[])::text";
+        let statement = client.prepare_cached(sql).await.map_err(|error| Asked::Failed(error.into()))?;
+        let blobs: Vec<&[u8]> = asking.blobs.iter().map(|blob| &blob[..]).collect();
+        let asked: [&(dyn ToSql + Sync); 3] = [&me, &asking.jobs, &blobs];
+        let Ok(row) = timeout(self.link.timing.patience, client.query_one(&statement, &asked)).await else {
+            // What it is still doing must not be in anybody's way.
+            drop(Object::take(client));
+            let late = Cause::new("the server has not answered for too long", Remedy::Reconnect);
+            return Err(Asked::Failed(Failure::Broken(late)));
+        };
+        let row = row.map_err(|error| self.told(error))?;
+        let text: String = row.try_get(0).map_err(|error| Asked::Failed(error.into()))?;
+        serde_json::from_str(&nul::show(&text)).map_err(|error| Asked::Failed(Failure::senseless(error)))
+    }
+
+    /// What the functions say of jobs that they do not do.
+    fn told(&self, error: tokio_postgres::Error) -> Asked {
+        let said = error.as_db_error();
+        match said.map(|said| said.code().code()) {
+            Some("PO001") => {
+                let detail = said.and_then(|said| said.detail()).unwrap_or_default();
+                if detail.contains("\"lost\"") {
+                    self.lose();
+                }
+                match job::refusal(detail, &self.node) {
+                    Some(refusal) => Asked::Failed(Failure::Refused(refusal)),
+                    None => Asked::Failed(Failure::senseless(detail.to_owned())),
+                }
+            }
+            Some("PO002") => Asked::Unknown,
+            _ => Asked::Failed(error.into()),
+        }
+    }
+
+    fn settle(&self) {
+        let (from, to) = (Standing::Stranger as u8, Standing::Settled as u8);
+        let _ = self.standing.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+        self.stir.notify_one();
+    }
+
+    /// Tells this host what concerns it, and has the others told.
+    pub(super) fn tell(&self, mut news: News) {
+        if let Some(mine) = news.remove(&self.id) {
+            if mine.contains(&Wake::Fenced) {
+                self.lose();
+            }
+            self.waker.wake(mine.into_iter().filter(|wake| *wake != Wake::Fenced));
+        }
+        if news.is_empty() {
+            return;
+        }
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        for (host, wakes) in news {
+            untold.entry(host).or_default().extend(wakes);
+        }
+        self.stir.notify_one();
+    }
+
+    /// Channels and what is to be said there. What came together for one host is one notification.
+    pub(super) fn notices(&self) -> Vec<(String, String)> {
+        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        untold.into_iter().map(|(host, wakes)| (channel(host), notice(&wakes))).collect()
+    }
+
+    /// Sets free what this host still holds.
+    pub(super) async fn leave(&self) -> Result<(), Failure> {
+        if self.standing() != Standing::Settled {
+            return Ok(());
+        }
+        let mut patience = Patience::new(self);
+        loop {
+            match self.leave_some().await {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(failure) => patience.with(failure).await?,
+            }
+        }
+    }
+
+    async fn leave_some(&self) -> Result<bool, Failure> {
+        let client = self.link.client().await?;
+        let row = client.query_one("SELECT leave($1)::text", &[&self.id]).await?;
+        let text: String = row.try_get(0)?;
+        let left: Written = serde_json::from_str(&text).map_err(Failure::senseless)?;
+        let mut news = job::sorted(left.news);
+        // It must not take its own leaving for a loss.
+        news.remove(&self.id);
+        self.tell(news);
+        Ok(left.more)
+    }
+}
+
+/// The channel of a host.
+pub(super) fn channel(host: Uuid) -> String {
+    format!("posse_{}", host.simple())
+}
+
+/// What a notification says; nothing if it would be too long, and then its host looks.
+fn notice(wakes: &BTreeSet<Wake>) -> String {
+    let said: Vec<Value> = wakes
+        .iter()
+        .map(|wake| match wake {
+            Wake::Mail(agent) => json!({"mail": agent}),
+            Wake::Tasks(list) => json!({"list": list}),
+            Wake::Died(host) => json!({"died": host}),
+            Wake::Fenced => json!("fenced"),
+        })
+        .collect();
+    let text = Value::Array(said).to_string();
+    if text.len() > NOTICE { String::new() } else { text }
+}
+
+/// What a notification says, read back; none if its host is to look.
+pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Said {
+        Mail(posse_protocol::AgentId),
+        List(posse_protocol::ListId),
+        Died(posse_protocol::HostId),
+        Fenced,
+    }
+    let said: Vec<Said> = serde_json::from_str(notice).ok()?;
+    let wakes = said.into_iter().map(|said| match said {
+        Said::Mail(agent) => Wake::Mail(agent),
+        Said::List(list) => Wake::Tasks(list),
+        Said::Died(host) => Wake::Died(host),
+        Said::Fenced => Wake::Fenced,
+    });
+    Some(wakes.collect())
+}
+
+/// Why jobs were not done.
+enum Asked {
+    /// A content was left out that the server does not have.
+    Unknown,
+    Failed(Failure),
+}
+
+/// Jobs as they are sent.
+struct Asking {
+    jobs: String,
+    blobs: Vec<Bytes>,
+}
+
+type Anew<'a> = &'a (dyn Fn(&Step) -> Result<encode::Encoded, StoreError> + Sync);
+
+impl Asking {
+    /// Puts jobs together; with `anew` steps are told anew.
+    fn new(jobs: &[Job], anew: Option<Anew<'_>>) -> Result<Self, Failure> {
+        let (mut told, mut blobs) = (Vec::with_capacity(jobs.len()), Vec::new());
+        for job in jobs {
+            let again = match (anew, &job.step) {
+                (Some(anew), Some(step)) => Some(anew(step).map_err(Failure::Refused)?),
+                _ => None,
+            };
+            let encoded = again.as_ref().unwrap_or(&job.encoded);
+            let mut json = encoded.json.clone();
+            if jobs.len() > 1 && !encoded.blobs.is_empty() {
+                (json["base"], json["count"]) = (json!(blobs.len()), json!(encoded.blobs.len()));
+            }
+            told.push(json);
+            blobs.extend(encoded.blobs.iter().cloned());
+        }
+        let jobs = serde_json::to_string(&told).map_err(|error| Failure::bad_step(error.to_string()))?;
+        Ok(Self { jobs: nul::hide(&jobs).into_owned(), blobs })
+    }
+}
+
+/// How long a server that is away is waited for.
+pub(super) struct Patience<'a> {
+    host: &'a Host,
+    end: Instant,
+    pause: Duration,
+}
+
+impl<'a> Patience<'a> {
+    pub(super) fn new(host: &'a Host) -> Self {
+        Self { host, end: Instant::now() + host.link.timing.patience, pause: FIRST_PAUSE }
+    }
+
+    /// Waits until it makes sense to try again; a failure that nothing helps against is given back.
+    pub(super) async fn with(&mut self, failure: Failure) -> Result<(), Failure> {
+        let over = Instant::now() >= self.end || self.host.closing.load(Ordering::SeqCst);
+        if failure.remedy() == Remedy::None || over {
+            return Err(failure);
+        }
+        pause(self.pause).await;
+        self.pause = (self.pause * 2).min(LAST_PAUSE);
+        Ok(())
+    }
+}
+
+/// Lets time pass: what is waited for is a server, which knows no clock of ours.
+pub(super) async fn pause(time: Duration) {
+    let _: Result<(), _> = timeout(time, std::future::pending()).await;
+}

@@ -1,0 +1,301 @@
+//! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
+//!
+//! What one query can say is one query. Where it takes several they go out together with the beginning and the end
+//! of their transaction: one round trip as well, and no connection is left with a transaction open.
+
+mod mail;
+mod sessions;
+mod task;
+mod team;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use deadpool_postgres::ClientWrapper;
+use posse_protocol::{AgentId, EntryKind, RealmId};
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{
+    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry, Taken,
+    Transcript,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::{column, nul};
+use crate::spelling;
+
+/// Looks through one connection.
+pub(super) struct Reader<'a> {
+    client: &'a ClientWrapper,
+    /// What this machine is called.
+    node: &'a str,
+}
+
+/// What a query is about.
+type Values<'a> = [&'a (dyn ToSql + Sync)];
+
+/// What entries of one read begin with: those that begin the same way share it in memory too.
+type Heads = HashMap<Uuid, Piece>;
+
+/// How much of a history is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// All there is.
+    All,
+    /// What is still sent: from the last own compaction on, if there is one.
+    Sent,
+}
+
+/// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still sent.
+const OWN: &str = "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
+        AND seq >= CASE WHEN $2 THEN coalesce((SELECT since FROM pulse
+            WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1), 0) ELSE 0 END
+    ORDER BY seq";
+
+/// What it has inherited; nothing if only what is still sent is wanted and a compaction stands for it.
+const SEGMENTS: &str = "SELECT source, first, beyond FROM segment s
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
+        AND NOT ($2 AND EXISTS (SELECT 1 FROM pulse WHERE realm = s.realm AND agent = $1 AND since IS NOT NULL))
+    ORDER BY ordinal";
+
+/// The entries of these segments. One segment after the other is looked up, however many entries others have.
+const INHERITED: &str = "SELECT e.* FROM segment s CROSS JOIN LATERAL (
+        SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
+        WHERE realm = s.realm AND agent = s.source AND seq >= s.first AND seq < s.beyond ORDER BY seq OFFSET 0) e
+    WHERE s.realm = (SELECT realm FROM agent WHERE id = $1) AND s.agent = $1
+        AND NOT ($2 AND EXISTS (SELECT 1 FROM pulse WHERE realm = s.realm AND agent = $1 AND since IS NOT NULL))
+    ORDER BY s.ordinal, e.seq";
+
+/// The calls of the last entry that is no prompt, if that is a reply.
+const CALLS: &str = "SELECT seq, ordinal, id, tool, begun, is_error, operated, packed, content FROM call
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
+        AND seq = (SELECT CASE kind WHEN 2 THEN seq END FROM entry
+            WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND kind <> 1
+            ORDER BY seq DESC LIMIT 1)
+    ORDER BY ordinal";
+
+const PREAMBLE: &str = "SELECT mark_at, packed, bytes FROM preamble
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND hash = (SELECT preamble FROM agent WHERE id = $1)";
+
+const HEADS: &str = "SELECT hash, mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = ANY ($2)";
+
+const SEEN: &str = "SELECT path, version FROM seen
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 ORDER BY path";
+
+/// The rows of a transcript.
+struct Parts {
+    extent: Extent,
+    agent: Vec<Row>,
+    preamble: Vec<Row>,
+    segments: Vec<Row>,
+    inherited: Vec<Row>,
+    own: Vec<Row>,
+    calls: Vec<Row>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(client: &'a ClientWrapper, node: &'a str) -> Self {
+        Self { client, node }
+    }
+
+    /// An agent and what belongs to it.
+    pub(super) async fn transcript(&self, agent: AgentId) -> Result<Transcript, Failure> {
+        self.prepare_parts().await?;
+        let (begun, parts, ended) =
+            tokio::join!(biased; self.begin(), self.parts(agent, Extent::All), self.end());
+        begun?;
+        let parts = parts?;
+        ended?;
+        self.assembled(agent, &parts).await
+    }
+
+    /// What whoever has just taken the agent goes on from.
+    pub(super) async fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
+        self.prepare_parts().await?;
+        self.prepare(&[SEEN, mail::COUNT, mail::RUNS]).await?;
+        let id = agent.uuid();
+        let key: &Values<'_> = &[&id];
+        let (begun, parts, seen, mail, runs, ended) = tokio::join!(
+            biased;
+            self.begin(),
+            self.parts(agent, Extent::Sent),
+            self.rows(SEEN, key),
+            self.rows(mail::COUNT, key),
+            self.rows(mail::RUNS, key),
+            self.end(),
+        );
+        begun?;
+        let (parts, seen, mail, runs) = (parts?, seen?, mail?, runs?);
+        ended?;
+        Ok(Taken {
+            epoch,
+            transcript: self.assembled(agent, &parts).await?,
+            seen: seen.iter().map(seen_file).collect::<Result<_, _>>()?,
+            mail: mail.first().map_or(Ok(0), |row| column::bits(row, 0))?,
+            runs: runs.iter().map(mail::run).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// All rows of a query.
+    async fn rows(&self, sql: &str, about: &Values<'_>) -> Result<Vec<Row>, Failure> {
+        let statement = self.client.prepare_cached(sql).await?;
+        Ok(self.client.query(&statement, about).await?)
+    }
+
+    /// The same where not every query uses all that it is given.
+    async fn typed_rows(&self, sql: &str, types: &[Type], about: &Values<'_>) -> Result<Vec<Row>, Failure> {
+        let statement = self.client.prepare_typed_cached(sql, types).await?;
+        Ok(self.client.query(&statement, about).await?)
+    }
+
+    /// Makes queries known to the server: once that is done, [`Reader::rows`] sends what it sends when it is first
+    /// polled, so that what is joined goes out in its order.
+    async fn prepare(&self, queries: &[&str]) -> Result<(), Failure> {
+        for sql in queries {
+            self.client.prepare_cached(sql).await?;
+        }
+        Ok(())
+    }
+
+    /// All until the end is seen at one moment.
+    async fn begin(&self) -> Result<(), Failure> {
+        Ok(self.client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await?)
+    }
+
+    async fn end(&self) -> Result<(), Failure> {
+        Ok(self.client.batch_execute("COMMIT").await?)
+    }
+
+    async fn prepare_parts(&self) -> Result<(), Failure> {
+        self.prepare(&[&sessions::one(), PREAMBLE, SEGMENTS, INHERITED, OWN, CALLS]).await
+    }
+
+    async fn parts(&self, agent: AgentId, extent: Extent) -> Result<Parts, Failure> {
+        let (id, sent, one) = (agent.uuid(), extent == Extent::Sent, sessions::one());
+        let (key, cut): (&Values<'_>, &Values<'_>) = (&[&id], &[&id, &sent]);
+        let (agent, preamble, segments, inherited, own, calls) = tokio::join!(
+            biased;
+            self.rows(&one, key),
+            self.rows(PREAMBLE, key),
+            self.rows(SEGMENTS, cut),
+            self.rows(INHERITED, cut),
+            self.rows(OWN, cut),
+            self.rows(CALLS, key),
+        );
+        let (agent, preamble, segments) = (agent?, preamble?, segments?);
+        Ok(Parts { extent, agent, preamble, segments, inherited: inherited?, own: own?, calls: calls? })
+    }
+
+    /// The transcript that rows make.
+    async fn assembled(&self, agent: AgentId, parts: &Parts) -> Result<Transcript, Failure> {
+        let found = parts.agent.first().ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+        let found = sessions::agent(found, self.node)?;
+        let heads = self.heads(found.session.realm, parts.inherited.iter().chain(&parts.own)).await?;
+        let segments: Vec<Segment> = parts.segments.iter().map(segment).collect::<Result<_, _>>()?;
+        let mut entries = Vec::with_capacity(parts.inherited.len() + parts.own.len());
+        let mut rest = parts.inherited.iter();
+        for segment in &segments {
+            entries_of(*segment, &mut rest, &heads, &mut entries)?;
+        }
+        let inherited = entries.len();
+        let from = found.since.filter(|_| parts.extent == Extent::Sent).unwrap_or(0);
+        let own = Segment { agent, from, to: found.own };
+        entries_of(own, &mut parts.own.iter(), &heads, &mut entries)?;
+        let preamble = parts.preamble.first().ok_or_else(|| Failure::senseless("a preamble is missing"))?;
+        Ok(Transcript {
+            session: found.session,
+            dialect: found.dialect,
+            preamble: column::piece(preamble, 0)?,
+            segments,
+            entries,
+            inherited,
+            open_calls: parts.calls.iter().map(call).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What entries begin with, where they are there. It is found by its content, which does not change: it need
+    /// not be seen at the same moment.
+    async fn heads(&self, realm: RealmId, entries: impl Iterator<Item = &Row>) -> Result<Heads, Failure> {
+        let hashes: BTreeSet<Uuid> = entries
+            .filter_map(|row| column::get::<Option<Uuid>>(row, 5).transpose())
+            .collect::<Result<_, _>>()?;
+        if hashes.is_empty() {
+            return Ok(Heads::new());
+        }
+        let (realm, hashes) = (realm.uuid(), Vec::from_iter(hashes));
+        let rows = self.rows(HEADS, &[&realm, &hashes]).await?;
+        // One that cannot be unpacked is as good as missing.
+        Ok(rows
+            .iter()
+            .filter_map(|row| Some((column::get(row, 0).ok()?, column::piece(row, 1).ok()?)))
+            .collect())
+    }
+}
+
+/// Adds the entries of a segment. A hole is damage that needs no checksum to be seen.
+fn entries_of<'a>(
+    segment: Segment,
+    rows: &mut impl Iterator<Item = &'a Row>,
+    heads: &Heads,
+    into: &mut Vec<StoredEntry>,
+) -> Result<(), Failure> {
+    let damaged = |seq| Failure::Refused(StoreError::Damaged { agent: segment.agent, seq });
+    for seq in segment.from..segment.to {
+        let row = rows.next().ok_or_else(|| damaged(seq))?;
+        let stored = entry(row, segment.agent, heads).map_err(|_| damaged(seq))?;
+        if stored.entry.seq != seq {
+            return Err(damaged(seq));
+        }
+        into.push(stored);
+    }
+    Ok(())
+}
+
+fn entry(row: &Row, agent: AgentId, heads: &Heads) -> Result<StoredEntry, Failure> {
+    let kinds = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction];
+    let head = match column::get::<Option<Uuid>>(row, 5)? {
+        Some(hash) => Some(heads.get(&hash).ok_or_else(|| column::senseless(5))?.clone()),
+        None => None,
+    };
+    Ok(StoredEntry {
+        agent,
+        at_ms: column::get(row, 2)?,
+        entry: NewEntry {
+            seq: column::bits(row, 0)?,
+            kind: column::one_of(row, 1, kinds, spelling::kind)?,
+            head,
+            piece: column::piece(row, 6)?,
+            checksum: column::bits(row, 3)?,
+            reply: column::maybe_json(row, 4)?,
+        },
+    })
+}
+
+fn segment(row: &Row) -> Result<Segment, Failure> {
+    let (from, to) = (column::bits(row, 1)?, column::bits(row, 2)?);
+    Ok(Segment { agent: column::get::<Uuid>(row, 0)?.into(), from, to })
+}
+
+fn call(row: &Row) -> Result<OpenCall, Failure> {
+    Ok(OpenCall {
+        key: CallKey { seq: column::bits(row, 0)?, ordinal: column::ordinal(row, 1)? },
+        id: column::text(row, 2)?,
+        tool: column::text(row, 3)?,
+        begun: column::get(row, 4)?,
+        outcome: outcome(row)?,
+        operated: column::maybe_json(row, 6)?,
+    })
+}
+
+fn outcome(row: &Row) -> Result<Option<CallOutcome>, Failure> {
+    let Some(is_error) = column::get::<Option<bool>>(row, 5)? else { return Ok(None) };
+    let content: Vec<_> = serde_json::from_slice(&column::bytes(row, 7)?).map_err(Failure::senseless)?;
+    Ok(Some(CallOutcome { content: Arc::from(content), is_error }))
+}
+
+fn seen_file(row: &Row) -> Result<SeenFile, Failure> {
+    Ok(SeenFile { path: column::path(row, 0)?, version: column::bits(row, 1)? })
+}

@@ -1,0 +1,103 @@
+//! Inboxes, and what waits for an agent: messages, requests, background commands.
+
+use posse_protocol::{AgentId, Mail, MailKind, RealmId, RequestKind, RunKind, Sender};
+use posse_runtime::port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{Failure, Reader, column};
+
+/// A message's columns, in the order of [`message`].
+pub(super) const MAIL: &str =
+    "SELECT m.recipient, m.number, m.id, m.sender, m.sender_name, m.kind, m.sent_ms, m.entry,
+        m.summary, m.body FROM mail m";
+
+/// A request's columns.
+const REQUEST: &str = "SELECT id, kind, asker, asker_name, asked, text, asked_ms FROM request";
+
+/// How many messages wait for an agent.
+pub(super) const COUNT: &str =
+    "SELECT waiting FROM inbox WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1";
+
+/// What still runs, however much has ended; oldest first.
+pub(super) const RUNS: &str =
+    "SELECT id, kind, description, output, began_ms, call_seq, call_ordinal FROM run
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND state = 0 ORDER BY began_ms, id";
+
+impl Reader<'_> {
+    /// An agent's mail, in the order of its inbox.
+    pub(in super::super) async fn mail(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        filter: MailFilter,
+        limit: usize,
+    ) -> Result<Vec<Mail>, Failure> {
+        let which = if filter.waiting { "AND entry IS NULL" } else { "" };
+        let sql = format!(
+            "{MAIL} WHERE realm = $1 AND recipient = $2 AND number > $3 {which} ORDER BY number LIMIT $4"
+        );
+        let (after, limit) = (column::most(filter.after), column::most(limit));
+        let rows = self.rows(&sql, &[&realm.uuid(), &agent.uuid(), &after, &limit]).await?;
+        rows.iter().map(message).collect()
+    }
+
+    /// Requests that are open, oldest first: that an agent was asked or has asked, or all.
+    pub(in super::super) async fn requests(
+        &self,
+        realm: RealmId,
+        agent: Option<AgentId>,
+    ) -> Result<Vec<OpenRequest>, Failure> {
+        let which = match agent {
+            Some(_) => "(asked = $2 OR asker = $2)",
+            None => "$2::uuid IS NULL",
+        };
+        let sql = format!("{REQUEST} WHERE realm = $1 AND {which} ORDER BY asked_ms, id");
+        let rows = self.rows(&sql, &[&realm.uuid(), &agent.map(AgentId::uuid)]).await?;
+        let request = |row: &Row| {
+            Ok(OpenRequest {
+                id: column::get::<Uuid>(row, 0)?.into(),
+                kind: column::word(row, 1, RequestKind::ALL, RequestKind::as_str)?,
+                from: sender(row, 2)?,
+                to: column::get::<Uuid>(row, 4)?.into(),
+                text: column::text(row, 5)?,
+                asked_ms: column::get(row, 6)?,
+            })
+        };
+        rows.iter().map(request).collect()
+    }
+}
+
+/// A background command.
+pub(super) fn run(row: &Row) -> Result<BackgroundRun, Failure> {
+    Ok(BackgroundRun {
+        id: column::get(row, 0)?,
+        call: CallKey { seq: column::bits(row, 5)?, ordinal: column::ordinal(row, 6)? },
+        kind: column::word(row, 1, [RunKind::Agent, RunKind::Shell], RunKind::as_str)?,
+        description: column::text(row, 2)?,
+        output: column::path(row, 3)?,
+        began_ms: column::get(row, 4)?,
+    })
+}
+
+pub(super) fn message(row: &Row) -> Result<Mail, Failure> {
+    Ok(Mail {
+        id: column::get::<Uuid>(row, 2)?.into(),
+        number: column::bits(row, 1)?,
+        to: column::get::<Uuid>(row, 0)?.into(),
+        from: sender(row, 3)?,
+        kind: column::word(row, 5, MailKind::ALL, MailKind::as_str)?,
+        summary: column::text(row, 8)?,
+        body: column::text(row, 9)?,
+        sent_ms: column::get(row, 6)?,
+        shown_in: column::maybe_bits(row, 7)?,
+    })
+}
+
+/// A sender by its id and its name, in columns from `at` on.
+fn sender(row: &Row, at: usize) -> Result<Sender, Failure> {
+    Ok(match column::get::<Option<Uuid>>(row, at)? {
+        Some(id) => Sender::Agent { id: id.into(), name: column::text(row, at + 1)? },
+        None => Sender::User,
+    })
+}

@@ -1,0 +1,216 @@
+//! Agents without their history: what a list shows.
+
+use std::os::unix::ffi::OsStrExt;
+
+use bytes::Bytes;
+use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
+use posse_runtime::port::store::{AgentFilter, AgentState, CallKey, Charge, Origin, Session, SessionFilter};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::{Failure, Reader, Values, column, nul};
+use crate::spelling;
+
+/// An agent's row.
+pub(super) struct Agent {
+    pub(super) session: Session,
+    pub(super) dialect: String,
+    /// How many entries are its own.
+    pub(super) own: u64,
+    /// The last compaction among them.
+    pub(super) since: Option<u64>,
+}
+
+/// The agents `chosen`, in the order of [`agent`]. The limits keep it to looking up one after another, whatever
+/// the server thinks of their number.
+const AGENTS: &str = "SELECT a.realm, a.id, a.parent, a.path, a.model, p.mode, a.cwd, p.state, a.created_ms, p.used_ms,
+        p.own, a.inherited, a.dialect, p.since, p.types, p.starter, p.ended, a.call_seq, a.call_ordinal, a.call_id,
+        a.agent_type, a.name, a.description, a.terms, h.pid, h.node, e.packed, e.bytes, e.head_packed, e.head,
+        (SELECT json_agg(json_build_array(model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output,
+                thinking, cost, missed) ORDER BY model, purpose)::text
+            FROM total WHERE realm = a.realm AND agent = a.id)
+    FROM chosen c
+    CROSS JOIN LATERAL (SELECT * FROM agent WHERE realm = c.realm AND id = c.id LIMIT 1) a
+    CROSS JOIN LATERAL (SELECT * FROM pulse WHERE realm = c.realm AND agent = c.id LIMIT 1) p
+    LEFT JOIN LATERAL (SELECT pid, node FROM host WHERE id = p.host AND NOT gone(id) LIMIT 1) h ON true
+    LEFT JOIN LATERAL (SELECT entry.packed, entry.bytes, preamble.packed AS head_packed, preamble.bytes AS head
+        FROM entry LEFT JOIN preamble ON preamble.realm = entry.realm AND hash = entry.head
+        WHERE entry.realm = c.realm AND entry.agent = p.prompt_agent AND seq = p.prompt_seq LIMIT 1) e ON true";
+
+/// One agent by its id.
+pub(super) fn one() -> String {
+    format!("WITH chosen AS (SELECT realm, id FROM agent WHERE id = $1) {AGENTS}")
+}
+
+/// Root agents: of directory 1, with ids from 2 to 3, at most 4.
+fn roots(filter: &SessionFilter) -> String {
+    let cwd = if filter.cwd.is_some() { "r.cwd = $1" } else { "true" };
+    // Few ids begin so: they are found first. Else every id would do, and the order is the index to follow.
+    let chosen = match filter.id_prefix {
+        Some(_) => format!(
+            "SELECT a.realm, a.id, r.used_ms FROM agent a CROSS JOIN LATERAL
+                 (SELECT cwd, used_ms FROM root WHERE realm = a.realm AND agent = a.id LIMIT 1) r
+             WHERE a.id BETWEEN $2 AND $3 AND {cwd}
+             ORDER BY r.used_ms DESC, a.id DESC LIMIT $4"
+        ),
+        None => format!(
+            "SELECT realm, agent AS id, used_ms FROM root r WHERE {cwd}
+             ORDER BY used_ms DESC, agent DESC LIMIT $4"
+        ),
+    };
+    format!("WITH chosen AS MATERIALIZED ({chosen}) {AGENTS} ORDER BY c.used_ms DESC, c.id DESC")
+}
+
+/// Which agents a filter means, and in which order: the realm is parameter 1, the parent 2, the name 3, the
+/// limit 4, the id 5. What is narrow is looked up first.
+fn chosen(filter: &AgentFilter) -> String {
+    let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
+    let realm = match filter {
+        AgentFilter { realm: Some(_), .. } => "a.realm = $1",
+        AgentFilter { parent: Some(_), .. } => "a.realm = (SELECT realm FROM agent WHERE id = $2)",
+        _ => "true",
+    };
+    let parent = given(filter.parent.is_some(), "a.parent = $2", "true");
+    let name = given(filter.name.is_some(), "a.name = $3", "true");
+    let id = given(filter.id.is_some(), "a.id = $5", "true");
+    let of_realm = given(filter.realm.is_some(), "realm = $1", "true");
+    let mut sources = vec!["agent a".to_owned()];
+    if filter.held {
+        sources.push(format!(
+            "JOIN (SELECT p.realm, p.agent FROM host h JOIN pulse p ON p.host = h.id
+                 WHERE NOT gone(h.id) AND {of_realm}) held ON held.realm = a.realm AND held.agent = a.id"
+        ));
+    }
+    if filter.unfinished {
+        sources.push(format!(
+            "JOIN (SELECT realm, agent FROM pulse WHERE is_open AND {of_realm}
+                 UNION SELECT realm, agent FROM inbox WHERE has_mail AND {of_realm}) due
+             ON due.realm = a.realm AND due.agent = a.id AND a.parent IS NOT NULL"
+        ));
+    }
+    let (from, order) = (sources.join(" "), given(filter.parent.is_some(), "id", "path, created_ms, id"));
+    format!(
+        "WITH chosen AS MATERIALIZED (SELECT a.realm, a.id, a.path, a.created_ms FROM {from}
+             WHERE {id} AND {realm} AND {parent} AND {name} ORDER BY {order} LIMIT $4)
+         {AGENTS} ORDER BY {}",
+        given(filter.parent.is_some(), "c.id", "c.path, c.created_ms, c.id"),
+    )
+}
+
+impl Reader<'_> {
+    /// Root agents, the one used last first.
+    pub(in super::super) async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        limit: usize,
+    ) -> Result<Vec<Session>, Failure> {
+        let prefix = filter.id_prefix.as_deref().unwrap_or_default();
+        let Some((first, last)) = spelling::ids_with(prefix) else { return Ok(Vec::new()) };
+        let (cwd, limit) = (filter.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()), column::most(limit));
+        let types = [Type::BYTEA, Type::UUID, Type::UUID, Type::INT8];
+        let rows = self.typed_rows(&roots(filter), &types, &[&cwd, &first, &last, &limit]).await?;
+        self.listed(&rows)
+    }
+
+    /// Agents, by path and then by age; those of a parent by age.
+    pub(in super::super) async fn agents(
+        &self,
+        filter: &AgentFilter,
+        limit: usize,
+    ) -> Result<Vec<Session>, Failure> {
+        let (realm, parent) = (filter.realm.map(RealmId::uuid), filter.parent.map(AgentId::uuid));
+        let (name, id) = (filter.name.as_ref().map(Name::as_str), filter.id.map(AgentId::uuid));
+        let types = [Type::UUID, Type::UUID, Type::TEXT, Type::INT8, Type::UUID];
+        let about: &Values<'_> = &[&realm, &parent, &name, &column::most(limit), &id];
+        let rows = self.typed_rows(&chosen(filter), &types, about).await?;
+        self.listed(&rows)
+    }
+
+    fn listed(&self, rows: &[Row]) -> Result<Vec<Session>, Failure> {
+        rows.iter().map(|row| Ok(agent(row, self.node)?.session)).collect()
+    }
+}
+
+/// An agent, as it looks from the machine `node`.
+pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
+    let (own, inherited) = (column::bits(row, 10)?, column::bits(row, 11)?);
+    let (pid, on) = (column::get::<Option<i32>>(row, 24)?, column::get::<Option<&str>>(row, 25)?);
+    let session = Session {
+        realm: column::get::<Uuid>(row, 0)?.into(),
+        agent: column::get::<Uuid>(row, 1)?.into(),
+        origin: origin(row)?,
+        starter: column::get::<Option<Uuid>>(row, 15)?.map(AgentId::from),
+        path: column::text(row, 3)?,
+        model: column::text(row, 4)?,
+        mode: column::get::<&str>(row, 5)?.parse().map_err(|_| column::senseless(5))?,
+        cwd: column::path(row, 6)?,
+        state: column::one_of(row, 7, AgentState::ALL, spelling::state)?,
+        ended: column::maybe_json(row, 16)?,
+        holder: pid.zip(on).map(|(pid, on)| holder(pid, on, node)),
+        created_ms: column::get(row, 8)?,
+        used_ms: column::get(row, 9)?,
+        first_prompt: first_prompt(row)?,
+        entries: own + inherited,
+        charges: charges(column::get(row, 30)?)?,
+        types: column::maybe_bits(row, 14)?,
+    };
+    Ok(Agent { session, dialect: column::text(row, 12)?, own, since: column::maybe_bits(row, 13)? })
+}
+
+/// A process for people, who are at the machine `here`.
+pub(in super::super) fn holder(pid: i32, node: &str, here: &str) -> String {
+    if node == here { format!("pid {pid}") } else { format!("pid {pid} on {node}") }
+}
+
+fn origin(row: &Row) -> Result<Option<Box<Origin>>, Failure> {
+    let Some(parent) = column::get::<Option<Uuid>>(row, 2)? else { return Ok(None) };
+    Ok(Some(Box::new(Origin {
+        parent: parent.into(),
+        call: CallKey { seq: column::bits(row, 17)?, ordinal: column::ordinal(row, 18)? },
+        call_id: column::text(row, 19)?,
+        agent_type: column::text(row, 20)?,
+        name: column::maybe_name(row, 21)?,
+        description: column::text(row, 22)?,
+        terms: column::text(row, 23)?,
+    })))
+}
+
+/// The bytes of the first prompt, as sent.
+fn first_prompt(row: &Row) -> Result<Option<Bytes>, Failure> {
+    if column::get::<Option<bool>>(row, 26)?.is_none() {
+        return Ok(None);
+    }
+    let prompt = column::bytes(row, 26)?;
+    if column::get::<Option<bool>>(row, 28)?.is_none() {
+        return Ok(Some(prompt));
+    }
+    Ok(Some([&column::bytes(row, 28)?[..], &prompt].join(&b',').into()))
+}
+
+/// What was charged, from the array that the query makes of it.
+fn charges(json: Option<&str>) -> Result<Vec<Charge>, Failure> {
+    type Total = (String, i64, i64, i64, i64, i64, i64, i64, Option<i64>, i64);
+    let Some(json) = json else { return Ok(Vec::new()) };
+    let totals: Vec<Total> = serde_json::from_str(&nul::show(json)).map_err(Failure::senseless)?;
+    let charge =
+        |(model, purpose, input, cache_read, write_5m, write_1h, output, thinking, cost, missed): Total| {
+            let purpose = Purpose::ALL.into_iter().find(|it| spelling::purpose(*it) == purpose);
+            Ok(Charge {
+                model,
+                usage: Usage {
+                    input: input.cast_unsigned(),
+                    cache_read: cache_read.cast_unsigned(),
+                    cache_write_5m: write_5m.cast_unsigned(),
+                    cache_write_1h: write_1h.cast_unsigned(),
+                    output: output.cast_unsigned(),
+                    thinking: thinking.cast_unsigned(),
+                },
+                cost: cost.map(|pico| Cost::from_pico_usd(pico.cast_unsigned())),
+                purpose: purpose
+                    .ok_or_else(|| Failure::senseless("a charge for a purpose that is unknown"))?,
+                missed: missed.cast_unsigned(),
+            })
+        };
+    totals.into_iter().map(charge).collect()
+}

@@ -1,0 +1,231 @@
+//! Teams, their notes, and all of one at once.
+
+use std::collections::HashMap;
+
+use posse_protocol::{AgentId, Mail, Member, MemberState, Name, Note, RealmId, Team};
+use posse_runtime::port::store::{AgentState, Archive, Membership};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{Failure, Reader, Values, column, mail, task};
+use crate::spelling;
+
+/// A member's columns, in the order of [`member`].
+const MEMBER: &str =
+    "m.name, m.agent, m.agent_type, m.model, m.prompt, m.color, m.backend, m.cwd, m.joined_ms, m.role,
+        m.takes, p.state, coalesce(i.waiting, 0), h.id IS NOT NULL";
+
+/// What else is to be known of a member.
+const STANDING: &str = "LEFT JOIN LATERAL (SELECT state, host FROM pulse WHERE realm = m.realm AND agent = m.agent LIMIT 1) p ON true
+    LEFT JOIN LATERAL (SELECT waiting FROM inbox WHERE realm = m.realm AND agent = m.agent LIMIT 1) i ON true
+    LEFT JOIN LATERAL (SELECT id FROM host WHERE id = p.host AND NOT gone(id) LIMIT 1) h ON true";
+
+const NOTES: &str =
+    "SELECT name, version, author, text, written_ms FROM note WHERE realm = $1 AND team = $2 ORDER BY name";
+
+const LAST: &str = "SELECT last FROM list WHERE realm = $1 AND team = $2";
+
+/// What is asked of some teams: themselves, their members, and the names of those who have left.
+struct Teams {
+    teams: String,
+    members: String,
+    former: String,
+}
+
+impl Teams {
+    /// Of the teams that a condition and an order choose.
+    fn chosen(which: &str) -> Self {
+        let chosen = format!("(SELECT * FROM team WHERE {which}) t");
+        Self {
+            teams: format!(
+                "SELECT t.realm, t.name, t.description, t.lead, t.created_ms, t.settings FROM {chosen}
+                 ORDER BY t.created_ms DESC, t.realm, t.name"
+            ),
+            members: format!(
+                "SELECT {MEMBER}, t.realm, t.name FROM {chosen}
+                 CROSS JOIN LATERAL (SELECT * FROM member WHERE realm = t.realm AND team = t.name OFFSET 0) m
+                 {STANDING} ORDER BY m.nth"
+            ),
+            former: format!(
+                "SELECT u.name, t.realm, t.name FROM {chosen}
+                 CROSS JOIN LATERAL (SELECT name FROM used_name WHERE realm = t.realm AND team = t.name OFFSET 0) u
+                 WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.realm = t.realm AND m.team = t.name AND m.name = u.name)
+                 ORDER BY u.name"
+            ),
+        }
+    }
+
+    fn one() -> Self {
+        Self::chosen("realm = $1 AND name = $2")
+    }
+
+    async fn prepare(&self, reader: &Reader<'_>) -> Result<(), Failure> {
+        reader.prepare(&[&self.teams, &self.members, &self.former]).await
+    }
+
+    async fn read(&self, reader: &Reader<'_>, about: &Values<'_>) -> Result<Vec<Team>, Failure> {
+        let (teams, members, former) = tokio::join!(
+            biased;
+            reader.rows(&self.teams, about),
+            reader.rows(&self.members, about),
+            reader.rows(&self.former, about),
+        );
+        let mut teams: Vec<Team> = teams?.iter().map(team).collect::<Result<_, _>>()?;
+        let places: HashMap<_, _> =
+            teams.iter().enumerate().map(|(at, team)| ((team.realm, team.name.clone()), at)).collect();
+        let place = |row: &Row, at: usize| {
+            let key = (column::get::<Uuid>(row, at)?.into(), column::name(row, at + 1)?);
+            places.get(&key).copied().ok_or_else(|| column::senseless(at))
+        };
+        for row in &members? {
+            teams[place(row, 14)?].members.push(member(row)?);
+        }
+        for row in &former? {
+            teams[place(row, 1)?].former.push(column::name(row, 0)?);
+        }
+        Ok(teams)
+    }
+}
+
+impl Reader<'_> {
+    /// Teams, the newest first.
+    pub(in super::super) async fn teams(
+        &self,
+        realm: Option<RealmId>,
+        limit: usize,
+    ) -> Result<Vec<Team>, Failure> {
+        let which = if realm.is_some() { "realm = $1" } else { "$1::uuid IS NULL" };
+        let teams = Teams::chosen(&format!("{which} ORDER BY created_ms DESC, realm, name LIMIT $2"));
+        teams.prepare(self).await?;
+        let (realm, limit) = (realm.map(RealmId::uuid), column::most(limit));
+        let about: &Values<'_> = &[&realm, &limit];
+        let (begun, read, ended) = tokio::join!(biased; self.begin(), teams.read(self, about), self.end());
+        begun?;
+        let read = read?;
+        ended?;
+        Ok(read)
+    }
+
+    /// What an agent is in its teams.
+    pub(in super::super) async fn membership(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> Result<Vec<Membership>, Failure> {
+        let sql = format!(
+            "SELECT {MEMBER}, m.team, t.lead
+             FROM (SELECT * FROM member WHERE realm = $1 AND agent = $2 OFFSET 0) m
+             CROSS JOIN LATERAL (SELECT lead FROM team WHERE realm = m.realm AND name = m.team LIMIT 1) t
+             {STANDING} ORDER BY m.team, m.nth"
+        );
+        let rows = self.rows(&sql, &[&realm.uuid(), &agent.uuid()]).await?;
+        let one = |row: &Row| {
+            let (team, lead) = (column::name(row, 14)?, column::get::<Uuid>(row, 15)?.into());
+            Ok(Membership { team, lead, member: member(row)? })
+        };
+        rows.iter().map(one).collect()
+    }
+
+    /// A team's notes, by name.
+    pub(in super::super) async fn notes(&self, realm: RealmId, team: &Name) -> Result<Vec<Note>, Failure> {
+        let rows = self.rows(NOTES, &[&realm.uuid(), &team.as_str()]).await?;
+        rows.iter().map(note).collect()
+    }
+
+    /// All of a team.
+    pub(in super::super) async fn export(
+        &self,
+        realm: RealmId,
+        name: &Name,
+    ) -> Result<Option<Archive>, Failure> {
+        let teams = Teams::one();
+        // Who is a member under several names has one inbox.
+        let mails = format!(
+            "{} JOIN (SELECT DISTINCT realm, agent FROM member WHERE realm = $1 AND team = $2) a
+             ON m.realm = a.realm AND m.recipient = a.agent ORDER BY m.recipient, m.number",
+            mail::MAIL
+        );
+        teams.prepare(self).await?;
+        self.prepare(&[NOTES, task::ALL, LAST, &mails]).await?;
+        let (realm, name) = (realm.uuid(), name.as_str());
+        let about: &Values<'_> = &[&realm, &name];
+        let (begun, team, notes, tasks, last, mails, ended) = tokio::join!(
+            biased;
+            self.begin(),
+            teams.read(self, about),
+            self.rows(NOTES, about),
+            self.rows(task::ALL, about),
+            self.rows(LAST, about),
+            self.rows(&mails, about),
+            self.end(),
+        );
+        begun?;
+        let (team, notes, tasks, last, mails) = (team?, notes?, tasks?, last?, mails?);
+        ended?;
+        let Some(mut team) = team.into_iter().next() else { return Ok(None) };
+        for member in &mut team.members {
+            (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
+        }
+        let mut inboxes: HashMap<AgentId, Vec<Mail>> = HashMap::new();
+        for row in &mails {
+            let message = mail::message(row)?;
+            inboxes.entry(message.to).or_default().push(message);
+        }
+        let inbox = |member: &Member| inboxes.get(&member.agent).cloned().unwrap_or_default();
+        Ok(Some(Archive {
+            mail: team.members.iter().map(inbox).collect(),
+            team,
+            notes: notes.iter().map(note).collect::<Result<_, _>>()?,
+            tasks: tasks.iter().map(task::task).collect::<Result<_, _>>()?,
+            last_task: last.first().map_or(Ok(0), |row| column::bits(row, 0))?,
+        }))
+    }
+}
+
+/// A team without its members.
+fn team(row: &Row) -> Result<Team, Failure> {
+    Ok(Team {
+        realm: column::get::<Uuid>(row, 0)?.into(),
+        name: column::name(row, 1)?,
+        description: column::text(row, 2)?,
+        lead: column::get::<Uuid>(row, 3)?.into(),
+        created_ms: column::get(row, 4)?,
+        settings: column::maybe_json(row, 5)?.unwrap_or_default(),
+        members: Vec::new(),
+        former: Vec::new(),
+    })
+}
+
+fn member(row: &Row) -> Result<Member, Failure> {
+    // One without an agent has nothing to do.
+    let state = match column::get::<Option<i16>>(row, 11)? {
+        None => MemberState::Idle,
+        Some(_) => column::one_of(row, 11, AgentState::ALL, spelling::state)?.of_member(),
+    };
+    Ok(Member {
+        name: column::name(row, 0)?,
+        agent: column::get::<Uuid>(row, 1)?.into(),
+        agent_type: column::text(row, 2)?,
+        model: column::text(row, 3)?,
+        prompt: column::text(row, 4)?,
+        color: column::text(row, 5)?,
+        backend: column::text(row, 6)?,
+        cwd: column::path(row, 7)?,
+        joined_ms: column::get(row, 8)?,
+        role: column::maybe_text(row, 9)?,
+        takes: column::maybe_json(row, 10)?.unwrap_or_default(),
+        state,
+        waiting: column::bits(row, 12)?,
+        held: column::get(row, 13)?,
+    })
+}
+
+fn note(row: &Row) -> Result<Note, Failure> {
+    Ok(Note {
+        name: column::name(row, 0)?,
+        version: column::bits(row, 1)?,
+        author: column::text(row, 2)?,
+        text: column::text(row, 3)?,
+        written_ms: column::get(row, 4)?,
+    })
+}

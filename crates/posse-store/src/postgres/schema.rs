@@ -1,0 +1,127 @@
+//! The tables and functions on a server: made, brought up to date, and known again.
+//!
+//! A version is brought in in two halves, so that hosts of the old and of the new posse work side by side while a fleet
+//! is being exchanged. To *expand* adds what the new version needs and takes nothing from the old; to *contract*
+//! removes what only the old one needed, when nobody runs it any more. `version.oldest` is the version that a posse must
+//! know at least.
+
+use posse_runtime::port::store::StoreError;
+
+use super::error::Failure;
+use super::link::Link;
+
+/// A version of the tables.
+struct Version {
+    expand: &'static [&'static str],
+    /// Empty if nothing has to go.
+    contract: &'static [&'static str],
+}
+
+/// Every version, the first one first.
+const VERSIONS: &[Version] = &[Version {
+    expand: &[
+        include_str!("schema/tables.sql"),
+        include_str!("schema/policies.sql"),
+        include_str!("schema/core.sql"),
+        include_str!("schema/step.sql"),
+        include_str!("schema/host.sql"),
+        include_str!("schema/act.sql"),
+        include_str!("schema/mail.sql"),
+        include_str!("schema/request.sql"),
+        include_str!("schema/change.sql"),
+        include_str!("schema/claim.sql"),
+        include_str!("schema/task.sql"),
+        include_str!("schema/team.sql"),
+        include_str!("schema/import.sql"),
+    ],
+    contract: &[],
+}];
+
+/// What `migrate` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    /// The version before; none if there was nothing.
+    pub from: Option<u32>,
+    /// The version now.
+    pub to: u32,
+    /// The oldest version that a posse must know to use it now.
+    pub oldest: u32,
+}
+
+/// The versions that are there: of the tables, and the oldest that must be known.
+async fn found(client: &impl deadpool_postgres::GenericClient) -> Result<Option<(u32, u32)>, Failure> {
+    let there = client.query_one("SELECT to_regclass('posse.version') IS NOT NULL", &[]).await?;
+    if !there.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    let row = client.query_opt("SELECT number, oldest FROM posse.version", &[]).await?;
+    let Some(row) = row else { return Ok(None) };
+    let (number, oldest): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(Some((number.cast_unsigned(), oldest.cast_unsigned())))
+}
+
+/// Makes sure that the tables can be used; an empty database gets them.
+pub(super) async fn ready(link: &Link) -> Result<(), Failure> {
+    let known = VERSIONS.len() as u32;
+    let client = link.client().await?;
+    let found = found(&client).await?;
+    drop(client);
+    match found {
+        None => change(link, VERSIONS, false).await.map(drop),
+        Some((_, oldest)) if oldest > known => {
+            let place = link.place().to_owned();
+            Err(Failure::Refused(StoreError::TooNew { place, found: oldest, known }))
+        }
+        Some((number, _)) if number < known => {
+            let source = format!(
+                "its tables are of version {number}, this posse needs {known}: run `posse store migrate`"
+            );
+            Err(Failure::Refused(StoreError::Engine {
+                place: link.place().to_owned(),
+                source: source.into(),
+            }))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Brings the tables up to date; with `contract` also removes what only older versions needed.
+pub(super) async fn migrate(link: &Link, contract: bool) -> Result<Migrated, Failure> {
+    change(link, VERSIONS, contract).await
+}
+
+async fn change(link: &Link, versions: &[Version], contract: bool) -> Result<Migrated, Failure> {
+    let mut client = link.client().await?;
+    let transaction = client.transaction().await?;
+    // One at a time; the others find it done.
+    transaction.batch_execute("SELECT pg_advisory_xact_lock(hashtext('posse schema'))").await?;
+    let before = found(&transaction).await?;
+    let known = versions.len() as u32;
+    let (number, mut oldest) = before.unwrap_or((0, 0));
+    if oldest > known {
+        let place = link.place().to_owned();
+        return Err(Failure::Refused(StoreError::TooNew { place, found: oldest, known }));
+    }
+    if before.is_none() {
+        transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS posse").await?;
+        oldest = 1;
+    }
+    transaction.batch_execute("SET LOCAL check_function_bodies = off").await?;
+    for sql in versions.iter().skip(number as usize).flat_map(|version| version.expand) {
+        transaction.batch_execute(sql).await?;
+    }
+    let to = number.max(known);
+    if contract {
+        for version in versions.iter().skip(oldest as usize) {
+            for sql in version.contract {
+                transaction.batch_execute(sql).await?;
+            }
+        }
+        oldest = to;
+    }
+    let sql = "INSERT INTO posse.version (number, oldest) VALUES ($1, $2)
+               ON CONFLICT (only_row) DO UPDATE SET number = excluded.number, oldest = excluded.oldest";
+    transaction.execute(sql, &[&to.cast_signed(), &oldest.cast_signed()]).await?;
+    transaction.commit().await?;
+    Ok(Migrated { from: before.map(|(number, _)| number), to, oldest })
+}

@@ -1,0 +1,198 @@
+//! Writing: jobs wait in lanes, one for each realm, and go to the server in batches.
+//!
+//! A realm has one batch under way at a time, and the batch takes what waits in it: one transaction and one sync serve
+//! many agents of a session. Different realms are written side by side, over a few connections; when these are busy,
+//! a batch takes several realms. Of one agent a batch has one job at most: then a batch that was sent twice, because an
+//! answer was lost, is known by each job's id.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, RealmId};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::host::Host;
+use super::job::{Job, Kind};
+
+/// Jobs that may wait.
+pub(super) const QUEUE: usize = 4096;
+/// Batches under way at once.
+const WRITERS: usize = 8;
+/// Jobs in one transaction.
+const JOBS: usize = 256;
+/// Bytes in one transaction, unless one job has more.
+const BYTES: usize = 4 << 20;
+
+/// Where jobs wait. A lane is there while something waits in it or is under way.
+#[derive(Default)]
+struct Lanes {
+    lanes: HashMap<Uuid, Lane>,
+    /// Lanes in which something waits and nothing is under way, in the order of waiting.
+    ready: VecDeque<Uuid>,
+    waiting: usize,
+    /// The realms of agents that this host holds: not every job says it.
+    homes: HashMap<AgentId, RealmId>,
+}
+
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Job>,
+    busy: bool,
+}
+
+impl Lanes {
+    fn put(&mut self, job: Job) {
+        let home = job.realm.or_else(|| self.homes.get(&job.agent?).copied());
+        match (job.agent, job.realm, job.kind) {
+            (Some(agent), _, Kind::Releases) => drop(self.homes.remove(&agent)),
+            (Some(agent), Some(realm), _) => drop(self.homes.insert(agent, realm)),
+            _ => {}
+        }
+        let key = home.map(RealmId::uuid).or(job.agent.map(AgentId::uuid)).unwrap_or_default();
+        let lane = self.lanes.entry(key).or_default();
+        if lane.waiting.is_empty() && !lane.busy {
+            self.ready.push_back(key);
+        }
+        lane.waiting.push_back(job);
+        self.waiting += 1;
+    }
+
+    /// What goes next: a share of the lanes that are ready, or all if the others have nothing to do.
+    fn batch(&mut self, writers: usize) -> (Vec<Uuid>, Vec<Job>) {
+        let (mut keys, mut jobs, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..self.ready.len().div_ceil(writers.max(1)) {
+            if jobs.len() >= JOBS || bytes >= BYTES {
+                break;
+            }
+            let Some(key) = self.ready.pop_front() else { break };
+            let Some(lane) = self.lanes.get_mut(&key) else { continue };
+            lane.busy = true;
+            keys.push(key);
+            let mut agents = HashSet::new();
+            let mut later = VecDeque::new();
+            while let Some(job) = lane.waiting.pop_front() {
+                let again = job.agent.is_some_and(|agent| !agents.insert(agent));
+                if again || jobs.len() >= JOBS || bytes >= BYTES {
+                    later.push_back(job);
+                } else {
+                    bytes += job.encoded.blobs.iter().map(|blob| blob.len()).sum::<usize>();
+                    jobs.push(job);
+                }
+            }
+            lane.waiting = later;
+        }
+        self.waiting -= jobs.len();
+        (keys, jobs)
+    }
+
+    /// A batch with these lanes is done.
+    fn done(&mut self, keys: Vec<Uuid>) {
+        for key in keys {
+            match self.lanes.get_mut(&key) {
+                Some(lane) if !lane.waiting.is_empty() => {
+                    lane.busy = false;
+                    self.ready.push_back(key);
+                }
+                _ => drop(self.lanes.remove(&key)),
+            }
+        }
+    }
+}
+
+/// Writes until nobody can send jobs any more and all are done.
+pub(super) async fn write(host: Arc<Host>, mut queue: mpsc::Receiver<Job>) {
+    let mut lanes = Lanes::default();
+    let mut writing: JoinSet<Vec<Uuid>> = JoinSet::new();
+    let mut open = true;
+    while open || !writing.is_empty() || lanes.waiting > 0 {
+        tokio::select! {
+            // What is asked for now goes with what else is asked for now.
+            biased;
+            job = queue.recv(), if open && lanes.waiting < QUEUE => match job {
+                Some(job) => {
+                    lanes.put(job);
+                    continue;
+                }
+                None => open = false,
+            },
+            done = writing.join_next(), if !writing.is_empty() => {
+                // A batch that panicked has failed whoever waited for it; its lanes stay shut.
+                if let Some(Ok(keys)) = done {
+                    lanes.done(keys);
+                }
+            }
+            () = std::future::ready(()), if !lanes.ready.is_empty() && writing.len() < WRITERS => {
+                let (keys, jobs) = lanes.batch(WRITERS - writing.len());
+                let host = Arc::clone(&host);
+                writing.spawn(async move {
+                    host.write(jobs).await;
+                    keys
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::encode::Encoded;
+
+    fn job(realm: u128, agent: u128) -> Job {
+        Job {
+            agent: Some(Uuid::from_u128(agent).into()),
+            realm: Some(Uuid::from_u128(realm).into()),
+            encoded: Encoded::default(),
+            step: None,
+            kind: Kind::Neither,
+            answer: tokio::sync::oneshot::channel().0,
+        }
+    }
+
+    fn agents(jobs: &[Job]) -> Vec<u128> {
+        jobs.iter().map(|job| job.agent.unwrap().uuid().as_u128()).collect()
+    }
+
+    #[test]
+    fn an_agent_has_one_job_in_a_batch_and_keeps_its_order() {
+        let mut lanes = Lanes::default();
+        for agent in [1, 2, 1, 3, 1] {
+            lanes.put(job(9, agent));
+        }
+        let (keys, jobs) = lanes.batch(8);
+        assert_eq!(agents(&jobs), [1, 2, 3]);
+        assert!(lanes.batch(8).1.is_empty(), "a realm has one batch at a time");
+        lanes.done(keys);
+        let (keys, jobs) = lanes.batch(8);
+        assert_eq!(agents(&jobs), [1]);
+        lanes.done(keys);
+        let (keys, jobs) = lanes.batch(8);
+        assert_eq!((agents(&jobs), lanes.waiting), (vec![1], 0));
+        lanes.done(keys);
+        assert!(lanes.lanes.is_empty() && lanes.ready.is_empty());
+    }
+
+    #[test]
+    fn lanes_are_shared_out_among_those_who_write() {
+        let mut lanes = Lanes::default();
+        for realm in 0..16 {
+            lanes.put(job(realm, realm));
+        }
+        assert_eq!(lanes.batch(8).0.len(), 2);
+        assert_eq!(lanes.batch(1).0.len(), 14);
+    }
+
+    #[test]
+    fn a_job_without_a_realm_goes_where_its_agent_lives() {
+        let mut lanes = Lanes::default();
+        lanes.put(job(9, 1));
+        lanes.put(Job { realm: None, ..job(9, 1) });
+        lanes.put(Job { realm: None, kind: Kind::Releases, ..job(9, 1) });
+        assert_eq!(lanes.lanes.len(), 1);
+        assert!(lanes.homes.is_empty());
+        lanes.put(Job { realm: None, ..job(9, 1) });
+        assert_eq!(lanes.lanes.len(), 2);
+    }
+}

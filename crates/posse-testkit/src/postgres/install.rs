@@ -1,0 +1,99 @@
+//! Where PostgreSQL is installed, and as whom it runs.
+
+#![expect(clippy::disallowed_methods, reason = "starts servers and what belongs to them")]
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::unistd::{User, geteuid};
+
+use crate::scripted::SetupError;
+
+/// Where Debian and its kin put each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+const MISSING: &str = "there is no PostgreSQL in /usr/lib/postgresql/*/bin: install it \
+                       (apt-get install postgresql, or .ci/setup for all that tests need)";
+
+/// The newest version of the machine.
+#[derive(Clone, Debug)]
+pub(super) struct Install {
+    programs: PathBuf,
+    /// A server refuses to be root.
+    owner: Option<(u32, u32)>,
+}
+
+impl Install {
+    pub(super) fn find() -> Result<Self, SetupError> {
+        let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
+        let found = std::fs::read_dir(VERSIONS).map_err(|_| MISSING)?.filter_map(|entry| {
+            let path = entry.ok()?.path();
+            Some((version(&path)?, path.join("bin")))
+                .filter(|(_, programs)| programs.join("initdb").is_file())
+        });
+        let (_, programs) = found.max().ok_or(MISSING)?;
+        let owner = if geteuid().is_root() {
+            let user =
+                User::from_name("postgres")?.ok_or("there is no user `postgres` to run a server as")?;
+            Some((user.uid.as_raw(), user.gid.as_raw()))
+        } else {
+            None
+        };
+        Ok(Self { programs, owner })
+    }
+
+    /// Gives a file or directory to whoever the server runs as.
+    pub(super) fn own(&self, path: &Path) -> Result<(), SetupError> {
+        match self.owner {
+            Some((user, group)) => Ok(std::os::unix::fs::chown(path, Some(user), Some(group))?),
+            None => Ok(()),
+        }
+    }
+
+    /// A program that runs as the server does. It works in `directory`, by which it is found when it must end.
+    pub(super) fn as_owner(&self, program: &str, directory: &Path) -> Command {
+        let mut command = self.client(program);
+        if let Some((user, group)) = self.owner {
+            command.uid(user).gid(group);
+        }
+        command.current_dir(directory);
+        command
+    }
+
+    /// A program that runs as we do.
+    pub(super) fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
+        command
+    }
+}
+
+/// Another program of the machine.
+pub(super) fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs a program to its end, which must be a good one, and gives what it said.
+pub(super) fn run(command: &mut Command) -> Result<String, SetupError> {
+    let output = command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{:?}: {}: {}", command.get_program(), output.status, said.trim()).into());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
+}
+
+/// A program of the testkit: beside this one, or above it when this is a test.
+pub(super) fn keeper() -> Result<Command, SetupError> {
+    let own = std::env::current_exe()?;
+    let found =
+        own.ancestors().skip(1).take(2).map(|at| at.join("postgres-keeper")).find(|path| path.is_file());
+    let path = found
+        .ok_or("postgres-keeper is not built: cargo build -p posse-testkit --bins, in the same profile")?;
+    let mut command = Command::new(path);
+    // What ends this process with its group must leave those who clean up.
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(command)
+}

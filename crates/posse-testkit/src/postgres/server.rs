@@ -1,0 +1,276 @@
+//! A server of one's own, to be killed, started again, followed and promoted.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::guard::{Guard, kill_all, pause};
+use super::install::{Install, run};
+use super::{certificate, guard};
+use crate::scripted::SetupError;
+
+/// What a server does when it is told to start, stop or follow, it does within this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What becomes of a commit when the machine fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// It is on the disk before it is acknowledged.
+    #[default]
+    On,
+    /// It may be lost: for tests of logic, which nobody kills the server of.
+    Off,
+}
+
+/// How a server is.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether it waits for the disk.
+    pub sync: Sync,
+    /// Whether it talks over TLS, and then over nothing else, with a certificate of [`Server::authority`].
+    pub tls: bool,
+    /// More settings, as in postgresql.conf, which come last and so prevail.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Options {
+    /// With one more setting.
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// A running server on a port of 127.0.0.1, where `postgres` may do everything without a password.
+pub struct Server {
+    install: Install,
+    tls: bool,
+    port: u16,
+    postmaster: Option<Child>,
+    guard: Guard,
+}
+
+impl Server {
+    /// Makes one and starts it: in about two seconds.
+    pub fn start(options: Options) -> Result<Self, SetupError> {
+        let mut server = Self::nowhere(options.tls)?;
+        let (data, directory) = (server.data(), &server.guard.directory);
+        let flags = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--username=postgres"];
+        run(server.install.as_owner("initdb", directory).args(flags).arg("-D").arg(&data))?;
+        if options.tls {
+            certificate::make(&server.install, directory)?;
+        }
+        server.configure(&options)?;
+        server.launch_anywhere()?;
+        Ok(server)
+    }
+
+    /// A place for one.
+    fn nowhere(tls: bool) -> Result<Self, SetupError> {
+        let install = Install::find()?;
+        let guard = Guard::new()?;
+        install.own(&guard.directory)?;
+        Ok(Self { install, tls, port: 0, postmaster: None, guard })
+    }
+
+    fn configure(&self, options: &Options) -> Result<(), SetupError> {
+        let mut text =
+            "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\n\
+                        log_checkpoints = off\n"
+                .to_owned();
+        if options.sync == Sync::Off {
+            text.push_str("fsync = off\nfull_page_writes = off\nshared_buffers = 64MB\n");
+        }
+        if options.tls {
+            let at = self.guard.directory.display();
+            text.push_str(&format!(
+                "ssl = on\nssl_cert_file = '{at}/server.crt'\nssl_key_file = '{at}/server.key'\n"
+            ));
+        }
+        for (name, value) in &options.settings {
+            text.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")));
+        }
+        let path = self.data().join("postgresql.conf");
+        fs::write(&path, fs::read_to_string(&path)? + &text)?;
+        let kind = if options.tls { "hostssl" } else { "host" };
+        let who = format!("{kind} all all all trust\n{kind} replication all all trust\n");
+        Ok(fs::write(self.data().join("pg_hba.conf"), who)?)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.guard.directory.join("data")
+    }
+
+    /// The certificate of who signed the server's.
+    pub fn authority(&self) -> PathBuf {
+        self.guard.directory.join("authority.crt")
+    }
+
+    /// The port, which stays the same when the server is started again.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process that all others of the server are children of.
+    pub fn postmaster(&self) -> Option<u32> {
+        self.postmaster.as_ref().map(Child::id)
+    }
+
+    /// What the server has written about itself.
+    pub fn log(&self) -> PathBuf {
+        self.guard.directory.join("log")
+    }
+
+    /// Where the database `postgres` is.
+    pub fn url(&self) -> String {
+        self.url_of("postgres")
+    }
+
+    /// Where another database is.
+    pub fn url_of(&self, database: &str) -> String {
+        let tls = if self.tls { "?sslmode=require" } else { "" };
+        format!("postgres://postgres@127.0.0.1:{}/{database}{tls}", self.port)
+    }
+
+    /// Makes a database, empty, and says where it is.
+    pub fn database(&self, name: &str) -> Result<String, SetupError> {
+        self.sql(&format!("CREATE DATABASE \"{name}\""))?;
+        Ok(self.url_of(name))
+    }
+
+    /// Does something in the database `postgres`: a line for each row, with `|` between columns.
+    pub fn sql(&self, statement: &str) -> Result<String, SetupError> {
+        sql(&self.url(), statement)
+    }
+
+    /// Kills it at once, the postmaster and all its children, and waits until they are gone.
+    pub fn kill9(&mut self) -> Result<(), SetupError> {
+        kill_all(&self.data())?;
+        self.reap();
+        Ok(())
+    }
+
+    /// Starts it again, where it was. If it runs it is stopped first, in order.
+    pub fn restart(&mut self) -> Result<(), SetupError> {
+        self.stop()?;
+        let begun = Instant::now();
+        loop {
+            match self.launch() {
+                Err(_) if begun.elapsed() < PATIENCE => pause(Duration::from_millis(50)),
+                launched => return launched,
+            }
+        }
+    }
+
+    /// Stops it in order, without waiting for its clients.
+    pub fn stop(&mut self) -> Result<(), SetupError> {
+        if self.postmaster.is_some() && !guard::processes(&self.data())?.is_empty() {
+            run(self.control("stop").args(["-m", "fast"]))?;
+        }
+        self.reap();
+        Ok(())
+    }
+
+    /// Another server that follows this one, which from now on acknowledges no commit that the other does not have.
+    pub fn standby(&self) -> Result<Self, SetupError> {
+        let mut standby = Self::nowhere(self.tls)?;
+        let from = format!("{}{}application_name=standby", self.url(), if self.tls { "&" } else { "?" });
+        let mut copy = self.install.as_owner("pg_basebackup", &standby.guard.directory);
+        copy.args(["--no-sync", "--checkpoint=fast", "--write-recovery-conf", "-d"]).arg(from);
+        run(copy.arg("-D").arg(standby.data()))?;
+        standby.launch_anywhere()?;
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")?;
+        self.sql("SELECT pg_reload_conf()")?;
+        let begun = Instant::now();
+        while self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")? != "1" {
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("the standby does not follow: {}", standby.last_words()).into());
+            }
+            pause(Duration::from_millis(10));
+        }
+        Ok(standby)
+    }
+
+    /// Makes a standby a server that can be written to.
+    pub fn promote(&self) -> Result<(), SetupError> {
+        run(&mut self.control("promote")).map(drop)
+    }
+
+    fn control(&self, verb: &str) -> Command {
+        let mut command = self.install.as_owner("pg_ctl", &self.guard.directory);
+        command.args([verb, "--wait", "--silent", "-D"]).arg(self.data());
+        command
+    }
+
+    /// Starts it on a port that is free: until it has it, another may have taken it.
+    fn launch_anywhere(&mut self) -> Result<(), SetupError> {
+        let mut last = Ok(());
+        for _ in 0..5 {
+            self.port = free_port()?;
+            last = self.launch();
+            if last.is_ok() {
+                break;
+            }
+        }
+        last
+    }
+
+    fn launch(&mut self) -> Result<(), SetupError> {
+        let log = File::options().create(true).append(true).open(self.log())?;
+        let mut command = self.install.as_owner("postgres", &self.data());
+        command.arg("-D").arg(self.data()).arg("-c").arg(format!("port={}", self.port));
+        command.stdout(log.try_clone()?).stderr(log).process_group(0);
+        let postmaster = self.postmaster.insert(command.spawn()?);
+        let begun = Instant::now();
+        let mut asking = self.install.client("pg_isready");
+        asking.args(["--quiet", "-h", "127.0.0.1", "-p"]).arg(self.port.to_string());
+        loop {
+            if postmaster.try_wait()?.is_some() || begun.elapsed() > PATIENCE {
+                kill_all(&self.guard.directory.join("data"))?;
+                self.reap();
+                return Err(format!("the server does not start: {}", self.last_words()).into());
+            }
+            if asking.status()?.success() {
+                return Ok(());
+            }
+            pause(Duration::from_millis(10));
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read_to_string(self.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(10)..].join("\n")
+    }
+
+    fn reap(&mut self) {
+        if let Some(mut postmaster) = self.postmaster.take() {
+            drop(postmaster.wait());
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.kill9());
+    }
+}
+
+/// Does something in a database: a line for each row, with `|` between columns.
+pub fn sql(url: &str, statement: &str) -> Result<String, SetupError> {
+    let mut command = Install::find()?.client("psql");
+    command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", statement]);
+    run(&mut command).map_err(|error| format!("{statement}: {error}").into())
+}
+
+/// A port that nobody has, of those that are not given to clients: one of these could be taken while the server is down.
+fn free_port() -> Result<u16, SetupError> {
+    let random = || 12_000 + (Uuid::now_v7().as_u128() % 20_000) as u16;
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (0..1000).map(|_| random()).find(free).ok_or_else(|| "no port is free".into())
+}
