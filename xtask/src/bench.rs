@@ -2,6 +2,7 @@
 
 mod fork;
 mod model;
+mod postgres;
 mod program;
 mod server;
 mod spawn;
@@ -102,8 +103,9 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<bool> {
         "worktree" => worktree::run(binaries, effort)?,
         "fork" => fork::run(binaries, effort)?,
         "team" => team::run(binaries, effort)?,
+        "postgres" => postgres::run(binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork and team"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team and postgres"
         ),
     };
     println!("load before {load}, after {}", self::load()?);

@@ -1,7 +1,7 @@
 //! The house keeper: checks that the house is in order, what is proven, and how fast it is.
 //!
 //! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
-//! `cargo xtask faults [team|team-kill [--quick]]`, `cargo xtask story`.
+//! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask story`.
 
 #![expect(clippy::disallowed_methods, reason = "a developer's tool starts processes")]
 #![expect(clippy::print_stdout, reason = "a developer's tool prints")]
@@ -17,9 +17,10 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] \
-                     | bench startup|model|turn|store|spawn|worktree|fork|team [--quick] \
-                     | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick]] \
-                     | story";
+                     | bench startup|model|turn|store|spawn|worktree|fork|team|postgres [--quick] \
+                     | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
+                     | postgres [--kills N] [--quick]] \
+                     | scenarios postgres | story";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,16 +36,21 @@ fn main() -> Result<ExitCode> {
         ["faults", "team"] => faults(&root, CLAIMERS, &[]),
         ["faults", "team", "--seeds", seeds] => faults(&root, CLAIMERS, &[("POSSE_SEEDS", seeds)]),
         ["faults", "team", "--quick"] => quick(&root, "test(killed_claimers_do_each_task_once)"),
+        ["faults", "postgres"] => faults(&root, FLEET, &[]),
+        ["faults", "postgres", "--kills", kills] => faults(&root, FLEET, &[("POSSE_KILLS", kills)]),
+        ["faults", "postgres", "--quick"] => quick(&root, "test(fleet::)"),
         ["faults", "team-kill"] => faults(&root, KILLED, &[]),
         ["faults", "team-kill", "--moments", moments] => faults(&root, KILLED, &[("POSSE_MOMENTS", moments)]),
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
+        ["scenarios", "postgres"] => scenarios(&root),
         ["story"] => story::run(&root),
         _ => bail!(USAGE),
     }
 }
 
-/// Claimers that are killed, and whole teams: long forms that are asked for by name.
+/// Claimers that are killed, whole teams, and fleets on PostgreSQL: long forms that are asked for by name.
 const CLAIMERS: &[&str] = &["-p", "posse-testkit", "-E", "test(many_killed_claimers)"];
+const FLEET: &[&str] = &["-p", "posse-testkit", "-E", "test(fleet::)"];
 const KILLED: &[&str] = &["-p", "posse-cli", "-E", "test(a_team_killed_at_many_moments)"];
 
 /// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted. All of them, or
@@ -57,6 +63,25 @@ fn faults(root: &Path, chosen: &[&str], told: &[(&str, &str)]) -> Result<ExitCod
 /// The short form of one, which CI runs with all tests.
 fn quick(root: &Path, filter: &str) -> Result<ExitCode> {
     tests(cargo(root).args(NEXTEST).args(["-p", "posse-testkit", "-p", "posse-cli", "-E", filter]))
+}
+
+/// What is played with a store of any kind: teams, their messages and tasks, processes that are killed and stopped.
+const SCENARIOS: &str =
+    "test(/^(teams|claimers|messages|recovery|agents|forks|requests|cancels|compaction|store::stopped)::/)";
+
+/// The same scenarios as all tests have, with the store on a server.
+fn scenarios(root: &Path) -> Result<ExitCode> {
+    let mut nextest = cargo(root);
+    nextest.env("POSSE_TEST_STORE", "postgres").args([
+        "nextest",
+        "run",
+        "--cargo-profile",
+        "ci",
+        "--profile",
+        "ci",
+    ]);
+    let status = nextest.args(["-p", "posse-testkit", "-E", SCENARIOS]).status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 const NEXTEST: [&str; 6] = ["nextest", "run", "--cargo-profile", "ci", "--profile", "faults"];

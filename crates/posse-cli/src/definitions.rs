@@ -21,7 +21,7 @@ use posse_runtime::spawn::definition::file;
 pub(crate) use self::given::Given;
 use self::place::Directory;
 use self::scan::Look;
-pub(crate) use self::watch::{Live, Watched};
+pub(crate) use self::watch::{Live, Watched, Watching};
 use crate::output::tame;
 use crate::settings::Places;
 

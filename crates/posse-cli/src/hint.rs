@@ -8,7 +8,7 @@ use posse_runtime::StartError;
 use posse_runtime::agent::in_a_line;
 use posse_runtime::port::model::ModelError;
 use posse_runtime::port::store::{Refusal, StoreError};
-use posse_store::{Trouble, trouble};
+use posse_store::{ServerTrouble, Trouble, server_trouble, trouble};
 
 use crate::output::{json_line, print, say, tame};
 use crate::settings::SettingsError;
@@ -162,9 +162,10 @@ fn for_store(error: &StoreError) -> Option<String> {
              sessions export` gives what can be read"
                 .into()
         }
-        StoreError::Engine { .. } => match trouble(error) {
-            Some(trouble) => for_trouble(trouble)?.to_owned(),
-            None => for_class(FaultClass::Store)?.to_owned(),
+        StoreError::Engine { .. } => match (trouble(error), server_trouble(error)) {
+            (Some(trouble), _) => for_trouble(trouble)?.to_owned(),
+            (None, Some(trouble)) => for_server(trouble)?.to_owned(),
+            (None, None) => for_class(FaultClass::Store)?.to_owned(),
         },
         StoreError::NameTaken { .. } => "choose another name".into(),
         StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
@@ -187,6 +188,31 @@ fn for_trouble(trouble: Trouble) -> Option<&'static str> {
         }
         // Its text says what to do.
         Trouble::HeldUp => return None,
+    })
+}
+
+fn for_server(trouble: ServerTrouble) -> Option<&'static str> {
+    Some(match trouble {
+        ServerTrouble::Unreachable => {
+            "is a server running there, and does it listen on that port? `pg_isready -h HOST -p PORT` asks it"
+        }
+        ServerTrouble::UnknownHost => "look at the name of the host in the address",
+        ServerTrouble::Password => {
+            "look at the user's name in the address; the password is said by PGPASSWORD, or there (POSSE_STORE, \"store\" in posse's settings.json)"
+        }
+        ServerTrouble::NoDatabase => "make it first (createdb NAME), or name another in the address",
+        ServerTrouble::Tls => {
+            "what is not on this machine is encrypted: sslrootcert=FILE trusts a certificate, sslmode=disable goes \
+             without where you trust the network"
+        }
+        ServerTrouble::Forbidden => {
+            "the database's owner may allow it: GRANT CREATE ON DATABASE … TO …; or run `posse store migrate` as \
+             the owner first"
+        }
+        ServerTrouble::Address => "mend the address: postgres://USER@HOST/DATABASE",
+        ServerTrouble::Other => "the server's log says more; nothing that was acknowledged is lost",
+        // Its text says what to do.
+        ServerTrouble::Older => return None,
     })
 }
 

@@ -47,6 +47,7 @@ struct Args {
 enum Command {
     Sessions(commands::sessions::Sessions),
     Team(commands::team::TeamCommand),
+    Worker(commands::worker::WorkerCommand),
     Task(commands::task::TaskCommand),
     Mail(commands::mail::MailCommand),
     Agents(commands::agents::Agents),
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         None => args.run.run(),
         Some(Command::Sessions(command)) => command.run(),
         Some(Command::Team(command)) => command.run(),
+        Some(Command::Worker(command)) => command.run(),
         Some(Command::Task(command)) => command.run(),
         Some(Command::Mail(command)) => command.run(),
         Some(Command::Agents(command)) => command.run(),

@@ -1,9 +1,9 @@
-//! Where teammates run: in this process, or in a terminal of their own. Decided from settings, flags and the
+//! Where teammates run: in this process, in a terminal of their own, or in workers. Decided from settings, flags and the
 //! tmux that posse was started in.
 
 use std::sync::Arc;
 
-use posse_runtime::port::panes::Panes;
+use posse_runtime::spawn::Quarters;
 use posse_tools::{CommandPanes, Inside, Launch, TmuxPanes};
 
 use crate::environment::variable;
@@ -21,17 +21,18 @@ pub(crate) struct Scene {
     pub(crate) counts_tokens: bool,
 }
 
-/// What opens terminals for teammates; none if they run in this process.
+/// Where teammates run.
 pub(crate) fn choose(
     teams: &Teams,
     scene: Scene,
     launch: impl FnOnce() -> anyhow::Result<Launch>,
-) -> anyhow::Result<Option<Arc<dyn Panes>>> {
+) -> anyhow::Result<Quarters> {
     let inside = || Inside::read(&variable("TMUX")?, &variable("TMUX_PANE")?);
     Ok(match decide(teams, scene, inside())? {
-        Choice::InProcess => None,
-        Choice::Tmux(inside) => Some(Arc::new(TmuxPanes::new(inside, teams.place, launch()?))),
-        Choice::Command(template) => Some(Arc::new(CommandPanes::new(template, launch()?))),
+        Choice::InProcess => Quarters::Here,
+        Choice::Tmux(inside) => Quarters::Panes(Arc::new(TmuxPanes::new(inside, teams.place, launch()?))),
+        Choice::Command(template) => Quarters::Panes(Arc::new(CommandPanes::new(template, launch()?))),
+        Choice::Workers => Quarters::Workers,
     })
 }
 
@@ -40,10 +41,15 @@ enum Choice {
     InProcess,
     Tmux(Inside),
     Command(posse_tools::Template),
+    Workers,
 }
 
 fn decide(teams: &Teams, scene: Scene, inside: Option<Inside>) -> Result<Choice, Advised> {
     let Scene { attended, leads, counts_tokens } = scene;
+    if teams.backend == Backend::Worker && !counts_tokens {
+        // Nobody has to look on for that.
+        return Ok(Choice::Workers);
+    }
     if teams.forced.is_none() && (!attended || counts_tokens) {
         return Ok(Choice::InProcess);
     }
@@ -51,6 +57,10 @@ fn decide(teams: &Teams, scene: Scene, inside: Option<Inside>) -> Result<Choice,
     let in_vain = matches!(teams.forced, Some(Forced::File(_))) && !leads;
     match (teams.backend, inside, &teams.pane_command) {
         (Backend::InProcess, _, _) => Ok(Choice::InProcess),
+        (Backend::Worker, _, _) => Err(Advised {
+            what: "a budget in tokens counts in one process, and teammates are to run in workers".into(),
+            advice: format!("say --max-budget-usd, and give roles budgets; {}", otherwise(teams)),
+        }),
         (Backend::Tmux, Some(inside), _) => Ok(Choice::Tmux(inside)),
         // Who has it in the settings works outside tmux at times.
         (Backend::Tmux, None, _) if teams.forced.is_none() || in_vain => Ok(Choice::InProcess),
@@ -122,6 +132,11 @@ mod tests {
         // A budget in tokens counts in one process.
         let counted = Scene { counts_tokens: true, ..SEEN };
         check(Backend::Tmux, None, counted, inside(), Some(Choice::InProcess));
+        // Workers are for whoever wants them, also where nobody looks on.
+        check(Backend::Worker, None, ALONE, None, Some(Choice::Workers));
+        check(Backend::Worker, flag(), SEEN, inside(), Some(Choice::Workers));
+        check(Backend::Worker, None, counted, None, Some(Choice::InProcess));
+        check(Backend::Worker, flag(), counted, None, None);
         let refused = decide(&teams(Backend::Tmux, flag()), SEEN, None).unwrap_err();
         assert!(refused.what.contains("not started inside tmux") && refused.advice.contains("in-process"));
         let refused = decide(&teams(Backend::Tmux, file()), SEEN, None).unwrap_err();

@@ -140,6 +140,11 @@ impl ProviderArgs {
         Ok(variables)
     }
 
+    /// The model that the flag names, if it does.
+    pub(crate) fn flagged(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
     /// The model that flag or environment name, if they do.
     pub(crate) fn named(&self) -> Option<String> {
         self.model.clone().or_else(|| variable("POSSE_MODEL"))

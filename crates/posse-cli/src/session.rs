@@ -9,7 +9,7 @@ use posse_protocol::{AgentId, PermissionMode};
 use posse_runtime::permission::Policy;
 use posse_runtime::port::store::Store;
 use posse_runtime::tool::Toolbox;
-use posse_store::Sqlite;
+use posse_store::{Postgres, Sqlite};
 use posse_tools::{Guardian, Means, Reach};
 
 use crate::commands::guard;
@@ -22,7 +22,7 @@ use crate::instructions;
 use crate::settings::Places;
 pub(crate) use crate::settings::agents::{AgentFlags, ImplicitFork};
 pub(crate) use crate::settings::{FlagSettings, Settings};
-use crate::store::{self, Meant, StoreArgs};
+use crate::store::{self, Meant, Place, Server, StoreArgs};
 
 /// What a front end can say of a session before anything has happened in it.
 #[derive(Clone, Debug)]
@@ -59,47 +59,83 @@ pub(crate) fn short(id: AgentId) -> String {
 
 /// Opens the store that is meant, and makes it if it is missing.
 pub(crate) fn open_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(open_sqlite(store)?)
+    Ok(Opened::at(&meant_store(store)?.place)?.store)
 }
 
-/// The same, for whoever does more with it than any store can.
-pub(crate) fn open_sqlite(store: &StoreArgs) -> anyhow::Result<Arc<Sqlite>> {
-    let path = store_path(store)?.path;
-    Ok(Arc::new(Sqlite::open(&path)?))
+/// A store that is open.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    /// The same, if it is a file: whoever stops in its turn to write holds up all others there.
+    pub(crate) file: Option<Arc<Sqlite>>,
+}
+
+impl Opened {
+    /// Opens the store at a place, and makes it if it is missing.
+    pub(crate) fn at(place: &Place) -> anyhow::Result<Self> {
+        match place {
+            Place::File(path) => {
+                let file = Arc::new(Sqlite::open(path)?);
+                Ok(Self { store: file.clone(), file: Some(file) })
+            }
+            Place::Server(server) => Ok(Self { store: open_server(server)?, file: None }),
+        }
+    }
 }
 
 /// Opens the store that is meant without making any: one that nobody has named is empty until it is there.
 pub(crate) fn look_into_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
-    let meant = store_path(store)?;
-    if !meant.named && !meant.path.exists() {
-        return Ok(Arc::new(Sqlite::in_memory()?));
+    let meant = meant_store(store)?;
+    match &meant.place {
+        Place::File(path) if !meant.named && !path.exists() => Ok(Arc::new(Sqlite::in_memory()?)),
+        _ => Ok(Opened::at(&there(meant.place)?)?.store),
     }
-    Ok(Arc::new(Sqlite::open(&there(meant.path)?)?))
 }
 
-/// A store that is there.
-pub(crate) fn there(path: PathBuf) -> Result<PathBuf, Advised> {
-    if path.exists() {
-        return Ok(path);
-    }
+/// A store that is there, as far as that can be seen from here.
+pub(crate) fn there(place: Place) -> Result<Place, Advised> {
+    let path = match &place {
+        Place::File(path) if !path.exists() => path,
+        Place::File(_) | Place::Server(_) => return Ok(place),
+    };
     Err(Advised {
         what: format!("there is no store {} yet", path.display()),
         advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` make one".into(),
     })
 }
 
-/// The file of the store that is meant.
-pub(crate) fn store_path(store: &StoreArgs) -> anyhow::Result<Meant> {
+/// The store that is meant; a server with the password that it wants.
+pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<Meant> {
     // A store is chosen by the user, never by what lies in a directory.
-    let meant = store::place(store.store.as_deref(), &places(Path::new("/")))?;
-    let path = &meant.path;
-    if path.is_dir() {
-        anyhow::bail!(Advised {
+    let Meant { place, named } = store::place(store.store.as_ref(), &places(Path::new("/")))?;
+    let place = match place {
+        Place::File(path) if path.is_dir() => anyhow::bail!(Advised {
             what: format!("{} is a directory", path.display()),
             advice: format!("a store is a file: sqlite:{}", path.join("posse.db").display()),
-        });
+        }),
+        Place::File(path) => Place::File(path),
+        Place::Server(server) => Place::Server(server.or_password(environment::variable("PGPASSWORD"))),
+    };
+    Ok(Meant { place, named })
+}
+
+/// A command that means the same store as this one: what only a flag has said must be said again. A password is
+/// not: `PGPASSWORD` says it.
+pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
+    match &store.store {
+        Some(place) => format!("{command} --store {}", quoted(&place.address())),
+        None => command,
     }
-    Ok(meant)
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:@,%+=".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+fn open_server(server: &Server) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(Postgres::open(&server.whole())?))
 }
 
 /// Where tools put what is too long to be told.

@@ -231,14 +231,17 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
 
 /// The store that the administrator or the user has chosen in posse's own settings. A repository cannot: it
 /// would see what is said in others.
-pub(crate) fn chosen_store(places: &Places) -> Result<Option<PathBuf>, SettingsError> {
+pub(crate) fn chosen_store(places: &Places) -> Result<Option<store::Place>, SettingsError> {
     let user = places.posse_home.as_ref().map(|directory| directory.join("settings.json"));
     for path in [Some(places.managed.clone()), user].into_iter().flatten() {
         let Some(chosen) = file::read(&path)?.and_then(|content| content.store) else { continue };
         let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong { path: path.clone(), why })?;
         // What is not absolute begins at home, or where the file is.
         let chosen = store::from_home(chosen, places.home.as_deref());
-        return Ok(Some(path.parent().unwrap_or(&path).join(chosen)));
+        return Ok(Some(match chosen {
+            store::Place::File(chosen) => store::Place::File(path.parent().unwrap_or(&path).join(chosen)),
+            server @ store::Place::Server(_) => server,
+        }));
     }
     Ok(None)
 }
@@ -296,7 +299,7 @@ fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
         ("directory", "directories", permissions.additional_directories.clone()),
         ("model", "models", layer.content.model.iter().cloned().collect()),
         ("compactAt", "compactAt", compact_at.into_iter().collect()),
-        ("store", "stores", layer.content.store.iter().cloned().collect()),
+        ("store", "stores", layer.content.store.iter().map(|store| store::hushed(store)).collect()),
         ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
         ("key of agents", "keys of agents", layer.content.agents.beyond(&holds.agents)),
         ("key of teams", "keys of teams", layer.content.teams.beyond()),

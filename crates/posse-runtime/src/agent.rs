@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 pub use self::aside::{AsideError, Hear};
+pub(crate) use self::back::{is_mate, terms};
 pub(crate) use self::branch::Branch;
 pub(crate) use self::bring::{Joins, Plan};
 pub use self::fault::in_a_line;
@@ -289,8 +290,10 @@ impl Runtime {
             return Err(error);
         }
         self.house.raise(&actor.tree);
+        let tree = Arc::clone(&actor.tree);
         let agent = self.house.animate_root(actor, commands, agent);
         below.into_iter().for_each(|adopted| self.house.animate(adopted));
+        self.house.expect_workers(&tree);
         Ok(Agent { found: Some(session), ..agent })
     }
 

@@ -71,17 +71,45 @@ pub struct Spawning {
 /// How teams work.
 #[derive(Clone, Debug)]
 pub struct Teaming {
-    /// Where teammates run that are started; in this process if absent.
-    pub panes: Option<Arc<dyn Panes>>,
+    /// Where teammates run that are started.
+    pub quarters: Quarters,
     /// How long a teammate has to answer whether it ends; after that it can be forced to.
     pub deadline: Duration,
 }
 
 impl Default for Teaming {
     fn default() -> Self {
-        Self { panes: None, deadline: Duration::from_secs(60) }
+        Self { quarters: Quarters::Here, deadline: Duration::from_secs(60) }
     }
 }
+
+/// Where teammates run.
+#[derive(Clone, Debug, Default)]
+pub enum Quarters {
+    /// In the process that starts them.
+    #[default]
+    Here,
+    /// Each in a process of its own, in a terminal that is opened for it.
+    Panes(Arc<dyn Panes>),
+    /// In processes that others have started for that, on this machine or on others.
+    Workers,
+}
+
+impl Quarters {
+    /// What they are called in rosters.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Here => IN_PROCESS,
+            Self::Panes(panes) => panes.name(),
+            Self::Workers => WORKER,
+        }
+    }
+}
+
+/// What runs a teammate that lives where it was started.
+pub(crate) const IN_PROCESS: &str = "in-process";
+/// What runs a teammate that any worker may take.
+pub const WORKER: &str = "worker";
 
 /// Whether runs go to the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

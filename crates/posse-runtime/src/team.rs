@@ -7,3 +7,4 @@ pub(crate) mod raise;
 pub(crate) mod roster;
 pub(crate) mod tool;
 pub mod words;
+mod worker;

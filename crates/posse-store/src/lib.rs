@@ -3,10 +3,11 @@
 //! [`Sqlite`] is one file on one machine, shared by any number of processes; [`Postgres`] a server for many machines.
 
 mod archive;
+pub mod maintain;
 mod postgres;
 mod spelling;
 mod sqlite;
 mod wake;
 
-pub use postgres::{Migrated, Postgres, migrate};
-pub use sqlite::{Sqlite, Still, Timing, Trouble, maintain, trouble};
+pub use postgres::{Migrated, Postgres, ServerTrouble, migrate, server_trouble};
+pub use sqlite::{Sqlite, Still, Timing, Trouble, trouble};

@@ -11,10 +11,12 @@ mod error;
 mod host;
 mod job;
 mod link;
+pub(crate) mod maintain;
 mod nul;
 mod pack;
 mod read;
 mod schema;
+mod trouble;
 mod writer;
 
 use std::io;
@@ -41,6 +43,7 @@ use link::Link;
 use read::Reader;
 
 pub use schema::Migrated;
+pub use trouble::{ServerTrouble, server_trouble};
 
 /// A store on a PostgreSQL server.
 ///

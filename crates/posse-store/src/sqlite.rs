@@ -14,7 +14,7 @@ mod free;
 mod gate;
 mod host;
 mod list;
-pub mod maintain;
+pub(crate) mod maintain;
 mod news;
 mod operation;
 mod place;

@@ -5,6 +5,7 @@ pub mod bare;
 pub mod clock;
 pub mod deed;
 pub mod faulty;
+pub mod fleet;
 pub mod house;
 pub mod model;
 pub mod place;

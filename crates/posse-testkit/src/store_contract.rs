@@ -12,6 +12,7 @@ mod children;
 mod claim;
 mod fork;
 mod mail;
+mod queue;
 mod request;
 mod roster;
 mod task;
@@ -43,6 +44,9 @@ pub use fork::{
 pub use mail::{
     an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order, no_end_while_mail_waits,
     nobody_gets_mail_for_nobody,
+};
+pub use queue::{
+    a_take_that_nobody_waits_for_holds_nothing, dropping_the_store_finishes_what_is_queued, hosts_take_turns,
 };
 pub use request::{
     a_request_is_answered_once, nobody_asks_itself, requests_are_made_by_who_may,

@@ -18,6 +18,7 @@ pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod team;
+pub(crate) mod worker;
 pub(crate) mod worktrees;
 
 use anyhow::Context;

@@ -30,8 +30,8 @@ mod terms;
 mod text;
 mod watch;
 mod work;
+mod worker;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -45,6 +45,7 @@ pub(crate) use self::pane::{Joined, join};
 pub(crate) use self::stdin::{Line, lines as stdin_lines, prompt as stdin_prompt};
 pub(crate) use self::terms::Terms;
 pub(crate) use self::work::{Begin, Job, run as do_job};
+pub(crate) use self::worker::{Serving, serve};
 use crate::definitions::Given;
 use crate::hint::Advised;
 use crate::store::StoreArgs;
@@ -73,9 +74,9 @@ pub(crate) struct Run {
     /// With --continue or --resume: leave that session as it is and go on in a copy
     #[arg(long)]
     fork_session: bool,
-    /// Where everything is kept, sqlite:PATH [default: posse.db in posse's home]
-    #[arg(long, value_name = "STORE", value_parser = crate::store::parse)]
-    store: Option<PathBuf>,
+    /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
+    #[arg(long, value_name = "STORE", value_parser = crate::store::StoreParser)]
+    store: Option<crate::store::Place>,
 }
 
 impl Run {

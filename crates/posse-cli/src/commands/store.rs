@@ -2,18 +2,18 @@
 
 mod backup;
 mod check;
+mod dump;
 mod gc;
 mod migrate;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::session::{store_path, there};
-use crate::store::StoreArgs;
+use crate::session::{meant_store, there};
+use crate::store::{Place, StoreArgs};
 
-/// Look after the file in which everything is kept.
+/// Look after the store in which everything is kept.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct StoreCommand {
@@ -33,19 +33,22 @@ enum Command {
 
 impl StoreCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let path = there(store_path(&self.store)?.path)?;
+        let place = there(meant_store(&self.store)?.place)?;
         match self.command {
-            Command::Check(command) => command.run(&path),
-            Command::Backup(command) => command.run(&path),
-            Command::Gc(command) => unstopped(|| command.run(&path)),
-            Command::Migrate(command) => unstopped(|| command.run(&path)),
+            Command::Check(command) => command.run(&place),
+            Command::Backup(command) => command.run(&place),
+            Command::Gc(command) => unstopped(&place, || command.run(&place)),
+            Command::Migrate(command) => unstopped(&place, || command.run(&place)),
         }
     }
 }
 
-/// Does something that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
+/// Does something with a file that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
 /// Ctrl-C ends it.
-fn unstopped(act: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+fn unstopped(place: &Place, act: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    if let Place::Server(_) = place {
+        return act();
+    }
     let runtime = super::runtime()?;
     let _within = runtime.enter();
     let _unheard = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?;
@@ -65,9 +68,9 @@ fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// A path as people read it.
-fn shown(path: &Path) -> String {
-    crate::output::tame(&path.to_string_lossy())
+/// A store as people read it.
+fn shown(place: &Place) -> String {
+    crate::output::tame(&place.shown())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) struct SettingsFile {
     #[serde(default)]
     pub(super) permissions: Permissions,
     pub(super) model: Option<String>,
-    /// Where everything is kept: `sqlite:PATH`.
+    /// Where everything is kept: `sqlite:PATH`, or a server.
     pub(super) store: Option<String>,
     /// How large a prompt may become, in tokens, before a summary takes the place of the history.
     #[serde(rename = "compactAt")]

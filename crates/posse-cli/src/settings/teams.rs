@@ -24,6 +24,8 @@ pub(crate) enum Backend {
     Tmux,
     /// Each in what `teams.paneCommand` opens.
     Command,
+    /// In whichever `posse worker` takes them.
+    Worker,
 }
 
 /// What holds.

@@ -286,20 +286,24 @@ fn paths_begin_where_the_file_belongs() {
 fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
     let disk = Disk::new();
     let chosen = || chosen_store(&disk.places).map_err(|error| error.to_string());
+    let file = |path| Ok(Some(store::Place::File(path)));
     let store = |path: &str| format!(r#"{{"store": "{path}"}}"#);
     for theirs in ["repo/.posse/settings.json", "repo/.claude/settings.json", "home/.claude/settings.json"] {
         disk.write(theirs, &store("sqlite:/theirs.db"));
     }
     assert_eq!(chosen(), Ok(None));
     disk.write("posse/settings.json", &store("sqlite:mine.db"));
-    assert_eq!(chosen(), Ok(Some(disk.path("posse/mine.db"))));
+    assert_eq!(chosen(), file(disk.path("posse/mine.db")));
     disk.write("posse/settings.json", &store("sqlite:~/mine.db"));
-    assert_eq!(chosen(), Ok(Some(disk.path("home/mine.db"))));
+    assert_eq!(chosen(), file(disk.path("home/mine.db")));
     disk.write("managed.json", &store("sqlite:/var/posse.db"));
-    assert_eq!(chosen(), Ok(Some("/var/posse.db".into())));
-    disk.write("managed.json", &store("postgres://host"));
+    assert_eq!(chosen(), file("/var/posse.db".into()));
+    disk.write("managed.json", &store("postgres://me@host/db"));
+    assert!(matches!(chosen(), Ok(Some(store::Place::Server(_)))));
+    disk.write("managed.json", &store("postgres:host:s3cret"));
     let said = chosen().unwrap_err();
-    assert!(said.contains("managed.json") && said.contains("not there yet"), "{said}");
+    assert!(said.contains("managed.json") && said.contains("USER@HOST"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
 }
 
 // proves LI-03 (open: that the limits hold)

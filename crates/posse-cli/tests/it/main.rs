@@ -17,6 +17,7 @@ mod doctor;
 mod guardian;
 mod mail;
 mod panes;
+mod postgres;
 mod readme;
 mod run;
 mod scripted_model;
@@ -29,6 +30,7 @@ mod team;
 mod team_crash;
 mod team_declared;
 mod team_run;
+mod worker;
 mod worktrees;
 
 /// How often a long form is to be done: as `cargo xtask faults` was asked to, or as often as it is published.

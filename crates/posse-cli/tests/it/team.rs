@@ -302,7 +302,7 @@ fn who_is_not_there_is_said() {
     refused(&project, &["team", "show", "../x"], 2, &["`../x` is no name"]);
     refused(&project, &["team", "show", "parser", "--session", "ffff"], 1, &["no session ffff"]);
     refused(&project, &["team", "list", "--store", "posse.db"], 2, &["a store is sqlite:PATH"]);
-    refused(&project, &["team", "list", "--store", "postgres://host/db"], 2, &["not there yet"]);
+    refused(&project, &["team", "list", "--store", "postgres:db"], 2, &["postgres://USER@HOST/DATABASE"]);
     refused(&project, &["team", "list", "--store", "sqlite:."], 1, &["is a directory", "sqlite:./posse.db"]);
     let output = project.posse(&["team", "list"]).env("POSSE_STORE", "nonsense").output().unwrap();
     assert!(stderr(&output).contains("POSSE_STORE is `nonsense`: a store is sqlite:PATH"));

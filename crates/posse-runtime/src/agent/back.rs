@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::StartError;
 use super::actor::{Identity, Mate, Sub, last_resort, wall_ms};
-use super::bring::{IN_PROCESS, startable_at};
+use super::bring::startable_at;
 use super::build::{About, Assembled, Below, Seed};
 use super::recover::{depth, facts};
 use crate::permission::Standing;
@@ -22,7 +22,7 @@ use crate::spawn::output::Output;
 use crate::spawn::run::Run;
 use crate::spawn::terms::Terms;
 use crate::spawn::tree::Tree;
-use crate::spawn::{door, ending, words};
+use crate::spawn::{IN_PROCESS, door, ending, words};
 use crate::supervise::Living;
 use crate::tool::Workspace;
 
@@ -173,6 +173,9 @@ impl House {
         let Some(starter) = starter else { return Ok(None) };
         let mine = self.tree_of(session).await?.is_some_and(|found| Arc::ptr_eq(&found, tree));
         if !mine || is_mate(session) && !self.has_room(tree) {
+            return Ok(None);
+        }
+        if !self.is_for(session, tree).await? || !self.is_fit_for(session, tree).await? {
             return Ok(None);
         }
         let Some(living) = self.supervisor.room_for(session.agent) else { return Ok(None) };
@@ -419,12 +422,13 @@ impl House {
             if let Ok(adopted) = self.adopt(&tree).await {
                 adopted.into_iter().for_each(|adopted| self.animate(adopted));
             }
+            self.expect_workers(&tree);
         }
     }
 }
 
 /// Whether a stored agent is a teammate, or was one.
-fn is_mate(session: &Session) -> bool {
+pub(crate) fn is_mate(session: &Session) -> bool {
     let origin = session.origin.as_deref();
     origin.and_then(Terms::kept).is_some_and(|terms| terms.mate.is_some())
 }
@@ -464,7 +468,7 @@ fn workspace_again(above: &Standing, session: &Session, terms: &Terms) -> Result
 }
 
 /// What holds for a stored sub-agent.
-pub(super) fn terms(session: &Session, tree: &Tree) -> Terms {
+pub(crate) fn terms(session: &Session, tree: &Tree) -> Terms {
     let Some(origin) = session.origin.as_deref() else { return Terms::lost() };
     let of_type = || tree.definition(&origin.agent_type).map(|kind| Terms::of(&kind));
     // An older posse kept none; then it is the type that is there now, or nothing.

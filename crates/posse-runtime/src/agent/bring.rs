@@ -31,13 +31,10 @@ use crate::spawn::run::Run;
 use crate::spawn::terms::Terms;
 use crate::spawn::tool::startable;
 use crate::spawn::tree::{Common, Tree};
-use crate::spawn::{Definition, words};
+use crate::spawn::{Definition, Quarters, words};
 use crate::team::mate::Card;
 use crate::team::words as team_words;
 use crate::tool::Toolbox;
-
-/// What runs a teammate that has no pane.
-pub(crate) const IN_PROCESS: &str = "in-process";
 
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {
@@ -83,6 +80,34 @@ impl Plan {
             return vec![ContentBlock::text(directive)];
         }
         self.told.iter().chain([&self.prompt]).map(ContentBlock::text).collect()
+    }
+
+    /// Where a teammate runs. What it spends counts for its session here alone: one without a budget of its own
+    /// lives here if the session has one.
+    fn quarters(&self) -> Quarters {
+        let quarters = &self.tree.setup.spawning.teams.quarters;
+        let budgeted = self.tree.setup.limits.budget.cost.is_some();
+        match quarters {
+            Quarters::Workers if budgeted && self.budget().is_none() => Quarters::Here,
+            quarters => quarters.clone(),
+        }
+    }
+
+    /// What a teammate may spend, if that is declared.
+    fn budget(&self) -> Option<Cost> {
+        self.joins.as_ref().and_then(|joins| joins.budget)
+    }
+
+    /// The pane for a teammate.
+    fn pane(&self, card: &Card) -> NewPane {
+        NewPane {
+            session: self.tree.root,
+            member: self.agent,
+            title: card.address(),
+            color: card.color.clone(),
+            cwd: self.standing.workspace().cwd.clone(),
+            budget: self.budget(),
+        }
     }
 
     fn facts(&self) -> RunFacts {
@@ -160,7 +185,7 @@ impl House {
         Some(run)
     }
 
-    /// Brings a new teammate to life, in this process or in a pane. When this returns it is in the roster, with its
+    /// Brings a new teammate to life, in this process, in a pane or in a worker. When this returns it is in the roster, with its
     /// prompt in its inbox.
     pub(crate) async fn bear_mate(
         self: &Arc<Self>,
@@ -175,7 +200,7 @@ impl House {
         let Common { piece: preamble, warmth } = self.preamble(&plan, &tools, told);
         // Mail is the first thing that it gets: nobody else may bring it to life because of it.
         let living = self.supervisor.room_for(agent);
-        let panes = plan.tree.setup.spawning.teams.panes.clone();
+        let quarters = plan.quarters();
         let card = Arc::new(self.join(&plan, preamble.clone(), told).await?);
         let run = Arc::new(Run::new(
             RunFacts { name: Some(card.name.clone()), ..plan.facts() },
@@ -185,24 +210,21 @@ impl House {
         let arrival = MemberChange::Joined {
             agent_type: plan.origin.agent_type.clone(),
             model: plan.model.clone(),
-            backend: panes.as_ref().map_or(IN_PROCESS, |panes| panes.name()).to_owned(),
+            backend: card.backend.clone(),
         };
         let identity = Identity { realm: plan.tree.realm, agent, epoch: Epoch(1) };
-        if let Some(panes) = panes {
+        if !matches!(quarters, Quarters::Here) {
             run.born();
-            let pane = NewPane {
-                session: plan.tree.root,
-                member: agent,
-                title: card.address(),
-                color: card.color.clone(),
-                cwd: plan.standing.workspace().cwd.clone(),
-                budget: plan.joins.as_ref().and_then(|joins| joins.budget),
-            };
             lease.keep();
             let event = Event { agent, kind: EventKind::Member(card.news(arrival)) };
             // A front end that does not read holds up whoever starts somebody, as elsewhere.
             let _ = plan.tree.events.send(event).await;
-            self.give_pane((pane, panes.as_ref()), &plan.tree, living).await;
+            match &quarters {
+                Quarters::Panes(panes) => {
+                    self.give_pane((plan.pane(&card), panes.as_ref()), &plan.tree, living).await;
+                }
+                _ => self.leave_to_workers(agent, &plan.tree).await,
+            }
             return Ok((run, card));
         }
         let Plan { tree, origin, terms, path, model, standing, account, prompt, .. } = plan;
@@ -249,14 +271,14 @@ impl House {
             return Err("it joins no team".into());
         };
         let cwd = plan.standing.workspace().cwd.clone();
-        let panes = plan.tree.setup.spawning.teams.panes.as_ref();
+        let backend = plan.quarters().name().to_owned();
         let member = Joining {
             agent: plan.agent,
             agent_type: plan.origin.agent_type.clone(),
             model: plan.model.clone(),
             prompt: plan.told.iter().chain([&plan.prompt]).cloned().collect::<Vec<_>>().join("\n\n"),
             color: plan.definition.color.clone(),
-            backend: panes.map_or(IN_PROCESS, |panes| panes.name()).to_owned(),
+            backend: backend.clone(),
             cwd: cwd.clone(),
             role: role.clone(),
             takes: takes.clone(),
@@ -285,7 +307,6 @@ impl House {
         let committed = self.ports.store.commit(step).await.map_err(|error| error.to_string())?;
         match committed.results.into_iter().next() {
             Some(Ok(Done::Joined { name, color })) => {
-                let backend = panes.map_or(IN_PROCESS, |panes| panes.name()).to_owned();
                 Ok(Card { team: team.clone(), name, color, takes: takes.clone(), backend })
             }
             Some(Err(refusal)) => {

@@ -160,6 +160,8 @@ impl House {
             raising: 0.into(),
             notices: std::sync::Mutex::default(),
             takes_over: usize::MAX,
+            is_worker: false,
+            expects: false.into(),
         });
         let stop = Stop::new(self.supervisor.branch());
         let who = Resident {
@@ -250,11 +252,13 @@ impl House {
             attended: true.into(),
             shown: match members {
                 Members::One(agent) => Some(agent),
-                Members::Free { .. } => None,
+                Members::Free { .. } | Members::Raised { .. } => None,
             },
+            is_worker: matches!(members, Members::Raised { .. }),
+            expects: false.into(),
             takes_over: match members {
                 Members::One(_) => 0,
-                Members::Free { most } => most.unwrap_or(usize::MAX),
+                Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),
             },
             raising: 0.into(),
             notices: std::sync::Mutex::default(),

@@ -1,6 +1,7 @@
 //! News for agents of this house: who lives here is nudged, who does not is brought back; and what hosts that
 //! have died held is taken up.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use posse_protocol::AgentId;
@@ -32,7 +33,7 @@ pub(super) async fn dispatch(house: Weak<House>, ended: CancellationToken) {
                     let there = Arc::clone(&house);
                     house.supervisor.start_errand(async move { there.take_over().await });
                 }
-                Wake::Fenced => {}
+                Wake::Fenced => house.fenced.store(true, Ordering::Release),
             }
         }
     }

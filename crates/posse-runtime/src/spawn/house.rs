@@ -1,7 +1,7 @@
 //! The house: who lives in this process, who has started whom, and the ways between them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -31,6 +31,10 @@ pub(crate) struct House {
     pub(crate) questions: Questions,
     /// Agents that could not be brought back, with the newest mail for them then.
     pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
+    /// Members that a worker leaves to others, and has said why.
+    pub(crate) left: Mutex<HashSet<AgentId>>,
+    /// Whether this process was taken for dead.
+    pub(crate) fenced: AtomicBool,
     /// Ends the dispatcher with the house.
     dispatching: OnceLock<DropGuard>,
 }
@@ -141,6 +145,8 @@ impl House {
             hosted: Mutex::default(),
             questions: Questions::default(),
             beyond_reach: Mutex::default(),
+            left: Mutex::default(),
+            fenced: AtomicBool::new(false),
             dispatching: OnceLock::new(),
         }
     }
@@ -229,7 +235,9 @@ impl House {
     /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
     pub(crate) fn stays(self: &Arc<Self>, tree: &Arc<Tree>) {
         self.dispatch();
-        self.hosted().push(Arc::downgrade(tree));
+        let mut hosted = self.hosted();
+        hosted.retain(|tree| tree.strong_count() > 0);
+        hosted.push(Arc::downgrade(tree));
     }
 
     /// The session with this main agent, if its free members are taken up here.
@@ -255,8 +263,15 @@ impl House {
     /// Whether a member of its teams that nobody has may be taken up here.
     pub(crate) fn has_room(&self, tree: &Arc<Tree>) -> bool {
         let residents = self.residents();
-        let mates = residents.values().filter(|it| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree));
+        // A worker counts all that it has.
+        let counts = |it: &&Lodging| tree.is_worker || Arc::ptr_eq(&it.who.tree, tree);
+        let mates = residents.values().filter(|it| it.who.mate.is_some()).filter(counts);
         mates.count() < tree.takes_over
+    }
+
+    /// How many members of a session's teams live here.
+    pub(crate) fn mates(&self, root: AgentId) -> usize {
+        self.residents().values().filter(|it| it.who.mate.is_some() && it.who.tree.root == root).count()
     }
 
     /// How many agents of a session live here.

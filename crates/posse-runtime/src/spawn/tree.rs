@@ -52,6 +52,10 @@ pub(crate) struct Tree {
     pub(crate) notices: Mutex<Vec<String>>,
     /// So many members of its teams are taken up here, if nobody has them.
     pub(crate) takes_over: usize,
+    /// Whether this process only takes up members that were raised for workers.
+    pub(crate) is_worker: bool,
+    /// Whether it is looked whether workers take what is left to them.
+    pub(crate) expects: AtomicBool,
 }
 
 impl Tree {

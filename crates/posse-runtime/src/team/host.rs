@@ -1,6 +1,7 @@
 //! Members of a team in a process of their own: a pane, or a second process that helps. The store is what joins
 //! them to the others.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use posse_protocol::{AgentId, Command, Event, EventKind};
@@ -29,6 +30,12 @@ pub enum Members {
         /// But no more than so many.
         most: Option<usize>,
     },
+    /// The same, of those that were raised for workers. Of all sessions that it hosts so a process takes up no
+    /// more than the largest number that was said.
+    Raised {
+        /// But no more than so many.
+        most: Option<usize>,
+    },
 }
 
 /// Members of teams that live in this process.
@@ -51,7 +58,7 @@ impl Runtime {
         let (tree, events) = house.foreign_tree(session, members, setup).await?;
         let adopted = match members {
             Members::One(agent) => vec![house.take_member(agent, &tree).await?],
-            Members::Free { .. } => {
+            Members::Free { .. } | Members::Raised { .. } => {
                 house.stays(&tree);
                 house.adopt(&tree).await?
             }
@@ -60,10 +67,26 @@ impl Runtime {
         adopted.into_iter().for_each(|adopted| house.animate(adopted));
         let (handle, told) = AgentHandle::new();
         // Who hosts whatever is free stays for what comes.
-        let stays = matches!(members, Members::Free { .. }).then(|| Arc::clone(&tree));
+        let stays = !matches!(members, Members::One(_));
+        let stays = stays.then(|| Arc::clone(&tree));
         let porter = porter(Arc::downgrade(house), (Arc::downgrade(&tree), stays), told);
         house.supervisor.start_errand(porter);
         Ok(Hosted { agents, handle, events })
+    }
+
+    /// Takes up what has become free of the sessions whose free members are hosted here.
+    pub async fn take_up_free(&self) {
+        self.house().take_over().await;
+    }
+
+    /// Whether this process was taken for dead: then it can write nothing any more.
+    pub fn is_fenced(&self) -> bool {
+        self.house().fenced.load(Ordering::Acquire)
+    }
+
+    /// How many members of a session's teams live here.
+    pub fn members_here(&self, session: AgentId) -> usize {
+        self.house().mates(session)
     }
 }
 

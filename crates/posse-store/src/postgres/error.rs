@@ -147,6 +147,11 @@ impl Cause {
         Self { error: error.into().into(), remedy, full: false }
     }
 
+    /// What the driver said, if it did.
+    pub(super) fn driver(&self) -> Option<&tokio_postgres::Error> {
+        self.error.downcast_ref()
+    }
+
     pub(super) fn at(self, place: &str) -> StoreError {
         let (full, place, source) = (self.full, place.to_owned(), Box::new(self));
         match full {

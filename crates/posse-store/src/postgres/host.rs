@@ -1,15 +1,15 @@
 //! This host: what it writes, how it stands with the others, and what it tells them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use deadpool_postgres::Object;
-use posse_protocol::RealmId;
+use posse_protocol::{AgentId, RealmId};
 use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{Step, StoreError, Wake};
+use posse_runtime::port::store::{Epoch, Step, StepId, StoreError, Wake};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
@@ -43,6 +43,9 @@ pub(super) struct Host {
     /// Something is to be told, or this host has settled.
     pub(super) stir: Notify,
     known: Mutex<HashSet<(RealmId, Hash)>>,
+    /// The last step of each agent that this host writes to, in its epoch. A step says which one it goes on from: a
+    /// try whose answer was lost may still be on its way when later steps are done.
+    last: Mutex<HashMap<AgentId, (Epoch, StepId)>>,
     /// Whether it is to end: nothing is waited for any longer than it takes.
     closing: AtomicBool,
     jobs: mpsc::WeakSender<Job>,
@@ -69,6 +72,7 @@ impl Host {
             untold: Mutex::default(),
             stir: Notify::new(),
             known: Mutex::default(),
+            last: Mutex::default(),
             closing: AtomicBool::new(false),
             jobs,
         }
@@ -100,8 +104,9 @@ impl Host {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&(realm, name))
     }
 
-    /// Remembers what a step has brought to the server.
+    /// Remembers what a step has brought to the server, and that it was the agent's last.
     fn remember(&self, step: &Step) {
+        self.goes_on(step.agent, (step.epoch, step.id));
         let preamble = step.birth.iter().map(|birth| &birth.preamble);
         let heads = step.entries.iter().filter_map(|entry| entry.head.as_ref());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,6 +115,24 @@ impl Host {
                 known.clear();
             }
             known.insert((step.realm, spelling::content_name(&piece.bytes, piece.mark_at)));
+        }
+    }
+
+    fn goes_on(&self, agent: AgentId, from: (Epoch, StepId)) {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, from);
+    }
+
+    /// The step that another one goes on from, as far as this host remembers.
+    fn before(&self, step: &Step) -> Option<Uuid> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.get(&step.agent).filter(|(epoch, _)| *epoch == step.epoch).map(|(_, step)| step.0)
+    }
+
+    /// Forgets which step was the last of agents that it gives up, or of whom it does not know.
+    fn forget(&self, jobs: &[Job]) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        for agent in jobs.iter().filter_map(|job| job.agent) {
+            last.remove(&agent);
         }
     }
 
@@ -130,6 +153,7 @@ impl Host {
                     }
                 }
                 Err(Failure::Broken(cause)) => {
+                    self.forget(&jobs);
                     for job in jobs {
                         let _ = job.answer.send(Err(cause.clone().at(self.link.place())));
                     }
@@ -142,8 +166,10 @@ impl Host {
     fn answer(&self, jobs: Vec<Job>, written: Written) {
         self.tell(job::sorted(written.news));
         for (job, done) in jobs.into_iter().zip(written.done) {
-            if let Some(step) = &job.step {
-                self.remember(step);
+            match (&job.step, job.agent, job::taken(&done)) {
+                (Some(step), ..) => self.remember(step),
+                (None, Some(agent), Some(last)) => self.goes_on(agent, last),
+                _ => self.forget(std::slice::from_ref(&job)),
             }
             let unheard = job.answer.send(job::answer(done));
             // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held by nobody.
@@ -170,7 +196,7 @@ impl Host {
     async fn persist(&self, jobs: &[Job]) -> Result<Written, Failure> {
         let holds = jobs.iter().any(|job| job.kind == Kind::Holds);
         let mut whole = false;
-        let mut asking = Asking::new(jobs, None)?;
+        let mut asking = self.asking(jobs, None)?;
         let mut patience = Patience::new(self);
         loop {
             let standing = self.standing();
@@ -187,12 +213,35 @@ impl Host {
                 }
                 Err(Asked::Unknown) if !whole => {
                     whole = true;
-                    asking = Asking::new(jobs, Some(&|step| encode::step(step, |_| false)))?;
+                    asking = self.asking(jobs, Some(&|step| encode::step(step, |_| false)))?;
                 }
                 Err(Asked::Unknown) => return Err(Failure::bad_step("a content is missing")),
                 Err(Asked::Failed(failure)) => patience.with(failure).await?,
             }
         }
+    }
+
+    /// Puts jobs together; with `anew` steps are told anew.
+    fn asking(&self, jobs: &[Job], anew: Option<Anew<'_>>) -> Result<Asking, Failure> {
+        let (mut told, mut blobs) = (Vec::with_capacity(jobs.len()), Vec::new());
+        for job in jobs {
+            let again = match (anew, &job.step) {
+                (Some(anew), Some(step)) => Some(anew(step).map_err(Failure::Refused)?),
+                _ => None,
+            };
+            let encoded = again.as_ref().unwrap_or(&job.encoded);
+            let mut json = encoded.json.clone();
+            if jobs.len() > 1 && !encoded.blobs.is_empty() {
+                (json["base"], json["count"]) = (json!(blobs.len()), json!(encoded.blobs.len()));
+            }
+            if let Some(after) = job.step.as_ref().and_then(|step| self.before(step)) {
+                json["after"] = json!(after);
+            }
+            told.push(json);
+            blobs.extend(encoded.blobs.iter().cloned());
+        }
+        let jobs = serde_json::to_string(&told).map_err(|error| Failure::bad_step(error.to_string()))?;
+        Ok(Asking { jobs: nul::hide(&jobs).into_owned(), blobs })
     }
 
     async fn ask(&self, me: Option<&str>, asking: &Asking) -> Result<Written, Asked> {
@@ -343,28 +392,6 @@ struct Asking {
 }
 
 type Anew<'a> = &'a (dyn Fn(&Step) -> Result<encode::Encoded, StoreError> + Sync);
-
-impl Asking {
-    /// Puts jobs together; with `anew` steps are told anew.
-    fn new(jobs: &[Job], anew: Option<Anew<'_>>) -> Result<Self, Failure> {
-        let (mut told, mut blobs) = (Vec::with_capacity(jobs.len()), Vec::new());
-        for job in jobs {
-            let again = match (anew, &job.step) {
-                (Some(anew), Some(step)) => Some(anew(step).map_err(Failure::Refused)?),
-                _ => None,
-            };
-            let encoded = again.as_ref().unwrap_or(&job.encoded);
-            let mut json = encoded.json.clone();
-            if jobs.len() > 1 && !encoded.blobs.is_empty() {
-                (json["base"], json["count"]) = (json!(blobs.len()), json!(encoded.blobs.len()));
-            }
-            told.push(json);
-            blobs.extend(encoded.blobs.iter().cloned());
-        }
-        let jobs = serde_json::to_string(&told).map_err(|error| Failure::bad_step(error.to_string()))?;
-        Ok(Self { jobs: nul::hide(&jobs).into_owned(), blobs })
-    }
-}
 
 /// How long a server that is away is waited for.
 pub(super) struct Patience<'a> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, Name, RealmId};
-use posse_runtime::port::store::{Committed, Done, Epoch, Step, StoreError, Wake};
+use posse_runtime::port::store::{Committed, Epoch, Step, StepId, StoreError, Wake};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -93,6 +93,13 @@ pub(super) fn list(realm: RealmId, team: &str) -> ListId {
     ListId { realm, team: team.parse::<Name>().ok() }
 }
 
+/// Of a take: the epoch, and the last step before it.
+pub(super) fn taken(done: &Value) -> Option<(Epoch, StepId)> {
+    let epoch = done.get("epoch")?.as_i64()?;
+    let step = done.get("step")?.as_str()?.parse().ok()?;
+    Some((Epoch(epoch.cast_unsigned()), StepId(step)))
+}
+
 /// What came of one job.
 pub(super) fn answer(done: Value) -> Outcome {
     if let Some(epoch) = done.get("epoch").and_then(Value::as_i64) {
@@ -101,12 +108,7 @@ pub(super) fn answer(done: Value) -> Outcome {
     if done.is_null() {
         return Ok(Answer::default());
     }
-    let mut committed: Committed = serde_json::from_value(done).map_err(senseless)?;
-    for done in committed.results.iter_mut().flatten() {
-        if let Done::Claimed(task) = done {
-            nul::show_metadata(&mut task.metadata).map_err(senseless)?;
-        }
-    }
+    let committed: Committed = serde_json::from_value(done).map_err(senseless)?;
     Ok(Answer { committed, ..Answer::default() })
 }
 

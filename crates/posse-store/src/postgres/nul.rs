@@ -5,8 +5,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
-
 const MARK: char = '\u{f8ff}';
 
 /// JSON without the escape of NUL.
@@ -48,15 +46,6 @@ pub(super) fn show(json: &str) -> Cow<'_, str> {
 /// The text of a column that was hidden in JSON.
 pub(super) fn show_text(text: &str) -> Cow<'_, str> {
     turn_back(text, "\0")
-}
-
-/// The metadata of a task, which the functions look into: they were hidden twice, and turned back once so far.
-pub(super) fn show_metadata(metadata: &mut Map<String, Value>) -> serde_json::Result<()> {
-    let json = serde_json::to_string(metadata)?;
-    if let Cow::Owned(shown) = show(&json) {
-        *metadata = serde_json::from_str(&shown)?;
-    }
-    Ok(())
 }
 
 fn turn_back<'a>(text: &'a str, nul: &str) -> Cow<'a, str> {

@@ -33,6 +33,7 @@ const VERSIONS: &[Version] = &[Version {
         include_str!("schema/task.sql"),
         include_str!("schema/team.sql"),
         include_str!("schema/import.sql"),
+        include_str!("schema/collect.sql"),
     ],
     contract: &[],
 }];

@@ -15,8 +15,8 @@ use super::place::Place;
 use super::schema;
 
 pub use backup::{Stop, back_up};
-pub use check::{Health, check};
-pub use collect::{Collected, Unused, collect, unused};
+pub use check::check;
+pub use collect::{collect, unused};
 
 /// Versions of a store's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use nix::unistd::{User, geteuid};
 
@@ -52,7 +53,21 @@ impl Install {
 
     /// A program that runs as the server does. It works in `directory`, by which it is found when it must end.
     pub(super) fn as_owner(&self, program: &str, directory: &Path) -> Command {
-        let mut command = self.client(program);
+        self.owned(self.client(program), directory)
+    }
+
+    /// The same, with each sync held up for so long.
+    pub(super) fn late(&self, name: &str, directory: &Path, delay: Duration) -> Command {
+        let mut command = self.owned(program("strace"), directory);
+        let inject = format!("inject=fsync,fdatasync:delay_exit={}", delay.as_micros());
+        // It stands beside what it watches, which so stays our own child.
+        command.args(["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"]);
+        command.args(["-e", "trace=fsync,fdatasync", "-e", "signal=none", "-e", &inject]);
+        command.arg(self.programs.join(name)).env("LC_ALL", "C").env("TZ", "UTC");
+        command
+    }
+
+    fn owned(&self, mut command: Command, directory: &Path) -> Command {
         if let Some((user, group)) = self.owner {
             command.uid(user).gid(group);
         }

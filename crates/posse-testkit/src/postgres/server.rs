@@ -23,6 +23,9 @@ pub enum Sync {
     /// It is on the disk before it is acknowledged.
     #[default]
     On,
+    /// The same, and each sync takes so much longer, as on a slow disk. What else it costs to hold it up makes the
+    /// server's own processor time mean nothing.
+    Late(Duration),
     /// It may be lost: for tests of logic, which nobody kills the server of.
     Off,
 }
@@ -50,6 +53,7 @@ impl Options {
 pub struct Server {
     install: Install,
     tls: bool,
+    sync: Sync,
     port: u16,
     postmaster: Option<Child>,
     guard: Guard,
@@ -58,7 +62,7 @@ pub struct Server {
 impl Server {
     /// Makes one and starts it: in about two seconds.
     pub fn start(options: Options) -> Result<Self, SetupError> {
-        let mut server = Self::nowhere(options.tls)?;
+        let mut server = Self::nowhere(options.tls, options.sync)?;
         let (data, directory) = (server.data(), &server.guard.directory);
         let flags = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--username=postgres"];
         run(server.install.as_owner("initdb", directory).args(flags).arg("-D").arg(&data))?;
@@ -71,11 +75,11 @@ impl Server {
     }
 
     /// A place for one.
-    fn nowhere(tls: bool) -> Result<Self, SetupError> {
+    fn nowhere(tls: bool, sync: Sync) -> Result<Self, SetupError> {
         let install = Install::find()?;
         let guard = Guard::new()?;
         install.own(&guard.directory)?;
-        Ok(Self { install, tls, port: 0, postmaster: None, guard })
+        Ok(Self { install, tls, sync, port: 0, postmaster: None, guard })
     }
 
     fn configure(&self, options: &Options) -> Result<(), SetupError> {
@@ -178,7 +182,7 @@ impl Server {
 
     /// Another server that follows this one, which from now on acknowledges no commit that the other does not have.
     pub fn standby(&self) -> Result<Self, SetupError> {
-        let mut standby = Self::nowhere(self.tls)?;
+        let mut standby = Self::nowhere(self.tls, self.sync)?;
         let from = format!("{}{}application_name=standby", self.url(), if self.tls { "&" } else { "?" });
         let mut copy = self.install.as_owner("pg_basebackup", &standby.guard.directory);
         copy.args(["--no-sync", "--checkpoint=fast", "--write-recovery-conf", "-d"]).arg(from);
@@ -222,7 +226,10 @@ impl Server {
 
     fn launch(&mut self) -> Result<(), SetupError> {
         let log = File::options().create(true).append(true).open(self.log())?;
-        let mut command = self.install.as_owner("postgres", &self.data());
+        let mut command = match self.sync {
+            Sync::Late(delay) => self.install.late("postgres", &self.data(), delay),
+            Sync::On | Sync::Off => self.install.as_owner("postgres", &self.data()),
+        };
         command.arg("-D").arg(self.data()).arg("-c").arg(format!("port={}", self.port));
         command.stdout(log.try_clone()?).stderr(log).process_group(0);
         let postmaster = self.postmaster.insert(command.spawn()?);

@@ -42,7 +42,7 @@ pub async fn mail_keeps_its_order(open: Open<'_>) {
         }
     }
     let id = MailId::from(Uuid::now_v7());
-    let (kind, summary, body) = (MailKind::Idle, "At rest".into(), "{}".into());
+    let (kind, summary, body) = (MailKind::Idle, "At\u{0}rest\u{f8ff}0".into(), "{}\u{0}".into());
     let sent = order(store.as_ref(), vec![Op::Send { id, to: to(3), kind, summary, body }]).await.remove(0);
     assert_eq!(
         receipts(sent),
@@ -62,7 +62,7 @@ pub async fn mail_keeps_its_order(open: Open<'_>) {
     }
     let last = &mail[40];
     assert_eq!((last.id, &last.from, last.kind, last.to), (id, &Sender::User, kind, agent(3)));
-    assert_eq!((last.summary.as_str(), last.body.as_str()), ("At rest", "{}"));
+    assert_eq!((last.summary.as_str(), last.body.as_str()), ("At\u{0}rest\u{f8ff}0", "{}\u{0}"));
     assert_eq!((last.sent_ms, last.shown_in), (10, None));
     let some = store.mail(realm(), agent(3), MailFilter { waiting: true, after: 38 }, 2).await.unwrap();
     assert_eq!(some, mail[38..40]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use posse_protocol::{Mail, MailKind, Member, MemberState, Name, Sender, TaskId, TaskStatus, Team};
+use posse_protocol::{Mail, MailKind, Member, MemberState, Name, Request, Sender, TaskId, TaskStatus, Team};
 use posse_runtime::port::store::{
     Address, AgentState, Done, Epoch, MAIL_BYTES, MailFilter, Op, OpResult, Receipt, Refusal, StateChange,
     Step, Store, StoreError, TaskChange, TaskFilter,
@@ -252,7 +252,9 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     let nobody = Err(Refusal::NoSuchRecipient { to: "eve".into() });
     assert_eq!(act(store, 1, hand_over("eve")).await, nobody);
     let plan = Uuid::from_u128(8).into();
-    act(store, 3, ask(plan, member("team-lead"), "the plan", true)).await.unwrap();
+    // With what engines spell in their own way.
+    let text = "the \"plan\"\n\u{1}\u{0}\u{f8ff}0\\";
+    act(store, 3, ask(plan, member("team-lead"), text, true)).await.unwrap();
     order(store, vec![ask(Uuid::from_u128(9).into(), member("ann"), "enough", false)])
         .await
         .remove(0)
@@ -265,11 +267,13 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     assert_eq!((owner.name.as_str(), owner.agent), ("main-2", Some(agent(1))));
     // The plan waits for her now, and came as mail anew; that she should end is not asked any more.
     let [open] = &store.requests(realm(), None).await.unwrap()[..] else { panic!("one request") };
-    assert_eq!((open.id, open.to, open.text.as_str()), (plan, agent(2), "the plan"));
+    assert_eq!((open.id, open.to, open.text.as_str()), (plan, agent(2), text));
     let mail = mail_of(store, 2).await;
     let wanted = Sender::Agent { id: agent(3), name: "bob".into() };
     let last = mail.last().unwrap();
     assert_eq!((last.id, last.kind, &last.from), (plan, MailKind::PlanApprovalRequest, &wanted));
+    let body = serde_json::to_string(&Request { request_id: plan, text: text.into() }).unwrap();
+    assert_eq!(last.body, body);
     let answer = |number: u64| super::words::answer(plan, number, true);
     assert_eq!(act(store, 1, answer(5)).await, Err(Refusal::NotOpen { request: plan }));
     let done = act(store, 2, answer(6)).await;

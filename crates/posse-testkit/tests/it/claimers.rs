@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use posse_protocol::{ListId, MailKind, MemberState, RealmId, TaskId, TaskStatus};
+use posse_protocol::{AgentId, ListId, MailKind, MemberState, RealmId, TaskId, TaskStatus};
 use posse_runtime::port::clock::{Clock as _, SystemClock};
 use posse_runtime::port::store::{MailFilter, NewTask, Op, Order, Store, TaskFilter};
 use posse_testkit::place::{Ground, Place};
@@ -157,6 +157,14 @@ impl Drop for Process {
     }
 }
 
+/// Waits until nobody has an agent any more: on a server, what was killed has it until the lease is over.
+async fn until_free(store: &Place, agent: AgentId) {
+    let (store, clock) = (store.open().unwrap(), SystemClock::default());
+    while store.read(agent).await.unwrap().session.holder.is_some() {
+        clock.sleep(KILL / 100).await;
+    }
+}
+
 /// The processes of a team, the lead's first.
 struct Crew {
     site: Site,
@@ -172,6 +180,7 @@ impl Crew {
         let session = first.hears("session");
         first.hears("quiet");
         first.kill();
+        tokio::runtime::Handle::current().block_on(until_free(&site.store, session.parse().unwrap()));
         let most = members.div_ceil(HOSTS).to_string();
         let mut crew = Self { site, session, most, processes: Vec::new() };
         let mut hosts: Vec<Process> = (0..HOSTS).map(|_| crew.start(1)).collect();

@@ -12,6 +12,7 @@ mod claimers;
 mod compaction;
 mod cuts;
 mod faults;
+mod fleet;
 mod forks;
 mod limits;
 mod messages;

@@ -3,6 +3,8 @@
 mod contracts;
 mod explored;
 mod faults;
+mod maintain;
+mod ported;
 mod postgres;
 mod processes;
 mod property;
@@ -19,8 +21,8 @@ use std::time::{Duration, Instant};
 
 use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
 use posse_runtime::port::store::{
-    Epoch, Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange,
-    TaskFilter, Wake, checksum,
+    Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange, TaskFilter,
+    Wake, checksum,
 };
 use posse_store::{Sqlite, Timing};
 use posse_testkit::store_contract::{self as contract, Open, agent, birth, entry, fate, step, verify};
@@ -166,40 +168,6 @@ async fn what_dead_hosts_left_is_removed() {
     assert_eq!(directory.hosts(), 1, "its own");
 }
 
-#[tokio::test]
-async fn dropping_the_store_finishes_what_is_queued() {
-    let directory = Directory::new();
-    let store = directory.open();
-    store.commit(birth(1)).await.unwrap();
-    for seq in 0..300 {
-        let entries = vec![entry(seq, EntryKind::Prompt, "queued")];
-        // Nobody waits for it.
-        drop(store.commit(Step { entries, ..step(1, 1) }));
-    }
-    drop(store);
-    assert_eq!(directory.open().read(agent(1)).await.unwrap().entries.len(), 300);
-}
-
-#[tokio::test]
-async fn hosts_take_turns_on_one_file() {
-    let directory = Directory::new();
-    let stores: Vec<_> = (0..4).map(|_| directory.open()).collect();
-    let mut commits = Vec::new();
-    for (number, store) in (1..).zip(&stores) {
-        commits.push(store.commit(birth(number)));
-        for seq in 0..50 {
-            let entries = vec![entry(seq, EntryKind::Prompt, "mine")];
-            commits.push(store.commit(Step { entries, ..step(number, 1) }));
-        }
-    }
-    for commit in commits {
-        assert_eq!(fate(&commit.await), "ok");
-    }
-    for number in 1..=4 {
-        assert_eq!(stores[0].read(agent(number)).await.unwrap().entries.len(), 50);
-    }
-}
-
 fn web() -> Name {
     "web".parse().unwrap()
 }
@@ -257,21 +225,6 @@ async fn who_wants_what_a_stalled_host_does_not_do_takes_nothing_from_it() {
     assert_eq!(fate(&first.commit(step(1, 1)).await), "ok", "it has lost nothing");
     assert!(second.take(agent(1)).await.unwrap().epoch.0 > 1, "but what is wanted is taken");
     assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced");
-}
-
-#[tokio::test]
-async fn a_take_that_nobody_waits_for_holds_nothing() {
-    let directory = Directory::new();
-    let (first, second) = (directory.open(), directory.open());
-    first.commit(birth(1)).await.unwrap();
-    first.release(agent(1), Epoch(1)).await.unwrap();
-    // Queued when it is called, and forgotten before it is answered.
-    drop(first.take(agent(1)));
-    while fate(&second.take(agent(1)).await) == "held" {
-        tokio::task::yield_now().await;
-    }
-    assert!(first.read(agent(1)).await.unwrap().session.holder.is_some());
-    assert_eq!(fate(&first.take(agent(1)).await), "held");
 }
 
 #[tokio::test]

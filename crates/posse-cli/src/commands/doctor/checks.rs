@@ -13,7 +13,7 @@ use crate::environment::working_directory;
 use crate::hint;
 use crate::provider::{Provider, Settled};
 use crate::session::{self, FlagSettings};
-use crate::store::StoreArgs;
+use crate::store::{Place, StoreArgs};
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding { what, grade: Grade::Good, found: found.into(), advice: None }
@@ -156,8 +156,9 @@ pub(super) fn sandbox() -> Finding {
 /// Can posse keep its store?
 pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
-    let directory = match session::store_path(&StoreArgs::default()) {
-        Ok(store) => store.path.parent().map(|parent| Path::new(".").join(parent)).unwrap_or_default(),
+    let directory = match session::meant_store(&StoreArgs::default()).map(|meant| meant.place) {
+        Ok(Place::File(path)) => path.parent().map(|parent| Path::new(".").join(parent)).unwrap_or_default(),
+        Ok(place @ Place::Server(_)) => return server(WHAT, &place),
         Err(error) => return not(WHAT, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error)),
     };
     let write = || {
@@ -174,6 +175,14 @@ pub(super) fn home() -> Finding {
             let advice = "make it writable, or set POSSE_HOME to another directory";
             not(WHAT, Grade::Bad, format!("{} cannot be written: {error}", directory.display()), advice)
         }
+    }
+}
+
+/// Does the server answer, and can posse use what it has there?
+fn server(what: &'static str, place: &Place) -> Finding {
+    match session::Opened::at(place) {
+        Ok(_) => good(what, format!("{} answers", place.shown())),
+        Err(error) => not(what, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error)),
     }
 }
 

@@ -9,6 +9,7 @@ use super::open::Wish;
 use crate::environment::variable;
 use crate::hint::Advised;
 use crate::session;
+use crate::store::Place;
 
 /// What the other process must find in its environment as this one does: where things are, and what is started
 /// by whom.
@@ -42,6 +43,10 @@ pub(super) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
     };
     let mut environment = wish.provider.environment()?;
     environment.extend(TOLD.iter().filter_map(|name| found(name, false)));
+    if let Place::Server(server) = session::meant_store(&wish.store)?.place {
+        let value = server.whole().into();
+        environment.push(Variable { name: "POSSE_STORE".into(), value, secret: true });
+    }
     environment.extend(HUSHED.iter().filter_map(|name| found(name, true)));
     Ok(Launch { command, environment, budgeted: wish.limits.budget.cost.is_some() })
 }
@@ -49,10 +54,12 @@ pub(super) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
 /// The flags that make it the same for a member there as here.
 fn flags(wish: &Wish) -> anyhow::Result<Vec<OsString>> {
     let mut flags = Flags::default();
-    let store = std::path::absolute(session::store_path(&wish.store)?.path)?;
-    let mut url = OsString::from("sqlite:");
-    url.push(store);
-    flags.add("--store", url);
+    // What a server is opened with may have a password in it, and others read command lines.
+    if let Place::File(path) = session::meant_store(&wish.store)?.place {
+        let mut url = OsString::from("sqlite:");
+        url.push(std::path::absolute(path)?);
+        flags.add("--store", url);
+    }
     flags.number("--max-tokens", Some(wish.limits.max_tokens));
     wish.mode.iter().for_each(|mode| flags.add("--permission-mode", mode.as_str()));
     wish.allow.iter().for_each(|rule| flags.add("--allowed-tools", rule));
@@ -99,7 +106,7 @@ mod tests {
     fn carried(arguments: &[&str]) -> (Wish, Wish) {
         let args = crate::Args::try_parse_from([&["posse", "-p", "x"], arguments].concat()).unwrap();
         let given = args.run.options.given(&[]).unwrap();
-        let store = StoreArgs { store: Some("/tmp/x.db".into()) };
+        let store = StoreArgs { store: Some(Place::File("/tmp/x.db".into())) };
         let wish = args.run.options.wish(None, store.clone(), given);
         let line = flags(&wish).unwrap();
         let words = ["posse", "team", "join", "--session=1", "--member=01978000-0000-7000-8000-000000000002"]
@@ -145,6 +152,18 @@ mod tests {
         assert_eq!(format!("{:?}", there.agents), format!("{:?}", here.agents));
         assert_eq!(there.given.text(), Some(given));
         assert!(carried(&["--no-background"]).1.agents.no_background);
+    }
+
+    #[test]
+    fn a_password_of_a_server_is_on_no_command_line() {
+        let args = crate::Args::try_parse_from(["posse", "-p", "x", "--store", "postgres://me:s3cret@h/db"]);
+        let args = args.unwrap();
+        let store = StoreArgs { store: args.run.store.clone() };
+        let wish = args.run.options.wish(None, store, Given::default());
+        let launch = launch(&wish).unwrap();
+        assert!(!format!("{:?}", launch.command).contains("s3cret"), "{:?}", launch.command);
+        let told = launch.environment.iter().find(|told| told.name == "POSSE_STORE").unwrap();
+        assert!(told.secret && told.value == "postgres://me:s3cret@h/db", "{told:?}");
     }
 
     #[test]

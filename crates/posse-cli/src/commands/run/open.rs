@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
 use posse_protocol::{AgentId, Name, PermissionMode, Usage};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::{Effort, Thinking};
 use posse_runtime::port::price::Prices;
 use posse_runtime::port::store::{Session, Store};
-use posse_runtime::spawn::Teaming;
+use posse_runtime::spawn::{Quarters, Teaming};
 use posse_runtime::tool::Workspace;
 use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
-use posse_store::Sqlite;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
@@ -96,7 +96,7 @@ pub(super) struct Opened {
     pub(super) runtime: Runtime,
     pub(super) agent: Agent,
     pub(super) facts: Facts,
-    pub(super) store: Arc<Sqlite>,
+    pub(super) store: session::Opened,
     /// The types that it can start, as they change.
     pub(super) live: Live<Sources>,
     /// The skills, as they change.
@@ -111,7 +111,7 @@ pub(super) struct Opened {
 pub(super) struct Grounds {
     pub(super) runtime: Runtime,
     pub(super) setup: Setup,
-    pub(super) store: Arc<Sqlite>,
+    pub(super) store: session::Opened,
     pub(super) live: Live<Sources>,
     pub(super) skills: Live<SkillSources>,
     pub(super) slash: Slash,
@@ -165,6 +165,7 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         Some(team) => format!("posse team run {team} --resume {short}"),
         None => format!("posse -p --resume {short}"),
     };
+    let again = session::in_store(again, &wish.store);
     let facts = grounds.facts(agent.id, agent.tools.clone(), again);
     let Grounds { runtime, store, live, skills, slash, .. } = grounds;
     Ok(Opened { runtime, agent, facts, store, live, skills, slash, swept })
@@ -173,10 +174,10 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
 /// Makes what an agent stands on.
 pub(super) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
     let here = environment::working_directory()?;
-    let store = session::open_sqlite(&wish.store)?;
+    let store = session::Opened::at(&session::meant_store(&wish.store)?.place)?;
     let found = match &wish.which {
         None => None,
-        Some(which) => Some(find_session(store.as_ref(), which, &here, wish).await?),
+        Some(which) => Some(find_session(store.store.as_ref(), which, &here, wish).await?),
     };
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
     let settings = settings(wish, found.as_ref(), &cwd)?;
@@ -184,28 +185,11 @@ pub(super) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
         Some(session) => Otherwise::Session(session.model.clone()),
         None => Otherwise::Settings(settings.model.clone()),
     };
-    let policy = RetryPolicy::default();
-    let retries = policy.retries;
-    let Chosen { model, name, key_source } = wish.provider.choose_or(policy, otherwise)?;
-    let prices = Arc::new(provider::prices()?);
+    let Engine { runtime, prices, worktrees, model, key_source, retries } =
+        engine(wish, Arc::clone(&store.store), otherwise)?;
     let budgets = settings.agents.budgets;
-    affordable(&*prices, &name, &[wish.limits.budget, budgets.alone, budgets.subtree])?;
-    let worktrees = GitWorktrees::new(session::worktrees()?);
-    let ports = Ports {
-        model: Arc::from(model),
-        store: store.clone(),
-        clock: Arc::new(SystemClock::default()),
-        prices,
-        memory: Arc::new(SystemMemory),
-        worktrees: Arc::new(worktrees.clone()),
-    };
-    let runtime = Runtime::new(ports);
-    let live = Live::new(session::definitions(&cwd, wish.given.clone()));
-    let skills = Live::new(session::skills(&cwd));
-    warn(&live);
-    warn(&skills);
-    let mut setup = setup(wish, &settings, cwd.clone(), &live)?;
-    setup.spawning.skills = Some(skills.catalogue.clone());
+    affordable(&*prices, &model, &[wish.limits.budget, budgets.alone, budgets.subtree])?;
+    let Equipment { setup, live, skills } = equip(wish, &settings, cwd.clone())?;
     let slash = Slash::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
     Ok(Grounds {
         runtime,
@@ -218,10 +202,62 @@ pub(super) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
         settings,
         found,
         worktrees,
-        model: name,
+        model,
         key_source,
         retries,
     })
+}
+
+/// What all agents of a process stand on, whatever session they are of.
+pub(super) struct Engine {
+    pub(super) runtime: Runtime,
+    prices: Arc<PriceList>,
+    worktrees: GitWorktrees,
+    model: String,
+    key_source: Option<&'static str>,
+    retries: u32,
+}
+
+/// Makes a runtime on a store.
+pub(super) fn engine(wish: &Wish, store: Arc<dyn Store>, otherwise: Otherwise) -> anyhow::Result<Engine> {
+    let policy = RetryPolicy::default();
+    let retries = policy.retries;
+    let Chosen { model, name, key_source } = wish.provider.choose_or(policy, otherwise)?;
+    let prices = Arc::new(provider::prices()?);
+    let worktrees = GitWorktrees::new(session::worktrees()?);
+    let ports = Ports {
+        model: Arc::from(model),
+        store,
+        clock: Arc::new(SystemClock::default()),
+        prices: prices.clone(),
+        memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(worktrees.clone()),
+    };
+    Ok(Engine { runtime: Runtime::new(ports), prices, worktrees, model: name, key_source, retries })
+}
+
+/// What agents of one session get.
+pub(super) struct Equipment {
+    pub(super) setup: Setup,
+    pub(super) live: Live<Sources>,
+    pub(super) skills: Live<SkillSources>,
+}
+
+impl Equipment {
+    /// For members of a session that others lead, which works in `cwd`.
+    pub(super) fn of(wish: &Wish, cwd: &Path) -> anyhow::Result<Self> {
+        equip(wish, &settings(wish, None, cwd)?, cwd.to_owned())
+    }
+}
+
+fn equip(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Equipment> {
+    let live = Live::new(session::definitions(&cwd, wish.given.clone()));
+    let skills = Live::new(session::skills(&cwd));
+    warn(&live);
+    warn(&skills);
+    let mut setup = setup(wish, settings, cwd, &live)?;
+    setup.spawning.skills = Some(skills.catalogue.clone());
+    Ok(Equipment { setup, live, skills })
 }
 
 /// The settings that hold, with what is to be said about them.
@@ -316,16 +352,18 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -
         leads,
         counts_tokens: wish.limits.budget.tokens.is_some(),
     };
-    let panes =
-        if wish.is_host { None } else { panes::choose(&settings.teams, scene, || launch::launch(wish))? };
-    spawning.teams = Teaming { panes, deadline: settings.teams.deadline };
+    let quarters = match wish.is_host {
+        true => Quarters::Here,
+        false => panes::choose(&settings.teams, scene, || launch::launch(wish))?,
+    };
+    spawning.teams = Teaming { quarters, deadline: settings.teams.deadline };
     let workspace = Workspace { cwd, roots, spill: session::spill()?, home, mirror: None, notes: None };
     Ok(Setup {
         tools: match wish.which {
-            None => session::tools(&settings.policy),
+            None if !wish.is_host => session::tools(&settings.policy),
             // The model knows what it was told of; rules deny each call. And what a forbidden tool left
             // running when its process died must be ended by that tool.
-            Some(_) => session::all_tools(),
+            _ => session::all_tools(),
         },
         policy: Arc::new(settings.policy.clone()),
         workspace: Arc::new(workspace),

@@ -22,7 +22,7 @@ use super::speaker::Speaker;
 use super::{stdin, stop};
 use crate::hint::Advised;
 use crate::output::say;
-use crate::session::short;
+use crate::session::{in_store, short};
 
 /// How often it is looked whether the lead's process is there.
 const LOOK: Duration = Duration::from_secs(2);
@@ -37,6 +37,7 @@ pub(crate) enum Joined {
 
 /// Hosts members of the session until they end, the person leaves, or nobody needs them any more.
 pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode> {
+    let store = wish.store.clone();
     let grounds = open::ground(&Wish { is_host: true, ..wish }).await?;
     let Some(session) = grounds.found.clone() else {
         anyhow::bail!(Advised {
@@ -44,7 +45,7 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
             advice: "`posse team list` shows the sessions of teams".into(),
         })
     };
-    let team = team_of(grounds.store.as_ref(), &session, &joined).await?;
+    let team = team_of(grounds.store.store.as_ref(), &session, &joined).await?;
     let (members, only) = match joined {
         Joined::Member(member) => (Members::One(member), Some(member)),
         Joined::Team(_) => (Members::Free { most: None }, None),
@@ -52,16 +53,18 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
     let hosting = Hosting { session: session.agent, members };
     let Hosted { handle, events, agents } = grounds.runtime.host(hosting, grounds.setup.clone()).await?;
     // Who is here now is in the team as it is now.
-    let team =
-        team_of(grounds.store.as_ref(), &session, &Joined::Team(team.name.clone())).await.unwrap_or(team);
+    let team = team_of(grounds.store.store.as_ref(), &session, &Joined::Team(team.name.clone()))
+        .await
+        .unwrap_or(team);
     let again = format!("posse team run {} --resume {}", team.name, short(session.agent));
+    let again = in_store(again, &store);
     let facts = grounds.facts(session.agent, Vec::new(), again);
     let talk = Talk::new(team, facts, &agents, only);
     let Grounds { runtime, store, live, skills, .. } = grounds;
     let _watching = (live.watch(), skills.watch());
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);
-    let mut outside = Outside { events, store: store.as_ref(), session: session.agent };
+    let mut outside = Outside { events, store: store.store.as_ref(), session: session.agent };
     let ended = tokio::select! {
         ended = outside.drive(talk, handle) => ended,
         Err(error) = &mut stopping => Err(error),

@@ -4,12 +4,15 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
-use posse_store::Sqlite;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::session::Opened;
+
 /// Stops the process each time it is told to, and goes on when it is continued.
-pub(super) async fn when_told(store: Arc<Sqlite>) -> io::Result<Infallible> {
+pub(super) async fn when_told(store: Opened) -> io::Result<Infallible> {
+    // A server has no turns to write that somebody could keep from others.
+    let Some(store) = store.file else { return std::future::pending().await };
     let mut told = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
     loop {
         if told.recv().await.is_none() {

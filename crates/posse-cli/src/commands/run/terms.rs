@@ -71,6 +71,11 @@ impl Terms {
         given.map(Option::unwrap_or_default).map_err(wrong)
     }
 
+    /// Whether a flag names a model.
+    pub(crate) fn names_model(&self) -> bool {
+        self.provider.flagged().is_some()
+    }
+
     /// What they ask for, in the session that is meant.
     pub(crate) fn wish(&self, which: Option<Which>, store: StoreArgs, given: Given) -> Wish {
         Wish {

@@ -1,5 +1,6 @@
 //! The command line of `posse -p`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;

@@ -88,7 +88,7 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
     let Opened { runtime, agent, facts, store, live, skills, slash, swept } = opened;
     let Agent { handle, mut events, .. } = agent;
     let again = facts.again.clone();
-    let watch = team.clone().map(|team| Watch::new(store.clone(), facts.session, team, is_new));
+    let watch = team.clone().map(|team| Watch::new(store.store.clone(), facts.session, team, is_new));
     let plan = Plan {
         main: facts.session,
         first,

@@ -8,16 +8,18 @@ use posse_store::maintain::{self, Stop};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{shown, size};
+use super::{dump, shown, size};
 use crate::hint::{Advised, INTERRUPTED};
-use crate::output::{json_line, print, say, say_to_person};
+use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::store::Place;
 
 /// How often a copy that is to be given up is told so.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Copy the store into a new file, as it is at one moment, while others work.
 ///
-/// The copy is a store itself: `--store sqlite:FILE` looks into it.
+/// The copy of a file is a store itself: `--store sqlite:FILE` looks into it. A server is copied by PostgreSQL's
+/// own pg_dump, and `pg_restore` makes it anew.
 #[derive(clap::Args)]
 pub(super) struct Backup {
     /// The copy; it must not be there yet
@@ -28,7 +30,7 @@ pub(super) struct Backup {
 }
 
 impl Backup {
-    pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
         if let Some(file) = self.file.to_str().and_then(|file| file.strip_prefix("sqlite:")) {
             anyhow::bail!(Advised {
                 what: format!("{} is no file", self.file.display()),
@@ -48,18 +50,34 @@ impl Backup {
                 advice: "make it first, or name a file elsewhere".into(),
             });
         }
-        if let Ok(about) = std::fs::metadata(path) {
-            say_to_person(&format!("copying {} of {}", size(about.len()), shown(path)));
-        }
-        let Some(bytes) = super::super::runtime()?.block_on(copied(path, &self.file))? else {
+        let runtime = super::super::runtime()?;
+        let copied = match place {
+            Place::File(path) => {
+                if let Ok(about) = std::fs::metadata(path) {
+                    say_to_person(&format!("copying {} of {}", size(about.len()), shown(place)));
+                }
+                runtime.block_on(copied(path, &self.file))?
+            }
+            Place::Server(server) => {
+                say_to_person(&format!("copying {}", shown(place)));
+                runtime.block_on(dump::dumped(server, &self.file))?
+            }
+        };
+        let Some(bytes) = copied else {
             say("interrupted; nothing was copied");
             return Ok(ExitCode::from(INTERRUPTED));
         };
         let line = match self.json {
             true => json_line(&json!({"file": self.file.to_string_lossy(), "bytes": bytes})),
-            false => format!("copied to {}: {}\n", shown(&self.file), size(bytes)),
+            false => format!("copied to {}: {}\n", tame(&self.file.to_string_lossy()), size(bytes)),
         };
         print(line.as_bytes())?;
+        if let Place::Server(_) = place {
+            let file = tame(&self.file.to_string_lossy());
+            say_to_person(&format!(
+                "into an empty database it goes by: pg_restore --no-owner -d NAME {file}"
+            ));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,5 @@
 //! `posse store check`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use posse_store::maintain;
@@ -9,10 +8,11 @@ use serde_json::json;
 use super::shown;
 use crate::hint::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
+use crate::store::Place;
 
 /// Check that everything is what was written.
 ///
-/// The file: all that SQLite itself can verify. Transcripts: every entry against the chain of checksums it
+/// A file: all that SQLite itself can verify. Transcripts: every entry against the chain of checksums it
 /// was written with, and what agents have in common against its hash. The rest has no checksums: of agents,
 /// forks, mail, tasks and teams it is checked that what is counted and named is there. Others can work
 /// meanwhile. Exits with 1 if something is wrong, and lists it, a line each.
@@ -24,14 +24,18 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
-        let health = maintain::check(path, &mut |what| say_to_person(&format!("looking at {what}")))?;
-        let wrong = format!("{} is not what it should be", path.display());
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+        let mut told = |what: &str| say_to_person(&format!("looking at {what}"));
+        let health = match place {
+            Place::File(path) => maintain::check(path, &mut told)?,
+            Place::Server(server) => maintain::postgres::check(&server.whole(), &mut told)?,
+        };
+        let wrong = format!("{} is not what it should be", place.shown());
         let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a session, \
                       `posse sessions export` gives";
         if self.json {
             let mut object = json!({
-                "store": path.to_string_lossy(), "agents": health.agents, "entries": health.entries,
+                "store": place.shown(), "agents": health.agents, "entries": health.entries,
                 "teams": health.teams, "tasks": health.tasks, "messages": health.messages,
                 "faults": health.faults,
             });
@@ -40,7 +44,7 @@ impl Check {
             }
             print(json_line(&object).as_bytes())?;
         } else if health.faults.is_empty() {
-            print(format!("{} is whole: {}\n", shown(path), in_words(&health)).as_bytes())?;
+            print(format!("{} is whole: {}\n", shown(place), in_words(&health)).as_bytes())?;
         } else {
             for fault in &health.faults {
                 print(format!("{}\n", tame(fault)).as_bytes())?;

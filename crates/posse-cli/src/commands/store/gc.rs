@@ -1,6 +1,5 @@
 //! `posse store gc`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use posse_store::maintain::{self, Collected, Unused};
@@ -10,11 +9,12 @@ use super::size;
 use crate::commands::team::count;
 use crate::moment::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame};
+use crate::store::Place;
 
 /// Remove sessions and teams that nobody has used for long.
 ///
 /// A session goes with all of its agents, forks and teams, and only if none of them was used since and no
-/// live process holds one. Others can work meanwhile. The file does not shrink; what is free is used again.
+/// live process holds one. Others can work meanwhile. A file does not shrink; what is free is used again.
 #[derive(clap::Args)]
 pub(super) struct Gc {
     /// Not used for so long, in seconds, minutes, hours, days or weeks: 90m, 12h, 30d, 8w
@@ -29,29 +29,37 @@ pub(super) struct Gc {
 }
 
 impl Gc {
-    pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
         let now = now_ms();
         let before = now.saturating_sub(self.older_than);
         let shown = if self.dry_run {
-            let unused = maintain::unused(path, before)?;
+            let unused = match place {
+                Place::File(path) => maintain::unused(path, before)?,
+                Place::Server(server) => maintain::postgres::unused(&server.whole(), before)?,
+            };
             if self.json { json_line(&would_go(&unused)) } else { listed(&unused, now) }
         } else {
-            let gone = maintain::collect(path, before, &mut |so_far| {
+            let mut told = |so_far: Collected| {
                 if so_far.sessions.is_multiple_of(100) {
                     say_to_person(&format!("{} removed", count(so_far.sessions as usize, "session")));
                 }
-            })?;
+            };
+            let (gone, freed) = match place {
+                Place::File(path) => {
+                    (maintain::collect(path, before, &mut told)?, "of the file are free to be used again")
+                }
+                Place::Server(server) => {
+                    let gone = maintain::postgres::collect(&server.whole(), before, &mut told)?;
+                    (gone, "of transcripts; the server uses their place again")
+                }
+            };
             match (self.json, gone == Collected::default()) {
                 (true, _) => json_line(&json!({
                     "sessions": gone.sessions, "agents": gone.agents, "teams": gone.teams,
                     "freed_bytes": gone.bytes, "dry_run": false,
                 })),
                 (false, true) => NOTHING.to_owned(),
-                (false, false) => format!(
-                    "removed {}; {} of the file are free to be used again\n",
-                    in_words(&gone),
-                    size(gone.bytes)
-                ),
+                (false, false) => format!("removed {}; {} {freed}\n", in_words(&gone), size(gone.bytes)),
             }
         };
         print(shown.as_bytes())?;

@@ -1,36 +1,53 @@
 //! `posse store migrate`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use posse_store::{Sqlite, maintain};
+use posse_store::{Migrated, Sqlite, maintain};
 use serde_json::json;
 
 use super::shown;
+use crate::hint::Advised;
 use crate::output::{json_line, print};
+use crate::store::Place;
 
 /// Bring an older store up to date.
 ///
-/// Every command that opens a store does so by itself; this one says from which version to which. A newer
-/// store is never changed.
+/// A file is brought up to date by every command that opens it; this one says from which version to which. On a server
+/// only this command does it, since others may use it with an older posse: they can go on. `--contract` ends that. A
+/// newer store is never changed.
 #[derive(clap::Args)]
 pub(super) struct Migrate {
+    /// On a server: also remove what only older versions of posse need. They cannot use it after that
+    #[arg(long)]
+    contract: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
 impl Migrate {
-    pub(super) fn run(self, path: &Path) -> anyhow::Result<ExitCode> {
-        let versions = maintain::versions(path)?;
-        drop(Sqlite::open(path)?);
-        let (from, to) = (versions.found, versions.known);
-        let line = if self.json {
-            json_line(&json!({"store": path.to_string_lossy(), "from": from, "to": to}))
-        } else if from == to {
-            format!("{} is up to date: version {to}\n", shown(path))
-        } else {
-            format!("{} went from version {from} to {to}\n", shown(path))
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+        let done = match place {
+            Place::File(_) if self.contract => anyhow::bail!(Advised {
+                what: "a file has nothing to contract".into(),
+                advice: "leave --contract away: a file is always for the newest posse that has opened it"
+                    .into(),
+            }),
+            Place::File(path) => {
+                let versions = maintain::versions(path)?;
+                drop(Sqlite::open(path)?);
+                Migrated { from: Some(versions.found), to: versions.known, oldest: versions.known }
+            }
+            Place::Server(server) => posse_store::migrate(&server.whole(), self.contract)?,
+        };
+        let Migrated { from, to, oldest } = done;
+        let line = match (self.json, from) {
+            (true, _) => {
+                json_line(&json!({"store": place.shown(), "from": from, "to": to, "oldest": oldest}))
+            }
+            (false, None) => format!("{} was set up: version {to}\n", shown(place)),
+            (false, Some(from)) if from == to => format!("{} is up to date: version {to}\n", shown(place)),
+            (false, Some(from)) => format!("{} went from version {from} to {to}\n", shown(place)),
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)

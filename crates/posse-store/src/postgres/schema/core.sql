@@ -101,8 +101,10 @@ DECLARE _held pulse; _epoch bigint; _waiting bigint;
 BEGIN
     SELECT * INTO _held FROM pulse WHERE realm = _realm AND agent = _agent;
     IF NOT FOUND THEN PERFORM refuse(jsonb_build_object('not_found', _agent)); END IF;
-    IF _held.host = _me AND _held.taking = _token THEN
-        RETURN json_build_object('epoch', _held.epoch);
+    IF _held.taking = _token THEN
+        -- What was given up since is not taken by a try that comes late.
+        IF _held.host IS DISTINCT FROM _me THEN PERFORM refuse(jsonb_build_object('fenced', _agent)); END IF;
+        RETURN json_build_object('epoch', _held.epoch, 'step', _held.step);
     END IF;
     IF _held.host <> _me THEN
         IF NOT gone(_held.host) THEN
@@ -115,7 +117,7 @@ BEGIN
     PERFORM hold(_realm, _me);
     UPDATE inbox SET host = _me WHERE realm = _realm AND agent = _agent RETURNING waiting INTO _waiting;
     IF _waiting > 0 THEN PERFORM tell_mail(_me, _agent); END IF;
-    RETURN json_build_object('epoch', _epoch);
+    RETURN json_build_object('epoch', _epoch, 'step', _held.step);
 END $$;
 
 -- Gives an agent up, if the epoch is still its own.

@@ -196,7 +196,9 @@ BEGIN
     IF NOT FOUND THEN PERFORM refuse(jsonb_build_object('not_found', _agent)); END IF;
     IF _pulse.epoch <> (_step->>'epoch')::bigint THEN PERFORM refuse(jsonb_build_object('fenced', _agent)); END IF;
     IF _pulse.step IS DISTINCT FROM (_step->>'id')::uuid THEN
-        PERFORM bad_step(format('its first entry is %s, the next one is %s', _step->'entries'->0->>'seq', _pulse.own));
+        PERFORM bad_step(CASE WHEN (_step->'entries'->0->>'seq')::bigint <> _pulse.own
+            THEN format('its first entry is %s, the next one is %s', _step->'entries'->0->>'seq', _pulse.own)
+            ELSE 'others were committed after the one that it goes on from' END);
     END IF;
     RETURN coalesce(_pulse.result, '{"results":[],"mail_waits":false}')::json;
 END $$;
@@ -225,13 +227,14 @@ BEGIN
     RETURN format('{"results":[%s],"mail_waits":false}', array_to_string(_results, ','));
 END $$;
 
--- Commits a step. The first statement that writes both checks it against the agent's row and moves that on.
+-- Commits a step. The first statement that writes both checks it against the agent's row and moves that on. `after` is
+-- the step before it, if its host knows: a second try that comes later than the steps after it is none that goes on.
 CREATE FUNCTION step(_host uuid, _step jsonb, _blobs bytea[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _realm uuid := (_step->>'realm')::uuid; _agent uuid := (_step->>'agent')::uuid; _at bigint := (_step->>'at')::bigint;
     _id uuid := (_step->>'id')::uuid; _state smallint := (_step->>'state')::smallint; _mail_waits boolean := false;
     _old pulse; _result text; _count bigint := 0; _first bigint; _prompt bigint; _since bigint;
-    _entries jsonb; _entry jsonb; _head uuid;
+    _entries jsonb; _entry jsonb; _head uuid; _after uuid := (_step->>'after')::uuid;
 BEGIN
     IF _step ? 'birth' THEN
         IF (_step->>'epoch')::bigint <> 1 THEN PERFORM bad_step(format('a birth with epoch %s', _step->>'epoch')); END IF;
@@ -272,11 +275,11 @@ BEGIN
             is_open = CASE WHEN _state IS NULL THEN is_open ELSE (_step->>'open')::boolean
                 AND EXISTS (SELECT 1 FROM agent WHERE realm = _realm AND id = _agent AND parent IS NOT NULL) END
         WHERE realm = _realm AND agent = _agent AND epoch = (_step->>'epoch')::bigint AND own = coalesce(_first, own)
-            AND step IS DISTINCT FROM _id;
+            AND step IS DISTINCT FROM _id AND coalesce(step = _after, true);
     ELSE
         UPDATE pulse SET used_ms = _at, own = own + _count, step = _id, result = NULL
         WHERE realm = _realm AND agent = _agent AND epoch = (_step->>'epoch')::bigint AND own = coalesce(_first, own)
-            AND step IS DISTINCT FROM _id;
+            AND step IS DISTINCT FROM _id AND coalesce(step = _after, true);
     END IF;
     IF NOT FOUND THEN RETURN repeated(_realm, _step); END IF;
     UPDATE root SET used_ms = _at WHERE realm = _realm AND agent = _agent;

@@ -84,9 +84,10 @@ END $$;
 CREATE FUNCTION free_color(_realm uuid, _team text, _wished text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE _taken jsonb; _most int; _color text;
 BEGIN
-    SELECT coalesce(jsonb_object_agg(m.color, 0), '{}'), 8 * count(*) + 64 INTO _taken, _most FROM member m
-        WHERE realm = _realm AND team = _team;
+    SELECT coalesce(jsonb_object_agg(m.color, 0), '{}'), 8 * count(DISTINCT m.color COLLATE "C") + 64
+        INTO _taken, _most FROM member m WHERE realm = _realm AND team = _team;
     IF _wished <> '' AND NOT _taken ? _wished THEN RETURN _wished; END IF;
+    -- In a crowd that has all of them, the last one looked at.
     FOR _nth IN 0.._most LOOP
         _color := color(_nth);
         EXIT WHEN NOT _taken ? _color;

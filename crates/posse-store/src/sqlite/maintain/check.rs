@@ -12,26 +12,7 @@ use super::super::column;
 use super::super::content::{self, Hash};
 use super::super::error::Failure;
 use super::{TABLES, open};
-
-/// How many faults of one kind are named.
-const NAMED: usize = 20;
-
-/// What a store is like.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Health {
-    /// How many agents there are.
-    pub agents: u64,
-    /// How many entries of transcripts were verified.
-    pub entries: u64,
-    /// How many teams there are.
-    pub teams: u64,
-    /// How many tasks, deleted ones too.
-    pub tasks: u64,
-    /// How many messages, shown or waiting.
-    pub messages: u64,
-    /// What is wrong, for people.
-    pub faults: Vec<String>,
-}
+use crate::maintain::{Health, NAMED};
 
 /// Checks the file, the checksums of every transcript, and what must hold between rows. `told` is called
 /// with what is being looked at. Nobody waits for it.
@@ -288,7 +269,7 @@ const RULES: [(&str, &str); 29] = [
     ),
     (
         "a sub-agent was made by a call that its parent did not make",
-        "SELECT hex(id) AS agent, call_seq AS entry FROM agent WHERE call_seq IS NOT NULL AND NOT EXISTS
+        "SELECT hex(id) AS agent, call_seq AS entry FROM agent WHERE call_id <> '' AND NOT EXISTS
              (SELECT 1 FROM call WHERE call.realm = agent.realm AND call.agent = agent.parent
               AND seq = call_seq AND ordinal = call_ordinal AND call.id = call_id)",
     ),

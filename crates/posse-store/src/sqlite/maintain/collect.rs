@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use posse_runtime::port::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,40 +15,10 @@ use super::super::place::Place;
 use super::super::timing::Timing;
 use super::super::turnstile::Turnstile;
 use super::{TABLES, open};
+use crate::maintain::{Collected, Unused};
 
 /// Rows that are removed in one transaction.
 const BATCH: usize = 200;
-
-/// What was removed, or would be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Root agents.
-    pub sessions: u64,
-    /// All agents.
-    pub agents: u64,
-    /// Teams.
-    pub teams: u64,
-    /// By how much that is free in the file has grown, in bytes. The file does not shrink: what is free is
-    /// used again.
-    pub bytes: u64,
-}
-
-/// A realm that nobody uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unused {
-    /// What it is called: its first session, else the lead of an imported team, else the realm itself.
-    pub id: Uuid,
-    /// How many root agents it has.
-    pub sessions: u64,
-    /// How many agents.
-    pub agents: u64,
-    /// The names of its teams.
-    pub teams: Vec<String>,
-    /// When something happened in it last, in milliseconds of Unix time.
-    pub used_ms: i64,
-    /// Where its first session works.
-    pub cwd: Option<PathBuf>,
-}
 
 /// What [`collect`] would remove, that which was used last first.
 pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::super::Sqlite;
 use super::*;
+use crate::maintain::{Collected, Health, Unused};
 
 /// A store in a directory of its own, which goes when it is dropped.
 struct Shelf {

@@ -10,9 +10,12 @@
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use posse_protocol::{Command, EventKind, PermissionMode};
-use posse_runtime::{Hosting, Members};
+use posse_runtime::port::clock::{Clock as _, SystemClock};
+use posse_runtime::port::store::StoreError;
+use posse_runtime::{Hosting, Members, StartError};
 use posse_testkit::house::{self, House, Session};
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -34,7 +37,7 @@ async fn main() -> Result<(), Failed> {
         }
         ["lead", url, store, directory, id] => {
             let house = house(url, store, Path::new(directory))?;
-            let session = house.resumed(id).await?;
+            let session = resumed(&house, id).await?;
             say(&format!("session {id}"))?;
             if session.0.unfinished {
                 session.0.handle.send(Command::Continue).await?;
@@ -58,6 +61,17 @@ fn house(url: &str, store: &str, directory: &Path) -> Result<House, Failed> {
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
     House::on(&store.parse()?, house::model(url)?, directory, &work, RUNNING)
+}
+
+/// On a server, what a killed process had is its own until the lease is over.
+async fn resumed(house: &House, id: &str) -> Result<Session, Failed> {
+    let clock = SystemClock::default();
+    loop {
+        match house.runtime.resume(id.parse()?, None, house.setup.clone()).await {
+            Err(StartError::Store(StoreError::Held { .. })) => clock.sleep(Duration::from_millis(50)).await,
+            resumed => return Ok(Session(resumed?)),
+        }
+    }
 }
 
 async fn lead(mut session: Session) -> Result<(), Failed> {

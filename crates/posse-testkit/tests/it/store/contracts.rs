@@ -356,3 +356,18 @@ async fn a_host_that_leaves_is_told() {
 async fn listening_that_is_given_up_loses_nothing() {
     everywhere(wake::listening_that_is_given_up_loses_nothing).await;
 }
+
+#[tokio::test]
+async fn dropping_the_store_finishes_what_is_queued() {
+    everywhere(contract::dropping_the_store_finishes_what_is_queued).await;
+}
+
+#[tokio::test]
+async fn hosts_take_turns() {
+    everywhere(contract::hosts_take_turns).await;
+}
+
+#[tokio::test]
+async fn a_take_that_nobody_waits_for_holds_nothing() {
+    everywhere(contract::a_take_that_nobody_waits_for_holds_nothing).await;
+}

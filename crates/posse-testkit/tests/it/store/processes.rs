@@ -8,6 +8,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use posse_runtime::port::store::{Store, StoreError, Wake};
 use posse_store::Timing;
+use posse_testkit::place::Place;
+use posse_testkit::postgres::Database;
 use posse_testkit::store_contract::{agent, birth, fate, step, wake};
 
 use super::Directory;
@@ -22,9 +24,9 @@ struct Process {
 impl Process {
     /// Starts one in a role, and waits until it is ready.
     #[expect(clippy::disallowed_methods, reason = "stands for another posse")]
-    fn start(directory: &Directory, role: &str, times: &[&str]) -> Self {
+    fn start(place: &Place, role: &str, times: &[&str]) -> Self {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_store-host"))
-            .arg(directory.database())
+            .arg(place)
             .arg(role)
             .args(times)
             .stdin(Stdio::piped())
@@ -77,7 +79,7 @@ async fn deaths(rounds: u64) -> Vec<Duration> {
     store.commit(birth(0xff)).await.unwrap();
     let mut heard = Vec::new();
     for number in 1..=rounds {
-        let mut process = Process::start(&directory, "serve", &[]);
+        let mut process = Process::start(&directory.place(), "serve", &[]);
         assert_eq!(process.obey(&format!("birth {number}")), "ok");
         let host = directory.holder(agent(number));
         assert_eq!(fate(&store.take(agent(number)).await), "held");
@@ -116,10 +118,30 @@ async fn a_host_that_is_killed_is_missed_within_100_ms() {
 #[tokio::test]
 async fn a_host_that_was_stopped_and_replaced_can_write_nothing() {
     let directory = Directory::new();
-    let (lease, sweep) = (Duration::from_millis(300), Duration::from_millis(100));
-    let store = directory.open_with(Timing { lease, sweep, ..Timing::default() });
+    stopped_and_replaced(&directory.place(), 300).await;
+}
+
+// proves TR-03
+#[tokio::test]
+async fn a_host_of_a_server_that_was_stopped_and_replaced_can_write_nothing() {
+    let database = Database::new().unwrap();
+    stopped_and_replaced(&Place::Server(database.url().into()), 1500).await;
+}
+
+/// A lease in milliseconds, and a third of it for each sweep.
+fn times(lease: u64) -> (Timing, [String; 2]) {
+    let [lease_ms, sweep_ms] = [lease, lease / 3];
+    let (lease, sweep) = (Duration::from_millis(lease_ms), Duration::from_millis(sweep_ms));
+    let words = [format!("lease={lease_ms}"), format!("sweep={sweep_ms}")];
+    (Timing { lease, sweep, ..Timing::default() }, words)
+}
+
+async fn stopped_and_replaced(place: &Place, lease: u64) {
+    let (timing, [lease_word, sweep_word]) = times(lease);
+    let (lease, sweep) = (timing.lease, timing.sweep);
+    let store = place.open_with(timing).unwrap();
     store.commit(birth(9)).await.unwrap();
-    let mut process = Process::start(&directory, "serve", &["lease=300", "sweep=100"]);
+    let mut process = Process::start(place, "serve", &[&lease_word, &sweep_word]);
     assert_eq!(process.obey("birth 1"), "ok");
     process.signal(Signal::SIGSTOP);
     let stopped = Instant::now();
@@ -141,6 +163,22 @@ async fn a_host_that_was_stopped_and_replaced_can_write_nothing() {
     assert_eq!(fate(&store.commit(step(1, taken.epoch.0)).await), "ok");
 }
 
+// proves TK-08 (open: its tasks)
+#[tokio::test]
+async fn a_host_of_a_server_that_is_killed_is_missed_after_its_lease() {
+    let database = Database::new().unwrap();
+    let place = Place::Server(database.url().into());
+    let (timing, [lease, sweep]) = times(1500);
+    let store = place.open_with(timing).unwrap();
+    store.commit(birth(9)).await.unwrap();
+    let mut process = Process::start(&place, "serve", &[&lease, &sweep]);
+    assert_eq!(process.obey("birth 1"), "ok");
+    assert_eq!(fate(&store.take(agent(1)).await), "held");
+    process.signal(Signal::SIGKILL);
+    while !store.woken().await.unwrap().iter().any(|wake| matches!(wake, Wake::Died(_))) {}
+    assert!(store.take(agent(1)).await.unwrap().epoch.0 > 1);
+}
+
 // A process that was stopped and that nobody missed has lost nothing.
 #[tokio::test]
 async fn a_host_that_was_stopped_and_not_missed_goes_on() {
@@ -148,7 +186,7 @@ async fn a_host_that_was_stopped_and_not_missed_goes_on() {
     let (lease, sweep) = (Duration::from_millis(300), Duration::from_millis(100));
     let store = directory.open_with(Timing { lease, sweep, ..Timing::default() });
     store.commit(birth(9)).await.unwrap();
-    let mut process = Process::start(&directory, "serve", &["lease=300", "sweep=100"]);
+    let mut process = Process::start(&directory.place(), "serve", &["lease=300", "sweep=100"]);
     assert_eq!(process.obey("birth 1"), "ok");
     process.signal(Signal::SIGSTOP);
     let stopped = Instant::now();
@@ -165,7 +203,7 @@ async fn a_process_that_stopped_while_it_wrote_is_named() {
     let directory = Directory::new();
     let store = directory.open_with(Timing { patience: Duration::from_millis(50), ..Timing::default() });
     store.commit(birth(1)).await.unwrap();
-    let mut process = Process::start(&directory, "door", &[]);
+    let mut process = Process::start(&directory.place(), "door", &[]);
     process.signal(Signal::SIGSTOP);
     let pid = process.child.id();
     let wanted =

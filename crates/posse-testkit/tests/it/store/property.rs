@@ -18,6 +18,9 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
+use posse_store::Postgres;
+use posse_testkit::postgres::Database;
+
 use super::Directory;
 use played::{Ground, Played};
 
@@ -99,6 +102,13 @@ fn in_a_file(size: Size) {
     });
 }
 
+fn on_a_server(size: Size) {
+    histories("server", size, |play| {
+        let database = Database::new().unwrap();
+        play(Ground { open: &|| Arc::new(Postgres::open(database.url()).unwrap()), hosts: None });
+    });
+}
+
 // proves SM-05 (open: a crash in the middle of a commit)
 // proves SM-08
 // proves TK-02
@@ -114,6 +124,11 @@ fn a_file_does_what_the_model_does() {
 }
 
 #[test]
+fn a_server_does_what_the_model_does() {
+    on_a_server(Size::Short(8));
+}
+
+#[test]
 #[ignore = "long: cargo xtask faults"]
 fn memory_does_what_the_model_does_for_long() {
     in_memory(Size::Long(1000));
@@ -123,4 +138,10 @@ fn memory_does_what_the_model_does_for_long() {
 #[ignore = "long: cargo xtask faults"]
 fn a_file_does_what_the_model_does_for_long() {
     in_a_file(Size::Long(100));
+}
+
+#[test]
+#[ignore = "long: cargo xtask faults"]
+fn a_server_does_what_the_model_does_for_long() {
+    on_a_server(Size::Long(200));
 }

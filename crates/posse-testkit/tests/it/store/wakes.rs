@@ -6,6 +6,7 @@ use std::time::Duration;
 use posse_protocol::{AgentId, ListId};
 use posse_runtime::port::store::{Store, StoreError, Wake};
 use posse_store::{Sqlite, Timing};
+use posse_testkit::place::Place;
 use posse_testkit::store_contract::{agent, birth, fate, realm, step, wake};
 use uuid::Uuid;
 
@@ -23,6 +24,10 @@ const NO_SWEEP: Timing = Timing {
 const DEAF: Timing = Timing { sweep: Duration::from_millis(20), deaf: true, ..NO_SWEEP };
 
 impl Directory {
+    pub(super) fn place(&self) -> Place {
+        Place::File(self.database())
+    }
+
     pub(super) fn open_with(&self, timing: Timing) -> Sqlite {
         Sqlite::open_with(&self.database(), timing).unwrap()
     }

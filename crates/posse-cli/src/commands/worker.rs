@@ -1,0 +1,50 @@
+//! `posse worker`.
+
+use std::process::ExitCode;
+
+use posse_protocol::Name;
+
+use crate::commands::run::{Serving, Terms, serve};
+use crate::hint::Advised;
+use crate::store::StoreArgs;
+
+/// Have members of teams work here that other processes lead, on this machine or on others.
+///
+/// `--team-backend worker` raises members for workers. A worker takes whoever nobody has, and goes on with whom
+/// another had that has died. What they work on must be here as it is where the lead is. Ctrl-C or SIGTERM ends it:
+/// what it has is given back, and others go on with it.
+#[derive(clap::Args)]
+pub(crate) struct WorkerCommand {
+    /// Only members of this team; can be said several times [default: any team of the store]
+    #[arg(long, value_name = "NAME")]
+    team: Vec<Name>,
+    /// Have no more than so many members at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max: Option<u32>,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    terms: Terms,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl WorkerCommand {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let given = self.terms.given(&["worker"]).unwrap_or_else(|error| error.exit());
+        if self.terms.names_model() {
+            anyhow::bail!(Advised {
+                what: "a member keeps the model that it was started with".into(),
+                advice: "leave --model away".into(),
+            });
+        }
+        let wish = self.terms.wish(None, self.store, given);
+        let serving = Serving { teams: self.team, most: self.max.map(|most| most as usize), json: self.json };
+        let runtime = super::runtime()?;
+        let result = runtime.block_on(serve(wish, &serving));
+        // Whatever still waits in a thread is not waited for.
+        runtime.shutdown_background();
+        result
+    }
+}

@@ -1,0 +1,252 @@
+//! Whether the data on a server are what was written, and mean something.
+//!
+//! Some realms at a time are looked at, each time at one moment: nothing reaches from one realm into another, and a
+//! moment that lasts long would keep the server from sweeping.
+
+use deadpool_postgres::Transaction;
+use posse_protocol::EntryKind;
+use posse_runtime::agent::in_a_line;
+use posse_runtime::port::model::Piece;
+use posse_runtime::port::store::{StoreError, checksum};
+use tokio_postgres::{IsolationLevel, Row};
+use uuid::Uuid;
+
+use super::rules::{COUNTED, OWNED, RULES};
+use super::{Failure, at, column};
+use crate::maintain::{Health, NAMED};
+use crate::spelling;
+
+/// Realms that are looked at in one moment.
+const REALMS: i64 = 64;
+
+/// Rows with bytes that are in memory at a time.
+const ROWS: i32 = 100;
+
+/// Where such a share of the realms ends.
+const SHARE: &str = "SELECT id FROM realm WHERE id > $1 ORDER BY id OFFSET $2 LIMIT 1";
+
+const CONTENTS: &str =
+    "SELECT realm, hash, mark_at, packed, bytes FROM preamble WHERE realm > $1 AND realm <= $2";
+
+const ENTRIES: &str = "SELECT realm, agent, seq, kind, checksum, head, packed, bytes FROM entry
+    WHERE realm > $1 AND realm <= $2 ORDER BY realm, agent, seq";
+
+const HEAD: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = $2";
+
+/// Checks the checksums of every transcript, and what must hold between rows. `told` is called with what is being
+/// looked at. Nobody waits for it.
+pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
+    at(url, async |link| {
+        let mut client = link.client().await?;
+        let mut look = Look { health: Health::default(), found: vec![0; rules().count()] };
+        let mut after = Uuid::nil();
+        loop {
+            told(&format!("transcripts: {} entries so far", look.health.entries));
+            let end = client.query_opt(SHARE, &[&after, &(REALMS - 1)]).await?;
+            let last = end.as_ref().map_or(Ok(Uuid::max()), |row| column::get(row, 0))?;
+            let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+            let moment = moment.read_only(true).start().await?;
+            match look.share(&moment, after, last).await {
+                Ok(()) => {}
+                Err(failure) if look.health.faults.is_empty() => return Err(failure),
+                // Where damage is known it is no surprise that not all can be read.
+                Err(failure) => {
+                    let why = in_a_line(&failure.at(link.place()));
+                    look.health.faults.push(format!("the rest cannot be looked at: {why}"));
+                    break;
+                }
+            }
+            if last == Uuid::max() {
+                break;
+            }
+            after = last;
+        }
+        Ok(look.whole())
+    })
+}
+
+/// What must hold: what is broken, and the query that says by whom.
+fn rules() -> impl Iterator<Item = (String, String)> {
+    let owned = OWNED.iter().map(|table| {
+        let what = format!("rows of {table} belong to no agent (`posse store gc` removes them)");
+        let sql = format!(
+            "SELECT DISTINCT it.agent FROM {table} it WHERE it.realm > $1 AND it.realm <= $2
+                 AND NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = it.realm AND agent.id = it.agent)"
+        );
+        (what, sql)
+    });
+    RULES.iter().map(|(what, sql)| ((*what).to_owned(), (*sql).to_owned())).chain(owned)
+}
+
+/// What was found so far.
+struct Look {
+    health: Health,
+    /// How many faults against each rule.
+    found: Vec<usize>,
+}
+
+impl Look {
+    /// Looks at the realms after one up to another.
+    async fn share(&mut self, moment: &Transaction<'_>, after: Uuid, last: Uuid) -> Result<(), Failure> {
+        let health = &mut self.health;
+        let counted = moment.query_one(COUNTED, &[&after, &last]).await?;
+        let into = [&mut health.agents, &mut health.teams, &mut health.tasks, &mut health.messages];
+        for (at, sum) in into.into_iter().enumerate() {
+            *sum += column::bits(&counted, at)?;
+        }
+        self.contents(moment, after, last).await?;
+        self.transcripts(moment, after, last).await?;
+        for (nth, (what, sql)) in rules().enumerate() {
+            for row in moment.query(&moment.prepare_cached(&sql).await?, &[&after, &last]).await? {
+                self.found[nth] += 1;
+                if self.found[nth] <= NAMED {
+                    self.health.faults.push(format!("{what}: {}", words(&row)?));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what many have in common is what its name says.
+    async fn contents(&mut self, moment: &Transaction<'_>, after: Uuid, last: Uuid) -> Result<(), Failure> {
+        let portal = moment.bind(&moment.prepare_cached(CONTENTS).await?, &[&after, &last]).await?;
+        loop {
+            let rows = moment.query_portal(&portal, ROWS).await?;
+            for row in &rows {
+                let piece = column::piece(row, 2).ok();
+                let named =
+                    piece.map(|piece| Uuid::from_bytes(spelling::content_name(&piece.bytes, piece.mark_at)));
+                if named != Some(column::get(row, 1)?) {
+                    let realm: Uuid = column::get(row, 0)?;
+                    self.health
+                        .faults
+                        .push(format!("what agents of session {realm} have in common is damaged"));
+                }
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Follows the chain of checksums of every transcript.
+    async fn transcripts(
+        &mut self,
+        moment: &Transaction<'_>,
+        after: Uuid,
+        last: Uuid,
+    ) -> Result<(), Failure> {
+        let portal = moment.bind(&moment.prepare_cached(ENTRIES).await?, &[&after, &last]).await?;
+        let mut heads = Heads { moment, last: None };
+        let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
+        loop {
+            let rows = moment.query_portal(&portal, ROWS).await?;
+            for row in &rows {
+                let agent: Uuid = column::get(row, 1)?;
+                if current != Some(agent) {
+                    (current, chain, next, broken) = (Some(agent), 0, 0, false);
+                }
+                self.health.entries += 1;
+                if broken {
+                    continue;
+                }
+                match heads.link(row, chain, next).await? {
+                    Link::Whole(checksum) => (chain, next) = (checksum, next + 1),
+                    link => {
+                        let why =
+                            if link == Link::Headless { ": what it begins with is missing" } else { "" };
+                        let fault = format!("the transcript of {agent} is damaged at entry {next}{why}");
+                        self.health.faults.push(fault);
+                        broken = true;
+                    }
+                }
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The health, with how many faults are not named.
+    fn whole(mut self) -> Health {
+        for ((what, _), found) in rules().zip(self.found) {
+            if found > NAMED {
+                self.health.faults.push(format!("{what}: {} more", found - NAMED));
+            }
+        }
+        self.health
+    }
+}
+
+/// What an entry is to the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// The next one, as it was written, with this checksum.
+    Whole(u64),
+    /// What it begins with is not there.
+    Headless,
+    /// Another one, or changed.
+    Broken,
+}
+
+/// What entries begin with. The last one is kept: siblings that share it are often next to each other.
+struct Heads<'a> {
+    moment: &'a Transaction<'a>,
+    last: Option<(Uuid, Uuid, Piece)>,
+}
+
+impl Heads<'_> {
+    /// Looks at an entry that should be the next one of a chain.
+    async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<Link, Failure> {
+        let head = match column::get::<Option<Uuid>>(row, 5)? {
+            None => None,
+            Some(hash) => match self.find(column::get(row, 0)?, hash).await? {
+                None => return Ok(Link::Headless),
+                Some(head) => Some(head),
+            },
+        };
+        let kinds = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction];
+        // What means nothing, or cannot be unpacked, is damaged as well.
+        let kind = column::one_of(row, 3, kinds, spelling::kind);
+        let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else { return Ok(Link::Broken) };
+        let (seq, stored) = (column::bits(row, 2)?, column::bits(row, 4)?);
+        let expected = checksum(chain, seq, kind, head.map(AsRef::as_ref), &bytes);
+        Ok(if seq == next && expected == stored { Link::Whole(stored) } else { Link::Broken })
+    }
+
+    async fn find(&mut self, realm: Uuid, hash: Uuid) -> Result<Option<&Piece>, Failure> {
+        if self.last.as_ref().is_none_or(|(of, named, _)| (*of, *named) != (realm, hash)) {
+            let statement = self.moment.prepare_cached(HEAD).await?;
+            let found = self.moment.query_opt(&statement, &[&realm, &hash]).await?;
+            let piece = found.and_then(|row| column::piece(&row, 0).ok());
+            self.last = piece.map(|piece| (realm, hash, piece));
+        }
+        Ok(self.last.as_ref().map(|(_, _, piece)| piece))
+    }
+}
+
+/// Who breaks a rule and where: the columns and their names. Nothing is said of what is empty, as the team of a
+/// session's own list is.
+fn words(row: &Row) -> Result<String, Failure> {
+    let mut words = Vec::new();
+    for (at, column) in row.columns().iter().enumerate() {
+        let word = match *column.type_() {
+            tokio_postgres::types::Type::UUID => {
+                column::get::<Option<Uuid>>(row, at)?.map(|id| id.to_string())
+            }
+            tokio_postgres::types::Type::TEXT => column::maybe_text(row, at)?.filter(|text| !text.is_empty()),
+            tokio_postgres::types::Type::INT8 => {
+                column::get::<Option<i64>>(row, at)?.map(|number| number.to_string())
+            }
+            tokio_postgres::types::Type::INT4 => {
+                column::get::<Option<i32>>(row, at)?.map(|number| number.to_string())
+            }
+            tokio_postgres::types::Type::INT2 => {
+                column::get::<Option<i16>>(row, at)?.map(|number| number.to_string())
+            }
+            _ => None,
+        };
+        words.extend(word.map(|word| format!("{} {word}", column.name())));
+    }
+    Ok(words.join(", "))
+}

@@ -1,0 +1,97 @@
+//! Removing realms that nobody has used for long.
+
+use posse_runtime::port::store::StoreError;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{Failure, at, column};
+use crate::maintain::{Collected, Unused};
+
+/// Rows that are removed in one transaction.
+const BATCH: i64 = 200;
+
+/// Realms that are looked at by one query.
+const PAGE: i64 = 500;
+
+/// Some realms after one, with what those are that may go. The number of rows says how many were looked at.
+const REALMS: &str = "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd
+    FROM (SELECT id, unused(id, $2) AS is_unused FROM realm WHERE id > $1 ORDER BY id LIMIT $3) r
+    LEFT JOIN LATERAL (SELECT true AS is_unused, coalesce(used_ms(r.id), 0) AS used,
+        (SELECT count(*) FROM agent WHERE realm = r.id AND parent IS NULL) AS sessions,
+        (SELECT count(*) FROM agent WHERE realm = r.id) AS agents,
+        ARRAY(SELECT name FROM team WHERE realm = r.id ORDER BY name) AS teams,
+        ARRAY(SELECT lead FROM team WHERE realm = r.id ORDER BY name) AS leads) u ON r.is_unused
+    LEFT JOIN LATERAL (SELECT id, cwd FROM agent WHERE realm = r.id AND parent IS NULL
+        ORDER BY created_ms, id LIMIT 1) f ON r.is_unused
+    ORDER BY r.id";
+
+/// What [`collect`] would remove, that which was used last first.
+pub fn unused(url: &str, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
+    at(url, async |link| {
+        let client = link.client().await?;
+        let (mut found, mut after) = (Vec::new(), Uuid::nil());
+        loop {
+            let rows = client.query(REALMS, &[&after, &before_ms, &PAGE]).await?;
+            for row in &rows {
+                after = column::get(row, 0)?;
+                found.extend(described(row)?);
+            }
+            if rows.len() < PAGE as usize {
+                break;
+            }
+        }
+        found.sort_by_key(|it| std::cmp::Reverse(it.used_ms));
+        Ok(found)
+    })
+}
+
+/// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a live
+/// host. Writers of a realm wait for one small batch at most. `told` is called with what is removed so far.
+pub fn collect(url: &str, before_ms: i64, told: &mut dyn FnMut(Collected)) -> Result<Collected, StoreError> {
+    at(url, async |link| {
+        let client = link.client().await?;
+        let (behead, empty) = ("SELECT behead($1, $2)", "SELECT * FROM empty_realm($1, $2)");
+        let (behead, empty) = (client.prepare_cached(behead).await?, client.prepare_cached(empty).await?);
+        let (mut sum, mut after) = (Collected::default(), Uuid::nil());
+        loop {
+            let rows = client.query(REALMS, &[&after, &before_ms, &PAGE]).await?;
+            for row in &rows {
+                after = column::get(row, 0)?;
+                // Looked at without holding anybody up; whether it still may go is asked again under its lock.
+                let Some(gone) = described(row)? else { continue };
+                if !column::get::<bool>(&client.query_one(&behead, &[&after, &before_ms]).await?, 0)? {
+                    continue;
+                }
+                let mut more = true;
+                while more {
+                    let row = client.query_one(&empty, &[&after, &BATCH]).await?;
+                    sum.bytes += column::bits(&row, 0)?;
+                    more = column::get(&row, 1)?;
+                }
+                sum.sessions += gone.sessions;
+                sum.agents += gone.agents;
+                sum.teams += gone.teams.len() as u64;
+                told(sum);
+            }
+            if rows.len() < PAGE as usize {
+                return Ok(sum);
+            }
+        }
+    })
+}
+
+/// A realm that may go.
+fn described(row: &Row) -> Result<Option<Unused>, Failure> {
+    if column::get::<Option<bool>>(row, 1)?.is_none() {
+        return Ok(None);
+    }
+    let (first, leads) = (column::get::<Option<Uuid>>(row, 7)?, column::get::<Vec<Uuid>>(row, 6)?);
+    Ok(Some(Unused {
+        id: first.or(leads.first().copied()).map_or_else(|| column::get(row, 0), Ok)?,
+        sessions: column::bits(row, 3)?,
+        agents: column::bits(row, 4)?,
+        teams: column::get(row, 5)?,
+        used_ms: column::get(row, 2)?,
+        cwd: first.map(|_| column::path(row, 8)).transpose()?,
+    }))
+}
