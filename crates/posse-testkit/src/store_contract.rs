@@ -7,6 +7,7 @@
 
 mod again;
 mod archive;
+mod batch;
 mod charge;
 mod children;
 mod claim;
@@ -31,6 +32,7 @@ use posse_runtime::port::store::{
 
 pub use again::{a_step_is_committed_once, operations_commit_with_their_call, what_is_open_is_taken_along};
 pub use archive::{a_team_goes_out_and_comes_in, an_archive_that_contradicts_itself_is_refused};
+pub use batch::steps_that_share_a_batch_are_what_they_are_alone;
 pub use charge::{a_call_about_an_agent_is_booked, charges_add_up};
 pub use children::{a_name_is_given_once, children_are_found_with_their_calls, the_unfinished_are_found};
 pub use claim::{

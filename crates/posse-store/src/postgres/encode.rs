@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, Mail, MailId, Name, Request, Response, Sender, Takes, Task};
+use posse_protocol::{AgentId, EntryKind, Mail, MailId, Name, Request, Response, Sender, Takes, Task, Usage};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
     Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Joining, METADATA_DEPTH,
@@ -27,6 +27,8 @@ use crate::{archive, spelling};
 pub(super) struct Encoded {
     pub(super) json: Value,
     pub(super) blobs: Vec<Bytes>,
+    /// Whether it is a step that can be written together with others of its kind.
+    pub(super) plain: bool,
 }
 
 impl Encoded {
@@ -52,13 +54,13 @@ impl Encoded {
 
 pub(super) fn take(agent: AgentId) -> Encoded {
     // By its id a second try is known.
-    Encoded { json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}), blobs: Vec::new() }
+    Encoded { json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}), ..Encoded::default() }
 }
 
 pub(super) fn release(agent: AgentId, epoch: Epoch) -> Encoded {
     Encoded {
         json: json!({"do": "release", "agent": agent, "epoch": epoch.0.cast_signed()}),
-        blobs: Vec::new(),
+        ..Encoded::default()
     }
 }
 
@@ -66,7 +68,7 @@ pub(super) fn order(order: &Order) -> Result<Encoded, StoreError> {
     let ops = order.ops.iter().map(op).collect::<Result<Vec<_>, _>>()?;
     let json =
         json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
-    Ok(Encoded { json, blobs: Vec::new() })
+    Ok(Encoded { json, ..Encoded::default() })
 }
 
 /// An archive, if it does not contradict itself.
@@ -95,7 +97,7 @@ pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
         "tasks": tasks.collect::<Result<Value, _>>()?,
     });
     let json = json!({"do": "import", "realm": team.realm, "id": Uuid::now_v7(), "archive": json});
-    Ok(Encoded { json, blobs: Vec::new() })
+    Ok(Encoded { json, ..Encoded::default() })
 }
 
 fn mail(mail: &Mail) -> Value {
@@ -184,7 +186,39 @@ pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encode
         put("types", json!(types.cast_signed()));
     }
     encoded.json = Value::Object(json);
+    encoded.plain = is_plain(step);
     Ok(encoded)
+}
+
+/// Whether a step only adds replies and results, calls that are asked for, and a charge that is far from the highest
+/// numbers.
+fn is_plain(step: &Step) -> bool {
+    let adds = |entry: &NewEntry| {
+        entry.head.is_none() && matches!(entry.kind, EntryKind::Reply | EntryKind::Results)
+    };
+    let asks = |call: &CallChange| matches!(call.change, CallChangeKind::Asked { .. });
+    let small = |charge: &Charge| {
+        let Usage { input, cache_read, cache_write_5m, cache_write_1h, output, thinking } = charge.usage;
+        let cost = charge.cost.map_or(0, |cost| cost.pico_usd());
+        [input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost, charge.missed]
+            .into_iter()
+            .all(|number| number < 1 << 62)
+    };
+    let nothing_else = step.birth.is_none()
+        && step.seen.is_empty()
+        && step.mail.is_empty()
+        && step.operations.is_empty()
+        && step.runs.is_empty()
+        && step.state.is_none()
+        && step.ended.is_none()
+        && step.starter.is_none()
+        && step.mode.is_none()
+        && step.types.is_none();
+    nothing_else
+        && step.entries.iter().all(adds)
+        && step.calls.iter().all(asks)
+        && step.charges.len() <= 1
+        && step.charges.iter().all(small)
 }
 
 fn birth(birth: &Birth, encoded: &mut Encoded, known: &impl Fn(&Piece) -> bool) -> Value {

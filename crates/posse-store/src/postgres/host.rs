@@ -28,6 +28,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// Contents that are remembered to be on the server.
 const KNOWN: usize = 4096;
+/// From so many on plain steps are written together.
+const TOGETHER: usize = 4;
 /// The most bytes that a notification carries.
 const NOTICE: usize = 7900;
 
@@ -224,6 +226,7 @@ impl Host {
     /// Puts jobs together; with `anew` steps are told anew.
     fn asking(&self, jobs: &[Job], anew: Option<Anew<'_>>) -> Result<Asking, Failure> {
         let (mut told, mut blobs) = (Vec::with_capacity(jobs.len()), Vec::new());
+        let together = jobs.iter().filter(|job| job.encoded.plain).count() >= TOGETHER;
         for job in jobs {
             let again = match (anew, &job.step) {
                 (Some(anew), Some(step)) => Some(anew(step).map_err(Failure::Refused)?),
@@ -233,6 +236,9 @@ impl Host {
             let mut json = encoded.json.clone();
             if jobs.len() > 1 && !encoded.blobs.is_empty() {
                 (json["base"], json["count"]) = (json!(blobs.len()), json!(encoded.blobs.len()));
+            }
+            if together && encoded.plain {
+                json["plain"] = json!(true);
             }
             if let Some(after) = job.step.as_ref().and_then(|step| self.before(step)) {
                 json["after"] = json!(after);

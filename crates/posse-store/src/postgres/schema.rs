@@ -24,6 +24,7 @@ const VERSIONS: &[Version] = &[Version {
         include_str!("schema/policies.sql"),
         include_str!("schema/core.sql"),
         include_str!("schema/step.sql"),
+        include_str!("schema/plain.sql"),
         include_str!("schema/host.sql"),
         include_str!("schema/act.sql"),
         include_str!("schema/mail.sql"),

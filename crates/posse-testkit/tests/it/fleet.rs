@@ -15,7 +15,7 @@ use posse_testkit::postgres::{Options, Server};
 use self::hosts::Fleet;
 
 /// Steps between two faults.
-const STEPS: u64 = 100;
+const STEPS: u64 = 60;
 
 /// Hosts are killed, and others take their places.
 async fn hosts_are_killed(kills: u64) -> String {
@@ -105,12 +105,12 @@ async fn hosts_are_stopped(stops: u64) -> String {
 
 #[tokio::test]
 async fn a_fleet_loses_nothing_when_hosts_are_killed() {
-    eprintln!("{}", hosts_are_killed(10).await);
+    eprintln!("{}", hosts_are_killed(6).await);
 }
 
 #[tokio::test]
 async fn a_fleet_loses_nothing_when_connections_are_cut() {
-    eprintln!("{}", connections_are_cut(60).await);
+    eprintln!("{}", connections_are_cut(40).await);
 }
 
 #[tokio::test]

@@ -177,6 +177,7 @@ BEGIN
         END IF;
         _lost := NOT EXISTS (SELECT 1 FROM host WHERE id = _host AND lost_at IS NULL);
     END IF;
+    IF _jobs @> '[{"plain":true}]' AND NOT _lost THEN PERFORM plain_steps(_jobs, _blobs); END IF;
     FOR _i IN 0..jsonb_array_length(_jobs) - 1 LOOP
         _job := _jobs->_i; _realm := _of[_i + 1];
         -- Born by a job before it; but nothing is done in a realm whose lock is not held.
@@ -187,7 +188,8 @@ BEGIN
             PERFORM refuse(jsonb_build_object('fenced', _job->>'agent', 'lost', true));
         END IF;
         _one := NULL;
-        CASE _job->>'do'
+        CASE CASE WHEN _job ? 'plain' THEN 'plain' ELSE _job->>'do' END
+            WHEN 'plain' THEN _one := '{"results":[],"mail_waits":false}';
             WHEN 'commit' THEN
                 -- Of several jobs each has its own part of the bytes.
                 _one := step(_host, _job, CASE WHEN _job ? 'base'

@@ -29,6 +29,11 @@ async fn a_held_agent_is_refused_to_others() {
 }
 
 #[tokio::test]
+async fn steps_that_share_a_batch_are_what_they_are_alone() {
+    everywhere(contract::steps_that_share_a_batch_are_what_they_are_alone).await;
+}
+
+#[tokio::test]
 async fn segments_are_read_first() {
     everywhere(contract::segments_are_read_first).await;
 }
