@@ -37,7 +37,7 @@ pub enum Record {
         /// What came of its operations.
         results: Vec<OpResult>,
     },
-    /// That is refused: none of it may be there.
+    /// That is refused: none of it is done from now on.
     Refused {
         /// The step or order.
         id: Uuid,

@@ -5,6 +5,7 @@ mod history;
 mod hosts;
 mod late;
 mod network;
+mod seen;
 mod tenants;
 mod tls;
 mod wire;
@@ -26,7 +27,9 @@ async fn hosts_are_killed(kills: u64) -> String {
         fleet.replace_one();
     }
     fleet.progress(STEPS).await;
-    format!("{kills} hosts killed: {}", fleet.end())
+    let verdict = fleet.end();
+    assert_eq!(verdict.before, 0, "no answer was lost: {verdict}");
+    format!("{kills} hosts killed: {verdict}")
 }
 
 /// Connections are cut by the server, whatever they are doing.
@@ -100,6 +103,7 @@ async fn hosts_are_stopped(stops: u64) -> String {
     fleet.progress(STEPS).await;
     let verdict = fleet.end();
     assert!(verdict.fenced >= stops, "{verdict}");
+    assert_eq!(verdict.before, 0, "no answer was lost: {verdict}");
     format!("{stops} hosts stopped past their lease: {verdict}")
 }
 

@@ -154,7 +154,7 @@ CREATE FUNCTION write(_me jsonb, _jobs jsonb, _blobs bytea[]) RETURNS json LANGU
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _host uuid := (_me->>'id')::uuid; _lost boolean := false; _of uuid[] := '{}'; _realms uuid[] := '{}'; _found int;
-    _job jsonb; _realm uuid; _done text[] := '{}'; _one json; _news text := set_config('posse.news', '', true);
+    _job jsonb; _do text; _realm uuid; _done text[] := '{}'; _one json; _news text := set_config('posse.news', '', true);
 BEGIN
     FOR _i IN 0..jsonb_array_length(_jobs) - 1 LOOP
         _realm := (_jobs->_i->>'realm')::uuid;
@@ -188,7 +188,8 @@ BEGIN
             PERFORM refuse(jsonb_build_object('fenced', _job->>'agent', 'lost', true));
         END IF;
         _one := NULL;
-        CASE CASE WHEN _job ? 'plain' THEN 'plain' ELSE _job->>'do' END
+        _do := CASE WHEN _job ? 'plain' THEN 'plain' ELSE _job->>'do' END;
+        CASE _do
             WHEN 'plain' THEN _one := '{"results":[],"mail_waits":false}';
             WHEN 'commit' THEN
                 -- Of several jobs each has its own part of the bytes.

@@ -119,14 +119,15 @@ async fn a_link_is_cut(how: Cut, cuts: u64) -> String {
         let told = fleet.told(cut_off);
         network.cut(cut_off, how);
         let hosts = format!("SELECT id FROM posse.host WHERE pid = {}", fleet.pid(cut_off));
-        let (host, mark) = (fleet.sql(&hosts), fleet.sql("SELECT coalesce(max(n), 0) FROM audit.hold"));
+        let host = fleet.sql(&format!("{hosts} AND lost_at IS NULL"));
+        let mark = fleet.sql("SELECT coalesce(max(n), 0) FROM audit.hold");
         let held = format!("SELECT count(*) FROM posse.pulse WHERE host = '{host}'");
         fleet.until("its agents are taken over", |fleet| fleet.sql(&held) == "0").await;
         let steps = fleet.steps();
         fleet.until("the other goes on", |fleet| fleet.steps() > steps + 20).await;
         network.restore(cut_off, how);
         fleet.until("it is told", |fleet| fleet.told(cut_off) > told).await;
-        let anew = format!("SELECT count(*) > 0 FROM posse.pulse WHERE host IN ({hosts} AND id <> '{host}')");
+        let anew = format!("SELECT count(*) > 0 FROM posse.pulse WHERE host IN ({hosts} AND id > '{host}')");
         fleet.until("it goes on as another host", |fleet| fleet.sql(&anew) == "t").await;
         let lost = format!("SELECT agent FROM audit.hold WHERE n > {mark} AND old_host = '{host}'");
         let twice = fleet.sql(&format!("{lost} GROUP BY agent HAVING count(*) > 1"));
