@@ -6,7 +6,7 @@ mod told;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use posse_protocol::{AgentId, Event, MemberState, Name, Team};
 use posse_runtime::port::clock::{Clock as _, SystemClock};
@@ -27,6 +27,8 @@ use crate::session;
 
 /// How often it is looked who is free. A worker that has nobody is told nothing by the store.
 const LOOK: Duration = Duration::from_millis(500);
+/// Looking reads all teams. So many times as long as it took nothing is asked, whatever there is to read.
+const REST: u32 = 20;
 /// How long a session is served on that has no lead, or of which nobody is here.
 const GRACE: Duration = Duration::from_secs(10);
 /// Events of all sessions that may wait.
@@ -82,23 +84,25 @@ async fn work(
         tokio::pin!(stopping);
         let (mut signals, clock) = (Signals::new()?, SystemClock::default());
         let mut look = clock.sleep(Duration::ZERO);
-        let mut looking = None;
+        let (mut looking, mut began, mut rest) = (None, Instant::now(), LOOK);
         loop {
             tokio::select! {
                 () = signals.next() => break Over::Told,
                 Err(error) = &mut stopping => return Err(error.into()),
                 Some((session, event)) = events.recv() => served.event(session, event, told)?,
                 () = &mut look, if looking.is_none() => {
+                    began = Instant::now();
                     looking = Some(Box::pin(here.look(served.sessions.keys().copied().collect())));
                 }
                 looked = async { match &mut looking { Some(it) => it.await, None => std::future::pending().await } },
                     if looking.is_some() =>
                 {
-                    (looking, look) = (None, clock.sleep(LOOK));
                     // A store that fails now may be there the next time.
                     if let Ok(looked) = looked {
-                        served.looked(looked, &runtime, told)?;
+                        served.looked(looked, rest, &runtime, told)?;
                     }
+                    rest = LOOK.max(REST * began.elapsed());
+                    (looking, look) = (None, clock.sleep(rest));
                     if runtime.is_fenced() {
                         break Over::Fenced;
                     }
@@ -239,7 +243,13 @@ impl Served {
         told.event(session, &event)
     }
 
-    fn looked(&mut self, looked: Looked, runtime: &Runtime, told: &mut Told) -> anyhow::Result<()> {
+    fn looked(
+        &mut self,
+        looked: Looked,
+        since: Duration,
+        runtime: &Runtime,
+        told: &mut Told,
+    ) -> anyhow::Result<()> {
         for (session, Hosted { handle, mut events, .. }, watching) in looked.hosted {
             let said = self.said.clone();
             self.hearing.spawn(async move {
@@ -260,7 +270,7 @@ impl Served {
         self.sessions.retain(|session, it| {
             let needed =
                 runtime.members_here(*session) > 0 && (looked.led.contains(session) || !it.busy.is_empty());
-            it.idle = if needed { Duration::ZERO } else { it.idle + LOOK };
+            it.idle = if needed { Duration::ZERO } else { it.idle + since };
             it.idle < GRACE
         });
         while self.hearing.try_join_next().is_some() {}
