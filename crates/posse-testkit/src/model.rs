@@ -157,6 +157,10 @@ impl Model {
         }
         let left_out = mail_waits && self.flaw != Some(Flaw::ToldAnyway);
         agent.advance(step, left_out).ok_or(Fate::BadStep)?;
+        if !mail_waits {
+            // Its operations find it as it is to be.
+            agent.change_state(step);
+        }
         if !step.mail.is_empty() {
             let mut inbox = self.inboxes.get(&key).cloned().ok_or(Fate::BadStep)?;
             Arc::make_mut(&mut inbox).show(step, self.flaw).ok_or(Fate::BadStep)?;

@@ -29,7 +29,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// Contents that are remembered to be on the server.
 const KNOWN: usize = 4096;
 /// From so many on plain steps are written together.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 2;
 /// The most bytes that a notification carries.
 const NOTICE: usize = 7900;
 
@@ -197,7 +197,7 @@ impl Host {
     /// that after a lost answer nothing is guessed.
     async fn persist(&self, jobs: &[Job]) -> Result<Written, Failure> {
         let holds = jobs.iter().any(|job| job.kind == Kind::Holds);
-        let mut whole = false;
+        let (mut whole, mut overtaken) = (false, false);
         let mut asking = self.asking(jobs, None)?;
         let mut patience = Patience::new(self);
         loop {
@@ -218,6 +218,14 @@ impl Host {
                     asking = self.asking(jobs, Some(&|step| encode::step(step, |_| false)))?;
                 }
                 Err(Asked::Unknown) => return Err(Failure::bad_step("a content is missing")),
+                Err(Asked::Overtaken) if !overtaken => {
+                    overtaken = true;
+                    self.forget(jobs);
+                    asking = self.asking(jobs, None)?;
+                }
+                Err(Asked::Overtaken) => {
+                    return Err(Failure::bad_step("it goes on from no step that is there"));
+                }
                 Err(Asked::Failed(failure)) => patience.with(failure).await?,
             }
         }
@@ -282,6 +290,7 @@ impl Host {
                 }
             }
             Some("PO002") => Asked::Unknown,
+            Some("PO003") => Asked::Overtaken,
             _ => Asked::Failed(error.into()),
         }
     }
@@ -388,6 +397,8 @@ pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
 enum Asked {
     /// A content was left out that the server does not have.
     Unknown,
+    /// The last step of an agent is another one than this host remembers: somebody else wrote with its epoch.
+    Overtaken,
     Failed(Failure),
 }
 

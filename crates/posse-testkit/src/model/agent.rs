@@ -192,17 +192,19 @@ impl Agent {
         Some(())
     }
 
+    /// Becomes what the step says.
+    pub(super) fn change_state(&mut self, step: &Step) {
+        if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state {
+            (self.state, self.ended) = (Said(state), Said(step.ended.clone()));
+        }
+    }
+
     /// Notes what came of the step.
     pub(super) fn settle(&mut self, step: &Step, committed: &Committed) {
         for (operation, result) in step.operations.iter().zip(&committed.results) {
             if let Some(call) = operation.call.and_then(|key| self.calls.get_mut(&key)) {
                 call.0.operated.get_or_insert_default().push(result.clone());
             }
-        }
-        if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state
-            && !committed.mail_waits
-        {
-            (self.state, self.ended) = (Said(state), Said(step.ended.clone()));
         }
         self.last = Some((step.id, Said(committed.clone())));
     }

@@ -196,19 +196,21 @@ BEGIN
     IF NOT FOUND THEN PERFORM refuse(jsonb_build_object('not_found', _agent)); END IF;
     IF _pulse.epoch <> (_step->>'epoch')::bigint THEN PERFORM refuse(jsonb_build_object('fenced', _agent)); END IF;
     IF _pulse.step IS DISTINCT FROM (_step->>'id')::uuid THEN
-        PERFORM bad_step(CASE WHEN (_step->'entries'->0->>'seq')::bigint <> _pulse.own
-            THEN format('its first entry is %s, the next one is %s', _step->'entries'->0->>'seq', _pulse.own)
-            ELSE 'others were committed after the one that it goes on from' END);
+        IF (_step->'entries'->0->>'seq')::bigint <> _pulse.own THEN
+            PERFORM bad_step(format('its first entry is %s, the next one is %s', _step->'entries'->0->>'seq', _pulse.own));
+        END IF;
+        -- Whoever hears this asks again without saying what it goes on from; a try that comes late is heard by nobody.
+        RAISE EXCEPTION 'others were committed after the one that the step goes on from' USING ERRCODE = 'PO003';
     END IF;
     RETURN coalesce(_pulse.result, '{"results":[],"mail_waits":false}')::json;
 END $$;
 
 -- Does a step's operations, and keeps what came of them with their calls.
-CREATE FUNCTION operate(_host uuid, _realm uuid, _agent uuid, _at bigint, _ops jsonb) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION operate(_holder uuid, _realm uuid, _agent uuid, _at bigint, _ops jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE _op jsonb; _results text[] := '{}'; _result text; _calls jsonb := '{}'; _key text; _of_call text;
 BEGIN
     FOR _op IN SELECT * FROM jsonb_array_elements(_ops) LOOP
-        _result := act(_realm, _agent, _host, _at, _op->'op')::text;
+        _result := act(_realm, _agent, _holder, _at, _op->'op')::text;
         _results := _results || _result;
         IF jsonb_typeof(_op->'call') = 'array' THEN
             _key := format('%s %s', _op->'call'->>0, _op->'call'->>1);
@@ -321,7 +323,8 @@ BEGIN
     END IF;
     IF _step ? 'mail' THEN PERFORM take_mail(_realm, _agent, _step); END IF;
     IF _step ? 'ops' AND NOT _mail_waits THEN
-        _result := operate(_host, _realm, _agent, _at, _step->'ops');
+        -- What others hold may be gone; its own holder goes on, whatever it has missed.
+        _result := operate(host_of(_realm, _agent), _realm, _agent, _at, _step->'ops');
         UPDATE pulse SET result = _result WHERE realm = _realm AND agent = _agent;
     END IF;
     IF _state IS NOT NULL AND (_step->>'shut')::boolean THEN
