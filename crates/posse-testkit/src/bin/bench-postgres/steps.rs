@@ -18,7 +18,7 @@ use crate::words::{Agent, CALL, FACTS, MODEL, Realms, USAGE, at, raised};
 use crate::{Failed, Side};
 
 /// As many connections as posse writes with.
-const LINES: usize = 8;
+const LINES: usize = 4;
 
 pub(crate) async fn run(
     place: &Place,
