@@ -29,15 +29,28 @@ pub(crate) fn run(root: &Path, required: &str) -> Result<ExitCode> {
         let package = package_of(path.strip_prefix(root)?);
         for citation in citations(&package, &fs::read_to_string(&path)?)? {
             if !listed.contains(&(package.clone(), citation.test.clone())) {
-                faults.push(format!("{}: `{}` is cited but not run", path.display(), citation.test));
+                faults.push(format!(
+                    "{}: `{}` is cited but not run",
+                    path.display(),
+                    citation.test
+                ));
                 continue;
             }
             for statement in citation.statements {
                 if !statements.contains(&statement) {
-                    faults.push(format!("{}: there is no statement {statement}", path.display()));
+                    faults.push(format!(
+                        "{}: there is no statement {statement}",
+                        path.display()
+                    ));
                 }
-                let open = citation.open.as_ref().map_or_else(String::new, |open| format!(" (open: {open})"));
-                proven.entry(statement).or_default().push(format!("{package} {}{open}", citation.test));
+                let open = citation
+                    .open
+                    .as_ref()
+                    .map_or_else(String::new, |open| format!(" (open: {open})"));
+                proven
+                    .entry(statement)
+                    .or_default()
+                    .push(format!("{package} {}{open}", citation.test));
             }
         }
     }
@@ -55,8 +68,17 @@ pub(crate) fn run(root: &Path, required: &str) -> Result<ExitCode> {
     for fault in &faults {
         println!("{fault}");
     }
-    println!("behaviour: {} of {} statements cited, {} faults", proven.len(), statements.len(), faults.len());
-    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println!(
+        "behaviour: {} of {} statements cited, {} faults",
+        proven.len(),
+        statements.len(),
+        faults.len()
+    );
+    Ok(if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// What is required (`TU` is all of TU) and not proven.
@@ -66,10 +88,16 @@ fn missing(
     proven: &BTreeMap<String, Vec<String>>,
 ) -> Vec<String> {
     let mut faults = Vec::new();
-    for wanted in required.split(',').map(str::trim).filter(|wanted| !wanted.is_empty()) {
+    for wanted in required
+        .split(',')
+        .map(str::trim)
+        .filter(|wanted| !wanted.is_empty())
+    {
         let group = format!("{wanted}-");
-        let fitting: Vec<&String> =
-            statements.iter().filter(|id| *id == wanted || id.starts_with(&group)).collect();
+        let fitting: Vec<&String> = statements
+            .iter()
+            .filter(|id| *id == wanted || id.starts_with(&group))
+            .collect();
         if fitting.is_empty() {
             faults.push(format!("required: there is no statement {wanted}"));
         }
@@ -81,7 +109,10 @@ fn missing(
 
 fn statements(text: &str) -> Result<BTreeSet<String>> {
     let line = Regex::new(r"(?m)^- ([A-Z]{2}-\d{2}) ")?;
-    Ok(line.captures_iter(text).map(|found| found[1].to_owned()).collect())
+    Ok(line
+        .captures_iter(text)
+        .map(|found| found[1].to_owned())
+        .collect())
 }
 
 fn package_of(path: &Path) -> String {
@@ -93,14 +124,19 @@ fn package_of(path: &Path) -> String {
 }
 
 fn citations(package: &str, text: &str) -> Result<Vec<Citation>> {
-    let cites =
-        Regex::new(r"^\s*//[/!]? proves ([A-Z]{2}-\d{2}(?:, ?[A-Z]{2}-\d{2})*)(?: \(open: (.+)\))?\s*$")?;
+    let cites = Regex::new(
+        r"^\s*//[/!]? proves ([A-Z]{2}-\d{2}(?:, ?[A-Z]{2}-\d{2})*)(?: \(open: (.+)\))?\s*$",
+    )?;
     let function = Regex::new(r"^\s*(?:pub(?:\(\w+\))? )?(?:async )?fn (\w+)")?;
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     for (number, line) in lines.iter().enumerate() {
-        let Some(cited) = cites.captures(line) else { continue };
-        let below = lines[number..].iter().find_map(|line| function.captures(line));
+        let Some(cited) = cites.captures(line) else {
+            continue;
+        };
+        let below = lines[number..]
+            .iter()
+            .find_map(|line| function.captures(line));
         found.push(Citation {
             package: package.to_owned(),
             test: below.map(|found| found[1].to_owned()).unwrap_or_default(),
@@ -114,14 +150,26 @@ fn citations(package: &str, text: &str) -> Result<Vec<Citation>> {
 /// Package and name of every test that the runner lists and does not ignore.
 fn listed_tests(root: &Path) -> Result<BTreeSet<(String, String)>> {
     let output = crate::cargo(root)
-        .args(["nextest", "list", "--workspace", "--cargo-profile", "ci", "--message-format", "json"])
+        .args([
+            "nextest",
+            "list",
+            "--workspace",
+            "--cargo-profile",
+            "ci",
+            "--message-format",
+            "json",
+        ])
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo nextest")?;
     ensure!(output.status.success(), "cargo nextest list failed");
     let list: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let mut tests = BTreeSet::new();
-    for suite in list["rust-suites"].as_object().context("nextest lists suites")?.values() {
+    for suite in list["rust-suites"]
+        .as_object()
+        .context("nextest lists suites")?
+        .values()
+    {
         let package = suite["package-name"].as_str().unwrap_or_default();
         for (name, case) in suite["testcases"].as_object().into_iter().flatten() {
             if case["ignored"] == false {
@@ -149,7 +197,10 @@ mod tests {
         };
         assert_eq!(
             found,
-            [expected("one", &["TU-05", "AG-07"], Some("the person")), expected("two", &["FK-01"], None)]
+            [
+                expected("one", &["TU-05", "AG-07"], Some("the person")),
+                expected("two", &["FK-01"], None)
+            ]
         );
     }
 
@@ -157,8 +208,14 @@ mod tests {
     fn a_group_requires_all_of_it() {
         let statements = statements("- TU-01 a\n- TU-02 b\n- AG-01 c\ntext TU-09\n").unwrap();
         let proven = BTreeMap::from([("TU-01".to_owned(), vec![]), ("AG-01".to_owned(), vec![])]);
-        assert_eq!(missing("TU, AG-01", &statements, &proven), ["required and not proven: TU-02"]);
-        assert_eq!(missing("XX", &statements, &proven), ["required: there is no statement XX"]);
+        assert_eq!(
+            missing("TU, AG-01", &statements, &proven),
+            ["required and not proven: TU-02"]
+        );
+        assert_eq!(
+            missing("XX", &statements, &proven),
+            ["required: there is no statement XX"]
+        );
         assert!(missing("", &statements, &proven).is_empty());
     }
 }

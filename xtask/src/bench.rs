@@ -88,7 +88,11 @@ pub(crate) fn run(root: &Path, name: &str, effort: Effort) -> Result<ExitCode> {
         }
         println!("measured again: it may have been the machine");
     }
-    Ok(if once(&binaries, name, effort)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if once(&binaries, name, effort)? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Measures once, prints what was found, and says whether it is good enough.
@@ -116,13 +120,19 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<bool> {
     let mut good = true;
     let slack = if effort == Effort::Quick { 3.0 } else { 1.0 };
     for Figure { key, value, bar } in found.figures {
-        let verdict = if bar.reached(value, 1.0) { "reached" } else { "MISSED" };
+        let verdict = if bar.reached(value, 1.0) {
+            "reached"
+        } else {
+            "MISSED"
+        };
         println!("{key:<36} {value:>10.3}   bar {bar:>9}   {verdict}");
         good &= bar.reached(value, slack);
         let value = Value::from((value * 1000.0).round() / 1000.0);
         match key.split_once('.') {
             Some((outer, inner)) => {
-                let object = line.entry(outer).or_insert_with(|| Value::Object(Map::new()));
+                let object = line
+                    .entry(outer)
+                    .or_insert_with(|| Value::Object(Map::new()));
                 object[inner] = value;
             }
             None => drop(line.insert(key.to_owned(), value)),
@@ -141,17 +151,32 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<bool> {
 /// Builds what is measured, and says where it is.
 fn build(root: &Path) -> Result<PathBuf> {
     let built = crate::cargo(root)
-        .args(["build", "--quiet", "--profile", "bench", "-p", "posse-cli", "-p", "posse-testkit", "--bins"])
+        .args([
+            "build",
+            "--quiet",
+            "--profile",
+            "bench",
+            "-p",
+            "posse-cli",
+            "-p",
+            "posse-testkit",
+            "--bins",
+        ])
         .status()?;
     ensure!(built.success(), "the bench build failed");
-    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
+    let target =
+        std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
     Ok(target.join("release"))
 }
 
 /// The machine's load: a figure from a busy machine is an upper bound.
 fn load() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
-    text.split(' ').next().unwrap_or_default().parse().context("the load is no number")
+    text.split(' ')
+        .next()
+        .unwrap_or_default()
+        .parse()
+        .context("the load is no number")
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -164,7 +189,11 @@ fn cpu_ms(pid: u32) -> Result<f64> {
     let mut nanos = 0.0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
         let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
-        nanos += text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0);
+        nanos += text
+            .split(' ')
+            .next()
+            .and_then(|ns| ns.parse::<f64>().ok())
+            .unwrap_or(0.0);
     }
     Ok(nanos / 1e6)
 }

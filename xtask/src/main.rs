@@ -3,7 +3,10 @@
 //! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
 //! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask story`.
 
-#![expect(clippy::disallowed_methods, reason = "a developer's tool starts processes")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a developer's tool starts processes"
+)]
 #![expect(clippy::print_stdout, reason = "a developer's tool prints")]
 
 mod behaviour;
@@ -40,7 +43,9 @@ fn main() -> Result<ExitCode> {
         ["faults", "postgres", "--kills", kills] => faults(&root, FLEET, &[("POSSE_KILLS", kills)]),
         ["faults", "postgres", "--quick"] => quick(&root, "test(fleet::)"),
         ["faults", "team-kill"] => faults(&root, KILLED, &[]),
-        ["faults", "team-kill", "--moments", moments] => faults(&root, KILLED, &[("POSSE_MOMENTS", moments)]),
+        ["faults", "team-kill", "--moments", moments] => {
+            faults(&root, KILLED, &[("POSSE_MOMENTS", moments)])
+        }
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
         ["scenarios", "postgres"] => scenarios(&root),
         ["story"] => story::run(&root),
@@ -51,23 +56,41 @@ fn main() -> Result<ExitCode> {
 /// Claimers that are killed, whole teams, and fleets on PostgreSQL: long forms that are asked for by name.
 const CLAIMERS: &[&str] = &["-p", "posse-testkit", "-E", "test(many_killed_claimers)"];
 const FLEET: &[&str] = &["-p", "posse-testkit", "-E", "test(fleet::)"];
-const KILLED: &[&str] = &["-p", "posse-cli", "-E", "test(a_team_killed_at_many_moments)"];
+const KILLED: &[&str] = &[
+    "-p",
+    "posse-cli",
+    "-E",
+    "test(a_team_killed_at_many_moments)",
+];
 
 /// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted. All of them, or
 /// those that are `chosen`, as often as they are `told`.
 fn faults(root: &Path, chosen: &[&str], told: &[(&str, &str)]) -> Result<ExitCode> {
-    let chosen = if chosen.is_empty() { &["--workspace"] } else { chosen };
-    tests(cargo(root).envs(told.iter().copied()).args(NEXTEST).args(chosen).args(["--run-ignored", "only"]))
+    let chosen = if chosen.is_empty() {
+        &["--workspace"]
+    } else {
+        chosen
+    };
+    tests(
+        cargo(root)
+            .envs(told.iter().copied())
+            .args(NEXTEST)
+            .args(chosen)
+            .args(["--run-ignored", "only"]),
+    )
 }
 
 /// The short form of one, which CI runs with all tests.
 fn quick(root: &Path, filter: &str) -> Result<ExitCode> {
-    tests(cargo(root).args(NEXTEST).args(["-p", "posse-testkit", "-p", "posse-cli", "-E", filter]))
+    tests(
+        cargo(root)
+            .args(NEXTEST)
+            .args(["-p", "posse-testkit", "-p", "posse-cli", "-E", filter]),
+    )
 }
 
 /// What is played with a store of any kind: teams, their messages and tasks, processes that are killed and stopped.
-const SCENARIOS: &str =
-    "test(/^(teams|claimers|messages|recovery|agents|forks|requests|cancels|compaction|store::stopped)::/)";
+const SCENARIOS: &str = "test(/^(teams|claimers|messages|recovery|agents|forks|requests|cancels|compaction|store::stopped)::/)";
 
 /// The same scenarios as all tests have, with the store on a server.
 fn scenarios(root: &Path) -> Result<ExitCode> {
@@ -80,15 +103,34 @@ fn scenarios(root: &Path) -> Result<ExitCode> {
         "--profile",
         "ci",
     ]);
-    let status = nextest.args(["-p", "posse-testkit", "-E", SCENARIOS]).status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let status = nextest
+        .args(["-p", "posse-testkit", "-E", SCENARIOS])
+        .status()?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
-const NEXTEST: [&str; 6] = ["nextest", "run", "--cargo-profile", "ci", "--profile", "faults"];
+const NEXTEST: [&str; 6] = [
+    "nextest",
+    "run",
+    "--cargo-profile",
+    "ci",
+    "--profile",
+    "faults",
+];
 
 fn tests(nextest: &mut Command) -> Result<ExitCode> {
-    let status = nextest.args(["--test-threads", "1", "--success-output", "immediate"]).status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let status = nextest
+        .args(["--test-threads", "1", "--success-output", "immediate"])
+        .status()?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Cargo, without what `cargo run` told us about ourselves: build scripts that watch those variables
@@ -96,9 +138,18 @@ fn tests(nextest: &mut Command) -> Result<ExitCode> {
 fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root);
-    let ours = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+    let ours = [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_",
+        "CARGO_CRATE_",
+        "CARGO_PRIMARY_",
+    ];
     for (name, _) in std::env::vars_os() {
-        if ours.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+        if ours
+            .iter()
+            .any(|prefix| name.to_string_lossy().starts_with(prefix))
+        {
             cargo.env_remove(name);
         }
     }

@@ -12,7 +12,9 @@ const END: &str = "<!-- story: end -->";
 
 /// Runs `docs/stories/teams.sh` in an empty directory, and writes what it says into `docs/teams.md`.
 pub(crate) fn run(root: &Path) -> Result<ExitCode> {
-    let built = super::cargo(root).args(["build", "-q", "--profile", "ci", "-p", "posse-cli"]).status()?;
+    let built = super::cargo(root)
+        .args(["build", "-q", "--profile", "ci", "-p", "posse-cli"])
+        .status()?;
     ensure!(built.success(), "posse cannot be built");
     let place = std::env::temp_dir().join(format!("posse-story-{}", std::process::id()));
     fs::create_dir_all(place.join("sums"))?;
@@ -31,7 +33,13 @@ fn tell(root: &Path, place: &Path) -> Result<String> {
     let output = Command::new("bash")
         .args(["-u".as_ref(), stories.join("teams.sh").as_os_str()])
         .env_clear()
-        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", root.join("target/ci").display()))
+        .env(
+            "PATH",
+            format!(
+                "{}:/usr/local/bin:/usr/bin:/bin",
+                root.join("target/ci").display()
+            ),
+        )
         .env("HOME", place)
         .env("POSSE_HOME", place.join("home"))
         .env("STORY", stories.join("teams.toml"))
@@ -52,7 +60,10 @@ fn steady(said: &str) -> Result<String> {
     const ID: &str = "01a1e0c4-7f3e-7b21-9d05-3c6f1e8a2b47";
     let mut said = said.to_owned();
     for (pattern, with) in [
-        (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", ID),
+        (
+            r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
+            ID,
+        ),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}", &ID[..18]),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-16T09:00:00Z"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "2026-11-16 09:00 UTC"),
@@ -62,18 +73,31 @@ fn steady(said: &str) -> Result<String> {
     }
     let number = Regex::new(r"(pid |kill -9 )(\d+)")?;
     let same = |found: &regex::Captures<'_>| {
-        let digits = "4711471147".get(..found[2].len()).unwrap_or("4711").to_owned();
+        let digits = "4711471147"
+            .get(..found[2].len())
+            .unwrap_or("4711")
+            .to_owned();
         format!("{}{digits}", &found[1])
     };
     let said = number.replace_all(&said, same);
-    Ok(said.trim().lines().map(|line| format!("{}\n", line.trim_end())).collect())
+    Ok(said
+        .trim()
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect())
 }
 
 /// The page with the story between its marks.
 fn placed(page: &str, story: &str) -> Result<String> {
-    let (before, rest) = page.split_once(BEGIN).context("the page does not say where the story begins")?;
-    let (_, after) = rest.split_once(END).context("the page does not say where the story ends")?;
-    Ok(format!("{before}{BEGIN}```console\n{story}```\n{END}{after}"))
+    let (before, rest) = page
+        .split_once(BEGIN)
+        .context("the page does not say where the story begins")?;
+    let (_, after) = rest
+        .split_once(END)
+        .context("the page does not say where the story ends")?;
+    Ok(format!(
+        "{before}{BEGIN}```console\n{story}```\n{END}{after}"
+    ))
 }
 
 #[cfg(test)]
@@ -82,8 +106,10 @@ mod tests {
 
     #[test]
     fn what_differs_from_run_to_run_is_the_same_and_as_wide() {
-        let said = "\n$ kill -9 18165  \nsession 01a1e127-27bc-7597-88e7-93e3cf677292\n$0.0391 pid 7 –\n";
-        let story = "$ kill -9 47114\nsession 01a1e0c4-7f3e-7b21-9d05-3c6f1e8a2b47\n$0.0100 pid 4 –\n";
+        let said =
+            "\n$ kill -9 18165  \nsession 01a1e127-27bc-7597-88e7-93e3cf677292\n$0.0391 pid 7 –\n";
+        let story =
+            "$ kill -9 47114\nsession 01a1e0c4-7f3e-7b21-9d05-3c6f1e8a2b47\n$0.0100 pid 4 –\n";
         assert_eq!(steady(said).unwrap(), story);
         assert_eq!(steady(story).unwrap(), story);
     }

@@ -18,7 +18,11 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         println!("{fault}");
     }
     println!("tidy: {} faults", faults.len());
-    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Everything that is out of order.
@@ -29,14 +33,22 @@ fn faults(root: &Path) -> Result<Vec<String>> {
         faults.extend(arrows::check_manifest(&text)?);
     }
     for path in sources(root)? {
-        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .into_owned();
         let text = read(&path)?;
         faults.extend(files::check(&name, &text));
         faults.extend(arrows::check_source(&name, &text));
     }
-    let packages = read(&root.join("Cargo.lock"))?.matches("[[package]]").count();
+    let packages = read(&root.join("Cargo.lock"))?
+        .matches("[[package]]")
+        .count();
     if packages > MOST_PACKAGES {
-        faults.push(format!("Cargo.lock: {packages} packages, at most {MOST_PACKAGES} are wanted"));
+        faults.push(format!(
+            "Cargo.lock: {packages} packages, at most {MOST_PACKAGES} are wanted"
+        ));
     }
     Ok(faults)
 }
@@ -75,6 +87,9 @@ pub(crate) fn sources(root: &Path) -> Result<Vec<PathBuf>> {
 mod tests {
     #[test]
     fn the_house_is_tidy() {
-        assert_eq!(super::faults(&crate::root().unwrap()).unwrap(), Vec::<String>::new());
+        assert_eq!(
+            super::faults(&crate::root().unwrap()).unwrap(),
+            Vec::<String>::new()
+        );
     }
 }

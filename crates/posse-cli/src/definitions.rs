@@ -88,7 +88,9 @@ impl<T: Named> Known<T> {
 
     /// Where it is from, for people: its file, or who brings it.
     pub(crate) fn origin(&self, cwd: &Path) -> String {
-        self.path.as_deref().map_or_else(|| self.source.as_str().to_owned(), |path| shown(path, cwd))
+        self.path
+            .as_deref()
+            .map_or_else(|| self.source.as_str().to_owned(), |path| shown(path, cwd))
     }
 }
 
@@ -128,7 +130,8 @@ impl Remark {
     /// `file:line`, safe to show.
     pub(crate) fn place(&self, cwd: &Path) -> String {
         let path = shown(&self.path, cwd);
-        self.line.map_or_else(|| path.clone(), |line| format!("{path}:{line}"))
+        self.line
+            .map_or_else(|| path.clone(), |line| format!("{path}:{line}"))
     }
 
     /// `file:line: reason`, safe to show.
@@ -154,24 +157,38 @@ pub(crate) struct Loaded<T = Definition> {
 impl<T> Default for Loaded<T> {
     fn default() -> Self {
         let (known, shadowed) = (Vec::new(), Vec::new());
-        Self { known, shadowed, remarks: Vec::new(), directories: BTreeSet::new(), left: scan::ALL }
+        Self {
+            known,
+            shadowed,
+            remarks: Vec::new(),
+            directories: BTreeSet::new(),
+            left: scan::ALL,
+        }
     }
 }
 
 impl<T: Named> Loaded<T> {
     /// The definitions that count.
     pub(crate) fn definitions(&self) -> Vec<T> {
-        self.known.iter().map(|known| known.definition.clone()).collect()
+        self.known
+            .iter()
+            .map(|known| known.definition.clone())
+            .collect()
     }
 
     /// Whether the same definitions count.
     fn counts_the_same(&self, other: &Self) -> bool {
-        self.known.iter().map(|known| &known.definition).eq(other.known.iter().map(|known| &known.definition))
+        self.known
+            .iter()
+            .map(|known| &known.definition)
+            .eq(other.known.iter().map(|known| &known.definition))
     }
 
     /// What a person should know who did not ask: errors and warnings.
     pub(crate) fn trouble(&self) -> impl Iterator<Item = &Remark> {
-        self.remarks.iter().filter(|remark| remark.weight < Weight::Note)
+        self.remarks
+            .iter()
+            .filter(|remark| remark.weight < Weight::Note)
     }
 
     /// What counts under this name.
@@ -197,8 +214,13 @@ impl Loaded {
         self.directories.extend(scanned.directories);
         let mut here: Vec<Known> = Vec::new();
         for (path, text) in scanned.files {
-            let Some(known) = self.take(path, &text, directory, places) else { continue };
-            let Some(first) = here.iter().find(|first| first.is_called(&known.definition.name)) else {
+            let Some(known) = self.take(path, &text, directory, places) else {
+                continue;
+            };
+            let Some(first) = here
+                .iter()
+                .find(|first| first.is_called(&known.definition.name))
+            else {
                 here.push(known);
                 continue;
             };
@@ -206,38 +228,71 @@ impl Loaded {
             let file = first.origin(&directory.path);
             let reason = format!("there is a {} in {file} already", known.definition.name);
             let line = Some(scan::line_of_name(&text));
-            self.remarks.push(Remark { weight: Weight::Error, path, line, reason });
+            self.remarks.push(Remark {
+                weight: Weight::Error,
+                path,
+                line,
+                reason,
+            });
         }
         here.into_iter().for_each(|known| self.add(known));
     }
 
     /// What one file defines.
-    fn take(&mut self, path: PathBuf, text: &str, directory: &Directory, places: &Places) -> Option<Known> {
+    fn take(
+        &mut self,
+        path: PathBuf,
+        text: &str,
+        directory: &Directory,
+        places: &Places,
+    ) -> Option<Known> {
         let mut say = |weight, line, reason| {
-            self.remarks.push(Remark { weight, path: path.clone(), line: Some(line), reason });
+            self.remarks.push(Remark {
+                weight,
+                path: path.clone(),
+                line: Some(line),
+                reason,
+            });
         };
-        let file::Read { mut definition, memory, notes } = match file::read(text) {
+        let file::Read {
+            mut definition,
+            memory,
+            notes,
+        } = match file::read(text) {
             Ok(read) => read?,
             Err(problem) => {
                 say(Weight::Error, problem.line, problem.reason);
                 return None;
             }
         };
-        notes.into_iter().for_each(|note| say(Weight::Note, note.line, note.reason));
+        notes
+            .into_iter()
+            .for_each(|note| say(Weight::Note, note.line, note.reason));
         if let Some(scope) = memory {
-            let (memory, warning) = memory::resolve(scope, &definition.name, Some(directory), places);
+            let (memory, warning) =
+                memory::resolve(scope, &definition.name, Some(directory), places);
             definition.memory = memory;
-            warning.into_iter().for_each(|why| say(Weight::Warning, scan::line_of(text, "memory"), why));
+            warning
+                .into_iter()
+                .for_each(|why| say(Weight::Warning, scan::line_of(text, "memory"), why));
         }
-        Some(Known { definition, source: directory.source, path: Some(path) })
+        Some(Known {
+            definition,
+            source: directory.source,
+            path: Some(path),
+        })
     }
 
     /// posse's own come first, in their order; the others by name.
     fn in_order(mut self) -> Self {
         let own = crate::guide::built_in();
         let place = |known: &Known| own.iter().position(|own| known.is_called(&own.name));
-        self.known
-            .sort_by_key(|known| (place(known).unwrap_or(own.len()), known.definition.name.to_lowercase()));
+        self.known.sort_by_key(|known| {
+            (
+                place(known).unwrap_or(own.len()),
+                known.definition.name.to_lowercase(),
+            )
+        });
         self
     }
 }
@@ -254,7 +309,10 @@ pub(crate) struct Sources {
 
 impl Sources {
     pub(crate) fn new(places: Places, given: Given) -> Self {
-        Self { places: place::resolved(places), given }
+        Self {
+            places: place::resolved(places),
+            given,
+        }
     }
 
     /// Where the agent works.
@@ -269,17 +327,30 @@ impl Sources {
         loaded.read(&managed, &self.places);
         for (definition, remarks) in self.given.resolved(&self.places) {
             loaded.remarks.extend(remarks);
-            loaded.add(Known { definition, source: Source::Flag, path: None });
+            loaded.add(Known {
+                definition,
+                source: Source::Flag,
+                path: None,
+            });
         }
         let mut seen = BTreeSet::new();
         for directory in others {
             // Often the one is a link to the other.
-            if seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+            if seen.insert(
+                directory
+                    .path
+                    .canonicalize()
+                    .unwrap_or_else(|_| directory.path.clone()),
+            ) {
                 loaded.read(&directory, &self.places);
             }
         }
         for definition in crate::guide::built_in() {
-            loaded.add(Known { definition, source: Source::BuiltIn, path: None });
+            loaded.add(Known {
+                definition,
+                source: Source::BuiltIn,
+                path: None,
+            });
         }
         loaded.in_order()
     }
@@ -293,7 +364,12 @@ impl Sources {
                 loaded.read(&directory, &self.places);
                 continue;
             }
-            let error = |line, reason| Remark { weight: Weight::Error, path: path.clone(), line, reason };
+            let error = |line, reason| Remark {
+                weight: Weight::Error,
+                path: path.clone(),
+                line,
+                reason,
+            };
             let before = loaded.remarks.len();
             match scan::read(path, None) {
                 Ok(text) => match loaded.take(path.clone(), &text, &directory, &self.places) {
@@ -312,15 +388,23 @@ impl Sources {
 
     fn directory_of(&self, path: &Path) -> Directory {
         let source = place::source_of(path, &self.places, AGENTS);
-        Directory { path: path.to_owned(), kind: AGENTS[0], source, bounds: None }
+        Directory {
+            path: path.to_owned(),
+            kind: AGENTS[0],
+            source,
+            bounds: None,
+        }
     }
 
     /// Where a new definition of the project's goes, or one of the user's.
     pub(crate) fn place_for(&self, name: &str, user: bool) -> Option<PathBuf> {
         let project = self.places.project();
         let is_home = self.places.home.as_deref() == Some(project);
-        let directory =
-            if user || is_home { self.places.posse_home.clone()? } else { project.join(".posse") };
+        let directory = if user || is_home {
+            self.places.posse_home.clone()?
+        } else {
+            project.join(".posse")
+        };
         Some(directory.join("agents").join(format!("{name}.md")))
     }
 }
@@ -349,6 +433,9 @@ fn same(one: &str, other: &str) -> bool {
 
 /// A path for people: as seen from `cwd` if it lies beneath it.
 pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
-    let near = path.strip_prefix(cwd).ok().filter(|near| !near.as_os_str().is_empty());
+    let near = path
+        .strip_prefix(cwd)
+        .ok()
+        .filter(|near| !near.as_os_str().is_empty());
     tame(&near.unwrap_or(path).to_string_lossy())
 }

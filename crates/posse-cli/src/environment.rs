@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use crate::hint::Advised;
 
 /// A variable's value; empty counts as absent.
-#[expect(clippy::disallowed_methods, reason = "this is the room that reads the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that reads the environment"
+)]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -38,10 +38,16 @@ mod tests {
     fn the_guide_knows_the_documentation() {
         let types = built_in();
         let names: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
-        assert_eq!(names, ["general-purpose", "Explore", "Plan", "Bash", "guide"]);
+        assert_eq!(
+            names,
+            ["general-purpose", "Explore", "Plan", "Bash", "guide"]
+        );
         let guide = &types[4].prompt;
         let words = guide.split_whitespace().count();
-        assert!((5_000..20_000).contains(&words), "{words} words: it is sent with each call");
+        assert!(
+            (5_000..20_000).contains(&words),
+            "{words} words: it is sent with each call"
+        );
         for known in [
             "--auto-background",
             "POSSE_HOME",

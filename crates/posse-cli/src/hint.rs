@@ -63,7 +63,9 @@ pub(crate) fn object(what: &str, hint: Option<&str>) -> serde_json::Value {
 /// What happened, in a line.
 fn what(error: &anyhow::Error) -> String {
     match error.downcast_ref::<StoreError>() {
-        Some(store @ StoreError::Engine { place, .. }) if trouble(store) == Some(Trouble::Foreign) => {
+        Some(store @ StoreError::Engine { place, .. })
+            if trouble(store) == Some(Trouble::Foreign) =>
+        {
             format!("{place} is a database, but none of posse's")
         }
         _ => in_a_line(error.as_ref()),
@@ -72,7 +74,9 @@ fn what(error: &anyhow::Error) -> String {
 
 /// Whether nobody reads our output any more.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Says what is wrong and what to do about it.
@@ -107,7 +111,9 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
         FaultClass::Budget => {
             "a larger budget lets it go on: --max-budget-usd, --max-budget-tokens, --max-time"
         }
-        FaultClass::Internal => "this is a bug of posse, please report it; the session can be resumed",
+        FaultClass::Internal => {
+            "this is a bug of posse, please report it; the session can be resumed"
+        }
         FaultClass::InvalidRequest | FaultClass::Tool | FaultClass::Answer => return None,
     })
 }
@@ -123,7 +129,9 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     match error.downcast_ref::<StartError>() {
         Some(StartError::Store(error)) => return for_store(error),
         Some(StartError::OtherDialect { stored, .. }) => {
-            return Some(format!("choose the API it was held with ({stored}): --provider"));
+            return Some(format!(
+                "choose the API it was held with ({stored}): --provider"
+            ));
         }
         Some(StartError::AlreadyHere { .. }) => {
             return Some("this is a bug of posse; please report it".into());
@@ -200,7 +208,9 @@ fn for_server(trouble: ServerTrouble) -> Option<&'static str> {
         ServerTrouble::Password => {
             "look at the user's name in the address; the password is said by PGPASSWORD, or there (POSSE_STORE, \"store\" in posse's settings.json)"
         }
-        ServerTrouble::NoDatabase => "make it first (createdb NAME), or name another in the address",
+        ServerTrouble::NoDatabase => {
+            "make it first (createdb NAME), or name another in the address"
+        }
         ServerTrouble::Tls => {
             "what is not on this machine is encrypted: sslrootcert=FILE trusts a certificate, sslmode=disable goes \
              without where you trust the network"
@@ -266,7 +276,9 @@ fn for_settings(error: &SettingsError) -> &'static str {
         SettingsError::Unreadable { .. } => "make the file readable, or remove it",
         SettingsError::Wrong { .. } => "mend the file, or remove it",
         SettingsError::Rule(_) => "a rule looks like `Edit` or `Bash(git diff *)`",
-        SettingsError::BypassDisabled { .. } => "choose another --permission-mode, acceptEdits for one",
+        SettingsError::BypassDisabled { .. } => {
+            "choose another --permission-mode, acceptEdits for one"
+        }
     }
 }
 
@@ -276,11 +288,23 @@ mod tests {
 
     #[test]
     fn what_to_do_depends_on_the_cause() {
-        assert!(for_trouble(Trouble::Foreign).unwrap().contains("name another file"));
-        assert!(for_trouble(Trouble::Damaged).unwrap().contains("posse store check"));
+        assert!(
+            for_trouble(Trouble::Foreign)
+                .unwrap()
+                .contains("name another file")
+        );
+        assert!(
+            for_trouble(Trouble::Damaged)
+                .unwrap()
+                .contains("posse store check")
+        );
         assert!(for_trouble(Trouble::ReadOnly).unwrap().contains("writable"));
         assert!(for_trouble(Trouble::Denied).unwrap().contains("ls -l"));
-        assert_eq!(for_trouble(Trouble::HeldUp), None, "the error itself says which process to end");
+        assert_eq!(
+            for_trouble(Trouble::HeldUp),
+            None,
+            "the error itself says which process to end"
+        );
         let full = anyhow::Error::new(std::io::Error::from(std::io::ErrorKind::StorageFull))
             .context("cannot write x");
         assert!(hint(&full).unwrap().contains("free some space"));

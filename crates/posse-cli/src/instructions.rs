@@ -21,8 +21,11 @@ pub(crate) struct Instruction {
 
 /// Finds all instructions, the most general first. What cannot be read is as if it were not there.
 pub(crate) fn gather(places: &Places) -> Vec<Instruction> {
-    let mut directories: Vec<&Path> =
-        places.cwd.ancestors().take_while(|directory| directory.starts_with(places.project())).collect();
+    let mut directories: Vec<&Path> = places
+        .cwd
+        .ancestors()
+        .take_while(|directory| directory.starts_with(places.project()))
+        .collect();
     directories.reverse();
     let own = places.posse_home.as_deref().and_then(|directory| {
         // What is the user's may lead anywhere.
@@ -36,7 +39,8 @@ pub(crate) fn gather(places: &Places) -> Vec<Instruction> {
         let repeats = |common: &Instruction, other: &Instruction| {
             common.text.trim() == other.text.trim() || other.text.trim() == "@AGENTS.md"
         };
-        let other = other.filter(|other| !common.as_ref().is_some_and(|common| repeats(common, other)));
+        let other =
+            other.filter(|other| !common.as_ref().is_some_and(|common| repeats(common, other)));
         found.extend(common.into_iter().chain(other));
     }
     shortened(found)
@@ -52,7 +56,11 @@ pub(crate) fn render(instructions: &[Instruction]) -> Option<String> {
     );
     for Instruction { path, text } in instructions {
         let path = path.display();
-        let _ = write!(block, "\n--- {path} ---\n{}\n--- end of {path} ---\n", text.trim_end());
+        let _ = write!(
+            block,
+            "\n--- {path} ---\n{}\n--- end of {path} ---\n",
+            text.trim_end()
+        );
     }
     Some(block)
 }
@@ -65,9 +73,16 @@ fn read(path: &Path, bounds: &Path) -> Option<Instruction> {
         return None;
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(&real).ok()?.take(2 * MOST_BYTES as u64).read_to_end(&mut bytes).ok()?;
+    std::fs::File::open(&real)
+        .ok()?
+        .take(2 * MOST_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    (!text.trim().is_empty()).then(|| Instruction { path: path.to_owned(), text })
+    (!text.trim().is_empty()).then(|| Instruction {
+        path: path.to_owned(),
+        text,
+    })
 }
 
 /// Cuts where the limit is reached, and says so there; what would come after is named.
@@ -80,9 +95,15 @@ fn shortened(found: Vec<Instruction>) -> Vec<Instruction> {
                 left -= text.len();
                 return Instruction { path, text };
             }
-            let kept = text.get(..text.floor_char_boundary(left)).unwrap_or_default();
+            let kept = text
+                .get(..text.floor_char_boundary(left))
+                .unwrap_or_default();
             left = 0;
-            let text = if kept.is_empty() { CUT.to_owned() } else { format!("{kept}\n{CUT}") };
+            let text = if kept.is_empty() {
+                CUT.to_owned()
+            } else {
+                format!("{kept}\n{CUT}")
+            };
             Instruction { path, text }
         })
         .collect()
@@ -96,7 +117,10 @@ mod tests {
     fn names(disk: &Disk) -> Vec<(String, String)> {
         let root = disk.path("");
         let name = |path: &Path| path.strip_prefix(&root).unwrap().display().to_string();
-        gather(&disk.places).into_iter().map(|found| (name(&found.path), found.text)).collect()
+        gather(&disk.places)
+            .into_iter()
+            .map(|found| (name(&found.path), found.text))
+            .collect()
     }
 
     #[test]
@@ -113,11 +137,20 @@ mod tests {
         for (name, text) in files {
             disk.write(name, text);
         }
-        let expected =
-            [("posse/AGENTS.md", "user"), ("repo/AGENTS.md", "root"), ("repo/sub/CLAUDE.md", "sub")];
-        assert_eq!(names(&disk), expected.map(|(name, text)| (name.to_owned(), text.to_owned())));
+        let expected = [
+            ("posse/AGENTS.md", "user"),
+            ("repo/AGENTS.md", "root"),
+            ("repo/sub/CLAUDE.md", "sub"),
+        ];
+        assert_eq!(
+            names(&disk),
+            expected.map(|(name, text)| (name.to_owned(), text.to_owned()))
+        );
         disk.write("repo/CLAUDE.md", "something else");
-        assert_eq!(names(&disk)[2], ("repo/CLAUDE.md".into(), "something else".into()));
+        assert_eq!(
+            names(&disk)[2],
+            ("repo/CLAUDE.md".into(), "something else".into())
+        );
     }
 
     #[test]
@@ -126,13 +159,20 @@ mod tests {
         disk.write("home/secret", "secret");
         disk.write("repo/notes", "notes");
         std::os::unix::fs::symlink(disk.path("home/secret"), disk.path("repo/AGENTS.md")).unwrap();
-        std::os::unix::fs::symlink(disk.path("repo/notes"), disk.path("repo/sub/AGENTS.md")).unwrap();
-        assert_eq!(names(&disk), [("repo/sub/AGENTS.md".to_owned(), "notes".to_owned())]);
+        std::os::unix::fs::symlink(disk.path("repo/notes"), disk.path("repo/sub/AGENTS.md"))
+            .unwrap();
+        assert_eq!(
+            names(&disk),
+            [("repo/sub/AGENTS.md".to_owned(), "notes".to_owned())]
+        );
     }
 
     #[test]
     fn a_block_names_its_files() {
-        let found = [Instruction { path: "/w/AGENTS.md".into(), text: "Use tabs.\n".into() }];
+        let found = [Instruction {
+            path: "/w/AGENTS.md".into(),
+            text: "Use tabs.\n".into(),
+        }];
         let block = render(&found).unwrap();
         assert!(
             block.ends_with("\n--- /w/AGENTS.md ---\nUse tabs.\n--- end of /w/AGENTS.md ---\n"),
@@ -150,6 +190,9 @@ mod tests {
         assert_eq!(found[1].text, format!("ä\n{CUT}"));
         disk.write("repo/AGENTS.md", &"x".repeat(9 * MOST_BYTES));
         let found = gather(&disk.places);
-        assert_eq!((found[0].text.len(), found[1].text.as_str()), (MOST_BYTES + 1 + CUT.len(), CUT));
+        assert_eq!(
+            (found[0].text.len(), found[1].text.as_str()),
+            (MOST_BYTES + 1 + CUT.len(), CUT)
+        );
     }
 }

@@ -68,7 +68,10 @@ fn main() -> ExitCode {
     if let Some(done) = commands::guard::asked(&words) {
         return done;
     }
-    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
         error.exit();
     }

@@ -2,8 +2,10 @@
 
 /// A moment, as programs and people read it.
 pub(crate) fn moment(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms)
-        .map_or_else(|_| format!("{ms} ms"), |at| at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+    jiff::Timestamp::from_millisecond(ms).map_or_else(
+        |_| format!("{ms} ms"),
+        |at| at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+    )
 }
 
 /// A moment to the minute, for people.

@@ -8,7 +8,9 @@ use serde::Serialize;
 /// Writes to stdout, at once.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritten)
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(unwritten)
 }
 
 /// Writes to stdout what a program asked for to the byte; a terminal gets it tamed.
@@ -17,11 +19,16 @@ pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
     if out.is_terminal() {
         return print(tame(text).as_bytes());
     }
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(unwritten)
 }
 
 fn unwritten(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
+    io::Error::new(
+        error.kind(),
+        format!("cannot write to standard output: {error}"),
+    )
 }
 
 /// A line for people, on stderr. If nobody can read it there, nothing is lost.
@@ -39,8 +46,13 @@ pub(crate) fn say_to_person(line: &str) {
 /// How many columns the person at stdout sees; none if there is none.
 pub(crate) fn width() -> Option<usize> {
     let out = io::stdout();
-    let size = if out.is_terminal() { rustix::termios::tcgetwinsize(out).ok() } else { None };
-    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let size = if out.is_terminal() {
+        rustix::termios::tcgetwinsize(out).ok()
+    } else {
+        None
+    };
+    size.map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
 }
 
 /// An amount of money, or that it is not known.
@@ -55,7 +67,11 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        if dangerous(c) { line.push_str(&format!("\\u{:04x}", u32::from(c))) } else { line.push(c) }
+        if dangerous(c) {
+            line.push_str(&format!("\\u{:04x}", u32::from(c)))
+        } else {
+            line.push(c)
+        }
     }
     line.push('\n');
     line
@@ -70,7 +86,11 @@ fn dangerous(c: char) -> bool {
 pub(crate) fn tame(text: &str) -> String {
     let mut tame = String::with_capacity(text.len());
     for c in text.chars() {
-        if dangerous(c) { tame.extend(c.escape_unicode()) } else { tame.push(c) }
+        if dangerous(c) {
+            tame.extend(c.escape_unicode())
+        } else {
+            tame.push(c)
+        }
     }
     tame
 }
@@ -84,12 +104,18 @@ mod tests {
         let odd = serde_json::json!({"a": "\u{9b}2J\u{7f}\u{202e}é\n"});
         let line = json_line(&odd);
         assert_eq!(line, "{\"a\":\"\\u009b2J\\u007f\\u202eé\\n\"}\n");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), odd);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&line).unwrap(),
+            odd
+        );
     }
 
     #[test]
     fn nothing_from_outside_moves_the_cursor() {
         assert_eq!(tame("a\n\tb é 漢"), "a\n\tb é 漢");
-        assert_eq!(tame("\x1b]52;c;x\x07\r\u{202e}"), "\\u{1b}]52;c;x\\u{7}\\u{d}\\u{202e}");
+        assert_eq!(
+            tame("\x1b]52;c;x\x07\r\u{202e}"),
+            "\\u{1b}]52;c;x\\u{7}\\u{d}\\u{202e}"
+        );
     }
 }

@@ -32,7 +32,10 @@ pub(crate) fn system(parts: Parts<'_>) -> Vec<String> {
 
 /// What sub-agents are told too: everything but the words about what the agent is.
 pub(crate) fn surroundings(parts: Parts<'_>) -> Vec<String> {
-    let is_repository = parts.cwd.ancestors().any(|directory| directory.join(".git").exists());
+    let is_repository = parts
+        .cwd
+        .ancestors()
+        .any(|directory| directory.join(".git").exists());
     let place = format!(
         "<environment>\nWorking directory: {}\nPlatform: {}\nGit repository: {}\n</environment>",
         parts.cwd.display(),
@@ -61,12 +64,17 @@ mod tests {
         };
         let blocks = system(parts(None, Some("Speak French.")));
         assert_eq!(blocks.len(), 5);
-        assert!(blocks[0].starts_with("You are posse") && blocks[0].split_whitespace().count() <= 350);
+        assert!(
+            blocks[0].starts_with("You are posse") && blocks[0].split_whitespace().count() <= 350
+        );
         assert!(
             blocks[1].contains("Working directory: /nowhere/at/all\n")
                 && blocks[1].contains("repository: no")
         );
-        assert_eq!(blocks[2..], ["Use tabs.", "Speak French.", "Today is 2026-11-15 (UTC)."]);
+        assert_eq!(
+            blocks[2..],
+            ["Use tabs.", "Speak French.", "Today is 2026-11-15 (UTC)."]
+        );
         assert_eq!(system(parts(Some("Be a cat."), None))[0], "Be a cat.");
     }
 }

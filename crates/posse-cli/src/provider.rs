@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use posse_model::price::PriceList;
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError};
+use posse_model::{
+    Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError,
+};
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::model::Model;
 use posse_tools::Variable;
@@ -30,7 +32,11 @@ pub(crate) struct ProviderArgs {
 }
 
 fn name(text: &str) -> Result<String, &'static str> {
-    if text.trim().is_empty() { Err("a model has a name") } else { Ok(text.to_owned()) }
+    if text.trim().is_empty() {
+        Err("a model has a name")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// An API that posse speaks.
@@ -89,26 +95,37 @@ impl ProviderArgs {
                 })
             }
         };
-        let (url_name, url_default, keys, model): (_, _, &[(&'static str, bool)], _) = match provider {
-            Provider::Anthropic => (
-                "ANTHROPIC_BASE_URL",
-                "https://api.anthropic.com",
-                &[("ANTHROPIC_API_KEY", false), ("ANTHROPIC_AUTH_TOKEN", true)],
-                Some("claude-opus-5-5"),
-            ),
-            Provider::Openai => {
-                ("OPENAI_BASE_URL", "https://api.openai.com/v1", &[("OPENAI_API_KEY", true)], None)
-            }
-        };
+        let (url_name, url_default, keys, model): (_, _, &[(&'static str, bool)], _) =
+            match provider {
+                Provider::Anthropic => (
+                    "ANTHROPIC_BASE_URL",
+                    "https://api.anthropic.com",
+                    &[("ANTHROPIC_API_KEY", false), ("ANTHROPIC_AUTH_TOKEN", true)],
+                    Some("claude-opus-5-5"),
+                ),
+                Provider::Openai => (
+                    "OPENAI_BASE_URL",
+                    "https://api.openai.com/v1",
+                    &[("OPENAI_API_KEY", true)],
+                    None,
+                ),
+            };
         let base_url = self.base_url.clone().or_else(|| variable(url_name));
-        let version = self.anthropic_version.clone().or_else(|| variable("POSSE_ANTHROPIC_VERSION"));
+        let version = self
+            .anthropic_version
+            .clone()
+            .or_else(|| variable("POSSE_ANTHROPIC_VERSION"));
         Ok(Settled {
             provider,
             name: self.named().or_else(|| model.map(str::to_owned)),
             base_url: base_url.unwrap_or_else(|| url_default.to_owned()),
-            key: keys
-                .iter()
-                .find_map(|&(source, bearer)| variable(source).map(|value| Key { source, value, bearer })),
+            key: keys.iter().find_map(|&(source, bearer)| {
+                variable(source).map(|value| Key {
+                    source,
+                    value,
+                    bearer,
+                })
+            }),
             version: match version.as_deref() {
                 None | Some("2026-10-21") => ApiVersion::V2026,
                 Some("2023-06-01") => ApiVersion::V2023,
@@ -131,12 +148,24 @@ impl ProviderArgs {
             ApiVersion::V2026 => "2026-10-21",
             ApiVersion::V2023 => "2023-06-01",
         };
-        let told =
-            |name: &str, value: &str| Variable { name: name.into(), value: value.into(), secret: false };
-        let mut variables = vec![told("POSSE_PROVIDER", provider), told("POSSE_ANTHROPIC_VERSION", version)];
+        let told = |name: &str, value: &str| Variable {
+            name: name.into(),
+            value: value.into(),
+            secret: false,
+        };
+        let mut variables = vec![
+            told("POSSE_PROVIDER", provider),
+            told("POSSE_ANTHROPIC_VERSION", version),
+        ];
         // Whoever comes in by a name and a password has them in the address.
-        variables.push(Variable { secret: settled.base_url.contains('@'), ..told(url, &settled.base_url) });
-        variables.extend(settled.key.map(|key| Variable { secret: true, ..told(key.source, &key.value) }));
+        variables.push(Variable {
+            secret: settled.base_url.contains('@'),
+            ..told(url, &settled.base_url)
+        });
+        variables.extend(settled.key.map(|key| Variable {
+            secret: true,
+            ..told(key.source, &key.value)
+        }));
         Ok(variables)
     }
 
@@ -156,13 +185,18 @@ impl ProviderArgs {
     }
 
     /// The chosen model, or the one that somebody else names.
-    pub(crate) fn choose_or(&self, policy: RetryPolicy, otherwise: Otherwise) -> anyhow::Result<Chosen> {
+    pub(crate) fn choose_or(
+        &self,
+        policy: RetryPolicy,
+        otherwise: Otherwise,
+    ) -> anyhow::Result<Chosen> {
         let settled = self.settle()?;
         let name = match (&self.model, otherwise) {
             (None, Otherwise::Session(name)) => Some(name),
             (Some(asked), Otherwise::Session(name)) if *asked != name => anyhow::bail!(Advised {
                 what: format!("the session is held with {name}, not with {asked}"),
-                advice: "a session keeps its model: leave --model away, or start a new session".into(),
+                advice: "a session keeps its model: leave --model away, or start a new session"
+                    .into(),
             }),
             (_, Otherwise::Settings(Some(name))) => Some(name),
             _ => settled.name.clone(),
@@ -178,7 +212,11 @@ impl ProviderArgs {
             Provider::Anthropic => Box::new(Anthropic::new(connection, settled.version)),
             Provider::Openai => Box::new(OpenAi::new(connection)),
         };
-        Ok(Chosen { model, name, key_source: settled.key.map(|key| key.source) })
+        Ok(Chosen {
+            model,
+            name,
+            key_source: settled.key.map(|key| key.source),
+        })
     }
 }
 
@@ -192,11 +230,22 @@ impl Settled {
     pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
         // Before the key: a key that is missing for a place that is none would be the wrong complaint.
         if !self.base_url.starts_with("http") {
-            return Err(SetupError::BadUrl { url: self.base_url.clone() }.into());
+            return Err(SetupError::BadUrl {
+                url: self.base_url.clone(),
+            }
+            .into());
         }
         let auth = match &self.key {
-            Some(Key { value, bearer: true, .. }) => Auth::Bearer(value.clone().into()),
-            Some(Key { value, bearer: false, .. }) => Auth::ApiKey(value.clone().into()),
+            Some(Key {
+                value,
+                bearer: true,
+                ..
+            }) => Auth::Bearer(value.clone().into()),
+            Some(Key {
+                value,
+                bearer: false,
+                ..
+            }) => Auth::ApiKey(value.clone().into()),
             None if self.is_local() => Auth::Bearer("local".to_owned().into()),
             None => {
                 let name = self.key_name();
@@ -209,7 +258,10 @@ impl Settled {
                 })
             }
         };
-        Ok(Endpoint { base_url: self.base_url.clone(), auth })
+        Ok(Endpoint {
+            base_url: self.base_url.clone(),
+            auth,
+        })
     }
 
     pub(crate) fn key_name(&self) -> &'static str {
@@ -223,9 +275,13 @@ impl Settled {
 /// The built-in prices, and those of `prices.toml` in posse's home before them.
 pub(crate) fn prices() -> anyhow::Result<PriceList> {
     let built_in = PriceList::built_in()?;
-    let Some(path) = posse_home().map(|home| home.join("prices.toml")) else { return Ok(built_in) };
+    let Some(path) = posse_home().map(|home| home.join("prices.toml")) else {
+        return Ok(built_in);
+    };
     match std::fs::read_to_string(&path) {
-        Ok(text) => built_in.overridden_by(&text).with_context(|| format!("cannot use {}", path.display())),
+        Ok(text) => built_in
+            .overridden_by(&text)
+            .with_context(|| format!("cannot use {}", path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }

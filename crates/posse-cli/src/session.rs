@@ -76,9 +76,15 @@ impl Opened {
         match place {
             Place::File(path) => {
                 let file = Arc::new(Sqlite::open(path)?);
-                Ok(Self { store: file.clone(), file: Some(file) })
+                Ok(Self {
+                    store: file.clone(),
+                    file: Some(file),
+                })
             }
-            Place::Server(server) => Ok(Self { store: open_server(server)?, file: None }),
+            Place::Server(server) => Ok(Self {
+                store: open_server(server)?,
+                file: None,
+            }),
         }
     }
 }
@@ -100,7 +106,8 @@ pub(crate) fn there(place: Place) -> Result<Place, Advised> {
     };
     Err(Advised {
         what: format!("there is no store {} yet", path.display()),
-        advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` make one".into(),
+        advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` make one"
+            .into(),
     })
 }
 
@@ -111,10 +118,15 @@ pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<Meant> {
     let place = match place {
         Place::File(path) if path.is_dir() => anyhow::bail!(Advised {
             what: format!("{} is a directory", path.display()),
-            advice: format!("a store is a file: sqlite:{}", path.join("posse.db").display()),
+            advice: format!(
+                "a store is a file: sqlite:{}",
+                path.join("posse.db").display()
+            ),
         }),
         Place::File(path) => Place::File(path),
-        Place::Server(server) => Place::Server(server.or_password(environment::variable("PGPASSWORD"))),
+        Place::Server(server) => {
+            Place::Server(server.or_password(environment::variable("PGPASSWORD")))
+        }
     };
     Ok(Meant { place, named })
 }
@@ -131,7 +143,11 @@ pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:@,%+=".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 fn open_server(server: &Server) -> anyhow::Result<Arc<dyn Store>> {
@@ -143,10 +159,15 @@ pub(crate) fn spill() -> anyhow::Result<PathBuf> {
     let home = home()?;
     // The store may be elsewhere, and this be the first that is kept here.
     std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
-    let spill = home.canonicalize().with_context(|| format!("cannot find {}", home.display()))?.join("spill");
+    let spill = home
+        .canonicalize()
+        .with_context(|| format!("cannot find {}", home.display()))?
+        .join("spill");
     let old = spill.clone();
     // Nobody waits for it; what it does not get to do, the next run does.
-    let _ = std::thread::Builder::new().name("posse-sweep".into()).spawn(move || sweep(&old, KEPT));
+    let _ = std::thread::Builder::new()
+        .name("posse-sweep".into())
+        .spawn(move || sweep(&old, KEPT));
     Ok(spill)
 }
 
@@ -162,7 +183,10 @@ const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 fn sweep(spill: &Path, kept: Duration) {
     for session in std::fs::read_dir(spill).into_iter().flatten().flatten() {
         let touched = session.metadata().and_then(|about| about.modified()).ok();
-        if touched.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > kept) {
+        if touched
+            .and_then(|at| at.elapsed().ok())
+            .is_some_and(|age| age > kept)
+        {
             // If it cannot be removed now, it may be later.
             let _ = std::fs::remove_dir_all(session.path());
         }
@@ -185,7 +209,11 @@ pub(crate) fn tools(policy: &Policy) -> Toolbox {
 
 /// Every tool that there is.
 pub(crate) fn all_tools() -> Toolbox {
-    posse_tools::all(Means { reach: Reach::Public, background: true, guardian: Some(GUARDIAN.clone()) })
+    posse_tools::all(Means {
+        reach: Reach::Public,
+        background: true,
+        guardian: Some(GUARDIAN.clone()),
+    })
 }
 
 /// The settings that hold in `cwd`, with what flags say.
@@ -210,7 +238,11 @@ pub(crate) fn skills(cwd: &Path) -> SkillSources {
 
 /// Where teams are declared for who works in `cwd`.
 pub(crate) fn teams(cwd: &Path, given: Given) -> TeamSources {
-    let types = definitions(cwd, given).load().definitions().into_iter().map(|it| it.name);
+    let types = definitions(cwd, given)
+        .load()
+        .definitions()
+        .into_iter()
+        .map(|it| it.name);
     TeamSources::new(places(cwd), types.collect())
 }
 
@@ -243,10 +275,15 @@ mod tests {
         sweep(&spill, Duration::from_secs(3600));
         assert_eq!(std::fs::read_dir(&spill).unwrap().count(), 2);
         let old = std::time::SystemTime::now() - Duration::from_secs(7200);
-        std::fs::File::open(spill.join("one")).unwrap().set_modified(old).unwrap();
+        std::fs::File::open(spill.join("one"))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
         sweep(&spill, Duration::from_secs(3600));
-        let left: Vec<_> =
-            std::fs::read_dir(&spill).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = std::fs::read_dir(&spill)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left, ["two"]);
         std::fs::remove_dir_all(&spill).unwrap();
     }

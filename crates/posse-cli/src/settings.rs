@@ -32,7 +32,10 @@ pub(crate) struct Places {
 impl Places {
     /// The nearest directory from `cwd` up that holds a `.git`, else `cwd`.
     pub(crate) fn project(&self) -> &Path {
-        self.cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(&self.cwd)
+        self.cwd
+            .ancestors()
+            .find(|directory| directory.join(".git").exists())
+            .unwrap_or(&self.cwd)
     }
 }
 
@@ -139,7 +142,10 @@ impl Settings {
             details: Vec::new(),
         };
         if let Some(wish) = flags.mode.filter(|wish| *wish != settings.mode) {
-            let said = format!("ignored: --permission-mode {wish}; managed settings say {}", settings.mode);
+            let said = format!(
+                "ignored: --permission-mode {wish}; managed settings say {}",
+                settings.mode
+            );
             settings.warnings.push(said);
         }
         let flag = |name: &str| Source {
@@ -148,34 +154,56 @@ impl Settings {
             cwd: cwd.clone(),
             home: home.clone(),
         };
-        settings
-            .policy
-            .add(&flag("--allowedTools"), &RuleList { allow: flags.allow, ..RuleList::default() })?;
-        settings
-            .policy
-            .add(&flag("--disallowedTools"), &RuleList { deny: flags.deny, ..RuleList::default() })?;
+        settings.policy.add(
+            &flag("--allowedTools"),
+            &RuleList {
+                allow: flags.allow,
+                ..RuleList::default()
+            },
+        )?;
+        settings.policy.add(
+            &flag("--disallowedTools"),
+            &RuleList {
+                deny: flags.deny,
+                ..RuleList::default()
+            },
+        )?;
         for layer in &layers {
             let name = layer.path.display().to_string();
-            let source = Source { name, root: resolved(&layer.root), cwd: cwd.clone(), home: home.clone() };
+            let source = Source {
+                name,
+                root: resolved(&layer.root),
+                cwd: cwd.clone(),
+                home: home.clone(),
+            };
             settings.take(layer, &source)?;
         }
         let given = |trust| said(&layers, trust, |file| file.model.clone());
-        settings.model = given(Trust::Managed).or(flags.model).or_else(|| given(Trust::User));
-        settings
-            .additional_directories
-            .extend(flags.additional_directories.iter().map(|path| cwd.join(path)));
+        settings.model = given(Trust::Managed)
+            .or(flags.model)
+            .or_else(|| given(Trust::User));
+        settings.additional_directories.extend(
+            flags
+                .additional_directories
+                .iter()
+                .map(|path| cwd.join(path)),
+        );
         Ok(settings)
     }
 
     /// Takes what merges: rules and directories; and says what is left out.
     fn take(&mut self, layer: &Layer, source: &Source) -> Result<(), SettingsError> {
         let permissions = &layer.content.permissions;
-        let strict =
-            RuleList { deny: permissions.deny.clone(), ask: permissions.ask.clone(), allow: Vec::new() };
+        let strict = RuleList {
+            deny: permissions.deny.clone(),
+            ask: permissions.ask.clone(),
+            allow: Vec::new(),
+        };
         self.policy.add(source, &strict)?;
         for (part, keys) in &layer.content.unknown {
             let (keys, file) = (keys.join(", "), layer.path.display());
-            self.warnings.push(format!("not known: {keys} in the {part} of {file}"));
+            self.warnings
+                .push(format!("not known: {keys} in the {part} of {file}"));
         }
         if layer.trust == Trust::Repository {
             let (summary, details) = loosened(layer, self);
@@ -185,7 +213,10 @@ impl Settings {
         }
         for rule in &permissions.allow {
             // An allow rule that is not understood allows nothing: no reason to stop.
-            let one = RuleList { allow: vec![rule.clone()], ..RuleList::default() };
+            let one = RuleList {
+                allow: vec![rule.clone()],
+                ..RuleList::default()
+            };
             if let Err(error) = self.policy.add(source, &one) {
                 self.warnings.push(format!("ignored: {error}"));
             }
@@ -207,23 +238,40 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
     let mut files = vec![(places.managed.clone(), Trust::Managed, PathBuf::from("/"))];
     for name in ["settings.local.json", "settings.json"] {
         for directory in [".posse", ".claude"] {
-            files.push((project.join(directory).join(name), Trust::Repository, project.to_owned()));
+            files.push((
+                project.join(directory).join(name),
+                Trust::Repository,
+                project.to_owned(),
+            ));
         }
     }
     // What lies in the user's own directories is the user's, also for who works right in them.
     let mut own = Vec::new();
     if let Some(directory) = &places.posse_home {
-        own.push((directory.join("settings.json"), Trust::User, directory.clone()));
+        own.push((
+            directory.join("settings.json"),
+            Trust::User,
+            directory.clone(),
+        ));
     }
     if let Some(home) = &places.home {
-        own.push((home.join(".claude/settings.json"), Trust::User, home.clone()));
+        own.push((
+            home.join(".claude/settings.json"),
+            Trust::User,
+            home.clone(),
+        ));
     }
     files.retain(|(path, _, _)| !own.iter().any(|(other, _, _)| other == path));
     files.extend(own);
     let mut layers = Vec::new();
     for (path, trust, root) in files {
         if let Some(content) = file::read(&path)? {
-            layers.push(Layer { path, trust, root, content });
+            layers.push(Layer {
+                path,
+                trust,
+                root,
+                content,
+            });
         }
     }
     Ok(layers)
@@ -232,14 +280,24 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
 /// The store that the administrator or the user has chosen in posse's own settings. A repository cannot: it
 /// would see what is said in others.
 pub(crate) fn chosen_store(places: &Places) -> Result<Option<store::Place>, SettingsError> {
-    let user = places.posse_home.as_ref().map(|directory| directory.join("settings.json"));
+    let user = places
+        .posse_home
+        .as_ref()
+        .map(|directory| directory.join("settings.json"));
     for path in [Some(places.managed.clone()), user].into_iter().flatten() {
-        let Some(chosen) = file::read(&path)?.and_then(|content| content.store) else { continue };
-        let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong { path: path.clone(), why })?;
+        let Some(chosen) = file::read(&path)?.and_then(|content| content.store) else {
+            continue;
+        };
+        let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong {
+            path: path.clone(),
+            why,
+        })?;
         // What is not absolute begins at home, or where the file is.
         let chosen = store::from_home(chosen, places.home.as_deref());
         return Ok(Some(match chosen {
-            store::Place::File(chosen) => store::Place::File(path.parent().unwrap_or(&path).join(chosen)),
+            store::Place::File(chosen) => {
+                store::Place::File(path.parent().unwrap_or(&path).join(chosen))
+            }
             server @ store::Place::Server(_) => server,
         }));
     }
@@ -260,23 +318,38 @@ fn mode(
     };
     let managed = given(Trust::Managed).next();
     // A stricter wish than the administrator's is granted.
-    let wish =
-        flag.or(kept).filter(|wish| managed.is_none_or(|managed| strictness(*wish) < strictness(managed)));
-    let own = wish.or(managed).or_else(|| given(Trust::User).next()).unwrap_or_default();
-    let disabled = layers
-        .iter()
-        .find(|layer| layer.trust != Trust::Repository && layer.content.permissions.disables_bypass);
+    let wish = flag
+        .or(kept)
+        .filter(|wish| managed.is_none_or(|managed| strictness(*wish) < strictness(managed)));
+    let own = wish
+        .or(managed)
+        .or_else(|| given(Trust::User).next())
+        .unwrap_or_default();
+    let disabled = layers.iter().find(|layer| {
+        layer.trust != Trust::Repository && layer.content.permissions.disables_bypass
+    });
     if let (PermissionMode::BypassPermissions, Some(layer)) = (own, disabled) {
-        return Err(SettingsError::BypassDisabled { by: layer.path.clone() });
+        return Err(SettingsError::BypassDisabled {
+            by: layer.path.clone(),
+        });
     }
     // A flag is the user's own word for this run: nothing in a repository changes it.
-    let stricter = given(Trust::Repository).chain(strictest).filter(|_| flag.is_none()).map(strictness).min();
-    Ok(stricter.filter(|wanted| *wanted < strictness(own)).map_or(own, |wanted| PermissionMode::ALL[wanted]))
+    let stricter = given(Trust::Repository)
+        .chain(strictest)
+        .filter(|_| flag.is_none())
+        .map(strictness)
+        .min();
+    Ok(stricter
+        .filter(|wanted| *wanted < strictness(own))
+        .map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
 /// What the files of those say who are trusted so, the highest first.
 fn said<T>(layers: &[Layer], trust: Trust, key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
-    layers.iter().filter(|layer| layer.trust == trust).find_map(|layer| key(&layer.content))
+    layers
+        .iter()
+        .filter(|layer| layer.trust == trust)
+        .find_map(|layer| key(&layer.content))
 }
 
 /// What only the administrator and the user may say.
@@ -286,23 +359,57 @@ fn own<T>(layers: &[Layer], key: impl Fn(&SettingsFile) -> Option<T>) -> Option<
 
 /// Its place among all modes, the strictest first.
 fn strictness(mode: PermissionMode) -> usize {
-    PermissionMode::ALL.iter().position(|other| *other == mode).unwrap_or_default()
+    PermissionMode::ALL
+        .iter()
+        .position(|other| *other == mode)
+        .unwrap_or_default()
 }
 
 /// What a repository's file asks for and does not get: in a line, and exactly.
 fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
-    let looser = permissions.default_mode.filter(|wanted| strictness(*wanted) > strictness(holds.mode));
+    let looser = permissions
+        .default_mode
+        .filter(|wanted| strictness(*wanted) > strictness(holds.mode));
     let compact_at = layer.content.compact_at.map(|tokens| tokens.to_string());
     let kinds: [(&str, &str, Vec<String>); 8] = [
         ("allow rule", "allow rules", permissions.allow.clone()),
-        ("directory", "directories", permissions.additional_directories.clone()),
-        ("model", "models", layer.content.model.iter().cloned().collect()),
+        (
+            "directory",
+            "directories",
+            permissions.additional_directories.clone(),
+        ),
+        (
+            "model",
+            "models",
+            layer.content.model.iter().cloned().collect(),
+        ),
         ("compactAt", "compactAt", compact_at.into_iter().collect()),
-        ("store", "stores", layer.content.store.iter().map(|store| store::hushed(store)).collect()),
-        ("mode", "modes", looser.iter().map(ToString::to_string).collect()),
-        ("key of agents", "keys of agents", layer.content.agents.beyond(&holds.agents)),
-        ("key of teams", "keys of teams", layer.content.teams.beyond()),
+        (
+            "store",
+            "stores",
+            layer
+                .content
+                .store
+                .iter()
+                .map(|store| store::hushed(store))
+                .collect(),
+        ),
+        (
+            "mode",
+            "modes",
+            looser.iter().map(ToString::to_string).collect(),
+        ),
+        (
+            "key of agents",
+            "keys of agents",
+            layer.content.agents.beyond(&holds.agents),
+        ),
+        (
+            "key of teams",
+            "keys of teams",
+            layer.content.teams.beyond(),
+        ),
     ];
     let file = layer.path.display();
     let (mut counts, mut details) = (Vec::new(), Vec::new());
@@ -312,7 +419,8 @@ fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
         details.push(format!("ignored: {name} {} in {file}", left_out.join(", ")));
     }
     let why = "a repository may only tighten; --verbose tells what, your own settings may say it";
-    let summary = (!counts.is_empty()).then(|| format!("ignored: {} in {file}: {why}", counts.join(", ")));
+    let summary =
+        (!counts.is_empty()).then(|| format!("ignored: {} in {file}: {why}", counts.join(", ")));
     (summary, details)
 }
 

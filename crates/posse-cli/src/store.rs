@@ -101,7 +101,11 @@ pub(crate) fn parse(text: &str) -> Result<Place, String> {
 
 /// What somebody took for a store, without what could be a password: a name in front of an `@` is not shown.
 pub(crate) fn hushed(text: &str) -> String {
-    match (text.find("://"), text.rfind('@'), text.contains("password=")) {
+    match (
+        text.find("://"),
+        text.rfind('@'),
+        text.contains("password="),
+    ) {
         (_, _, true) | (Some(_), Some(_), _) => {
             format!("{}:…", text.split(':').next().unwrap_or_default())
         }
@@ -122,7 +126,10 @@ pub(crate) fn from_home(place: Place, home: Option<&Path>) -> Place {
 
 /// The store: what the flag says, else the environment, else the settings, else posse's own.
 pub(crate) fn place(flag: Option<&Place>, places: &Places) -> anyhow::Result<Meant> {
-    let named = |place: Place| Meant { place: from_home(place, places.home.as_deref()), named: true };
+    let named = |place: Place| Meant {
+        place: from_home(place, places.home.as_deref()),
+        named: true,
+    };
     if let Some(place) = flag {
         return Ok(named(place.clone()));
     }
@@ -139,7 +146,10 @@ pub(crate) fn place(flag: Option<&Place>, places: &Places) -> anyhow::Result<Mea
         what: "there is no home directory".into(),
         advice: "set POSSE_HOME to a directory of yours".into(),
     })?;
-    Ok(Meant { place: Place::File(home.join("posse.db")), named: false })
+    Ok(Meant {
+        place: Place::File(home.join("posse.db")),
+        named: false,
+    })
 }
 
 #[cfg(test)]
@@ -151,27 +161,53 @@ mod tests {
         let file = |path: &str| Ok(Place::File(path.into()));
         assert_eq!(parse("sqlite:/a b/c.db"), file("/a b/c.db"));
         assert_eq!(parse("sqlite:x:y"), file("x:y"));
-        for wrong in ["", "sqlite:", "sqlite: ", "sqlite:a.db?mode=ro", "/a/b.db", "posse.db", "mysql:x"] {
+        for wrong in [
+            "",
+            "sqlite:",
+            "sqlite: ",
+            "sqlite:a.db?mode=ro",
+            "/a/b.db",
+            "posse.db",
+            "mysql:x",
+        ] {
             assert!(parse(wrong).unwrap_err().contains("sqlite:PATH"), "{wrong}");
         }
-        assert!(parse("sqlite::memory:").unwrap_err().contains("a store is a file"));
-        assert!(parse("postgresql:db").unwrap_err().contains("postgres://USER@HOST/DATABASE"));
+        assert!(
+            parse("sqlite::memory:")
+                .unwrap_err()
+                .contains("a store is a file")
+        );
+        assert!(
+            parse("postgresql:db")
+                .unwrap_err()
+                .contains("postgres://USER@HOST/DATABASE")
+        );
         assert!(matches!(parse("postgres://host/db"), Ok(Place::Server(_))));
     }
 
     #[test]
     fn what_could_be_a_password_is_not_repeated() {
-        for text in ["mysql://me:s3cret@host/db", "postgres:/me:s3cret://@", "postgre://h/db?password=s3cret"]
-        {
+        for text in [
+            "mysql://me:s3cret@host/db",
+            "postgres:/me:s3cret://@",
+            "postgre://h/db?password=s3cret",
+        ] {
             assert!(!hushed(text).contains("s3cret"), "{text}");
         }
         assert_eq!(hushed("posse.db"), "posse.db");
         let refused = clap::Command::new("posse")
-            .arg(clap::Arg::new("store").long("store").value_parser(StoreParser))
+            .arg(
+                clap::Arg::new("store")
+                    .long("store")
+                    .value_parser(StoreParser),
+            )
             .try_get_matches_from(["posse", "--store", "postgres://me:s3@cret@host/db"])
             .unwrap_err()
             .to_string();
-        assert!(refused.contains("%40") && !refused.contains("cret"), "{refused}");
+        assert!(
+            refused.contains("%40") && !refused.contains("cret"),
+            "{refused}"
+        );
     }
 
     #[test]

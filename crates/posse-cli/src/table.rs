@@ -19,18 +19,29 @@ pub(crate) struct Column {
 
 /// A column that is always shown.
 pub(crate) const fn needed(title: &'static str) -> Column {
-    Column { title, right: false, spare: 0 }
+    Column {
+        title,
+        right: false,
+        spare: 0,
+    }
 }
 
 /// One that a narrow terminal does without; of several, that of the highest number goes first.
 pub(crate) const fn spare(title: &'static str, spare: u8) -> Column {
-    Column { title, right: false, spare }
+    Column {
+        title,
+        right: false,
+        spare,
+    }
 }
 
 impl Column {
     /// The same for numbers.
     pub(crate) const fn right(self) -> Self {
-        Self { right: true, ..self }
+        Self {
+            right: true,
+            ..self
+        }
     }
 }
 
@@ -40,8 +51,15 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
         .iter()
         .enumerate()
         .map(|(at, column)| {
-            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| breadth(cell));
-            cells.chain([column.title.len()]).max().unwrap_or_default().min(WIDEST)
+            let cells = rows
+                .iter()
+                .filter_map(|row| row.get(at))
+                .map(|cell| breadth(cell));
+            cells
+                .chain([column.title.len()])
+                .max()
+                .unwrap_or_default()
+                .min(WIDEST)
         })
         .collect();
     let shown = shown(columns, &widths, width);
@@ -56,14 +74,19 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
             }
             let cell = fitted(cell, widths[*at]);
             let blank = " ".repeat(widths[*at].saturating_sub(breadth(&cell)));
-            let (before, after) =
-                if columns[*at].right { (blank, String::new()) } else { (String::new(), blank) };
+            let (before, after) = if columns[*at].right {
+                (blank, String::new())
+            } else {
+                (String::new(), blank)
+            };
             line.push_str(&format!("{before}{cell}{after}  "));
         }
         format!("{}\n", fitted(line.trim_end(), width.unwrap_or(usize::MAX)))
     };
     let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
-    let rows = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+    let rows = rows
+        .iter()
+        .map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
     [line(&titles)].into_iter().chain(rows).collect()
 }
 
@@ -73,10 +96,17 @@ fn shown(columns: &[Column], widths: &[usize], width: Option<usize>) -> Vec<usiz
     let Some(width) = width else { return shown };
     let last = columns.len().saturating_sub(1);
     loop {
-        let taken: usize = shown.iter().filter(|at| **at != last).map(|at| widths[*at] + 2).sum();
+        let taken: usize = shown
+            .iter()
+            .filter(|at| **at != last)
+            .map(|at| widths[*at] + 2)
+            .sum();
         let wanted = taken + widths.get(last).map_or(0, |width| (*width).min(ROOM));
-        let least =
-            shown.iter().copied().filter(|at| columns[*at].spare > 0).max_by_key(|at| columns[*at].spare);
+        let least = shown
+            .iter()
+            .copied()
+            .filter(|at| columns[*at].spare > 0)
+            .max_by_key(|at| columns[*at].spare);
         match least {
             Some(least) if wanted > width => shown.retain(|at| *at != least),
             _ => return shown,
@@ -88,15 +118,24 @@ fn shown(columns: &[Column], widths: &[usize], width: Option<usize>) -> Vec<usiz
 mod tests {
     use super::*;
 
-    const COLUMNS: [Column; 4] =
-        [needed("ID").right(), spare("STATE", 1), spare("OWNER", 2), needed("SUBJECT")];
+    const COLUMNS: [Column; 4] = [
+        needed("ID").right(),
+        spare("STATE", 1),
+        spare("OWNER", 2),
+        needed("SUBJECT"),
+    ];
 
     #[test]
     fn what_is_least_needed_goes_first() {
         let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
         let rows = [
             row(["1", "pending", "", "short"]),
-            row(["12", "in_progress", "alice", "a subject that is much longer than the others 漢字"]),
+            row([
+                "12",
+                "in_progress",
+                "alice",
+                "a subject that is much longer than the others 漢字",
+            ]),
         ];
         assert_eq!(
             table(&COLUMNS, &rows[..1], None),
@@ -104,10 +143,18 @@ mod tests {
         );
         let narrow = |width| table(&COLUMNS, &rows, Some(width));
         assert!(narrow(60).starts_with("ID  STATE        OWNER  SUBJECT\n"));
-        assert!(narrow(40).starts_with("ID  STATE        SUBJECT\n"), "{}", narrow(40));
+        assert!(
+            narrow(40).starts_with("ID  STATE        SUBJECT\n"),
+            "{}",
+            narrow(40)
+        );
         assert!(narrow(30).starts_with("ID  SUBJECT\n"));
         for width in 1..80 {
-            assert!(narrow(width).lines().all(|line| breadth(line) <= width), "{}", narrow(width));
+            assert!(
+                narrow(width).lines().all(|line| breadth(line) <= width),
+                "{}",
+                narrow(width)
+            );
         }
     }
 }

@@ -32,7 +32,11 @@ pub(crate) fn parts(bytes: &[u8]) -> Vec<Part> {
 /// The first line of somebody's words, for lists.
 pub(crate) fn first_line(bytes: &[u8]) -> Option<String> {
     parts(bytes).into_iter().find_map(|part| match part {
-        Part::Prompt(text) => text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned),
+        Part::Prompt(text) => text
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned),
         _ => None,
     })
 }
@@ -41,7 +45,11 @@ pub(crate) fn first_line(bytes: &[u8]) -> Option<String> {
 pub(crate) fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text.to_owned(),
-        Some(_) => text.chars().take(longest.saturating_sub(1)).chain(['…']).collect(),
+        Some(_) => text
+            .chars()
+            .take(longest.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
     }
 }
 
@@ -54,7 +62,11 @@ fn columns(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
         0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
-        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
         _ => 1,
     }
 }
@@ -95,21 +107,32 @@ fn message(message: &Value) -> Vec<Part> {
         _ => Vec::new(),
     };
     let calls = message["tool_calls"].as_array().into_iter().flatten();
-    parts.extend(calls.map(|call| Part::Call {
-        tool: call["function"]["name"].as_str().unwrap_or("?").to_owned(),
-        input: call["function"]["arguments"].as_str().unwrap_or_default().to_owned(),
+    parts.extend(calls.map(|call| {
+        Part::Call {
+            tool: call["function"]["name"].as_str().unwrap_or("?").to_owned(),
+            input: call["function"]["arguments"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        }
     }));
     parts
 }
 
 fn words(role: &str, text: &str) -> Part {
-    if role == "assistant" { Part::Reply(text.to_owned()) } else { Part::Prompt(text.to_owned()) }
+    if role == "assistant" {
+        Part::Reply(text.to_owned())
+    } else {
+        Part::Prompt(text.to_owned())
+    }
 }
 
 fn block(role: &str, block: &Value) -> Part {
     match block["type"].as_str() {
         Some("text") => words(role, block["text"].as_str().unwrap_or_default()),
-        Some("thinking") => Part::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned()),
+        Some("thinking") => {
+            Part::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned())
+        }
         Some("tool_use") => Part::Call {
             tool: block["name"].as_str().unwrap_or("?").to_owned(),
             input: block["input"].to_string(),
@@ -130,8 +153,10 @@ fn flat(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts: Vec<&str> =
-                blocks.iter().map(|block| block["text"].as_str().unwrap_or("(an image)")).collect();
+            let texts: Vec<&str> = blocks
+                .iter()
+                .map(|block| block["text"].as_str().unwrap_or("(an image)"))
+                .collect();
             texts.join("\n")
         }
         _ => String::new(),
@@ -143,29 +168,47 @@ mod tests {
     use super::*;
 
     fn call() -> Part {
-        Part::Call { tool: "Read".into(), input: r#"{"file_path":"a"}"#.into() }
+        Part::Call {
+            tool: "Read".into(),
+            input: r#"{"file_path":"a"}"#.into(),
+        }
     }
 
     fn answer(is_error: bool) -> Part {
-        Part::Answer { text: "no such file".into(), is_error }
+        Part::Answer {
+            text: "no such file".into(),
+            is_error,
+        }
     }
 
     #[test]
     fn both_spellings_read_alike() {
         let anthropic = br#"{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"no such file"}],"is_error":true},{"type":"text","text":"and?"}]}"#;
         let openai = br#"{"role":"assistant","content":"I look.","tool_calls":[{"id":"t","type":"function","function":{"name":"Read","arguments":"{\"file_path\":\"a\"}"}}]},{"role":"tool","tool_call_id":"t","content":"Error: no such file"},{"role":"user","content":[{"type":"text","text":"and?"}]}"#;
-        let expected = [Part::Reply("I look.".into()), call(), answer(true), Part::Prompt("and?".into())];
+        let expected = [
+            Part::Reply("I look.".into()),
+            call(),
+            answer(true),
+            Part::Prompt("and?".into()),
+        ];
         assert_eq!(parts(anthropic), expected);
         assert_eq!(parts(openai), expected);
     }
 
     #[test]
     fn what_is_not_understood_is_named() {
-        let odd = br#"{"role":"user","content":[{"type":"image","source":{}},{"type":"hologram"},{}]}"#;
-        let names = ["an image", "hologram", "a block without a kind"].map(|name| Part::Other(name.into()));
+        let odd =
+            br#"{"role":"user","content":[{"type":"image","source":{}},{"type":"hologram"},{}]}"#;
+        let names =
+            ["an image", "hologram", "a block without a kind"].map(|name| Part::Other(name.into()));
         assert_eq!(parts(odd), names);
-        assert!(matches!(&parts(b"{")[..], [Part::Other(why)] if why.starts_with("cannot be read")));
-        assert_eq!(parts(br#"{"role":"tool","tool_call_id":"t","content":"no such file"}"#), [answer(false)]);
+        assert!(
+            matches!(&parts(b"{")[..], [Part::Other(why)] if why.starts_with("cannot be read"))
+        );
+        assert_eq!(
+            parts(br#"{"role":"tool","tool_call_id":"t","content":"no such file"}"#),
+            [answer(false)]
+        );
     }
 
     #[test]

@@ -8,7 +8,12 @@ use posse_runtime::spelling::closest;
 pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, matches)) => wants_json(matches),
-        None => matches.try_get_one("json").ok().flatten().copied().unwrap_or(false),
+        None => matches
+            .try_get_one("json")
+            .ok()
+            .flatten()
+            .copied()
+            .unwrap_or(false),
     }
 }
 
@@ -17,7 +22,10 @@ pub(crate) fn complaint(path: &[&str], kind: ErrorKind, what: &str) -> Error {
     let mut command = crate::Args::command();
     command.build();
     for name in path {
-        let found = command.get_subcommands().find(|it| it.get_name() == *name).cloned();
+        let found = command
+            .get_subcommands()
+            .find(|it| it.get_name() == *name)
+            .cloned();
         command = found.unwrap_or(command);
     }
     command.error(kind, what)
@@ -28,13 +36,18 @@ pub(crate) fn complaint(path: &[&str], kind: ErrorKind, what: &str) -> Error {
 pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<Error> {
     let word = arguments.get(1).filter(|word| !word.starts_with('-'))?;
     let prints = |word: &String| {
-        word == "--print" || (word.starts_with('-') && !word.starts_with("--") && word.contains('p'))
+        word == "--print"
+            || (word.starts_with('-') && !word.starts_with("--") && word.contains('p'))
     };
     if word.is_empty() || word.contains(char::is_whitespace) || arguments.iter().any(prints) {
         return None;
     }
     // `help` is clap's own.
-    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+    let names: Vec<&str> = command
+        .get_subcommands()
+        .map(Command::get_name)
+        .chain(["help"])
+        .collect();
     if names.contains(&word.as_str()) {
         return None;
     }
@@ -42,7 +55,10 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
         || "; a prompt wants -p".to_owned(),
         |name| format!(" (did you mean `{name}`? a prompt wants -p)"),
     );
-    Some(command.error(ErrorKind::InvalidSubcommand, format!("there is no command `{word}`{meant}")))
+    Some(command.error(
+        ErrorKind::InvalidSubcommand,
+        format!("there is no command `{word}`{meant}"),
+    ))
 }
 
 #[cfg(test)]
@@ -62,12 +78,24 @@ mod tests {
     #[test]
     fn a_mistyped_command_is_told_from_a_prompt() {
         let said = complaint("posse|sesions|list|--json").unwrap();
-        assert!(said.contains("no command `sesions` (did you mean `sessions`?"), "{said}");
+        assert!(
+            said.contains("no command `sesions` (did you mean `sessions`?"),
+            "{said}"
+        );
         assert!(complaint("posse|dotcor").unwrap().contains("`doctor`"));
-        assert!(complaint("posse|frobnicate").unwrap().contains("a prompt wants -p"));
-        for line in
-            ["posse", "posse|doctor", "posse|help", "posse|fix|-p", "posse|-p|sesions", "posse|fix it"]
-        {
+        assert!(
+            complaint("posse|frobnicate")
+                .unwrap()
+                .contains("a prompt wants -p")
+        );
+        for line in [
+            "posse",
+            "posse|doctor",
+            "posse|help",
+            "posse|fix|-p",
+            "posse|-p|sesions",
+            "posse|fix it",
+        ] {
             assert_eq!(complaint(line), None, "{line}");
         }
     }

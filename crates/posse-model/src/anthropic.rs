@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use posse_protocol::{ContentBlock, Message};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::model::{
-    ApiError, Attribution, Body, Call, Failure, Model, Names, Piece, Place, Preamble, RateLimits, Reply,
-    Request,
+    ApiError, Attribution, Body, Call, Failure, Model, Names, Piece, Place, Preamble, RateLimits,
+    Reply, Request,
 };
 
 use crate::connection::Connection;
@@ -57,7 +57,13 @@ struct Wire {
 impl Anthropic {
     /// An adapter that calls over `connection`.
     pub fn new(connection: Connection, version: ApiVersion) -> Self {
-        Self { connection, dialect: Wire { version, diagnose: version == ApiVersion::V2026 } }
+        Self {
+            connection,
+            dialect: Wire {
+                version,
+                diagnose: version == ApiVersion::V2026,
+            },
+        }
     }
 }
 
@@ -103,11 +109,17 @@ impl Model for Anthropic {
         let diagnostics = match request.previous {
             _ if !self.dialect.diagnose => String::new(),
             Some(id) => {
-                format!(r#","diagnostics":{{"previous_message_id":{}}}"#, serde_json::Value::from(id))
+                format!(
+                    r#","diagnostics":{{"previous_message_id":{}}}"#,
+                    serde_json::Value::from(id)
+                )
             }
             None => r#","diagnostics":{"previous_message_id":null}"#.to_owned(),
         };
-        rope.own(format!(r#","max_tokens":{},"stream":true{diagnostics},"messages":["#, request.max_tokens));
+        rope.own(format!(
+            r#","max_tokens":{},"stream":true{diagnostics},"messages":["#,
+            request.max_tokens
+        ));
         rope.entries(request);
         rope.fixed(b"]}");
         rope.finish()
@@ -126,14 +138,23 @@ impl Dialect for Wire {
     }
 
     fn headers(&self, _: &Attribution, headers: &mut HeaderMap) {
-        headers.insert("anthropic-version", HeaderValue::from_static(self.version.as_str()));
+        headers.insert(
+            "anthropic-version",
+            HeaderValue::from_static(self.version.as_str()),
+        );
     }
 
     fn limits(&self, headers: &HeaderMap) -> RateLimits {
         limits::read(headers)
     }
 
-    fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError {
+    fn error(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: SystemTime,
+    ) -> ApiError {
         error::read(status, headers, body, now)
     }
 }

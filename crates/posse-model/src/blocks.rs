@@ -53,7 +53,12 @@ impl Sent {
         entries: impl IntoIterator<Item = &'a NewEntry>,
     ) -> Result<Self, serde_json::Error> {
         let (preamble, leading) = read::preamble(&preamble.bytes)?;
-        let mut sent = Self { preamble, leading, history: Vec::new(), begins: Vec::new() };
+        let mut sent = Self {
+            preamble,
+            leading,
+            history: Vec::new(),
+            begins: Vec::new(),
+        };
         let mut messages = 0;
         for entry in entries {
             sent.begins.push((sent.history.len(), messages));
@@ -68,7 +73,11 @@ impl Sent {
         let first = begin(entries.start).unwrap_or(self.history.len());
         let end = begin(entries.end).unwrap_or(self.history.len()).max(first);
         let skipped = self.begins.get(entries.start).map_or(0, |begin| begin.1);
-        Prompt { sent: self, history: &self.history[first..end], skipped }
+        Prompt {
+            sent: self,
+            history: &self.history[first..end],
+            skipped,
+        }
     }
 }
 
@@ -84,7 +93,9 @@ pub struct Prompt<'a> {
 impl<'a> Prompt<'a> {
     /// The size of its blocks in bytes.
     pub fn bytes(&self) -> u64 {
-        self.blocks().map(|standing| standing.block.bytes.len() as u64).sum()
+        self.blocks()
+            .map(|standing| standing.block.bytes.len() as u64)
+            .sum()
     }
 
     /// Whether its preamble is that of another.
@@ -100,7 +111,10 @@ impl<'a> Prompt<'a> {
                 (Some(now), Some(then)) if now == then => bytes += now.block.bytes.len() as u64,
                 (_, None) => break None,
                 (now, Some(then)) => {
-                    break Some(Difference { now: now.map(|now| now.named()), then: then.named() });
+                    break Some(Difference {
+                        now: now.map(|now| now.named()),
+                        then: then.named(),
+                    });
                 }
             }
         };
@@ -110,8 +124,16 @@ impl<'a> Prompt<'a> {
     fn blocks(&self) -> impl Iterator<Item = Standing<'a>> + use<'a> {
         let (skipped, leading) = (self.skipped, self.sent.leading);
         // A preamble's own messages come first, and are numbered already.
-        let preamble = self.sent.preamble.iter().map(|block| Standing { block, skipped: 0, leading: 0 });
-        preamble.chain(self.history.iter().map(move |block| Standing { block, skipped, leading }))
+        let preamble = self.sent.preamble.iter().map(|block| Standing {
+            block,
+            skipped: 0,
+            leading: 0,
+        });
+        preamble.chain(self.history.iter().map(move |block| Standing {
+            block,
+            skipped,
+            leading,
+        }))
     }
 }
 
@@ -133,7 +155,9 @@ impl Standing<'_> {
             Place::Field(name) => name.clone(),
             Place::Item(list, number) => format!("{list}[{number}]"),
             Place::Message(message) => format!("messages[{}]", self.number(*message)),
-            Place::Content(message, block) => format!("messages[{}].content[{block}]", self.number(*message)),
+            Place::Content(message, block) => {
+                format!("messages[{}].content[{block}]", self.number(*message))
+            }
         };
         (place, self.block.what.clone())
     }
@@ -173,7 +197,9 @@ pub struct Difference {
 impl Difference {
     /// Whether a summary took the place of what was there.
     pub fn is_compaction(&self) -> bool {
-        self.now.as_ref().is_some_and(|(_, what)| what == COMPACTION)
+        self.now
+            .as_ref()
+            .is_some_and(|(_, what)| what == COMPACTION)
     }
 }
 
@@ -187,7 +213,9 @@ impl fmt::Display for Difference {
         match &self.now {
             None => write!(f, "nothing more, was {}", named(&self.then)),
             Some(now) if *now == self.then || self.is_compaction() => f.write_str(&named(now)),
-            Some((place, what)) if *place == self.then.0 && !what.is_empty() && !self.then.1.is_empty() => {
+            Some((place, what))
+                if *place == self.then.0 && !what.is_empty() && !self.then.1.is_empty() =>
+            {
                 write!(f, "{place} ({what}, was {})", self.then.1)
             }
             Some(now) => write!(f, "{}, was {}", named(now), named(&self.then)),

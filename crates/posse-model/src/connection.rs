@@ -49,8 +49,14 @@ impl Auth {
     /// The header that says it.
     pub fn header(&self) -> Result<(HeaderName, HeaderValue), SetupError> {
         Ok(match self {
-            Self::Bearer(key) => (AUTHORIZATION, secret(&format!("Bearer {}", key.expose_secret()))?),
-            Self::ApiKey(key) => (HeaderName::from_static("x-api-key"), secret(key.expose_secret())?),
+            Self::Bearer(key) => (
+                AUTHORIZATION,
+                secret(&format!("Bearer {}", key.expose_secret()))?,
+            ),
+            Self::ApiKey(key) => (
+                HeaderName::from_static("x-api-key"),
+                secret(key.expose_secret())?,
+            ),
         })
     }
 }
@@ -84,8 +90,14 @@ pub struct Connection {
 
 impl Connection {
     /// Prepares to call `endpoint`. Nothing is sent yet.
-    pub fn new(endpoint: &Endpoint, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<Self, SetupError> {
-        let bad_url = || SetupError::BadUrl { url: endpoint.base_url.clone() };
+    pub fn new(
+        endpoint: &Endpoint,
+        clock: Arc<dyn Clock>,
+        policy: RetryPolicy,
+    ) -> Result<Self, SetupError> {
+        let bad_url = || SetupError::BadUrl {
+            url: endpoint.base_url.clone(),
+        };
         let url = reqwest::Url::parse(&endpoint.base_url).map_err(|_| bad_url())?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(bad_url());
@@ -93,25 +105,56 @@ impl Connection {
         let auth = endpoint.auth.header()?;
         let http = http_client(&endpoint.base_url)?;
         let base_url = endpoint.base_url.trim_end_matches('/').into();
-        Ok(Self { http, base_url, auth, clock, policy })
+        Ok(Self {
+            http,
+            base_url,
+            auth,
+            clock,
+            policy,
+        })
     }
 
     /// Makes the call and retries it while that is worth it.
-    pub(crate) async fn call<D: Dialect>(&self, dialect: &D, call: Call<'_>) -> Result<Reply, Failure> {
+    pub(crate) async fn call<D: Dialect>(
+        &self,
+        dialect: &D,
+        call: Call<'_>,
+    ) -> Result<Reply, Failure> {
         let (mut wasted, mut stalls, mut attempt) = (Vec::new(), 0, 1);
         loop {
-            let failed = match self.attempt(dialect, &call.body, call.attribution, call.cancel, call.on).await
+            let failed = match self
+                .attempt(dialect, &call.body, call.attribution, call.cancel, call.on)
+                .await
             {
-                Ok(reply) => return Ok(Reply { wasted, attempts: attempt, ..reply }),
+                Ok(reply) => {
+                    return Ok(Reply {
+                        wasted,
+                        attempts: attempt,
+                        ..reply
+                    });
+                }
                 Err(failed) => failed,
             };
-            let Attempt { error, finished, spent } = *failed;
+            let Attempt {
+                error,
+                finished,
+                spent,
+            } = *failed;
             wasted.extend((spent != Usage::default()).then_some(spent));
             stalls += u32::from(matches!(error, ModelError::Stalled { .. }));
             let Some(wait) = self.policy.wait(&error, attempt, stalls) else {
-                return Err(Failure { error, finished, spent: wasted, attempts: attempt });
+                return Err(Failure {
+                    error,
+                    finished,
+                    spent: wasted,
+                    attempts: attempt,
+                });
             };
-            (call.on)(ModelEvent::Retry { attempt, wait, error: &error });
+            (call.on)(ModelEvent::Retry {
+                attempt,
+                wait,
+                error: &error,
+            });
             tokio::select! {
                 biased;
                 () = call.cancel.cancelled() => {
@@ -146,9 +189,15 @@ impl Connection {
             let error = dialect.error(response.status(), response.headers(), &body, now);
             return Err(ModelError::Api(Box::new(error)).into());
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok());
         if let Some(kind) = kind.filter(|kind| !kind.contains("event-stream")) {
-            return Err(garbled(format!("it is {kind}, not a stream; is the base URL right?")).into());
+            return Err(garbled(format!(
+                "it is {kind}, not a stream; is the base URL right?"
+            ))
+            .into());
         }
         let limits = dialect.limits(response.headers());
         let mut assembly = D::Assembly::default();
@@ -160,7 +209,11 @@ impl Connection {
             }
             Err(error) => {
                 let (finished, spent) = assembly.salvage();
-                Err(Box::new(Attempt { error, finished, spent }))
+                Err(Box::new(Attempt {
+                    error,
+                    finished,
+                    spent,
+                }))
             }
         }
     }
@@ -194,9 +247,15 @@ impl Connection {
 
     fn send_error(&self, error: reqwest::Error) -> ModelError {
         if error.is_connect() {
-            ModelError::Connect { endpoint: self.base_url.to_string(), source: Box::new(error) }
+            ModelError::Connect {
+                endpoint: self.base_url.to_string(),
+                source: Box::new(error),
+            }
         } else {
-            ModelError::Cut { received: 0, source: Some(Box::new(error)) }
+            ModelError::Cut {
+                received: 0,
+                source: Some(Box::new(error)),
+            }
         }
     }
 }
@@ -204,7 +263,9 @@ impl Connection {
 /// Whether a URL is on this machine.
 pub fn is_local(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or_default();
-    ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
+    ["127.", "localhost", "[::1]"]
+        .iter()
+        .any(|local| host.starts_with(local))
 }
 
 /// The HTTP client that posse speaks to the provider at `url` with.
@@ -219,7 +280,11 @@ pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("posse/", env!("CARGO_PKG_VERSION")));
     // reqwest takes proxies from the environment; what is on this machine is reached without one.
-    let builder = if is_local(url) { builder.no_proxy() } else { builder };
+    let builder = if is_local(url) {
+        builder.no_proxy()
+    } else {
+        builder
+    };
     Ok(builder.build()?)
 }
 
@@ -232,7 +297,11 @@ struct Attempt {
 
 impl From<ModelError> for Box<Attempt> {
     fn from(error: ModelError) -> Self {
-        Self::new(Attempt { error, finished: Vec::new(), spent: Usage::default() })
+        Self::new(Attempt {
+            error,
+            finished: Vec::new(),
+            spent: Usage::default(),
+        })
     }
 }
 
@@ -247,8 +316,13 @@ async fn follow<A: Assembly>(
     let mut received = 0;
     while !assembly.is_complete() {
         let cut = |source| ModelError::Cut { received, source };
-        let chunk = watch.race(response.chunk()).await?.map_err(|error| cut(Some(Box::new(error))))?;
-        let Some(chunk) = chunk else { return Err(cut(None)) };
+        let chunk = watch
+            .race(response.chunk())
+            .await?
+            .map_err(|error| cut(Some(Box::new(error))))?;
+        let Some(chunk) = chunk else {
+            return Err(cut(None));
+        };
         received += chunk.len() as u64;
         if received > REPLY_LIMIT {
             return Err(garbled(format!("it is larger than {REPLY_LIMIT} bytes")));
@@ -264,7 +338,10 @@ async fn follow<A: Assembly>(
 }
 
 /// What can be read of an error body; only being cancelled is a failure, the status has said enough.
-async fn error_body(response: &mut reqwest::Response, watch: &mut Watch<'_>) -> Result<Vec<u8>, ModelError> {
+async fn error_body(
+    response: &mut reqwest::Response,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<u8>, ModelError> {
     let mut body = Vec::new();
     while body.len() <= ERROR_BODY_LIMIT {
         match watch.race(response.chunk()).await {
@@ -290,7 +367,13 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(clock: &'a dyn Clock, stall: Duration, cancel: &'a CancellationToken) -> Self {
-        Self { clock, stall, cancel, last_sign: clock.now(), timer: clock.sleep(stall) }
+        Self {
+            clock,
+            stall,
+            cancel,
+            last_sign: clock.now(),
+            timer: clock.sleep(stall),
+        }
     }
 
     fn alive(&mut self) {

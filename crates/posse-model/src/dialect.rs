@@ -4,7 +4,9 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
 use posse_protocol::{ContentBlock, Usage};
-use posse_runtime::port::model::{ApiError, Attribution, ModelError, ModelEvent, RateLimits, Reply};
+use posse_runtime::port::model::{
+    ApiError, Attribution, ModelError, ModelEvent, RateLimits, Reply,
+};
 
 use crate::sse;
 
@@ -23,7 +25,13 @@ pub(crate) trait Dialect: Send + Sync {
     fn limits(&self, headers: &HeaderMap) -> RateLimits;
 
     /// Reads an error response.
-    fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError;
+    fn error(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: SystemTime,
+    ) -> ApiError;
 }
 
 /// Told of what arrives.

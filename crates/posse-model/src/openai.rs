@@ -11,8 +11,8 @@ use http::{HeaderMap, StatusCode};
 use posse_protocol::{ContentBlock, Message};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::model::{
-    Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Names, Piece, Place,
-    Preamble, RateLimits, Reply, Request,
+    Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Names, Piece,
+    Place, Preamble, RateLimits, Reply, Request,
 };
 use serde::Deserialize;
 
@@ -90,7 +90,10 @@ struct Envelope {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ErrorBody {
-    Full { message: Option<String>, code: Option<serde_json::Value> },
+    Full {
+        message: Option<String>,
+        code: Option<serde_json::Value>,
+    },
     Text(String),
 }
 
@@ -106,21 +109,43 @@ impl Dialect for Wire {
     fn limits(&self, headers: &HeaderMap) -> RateLimits {
         let allowance = |what: &str| {
             let number = |part: &str| {
-                headers.get(format!("x-ratelimit-{part}-{what}"))?.to_str().ok()?.parse::<u64>().ok()
+                headers
+                    .get(format!("x-ratelimit-{part}-{what}"))?
+                    .to_str()
+                    .ok()?
+                    .parse::<u64>()
+                    .ok()
             };
-            Some(Allowance { limit: number("limit")?, remaining: number("remaining")?, reset_at_ms: None })
+            Some(Allowance {
+                limit: number("limit")?,
+                remaining: number("remaining")?,
+                reset_at_ms: None,
+            })
         };
-        RateLimits { requests: allowance("requests"), tokens: allowance("tokens"), ..RateLimits::default() }
+        RateLimits {
+            requests: allowance("requests"),
+            tokens: allowance("tokens"),
+            ..RateLimits::default()
+        }
     }
 
-    fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError {
+    fn error(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: SystemTime,
+    ) -> ApiError {
         let (message, code) = read_error(body).unwrap_or_else(|| (excerpt(body, status), None));
         let kind = classify(code.as_deref(), status);
         ApiError {
             kind,
             status: status.as_u16(),
             message,
-            request_id: headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(str::to_owned),
+            request_id: headers
+                .get("x-request-id")
+                .and_then(|id| id.to_str().ok())
+                .map(str::to_owned),
             retry_after: retry_after(headers, now),
             should_retry: should_retry(headers),
         }

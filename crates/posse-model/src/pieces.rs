@@ -11,7 +11,9 @@ pub(crate) struct Rope(Vec<Bytes>);
 
 impl Rope {
     pub(crate) fn for_request(request: &Request<'_>) -> Self {
-        Self(Vec::with_capacity(4 + 2 * request.entries.len() + 3 * request.marks.len()))
+        Self(Vec::with_capacity(
+            4 + 2 * request.entries.len() + 3 * request.marks.len(),
+        ))
     }
 
     pub(crate) fn fixed(&mut self, bytes: &'static [u8]) {

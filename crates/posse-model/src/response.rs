@@ -24,7 +24,12 @@ pub(crate) fn from_status(status: StatusCode) -> ApiErrorKind {
 
 /// `retry-after-ms`, else `retry-after` as seconds or as a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::trim)
+    };
     let positive = |number: f64, unit: f64| Duration::try_from_secs_f64(number * unit).ok();
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
         return positive(millis, 0.001);
@@ -33,8 +38,14 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     if let Ok(seconds) = after.parse() {
         return positive(seconds, 1.0);
     }
-    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(after).ok()?;
-    Some(SystemTime::from(at).duration_since(now).unwrap_or(Duration::ZERO))
+    let at = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(after)
+        .ok()?;
+    Some(
+        SystemTime::from(at)
+            .duration_since(now)
+            .unwrap_or(Duration::ZERO),
+    )
 }
 
 /// The API's own word on whether to retry.
@@ -50,7 +61,14 @@ pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
 pub(crate) fn excerpt(body: &[u8], status: StatusCode) -> String {
     let text = String::from_utf8_lossy(body);
     let start: String = text.trim().chars().take(300).collect();
-    if start.is_empty() { status.canonical_reason().unwrap_or("no explanation").to_owned() } else { start }
+    if start.is_empty() {
+        status
+            .canonical_reason()
+            .unwrap_or("no explanation")
+            .to_owned()
+    } else {
+        start
+    }
 }
 
 #[cfg(test)]
@@ -68,8 +86,14 @@ mod tests {
         assert_eq!(check("retry-after", "2"), Some(2.0));
         assert_eq!(check("retry-after", "1.5"), Some(1.5));
         assert_eq!(check("retry-after-ms", "250"), Some(0.25));
-        assert_eq!(check("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), Some(7.0));
-        assert_eq!(check("retry-after", "Sun, 06 Nov 1994 08:40:00 GMT"), Some(0.0));
+        assert_eq!(
+            check("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(7.0)
+        );
+        assert_eq!(
+            check("retry-after", "Sun, 06 Nov 1994 08:40:00 GMT"),
+            Some(0.0)
+        );
         assert_eq!(check("retry-after", "soon"), None);
         assert_eq!(check("retry-after", "-1"), None);
     }

@@ -41,7 +41,8 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// The wait before the next attempt, if there is to be one. `attempt` counts from 1.
     pub(crate) fn wait(&self, error: &ModelError, attempt: u32, stalls: u32) -> Option<Duration> {
-        let stalled_too_often = matches!(error, ModelError::Stalled { .. }) && stalls > self.stall_retries;
+        let stalled_too_often =
+            matches!(error, ModelError::Stalled { .. }) && stalls > self.stall_retries;
         if !error.retryable() || attempt > self.retries || stalled_too_often {
             return None;
         }
@@ -49,7 +50,11 @@ impl RetryPolicy {
             return (asked <= self.longest_retry_after).then_some(asked);
         }
         let doubled = self.first_wait.saturating_mul(1 << (attempt - 1).min(16));
-        Some(doubled.min(self.longest_wait).mul_f64(0.75 + 0.25 * (self.random)()))
+        Some(
+            doubled
+                .min(self.longest_wait)
+                .mul_f64(0.75 + 0.25 * (self.random)()),
+        )
     }
 }
 
@@ -64,13 +69,28 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_cap_and_spread() {
-        let policy = RetryPolicy { random: || 1.0, ..RetryPolicy::default() };
-        let cut = ModelError::Cut { received: 0, source: None };
-        let waits: Vec<f64> =
-            (1..=9).map_while(|n| policy.wait(&cut, n, 0)).map(|wait| wait.as_secs_f64()).collect();
+        let policy = RetryPolicy {
+            random: || 1.0,
+            ..RetryPolicy::default()
+        };
+        let cut = ModelError::Cut {
+            received: 0,
+            source: None,
+        };
+        let waits: Vec<f64> = (1..=9)
+            .map_while(|n| policy.wait(&cut, n, 0))
+            .map(|wait| wait.as_secs_f64())
+            .collect();
         assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
-        let least = RetryPolicy { random: || 0.0, ..policy };
+        let least = RetryPolicy {
+            random: || 0.0,
+            ..policy
+        };
         assert_eq!(least.wait(&cut, 1, 0), Some(Duration::from_millis(375)));
-        assert!((0..1000).map(|_| random()).all(|number| (0.0..1.0).contains(&number)));
+        assert!(
+            (0..1000)
+                .map(|_| random())
+                .all(|number| (0.0..1.0).contains(&number))
+        );
     }
 }

@@ -93,7 +93,11 @@ impl Decoder {
     }
 
     fn bound(&self, more: usize) -> Result<(), SseError> {
-        if self.data.len() + more > LIMIT { Err(SseError::TooLarge { limit: LIMIT }) } else { Ok(()) }
+        if self.data.len() + more > LIMIT {
+            Err(SseError::TooLarge { limit: LIMIT })
+        } else {
+            Ok(())
+        }
     }
 
     fn line<E: From<SseError>>(
@@ -134,8 +138,14 @@ impl Decoder {
         each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let result = match (self.has_data, self.name.is_empty()) {
-            (true, _) => each(Event { name: &self.name, data: &self.data }),
-            (false, false) => Err(SseError::NoData { name: self.name.clone() }.into()),
+            (true, _) => each(Event {
+                name: &self.name,
+                data: &self.data,
+            }),
+            (false, false) => Err(SseError::NoData {
+                name: self.name.clone(),
+            }
+            .into()),
             (false, true) => Ok(()),
         };
         self.name.clear();
@@ -163,7 +173,8 @@ mod tests {
 
     #[test]
     fn every_cut_and_every_line_ending_gives_the_same_events() {
-        let text = "\u{feff}: hello\nevent: a\ndata: 1\ndata: é2\n\nid: 7\ndata:3\n\nevent: z\ndata\n\n";
+        let text =
+            "\u{feff}: hello\nevent: a\ndata: 1\ndata: é2\n\nid: 7\ndata:3\n\nevent: z\ndata\n\n";
         let expected = vec![
             ("a".to_owned(), "1\né2".to_owned()),
             (String::new(), "3".to_owned()),
@@ -172,16 +183,27 @@ mod tests {
         for ending in ["\n", "\r\n", "\r"] {
             let bytes = text.replace('\n', ending).into_bytes();
             for cut in 0..=bytes.len() {
-                assert_eq!(decode(&[&bytes[..cut], &bytes[cut..]]).unwrap(), expected, "{ending:?} {cut}");
+                assert_eq!(
+                    decode(&[&bytes[..cut], &bytes[cut..]]).unwrap(),
+                    expected,
+                    "{ending:?} {cut}"
+                );
             }
             let single: Vec<&[u8]> = bytes.chunks(1).collect();
-            assert_eq!(decode(&single).unwrap(), expected, "{ending:?} byte by byte");
+            assert_eq!(
+                decode(&single).unwrap(),
+                expected,
+                "{ending:?} byte by byte"
+            );
         }
     }
 
     #[test]
     fn holes_are_errors() {
-        assert_eq!(decode(&[b"event: x\n\n"]), Err(SseError::NoData { name: "x".into() }));
+        assert_eq!(
+            decode(&[b"event: x\n\n"]),
+            Err(SseError::NoData { name: "x".into() })
+        );
         assert_eq!(decode(&[b"data: \xff\n\n"]), Err(SseError::NotUtf8));
         let long = vec![b'x'; LIMIT + 1];
         assert_eq!(decode(&[&long]), Err(SseError::TooLarge { limit: LIMIT }));

@@ -59,7 +59,9 @@ impl Sum for Cost {
 }
 
 /// What a model call was made for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The agent's own work.
@@ -77,7 +79,13 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Work, Self::Compaction, Self::Question, Self::Progress, Self::Memory];
+    pub const ALL: [Self; 5] = [
+        Self::Work,
+        Self::Compaction,
+        Self::Question,
+        Self::Progress,
+        Self::Memory,
+    ];
 
     /// The word in lists.
     pub fn as_str(self) -> &'static str {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunNews, StopReason, Usage,
+    AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunNews, StopReason,
+    Usage,
 };
 
 /// Something that happened to an agent.

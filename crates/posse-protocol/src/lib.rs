@@ -23,8 +23,8 @@ pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent,
 pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskReport};
 pub use cost::{Cost, Purpose};
 pub use event::{
-    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange, MemberNews,
-    Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,
+    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange,
+    MemberNews, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,
 };
 pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
@@ -32,7 +32,9 @@ pub use misses::{AgentMisses, Misses};
 pub use mode::PermissionMode;
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
-pub use run::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd};
+pub use run::{
+    Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd,
+};
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};
 pub use usage::Usage;

@@ -57,7 +57,11 @@ impl Misses {
     /// An agent of those that missed something has come to this. Who is not named now may be then: what an
     /// agent missed only grows, so that the ones that are named are always those that missed most.
     pub fn update(&mut self, line: &AgentMisses, again: bool) {
-        match self.agents.iter_mut().find(|known| known.agent == line.agent) {
+        match self
+            .agents
+            .iter_mut()
+            .find(|known| known.agent == line.agent)
+        {
             Some(known) => known.clone_from(line),
             None => {
                 self.others = self.others.saturating_sub(u64::from(again));
@@ -73,10 +77,16 @@ impl Misses {
             add(&mut self.missed, missed);
         }
         for line in more.agents {
-            match self.agents.iter_mut().find(|known| known.agent == line.agent) {
+            match self
+                .agents
+                .iter_mut()
+                .find(|known| known.agent == line.agent)
+            {
                 Some(known) => {
                     known.usage += line.usage;
-                    line.missed.iter().for_each(|missed| add(&mut known.missed, missed));
+                    line.missed
+                        .iter()
+                        .for_each(|missed| add(&mut known.missed, missed));
                 }
                 None => self.agents.push(line),
             }
@@ -98,14 +108,21 @@ pub fn add(sums: &mut Vec<Missed>, more: &Missed) {
     let is_full = sums.len() >= REASONS;
     match sums.iter_mut().position(|sum| sum.why == more.why) {
         Some(at) => sums[at].tokens = sums[at].tokens.saturating_add(more.tokens),
-        None if is_full => sums[REASONS - 1].tokens = sums[REASONS - 1].tokens.saturating_add(more.tokens),
-        None if sums.len() + 1 == REASONS => sums.push(Missed { why: "other".into(), ..more.clone() }),
+        None if is_full => {
+            sums[REASONS - 1].tokens = sums[REASONS - 1].tokens.saturating_add(more.tokens)
+        }
+        None if sums.len() + 1 == REASONS => sums.push(Missed {
+            why: "other".into(),
+            ..more.clone()
+        }),
         None => sums.push(more.clone()),
     }
 }
 
 fn sum(missed: &[Missed]) -> u64 {
-    missed.iter().fold(0, |sum, missed| sum.saturating_add(missed.tokens))
+    missed
+        .iter()
+        .fold(0, |sum, missed| sum.saturating_add(missed.tokens))
 }
 
 #[cfg(test)]
@@ -115,7 +132,10 @@ mod tests {
     use super::*;
 
     fn miss(tokens: u64, why: &str) -> Missed {
-        Missed { tokens, why: why.into() }
+        Missed {
+            tokens,
+            why: why.into(),
+        }
     }
 
     fn line(agent: u128, tokens: u64) -> AgentMisses {
@@ -141,8 +161,14 @@ mod tests {
         // One that was not named misses again, and comes to more than any other.
         misses.count(&miss(50, "tools_changed"), &line(0, 150), true);
         let sum: u64 = (0..1_000_u64).map(|agent| 100 + agent % 7).sum();
-        assert_eq!(misses.missed, [miss(sum, "expired"), miss(50, "tools_changed")]);
-        assert_eq!((misses.agents.len(), misses.others, misses.tokens()), (32, 968, sum + 50));
+        assert_eq!(
+            misses.missed,
+            [miss(sum, "expired"), miss(50, "tools_changed")]
+        );
+        assert_eq!(
+            (misses.agents.len(), misses.others, misses.tokens()),
+            (32, 968, sum + 50)
+        );
         assert_eq!(misses.agents[0], line(0, 150));
         assert!(misses.agents[1..].iter().all(|line| line.tokens() == 106));
     }
@@ -155,7 +181,10 @@ mod tests {
         later.count(&miss(9, "expired"), &line(2, 9), false);
         later.count(&miss(7, "expired"), &line(1, 7), false);
         misses.append(later);
-        assert_eq!((misses.missed.as_slice(), misses.others), (&[miss(21, "expired")][..], 0));
+        assert_eq!(
+            (misses.missed.as_slice(), misses.others),
+            (&[miss(21, "expired")][..], 0)
+        );
         assert_eq!(misses.agents, [line(1, 12), line(2, 9)]);
     }
 

@@ -24,8 +24,13 @@ pub enum PermissionMode {
 
 impl PermissionMode {
     /// Every mode, strictest first.
-    pub const ALL: [Self; 5] =
-        [Self::Plan, Self::DontAsk, Self::Default, Self::AcceptEdits, Self::BypassPermissions];
+    pub const ALL: [Self; 5] = [
+        Self::Plan,
+        Self::DontAsk,
+        Self::Default,
+        Self::AcceptEdits,
+        Self::BypassPermissions,
+    ];
 
     /// The word in settings, flags and events.
     pub fn as_str(self) -> &'static str {
@@ -49,7 +54,10 @@ impl FromStr for PermissionMode {
     type Err = UnknownMode;
 
     fn from_str(word: &str) -> Result<Self, UnknownMode> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == word).ok_or_else(|| UnknownMode(word.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.as_str() == word)
+            .ok_or_else(|| UnknownMode(word.to_owned()))
     }
 }
 

@@ -59,8 +59,13 @@ impl TryFrom<String> for Name {
 
     fn try_from(text: String) -> Result<Self, BadName> {
         let fits = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
-        let good = (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('-');
-        if good { Ok(Self(text)) } else { Err(BadName(text)) }
+        let good =
+            (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('-');
+        if good {
+            Ok(Self(text))
+        } else {
+            Err(BadName(text))
+        }
     }
 }
 
@@ -82,8 +87,16 @@ pub struct BadName(pub String);
 
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: String = self.0.chars().take(80).flat_map(char::escape_default).collect();
-        write!(f, "`{shown}` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -")
+        let shown: String = self
+            .0
+            .chars()
+            .take(80)
+            .flat_map(char::escape_default)
+            .collect();
+        write!(
+            f,
+            "`{shown}` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -"
+        )
     }
 }
 
@@ -97,10 +110,26 @@ mod tests {
     fn no_name_is_a_path_or_looks_like_another() {
         let long = "a".repeat(64);
         for good in ["a", "7", "code-reviewer-2", long.as_str()] {
-            assert_eq!(good.parse::<Name>().map(|name| name.to_string()), Ok(good.to_owned()));
+            assert_eq!(
+                good.parse::<Name>().map(|name| name.to_string()),
+                Ok(good.to_owned())
+            );
         }
         let longer = "a".repeat(65);
-        let bad = ["", "-a", "A", "../x", "a/b", ".", "a\0", "a b", "é", "\u{202e}a", "ａ", longer.as_str()];
+        let bad = [
+            "",
+            "-a",
+            "A",
+            "../x",
+            "a/b",
+            ".",
+            "a\0",
+            "a b",
+            "é",
+            "\u{202e}a",
+            "ａ",
+            longer.as_str(),
+        ];
         for bad in bad {
             assert_eq!(bad.parse::<Name>(), Err(BadName(bad.to_owned())));
         }

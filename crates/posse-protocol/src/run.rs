@@ -27,8 +27,14 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// Every status.
-    pub const ALL: [Self; 6] =
-        [Self::Running, Self::Completed, Self::Partial, Self::Failed, Self::Killed, Self::Paused];
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::Completed,
+        Self::Partial,
+        Self::Failed,
+        Self::Killed,
+        Self::Paused,
+    ];
 
     /// The word on the wire and in lists.
     pub fn as_str(self) -> &'static str {

@@ -115,7 +115,12 @@ pub enum TaskStatus {
 
 impl TaskStatus {
     /// Every status.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::InProgress, Self::Completed, Self::Deleted];
+    pub const ALL: [Self; 4] = [
+        Self::Pending,
+        Self::InProgress,
+        Self::Completed,
+        Self::Deleted,
+    ];
 
     /// The word in tools and files.
     pub fn as_str(self) -> &'static str {

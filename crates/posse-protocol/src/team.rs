@@ -116,7 +116,9 @@ impl MemberState {
 
 /// The colour of the `nth` member, none like another's: names first, then shades.
 pub fn color(nth: usize) -> String {
-    const NAMED: [&str; 8] = ["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"];
+    const NAMED: [&str; 8] = [
+        "blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red",
+    ];
     match NAMED.get(nth) {
         Some(name) => (*name).to_owned(),
         // Steps of the golden angle through the hues: neighbours differ most, and none comes back.
@@ -136,7 +138,10 @@ pub fn color(nth: usize) -> String {
 pub fn free_color(taken: &BTreeSet<String>) -> String {
     // Two numbers may have one shade; far more shades are there than members.
     let most = 8 * taken.len() + 64;
-    (0..most).map(color).find(|color| !taken.contains(color)).unwrap_or_else(|| color(most))
+    (0..most)
+        .map(color)
+        .find(|color| !taken.contains(color))
+        .unwrap_or_else(|| color(most))
 }
 
 /// A note on a team's scratchpad.

@@ -41,7 +41,9 @@ use crate::port::clock::Clock;
 use crate::port::memory::Memory;
 use crate::port::model::{Effort, Model, Preamble, Thinking};
 use crate::port::price::Prices;
-use crate::port::store::{Birth, Epoch, Session, Store, StoreError, StoredEntry, Taken, Transcript};
+use crate::port::store::{
+    Birth, Epoch, Session, Store, StoreError, StoredEntry, Taken, Transcript,
+};
 use crate::port::worktree::Worktrees;
 use crate::skill::call::loadable;
 use crate::spawn::Spawning;
@@ -201,7 +203,9 @@ pub struct Runtime {
 impl Runtime {
     /// A runtime that reaches the outside through `ports`.
     pub fn new(ports: Ports) -> Self {
-        Self { house: Arc::new(House::new(ports)) }
+        Self {
+            house: Arc::new(House::new(ports)),
+        }
     }
 
     pub(crate) fn house(&self) -> &Arc<House> {
@@ -210,13 +214,29 @@ impl Runtime {
 
     /// A new root agent, in a realm of its own. It is in the store from its first prompt on.
     pub fn start(&self, character: &Character, setup: Setup) -> Agent {
-        let Character { model, system, thinking, effort, mode } = character.clone();
+        let Character {
+            model,
+            system,
+            thinking,
+            effort,
+            mode,
+        } = character.clone();
         let id = AgentId::from(Uuid::now_v7());
-        let identity = Identity { realm: RealmId::from(id.uuid()), agent: id, epoch: Epoch(1) };
+        let identity = Identity {
+            realm: RealmId::from(id.uuid()),
+            agent: id,
+            epoch: Epoch(1),
+        };
         let types = startable(&setup);
         let tools = self.house.tools_of_root(id, &setup, &types);
         let told = Offer::of(&tools, &types, &loadable(&setup)).fingerprint();
-        let preamble = Preamble { model: model.clone(), tools: tools.specs(), system, thinking, effort };
+        let preamble = Preamble {
+            model: model.clone(),
+            tools: tools.specs(),
+            system,
+            thinking,
+            effort,
+        };
         let ports = &self.house.ports;
         let birth = Birth {
             origin: None,
@@ -266,7 +286,11 @@ impl Runtime {
         self.house.same_dialect(&taken.transcript)?;
         let session = taken.transcript.session.clone();
         let about = About {
-            identity: Identity { realm: session.realm, agent: session.agent, epoch: taken.epoch },
+            identity: Identity {
+                realm: session.realm,
+                agent: session.agent,
+                epoch: taken.epoch,
+            },
             model: session.model.clone(),
             mode: mode.unwrap_or(session.mode),
             effort: None,
@@ -292,9 +316,14 @@ impl Runtime {
         self.house.raise(&actor.tree);
         let tree = Arc::clone(&actor.tree);
         let agent = self.house.animate_root(actor, commands, agent);
-        below.into_iter().for_each(|adopted| self.house.animate(adopted));
+        below
+            .into_iter()
+            .for_each(|adopted| self.house.animate(adopted));
         self.house.expect_workers(&tree);
-        Ok(Agent { found: Some(session), ..agent })
+        Ok(Agent {
+            found: Some(session),
+            ..agent
+        })
     }
 
     async fn settle(
@@ -344,9 +373,16 @@ impl Runtime {
             ..Seed::default()
         };
         let agent = AgentId::from(Uuid::now_v7());
-        let identity = Identity { realm: session.realm, agent, epoch: Epoch(1) };
+        let identity = Identity {
+            realm: session.realm,
+            agent,
+            epoch: Epoch(1),
+        };
         let agent = self.bear((identity, session.types), birth, None, seed, setup);
-        Ok(Agent { found: Some(session), ..agent })
+        Ok(Agent {
+            found: Some(session),
+            ..agent
+        })
     }
 
     /// Stops all agents as [`Command::Interrupt`] would, and waits until they have given up what they held.
@@ -387,14 +423,25 @@ fn last_reply(transcript: &Transcript) -> Option<String> {
     let is_new = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Compaction;
     // What tells of another agent's answer has facts too, and is no reply.
     let replied = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Prompt;
-    let entries = transcript.entries.iter().rev().take_while(is_new).filter(replied);
+    let entries = transcript
+        .entries
+        .iter()
+        .rev()
+        .take_while(is_new)
+        .filter(replied);
     let mut replies = entries.filter_map(|stored| stored.entry.reply.as_ref());
-    replies.next().map(|facts| facts.id.clone()).filter(|id| !id.is_empty())
+    replies
+        .next()
+        .map(|facts| facts.id.clone())
+        .filter(|id| !id.is_empty())
 }
 
 /// Whether the transcript ends with something that the model has not answered.
 fn waits(transcript: &Transcript) -> bool {
-    transcript.entries.last().is_some_and(|last| unanswered(last.entry.kind, last.entry.reply.as_ref()))
+    transcript
+        .entries
+        .last()
+        .is_some_and(|last| unanswered(last.entry.kind, last.entry.reply.as_ref()))
 }
 
 /// The history as it was, if that is what is stored.
@@ -402,10 +449,16 @@ fn restore(transcript: &Transcript) -> Result<History, StoreError> {
     let mut history = History::default();
     let mut whose = None;
     for stored in &transcript.entries {
-        if whose.replace(stored.agent).is_some_and(|before| before != stored.agent) {
+        if whose
+            .replace(stored.agent)
+            .is_some_and(|before| before != stored.agent)
+        {
             history = history.forked();
         }
-        let damaged = |seq| StoreError::Damaged { agent: stored.agent, seq };
+        let damaged = |seq| StoreError::Damaged {
+            agent: stored.agent,
+            seq,
+        };
         history.restore(&stored.entry).map_err(damaged)?;
     }
     let mine = whose.is_none_or(|agent| agent == transcript.session.agent);

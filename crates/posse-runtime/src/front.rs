@@ -24,7 +24,10 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(line: usize, reason: impl Into<String>) -> Self {
-        Self { line, reason: reason.into() }
+        Self {
+            line,
+            reason: reason.into(),
+        }
     }
 }
 
@@ -71,26 +74,59 @@ impl Page {
     /// Takes a text apart. Without front matter all of it is the body.
     pub(crate) fn of(text: &str, keys: &Keys) -> Result<Self, Problem> {
         if text.len() > LONGEST {
-            return Err(Problem::new(1, format!("the file is longer than {} KiB", LONGEST / 1024)));
+            return Err(Problem::new(
+                1,
+                format!("the file is longer than {} KiB", LONGEST / 1024),
+            ));
         }
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+        let text = text
+            .strip_prefix('\u{feff}')
+            .unwrap_or(text)
+            .replace("\r\n", "\n")
+            .replace('\r', "\n");
         let Some(fence) = Fence::of(&text)? else {
             let (fields, notes, body) = (Vec::new(), Vec::new(), text.trim().to_owned());
             let body_line = 1 + lines_above(&text);
-            return Ok(Self { fields, notes, body, body_line, opening: 1, closing: 1, has_front: false });
+            return Ok(Self {
+                fields,
+                notes,
+                body,
+                body_line,
+                opening: 1,
+                closing: 1,
+                has_front: false,
+            });
         };
-        let Fence { opening, yaml, closing, body } = fence;
+        let Fence {
+            opening,
+            yaml,
+            closing,
+            body,
+        } = fence;
         let (mut fields, mut notes) = yaml::fields(yaml, keys)
             .or_else(|broken| plain::fields(yaml, broken, keys))
-            .map_err(|Problem { line, reason }| Problem { line: opening + line, reason })?;
+            .map_err(|Problem { line, reason }| Problem {
+                line: opening + line,
+                reason,
+            })?;
         fields.iter_mut().for_each(|field| field.line += opening);
         notes.iter_mut().for_each(|note| note.line += opening);
         let (body_line, body) = (closing + 1 + lines_above(body), body.trim().to_owned());
-        Ok(Self { fields, notes, body, body_line, opening, closing, has_front: true })
+        Ok(Self {
+            fields,
+            notes,
+            body,
+            body_line,
+            opening,
+            closing,
+            has_front: true,
+        })
     }
 }
 
 /// How many lines are above the first that says something.
 fn lines_above(text: &str) -> usize {
-    text[..text.len() - text.trim_start().len()].matches('\n').count()
+    text[..text.len() - text.trim_start().len()]
+        .matches('\n')
+        .count()
 }

@@ -82,7 +82,11 @@ impl Skill {
 
     /// What it allows and forbids while it is followed; none if that is nothing.
     pub(crate) fn rules(&self, workspace: &Workspace) -> Result<Option<Arc<Policy>>, RuleError> {
-        let list = RuleList { allow: self.allowed.clone(), deny: self.disallowed.clone(), ask: Vec::new() };
+        let list = RuleList {
+            allow: self.allowed.clone(),
+            deny: self.disallowed.clone(),
+            ask: Vec::new(),
+        };
         rules(&self.path.display().to_string(), list, workspace)
     }
 }
@@ -97,7 +101,12 @@ pub(crate) fn rules(
         return Ok(None);
     }
     let (cwd, home) = (workspace.cwd.clone(), workspace.home.clone());
-    let source = Source { name: file.to_owned(), root: cwd.clone(), cwd, home };
+    let source = Source {
+        name: file.to_owned(),
+        root: cwd.clone(),
+        cwd,
+        home,
+    };
     let mut policy = Policy::default();
     policy.add(&source, &list)?;
     Ok(Some(Arc::new(policy)))
@@ -106,5 +115,7 @@ pub(crate) fn rules(
 /// The skill of this name, however it is written.
 pub fn named<'a>(skills: &'a [Arc<Skill>], name: &str) -> Option<&'a Arc<Skill>> {
     let name = name.to_lowercase();
-    skills.iter().find(|skill| skill.name.to_lowercase() == name)
+    skills
+        .iter()
+        .find(|skill| skill.name.to_lowercase() == name)
 }

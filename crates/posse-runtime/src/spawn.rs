@@ -79,7 +79,10 @@ pub struct Teaming {
 
 impl Default for Teaming {
     fn default() -> Self {
-        Self { quarters: Quarters::Here, deadline: Duration::from_secs(60) }
+        Self {
+            quarters: Quarters::Here,
+            deadline: Duration::from_secs(60),
+        }
     }
 }
 

@@ -15,7 +15,9 @@ fn edits(one: &str, other: &str) -> usize {
     for (i, a) in one.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, b) in other.iter().enumerate() {
-            let mut cost = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut cost = (last[j] + usize::from(a != b))
+                .min(last[j + 1] + 1)
+                .min(row[j] + 1);
             if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
                 cost = cost.min(before[j - 1] + 1);
             }
@@ -35,6 +37,13 @@ mod tests {
         assert_eq!(closest("dney", &["allow", "deny"]), Some("deny"));
         assert_eq!(closest("Deny", &["allow", "deny"]), Some("deny"));
         assert_eq!(closest("no", &["ask", "deny"]), None);
-        assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("ab", "ba")), (2, 3, 1));
+        assert_eq!(
+            (
+                edits("", "ab"),
+                edits("kitten", "sitting"),
+                edits("ab", "ba")
+            ),
+            (2, 3, 1)
+        );
     }
 }

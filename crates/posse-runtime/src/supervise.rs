@@ -28,7 +28,10 @@ pub(crate) struct Living {
 
 impl Drop for Living {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.agent);
+        self.all
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.agent);
     }
 }
 
@@ -42,7 +45,10 @@ impl Supervisor {
     /// would be one host, and the second would take the first's work for a dead process's.
     pub(crate) fn room_for(&self, agent: AgentId) -> Option<Living> {
         let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
-        living.insert(agent).then(|| Living { agent, all: Arc::clone(&self.living) })
+        living.insert(agent).then(|| Living {
+            agent,
+            all: Arc::clone(&self.living),
+        })
     }
 
     /// Starts an agent. It ends by itself when it is told to, or when the runtime stops; if it panics
@@ -89,7 +95,11 @@ pub(crate) struct Calls<K, T> {
 
 impl<K: Copy, T: Send + 'static> Calls<K, T> {
     pub(crate) fn new() -> Self {
-        Self { running: JoinSet::new(), keys: Vec::new(), cancel: CancellationToken::new() }
+        Self {
+            running: JoinSet::new(),
+            keys: Vec::new(),
+            cancel: CancellationToken::new(),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -33,7 +33,11 @@ pub trait Tool: Send + Sync {
     fn intent(&self, input: &RawJson, workspace: &Workspace) -> Result<Intent, ToolError>;
 
     /// Does it. Must end soon after `context.cancel`; whoever waits does so for a second only.
-    fn run(&self, input: RawJson, context: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
     /// What the model is told of what came of the operations that a call had for a consequence.
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
@@ -138,7 +142,10 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// An answer of one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![ToolContent::text(text)], then: Then::Nothing }
+        Self {
+            content: vec![ToolContent::text(text)],
+            then: Then::Nothing,
+        }
     }
 }
 
@@ -232,12 +239,18 @@ impl Toolbox {
             Some(tool) => {
                 // What a model writes must not end the agent, whatever a tool makes of it.
                 let look = AssertUnwindSafe(|| tool.intent(input, workspace));
-                let crashed = |_| Err(ToolError::Tell("the tool crashed at the sight of this input".into()));
+                let crashed = |_| {
+                    Err(ToolError::Tell(
+                        "the tool crashed at the sight of this input".into(),
+                    ))
+                };
                 catch_unwind(look).unwrap_or_else(crashed)
             }
             None => {
                 let names = self.names().join(", ");
-                Err(ToolError::Tell(format!("there is no tool {tool}; there are {names}")))
+                Err(ToolError::Tell(format!(
+                    "there is no tool {tool}; there are {names}"
+                )))
             }
         }
     }

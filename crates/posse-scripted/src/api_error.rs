@@ -14,7 +14,12 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
-        Self { status, kind: kind_of(status).to_owned(), message: message.into(), code: None }
+        Self {
+            status,
+            kind: kind_of(status).to_owned(),
+            message: message.into(),
+            code: None,
+        }
     }
 
     /// The commonest one: the request itself is wrong.

@@ -40,7 +40,14 @@ pub(crate) struct Body {
 
 impl Body {
     pub(crate) fn new(steps: Vec<Step>, pace: Arc<dyn Pace>, reset: Arc<AtomicBool>) -> Self {
-        Self { steps: steps.into(), waiting: None, pace, reset, entry: None, flushed: false }
+        Self {
+            steps: steps.into(),
+            waiting: None,
+            pace,
+            reset,
+            entry: None,
+            flushed: false,
+        }
     }
 
     /// Notes in the record how the body ended, and when.
@@ -61,7 +68,11 @@ impl Body {
 
 impl Drop for Body {
     fn drop(&mut self) {
-        let outcome = if self.steps.is_empty() { Outcome::Sent } else { Outcome::Abandoned };
+        let outcome = if self.steps.is_empty() {
+            Outcome::Sent
+        } else {
+            Outcome::Abandoned
+        };
         self.note(outcome);
     }
 }

@@ -62,14 +62,23 @@ fn lifetime(ttl: Ttl) -> Duration {
 
 impl PromptCache {
     /// Bills `prefix` by its marks. `minimum` is the least that the model caches.
-    pub(crate) fn bill(&mut self, prefix: &Prefix, minimum: u64, now: Duration) -> (Billing, Ticket) {
+    pub(crate) fn bill(
+        &mut self,
+        prefix: &Prefix,
+        minimum: u64,
+        now: Duration,
+    ) -> (Billing, Ticket) {
         let positions = &prefix.positions;
-        let marks: Vec<usize> = (0..positions.len()).filter(|&at| positions[at].mark.is_some()).collect();
+        let marks: Vec<usize> = (0..positions.len())
+            .filter(|&at| positions[at].mark.is_some())
+            .collect();
         let hit = marks
             .iter()
             .filter_map(|&mark| {
                 let first = (mark + 1).saturating_sub(LOOK_BACK);
-                (first..=mark).rev().find(|&at| self.is_readable(&positions[at], minimum, now))
+                (first..=mark)
+                    .rev()
+                    .find(|&at| self.is_readable(&positions[at], minimum, now))
             })
             .max();
         if let Some(at) = hit {
@@ -78,8 +87,15 @@ impl PromptCache {
         let mut ticket = Ticket::default();
         let mut write = [hit.map_or(0, |at| positions[at].tokens); 2];
         for &mark in &marks {
-            let Position { hash, tokens, mark: ttl, .. } = positions[mark];
-            let Some(ttl) = ttl.filter(|_| tokens >= minimum) else { continue };
+            let Position {
+                hash,
+                tokens,
+                mark: ttl,
+                ..
+            } = positions[mark];
+            let Some(ttl) = ttl.filter(|_| tokens >= minimum) else {
+                continue;
+            };
             ticket.writes.push((hash, ttl, now));
             let reach = &mut write[usize::from(ttl == Ttl::FiveMinutes)];
             *reach = tokens.max(*reach);
@@ -87,17 +103,35 @@ impl PromptCache {
         let [hour, five] = write;
         let read = hit.map_or(0, |at| positions[at].tokens);
         let end = hour.max(five);
-        let billing =
-            Billing { read, write_1h: hour - read, write_5m: end - hour, input: prefix.tokens() - end };
+        let billing = Billing {
+            read,
+            write_1h: hour - read,
+            write_5m: end - hour,
+            input: prefix.tokens() - end,
+        };
         (billing, ticket)
     }
 
     /// Tokens of the longest known beginning of `prefix`, for providers that cache without marks.
-    pub(crate) fn bill_unmarked(&mut self, prefix: &Prefix, minimum: u64, now: Duration) -> (u64, Ticket) {
-        let hit = prefix.positions.iter().rev().find(|at| self.is_readable(at, minimum, now));
+    pub(crate) fn bill_unmarked(
+        &mut self,
+        prefix: &Prefix,
+        minimum: u64,
+        now: Duration,
+    ) -> (u64, Ticket) {
+        let hit = prefix
+            .positions
+            .iter()
+            .rev()
+            .find(|at| self.is_readable(at, minimum, now));
         let read = hit.map_or(0, |at| at.tokens);
         let large = prefix.positions.iter().filter(|at| at.tokens >= minimum);
-        (read, Ticket { writes: large.map(|at| (at.hash, Ttl::FiveMinutes, now)).collect() })
+        (
+            read,
+            Ticket {
+                writes: large.map(|at| (at.hash, Ttl::FiveMinutes, now)).collect(),
+            },
+        )
     }
 
     /// The reply has begun: what its request wrote can be read from now on.
@@ -121,7 +155,10 @@ impl PromptCache {
 
     fn is_readable(&self, position: &Position, minimum: u64, now: Duration) -> bool {
         position.tokens >= minimum
-            && self.entries.get(&position.hash).is_some_and(|entry| entry.expires > now)
+            && self
+                .entries
+                .get(&position.hash)
+                .is_some_and(|entry| entry.expires > now)
     }
 
     fn refresh(&mut self, hash: u64, now: Duration) {
@@ -134,7 +171,10 @@ impl PromptCache {
     pub(crate) fn remember(&mut self, id: &str, model: &str, prefix: &Prefix) {
         self.remembered += prefix.positions.len();
         self.order.push_back(id.to_owned());
-        let prompt = Prompt { model: model.to_owned(), positions: prefix.positions.clone() };
+        let prompt = Prompt {
+            model: model.to_owned(),
+            positions: prefix.positions.clone(),
+        };
         self.previous.insert(id.to_owned(), prompt);
         while self.remembered > REMEMBERED_POSITIONS
             && let Some(oldest) = self.order.pop_front()
@@ -145,31 +185,52 @@ impl PromptCache {
     }
 
     /// Why `prefix` did not read what the reply `id` could have left it; null when it did.
-    pub(crate) fn explain(&self, id: &str, model: &str, prefix: &Prefix, billing: &Billing) -> Value {
+    pub(crate) fn explain(
+        &self,
+        id: &str,
+        model: &str,
+        prefix: &Prefix,
+        billing: &Billing,
+    ) -> Value {
         let Some(previous) = self.previous.get(id) else {
             return json!({"type": "previous_message_not_found"});
         };
-        let changed = previous
-            .positions
-            .iter()
-            .enumerate()
-            .find(|(at, old)| prefix.positions.get(*at).is_none_or(|new| new.hash != old.hash));
+        let changed = previous.positions.iter().enumerate().find(|(at, old)| {
+            prefix
+                .positions
+                .get(*at)
+                .is_none_or(|new| new.hash != old.hash)
+        });
         let whole = previous.positions.last().map_or(0, |last| last.tokens);
         if previous.model != model {
             return json!({"type": "model_changed", "cache_missed_input_tokens": whole});
         }
         let Some((at, old)) = changed else {
-            let could_read = previous.positions.iter().rev().find(|old| old.mark.is_some());
-            let expired = could_read.is_some_and(|old| billing.read < old.tokens && billing.read == 0);
-            return if expired { json!({"type": "unavailable"}) } else { Value::Null };
+            let could_read = previous
+                .positions
+                .iter()
+                .rev()
+                .find(|old| old.mark.is_some());
+            let expired =
+                could_read.is_some_and(|old| billing.read < old.tokens && billing.read == 0);
+            return if expired {
+                json!({"type": "unavailable"})
+            } else {
+                Value::Null
+            };
         };
-        let section = prefix.positions.get(at).map_or(old.section, |new| new.section.min(old.section));
+        let section = prefix
+            .positions
+            .get(at)
+            .map_or(old.section, |new| new.section.min(old.section));
         let reason = match section {
             Section::Tools => "tools_changed",
             Section::System => "system_changed",
             Section::Messages => "messages_changed",
         };
-        let kept = at.checked_sub(1).map_or(0, |before| previous.positions[before].tokens);
+        let kept = at
+            .checked_sub(1)
+            .map_or(0, |before| previous.positions[before].tokens);
         json!({"type": reason, "cache_missed_input_tokens": whole - kept})
     }
 }
@@ -198,7 +259,12 @@ mod tests {
     fn bill(cache: &mut PromptCache, prefix: &Prefix, now: u64) -> [u64; 4] {
         let (billing, ticket) = cache.bill(prefix, MINIMUM, Duration::from_secs(now));
         cache.begin(&ticket);
-        [billing.read, billing.write_1h, billing.write_5m, billing.input]
+        [
+            billing.read,
+            billing.write_1h,
+            billing.write_5m,
+            billing.input,
+        ]
     }
 
     #[test]
@@ -207,12 +273,31 @@ mod tests {
         let of = |blocks: usize| prompt("x", blocks, &[]).tokens();
         let three = prompt("x", 3, &[(2, "5m")]);
         assert_eq!(bill(cache, &three, 0), [0, 0, of(3), 0]);
-        assert_eq!(bill(cache, &prompt("x", 5, &[(4, "5m")]), 299), [of(3), 0, of(5) - of(3), 0]);
-        assert_eq!(bill(cache, &three, 598), [of(3), 0, 0, 0], "a read refreshes");
+        assert_eq!(
+            bill(cache, &prompt("x", 5, &[(4, "5m")]), 299),
+            [of(3), 0, of(5) - of(3), 0]
+        );
+        assert_eq!(
+            bill(cache, &three, 598),
+            [of(3), 0, 0, 0],
+            "a read refreshes"
+        );
         assert_eq!(bill(cache, &three, 898), [0, 0, of(3), 0], "expired");
-        assert_eq!(bill(cache, &prompt("y", 3, &[(2, "5m")]), 899), [0, 0, of(3), 0], "another prefix");
-        assert_eq!(bill(cache, &prompt("x", 3, &[]), 899), [0, 0, 0, of(3)], "nothing without a mark");
-        assert_eq!(bill(cache, &prompt("x", 1, &[(0, "5m")]), 0), [0, 0, 0, of(1)], "below the minimum");
+        assert_eq!(
+            bill(cache, &prompt("y", 3, &[(2, "5m")]), 899),
+            [0, 0, of(3), 0],
+            "another prefix"
+        );
+        assert_eq!(
+            bill(cache, &prompt("x", 3, &[]), 899),
+            [0, 0, 0, of(3)],
+            "nothing without a mark"
+        );
+        assert_eq!(
+            bill(cache, &prompt("x", 1, &[(0, "5m")]), 0),
+            [0, 0, 0, of(1)],
+            "below the minimum"
+        );
     }
 
     #[test]
@@ -223,7 +308,11 @@ mod tests {
             bill(cache, &prompt("x", 5, &[(4, "5m")]), 0);
             bill(cache, &prompt("x", blocks, &[(blocks - 1, "5m")]), 1)[0]
         };
-        assert_eq!(check(24), of(5), "nineteen blocks more: the old end is the twentieth position");
+        assert_eq!(
+            check(24),
+            of(5),
+            "nineteen blocks more: the old end is the twentieth position"
+        );
         assert_eq!(check(25), 0, "twenty blocks more: out of sight");
     }
 
@@ -233,13 +322,22 @@ mod tests {
         let of = |blocks: usize| prompt("x", blocks, &[]).tokens();
         let prefix = prompt("x", 9, &[(3, "1h"), (6, "5m")]);
         let (first, ticket) = cache.bill(&prefix, MINIMUM, Duration::ZERO);
-        let expected = Billing { read: 0, write_1h: of(4), write_5m: of(7) - of(4), input: of(9) - of(7) };
+        let expected = Billing {
+            read: 0,
+            write_1h: of(4),
+            write_5m: of(7) - of(4),
+            input: of(9) - of(7),
+        };
         assert_eq!(first, expected);
         let (second, _) = cache.bill(&prefix, MINIMUM, Duration::ZERO);
         assert_eq!(second, expected, "a parallel request misses");
         cache.begin(&ticket);
         assert_eq!(bill(cache, &prefix, 1), [of(7), 0, 0, of(9) - of(7)]);
-        assert_eq!(bill(cache, &prefix, 2000), [of(4), 0, of(7) - of(4), of(9) - of(7)], "the hour lives");
+        assert_eq!(
+            bill(cache, &prefix, 2000),
+            [of(4), 0, of(7) - of(4), of(9) - of(7)],
+            "the hour lives"
+        );
     }
 
     #[test]
@@ -247,14 +345,34 @@ mod tests {
         let cache = &mut PromptCache::default();
         let three = prompt("x", 3, &[(2, "5m")]);
         let explain = |cache: &PromptCache, id: &str, model: &str, prefix: &Prefix, read: u64| {
-            let reason = cache.explain(id, model, prefix, &Billing { read, ..Billing::default() });
+            let reason = cache.explain(
+                id,
+                model,
+                prefix,
+                &Billing {
+                    read,
+                    ..Billing::default()
+                },
+            );
             reason["type"].as_str().unwrap_or("null").to_owned()
         };
         cache.remember("one", "m", &three);
-        assert_eq!(explain(cache, "none", "m", &three, 0), "previous_message_not_found");
-        assert_eq!(explain(cache, "one", "m", &prompt("x", 5, &[]), 700), "null");
-        assert_eq!(explain(cache, "one", "m", &prompt("x", 5, &[]), 0), "unavailable");
-        assert_eq!(explain(cache, "one", "m", &prompt("y", 5, &[]), 0), "messages_changed");
+        assert_eq!(
+            explain(cache, "none", "m", &three, 0),
+            "previous_message_not_found"
+        );
+        assert_eq!(
+            explain(cache, "one", "m", &prompt("x", 5, &[]), 700),
+            "null"
+        );
+        assert_eq!(
+            explain(cache, "one", "m", &prompt("x", 5, &[]), 0),
+            "unavailable"
+        );
+        assert_eq!(
+            explain(cache, "one", "m", &prompt("y", 5, &[]), 0),
+            "messages_changed"
+        );
         assert_eq!(explain(cache, "one", "n", &three, 0), "model_changed");
     }
 }

@@ -47,7 +47,10 @@ fn messages() -> String {
 
 /// All cases, in the order in which they must be run.
 pub fn cases() -> Result<Vec<Case>, serde_json::Error> {
-    include_str!("conformance.jsonl").lines().map(serde_json::from_str).collect()
+    include_str!("conformance.jsonl")
+        .lines()
+        .map(serde_json::from_str)
+        .collect()
 }
 
 /// Answers of earlier cases, by name.
@@ -65,7 +68,11 @@ impl Case {
         }
         if let Some(earlier) = &self.needs_thinking_of {
             let content = &answers.get(earlier)?["content"];
-            if !content.as_array()?.iter().any(|block| block["type"] == "thinking") {
+            if !content
+                .as_array()?
+                .iter()
+                .any(|block| block["type"] == "thinking")
+            {
                 return None;
             }
             for message in body["messages"].as_array_mut()? {
@@ -94,7 +101,9 @@ impl Case {
 impl std::fmt::Display for Expected {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.status)?;
-        self.kind.as_ref().map_or(Ok(()), |kind| write!(f, " {kind}"))
+        self.kind
+            .as_ref()
+            .map_or(Ok(()), |kind| write!(f, " {kind}"))
     }
 }
 
@@ -103,7 +112,8 @@ fn edited(content: &Value) -> Value {
     let mut content = content.clone();
     for block in content.as_array_mut().into_iter().flatten() {
         if block["type"] == "thinking" {
-            block["thinking"] = format!("{} not", block["thinking"].as_str().unwrap_or_default()).into();
+            block["thinking"] =
+                format!("{} not", block["thinking"].as_str().unwrap_or_default()).into();
         }
     }
     content

@@ -20,11 +20,18 @@ pub(crate) async fn answer(
 ) -> Response<Bytes> {
     let number = |name: &str| {
         let query = head.uri.query().unwrap_or_default().split('&');
-        let found = query.filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name);
-        found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0_u64)
+        let found = query
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(key, _)| *key == name);
+        found
+            .and_then(|(_, value)| value.parse().ok())
+            .unwrap_or(0_u64)
     };
     let recorded = |since| serde_json::to_value(shared.record.since(since)).unwrap_or_default();
-    match (&head.method, head.uri.path().trim_start_matches("/_scripted/")) {
+    match (
+        &head.method,
+        head.uri.path().trim_start_matches("/_scripted/"),
+    ) {
         (&Method::GET, "requests") => respond(StatusCode::OK, &recorded(number("since"))),
         (&Method::GET, "wait") => {
             shared.record.wait_for(number("count")).await;
@@ -33,18 +40,30 @@ pub(crate) async fn answer(
         (&Method::POST, "clock") => {
             let asked: Value = serde_json::from_slice(body).unwrap_or_default();
             let Some(ahead) = asked["advance_ms"].as_u64() else {
-                return respond(StatusCode::BAD_REQUEST, &json!({"error": "expected {\"advance_ms\": N}"}));
+                return respond(
+                    StatusCode::BAD_REQUEST,
+                    &json!({"error": "expected {\"advance_ms\": N}"}),
+                );
             };
             shared.pace.advance(Duration::from_millis(ahead));
-            respond(StatusCode::OK, &json!({"now_ms": shared.pace.now().as_millis() as u64}))
+            respond(
+                StatusCode::OK,
+                &json!({"now_ms": shared.pace.now().as_millis() as u64}),
+            )
         }
-        _ => respond(StatusCode::NOT_FOUND, &json!({"error": "requests, wait, clock"})),
+        _ => respond(
+            StatusCode::NOT_FOUND,
+            &json!({"error": "requests, wait, clock"}),
+        ),
     }
 }
 
 fn respond(status: StatusCode, value: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(value.to_string()));
     *response.status_mut() = status;
-    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(
+        "content-type",
+        http::HeaderValue::from_static("application/json"),
+    );
     response
 }

@@ -23,7 +23,10 @@ pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            let texts: Vec<&str> = blocks
+                .iter()
+                .filter_map(|block| block["text"].as_str())
+                .collect();
             texts.join("\n")
         }
         _ => String::new(),

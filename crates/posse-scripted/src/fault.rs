@@ -14,16 +14,28 @@ pub(crate) struct Timed {
 }
 
 /// The steps that play `events`.
-pub(crate) fn play(mut events: Vec<Timed>, tokens_per_s: Option<f64>, fault: Option<&Fault>) -> Vec<Step> {
+pub(crate) fn play(
+    mut events: Vec<Timed>,
+    tokens_per_s: Option<f64>,
+    fault: Option<&Fault>,
+) -> Vec<Step> {
     match fault {
         Some(Fault::Duplicate { event }) if *event < events.len() => {
-            let twin = Timed { bytes: events[*event].bytes.clone(), tokens: 0 };
+            let twin = Timed {
+                bytes: events[*event].bytes.clone(),
+                tokens: 0,
+            };
             events.insert(*event, twin);
         }
         Some(Fault::Error { event, class }) => {
-            let named = events.first().is_some_and(|first| first.bytes.starts_with("event:"));
+            let named = events
+                .first()
+                .is_some_and(|first| first.bytes.starts_with("event:"));
             events.truncate(*event);
-            events.push(Timed { bytes: error_event(class, named), tokens: 0 });
+            events.push(Timed {
+                bytes: error_event(class, named),
+                tokens: 0,
+            });
         }
         _ => {}
     }
@@ -34,7 +46,9 @@ pub(crate) fn play(mut events: Vec<Timed>, tokens_per_s: Option<f64>, fault: Opt
     };
     for event in events {
         if event.tokens > 0 {
-            steps.push(Step::Wait(Duration::from_secs_f64(event.tokens as f64 / rate)));
+            steps.push(Step::Wait(Duration::from_secs_f64(
+                event.tokens as f64 / rate,
+            )));
         }
         steps.push(Step::Send(event.bytes.into()));
     }
@@ -44,8 +58,7 @@ pub(crate) fn play(mut events: Vec<Timed>, tokens_per_s: Option<f64>, fault: Opt
 /// Anthropic names its events, Chat Completions does not.
 fn error_event(class: &str, named: bool) -> String {
     let name = if named { "event: error\n" } else { "" };
-    let data =
-        serde_json::json!({"type": "error", "error": {"type": class, "message": "the script says so"}});
+    let data = serde_json::json!({"type": "error", "error": {"type": class, "message": "the script says so"}});
     format!("{name}data: {data}\n\n")
 }
 
@@ -61,7 +74,11 @@ fn mishap(steps: Vec<Step>, fault: Option<&Fault>) -> Vec<Step> {
         Some(Fault::Reset { at }) => until(steps, *at, Step::Reset),
         Some(Fault::Stall { at: Some(at) }) => until(steps, *at, Step::Hang),
         Some(Fault::Garbage { at }) => {
-            let mut steps = until(steps, *at, Step::Send(Bytes::from_static(&[0xff, 0x00, 0xfe, b'\n'])));
+            let mut steps = until(
+                steps,
+                *at,
+                Step::Send(Bytes::from_static(&[0xff, 0x00, 0xfe, b'\n'])),
+            );
             steps.push(Step::Send(Bytes::from_static(b"\n")));
             steps
         }

@@ -27,7 +27,10 @@ pub struct SystemPace {
 
 impl Default for SystemPace {
     fn default() -> Self {
-        Self { start: Instant::now(), ahead_ms: AtomicU64::new(0) }
+        Self {
+            start: Instant::now(),
+            ahead_ms: AtomicU64::new(0),
+        }
     }
 }
 
@@ -42,6 +45,7 @@ impl Pace for SystemPace {
     }
 
     fn advance(&self, duration: Duration) {
-        self.ahead_ms.fetch_add(duration.as_millis() as u64, Ordering::Relaxed);
+        self.ahead_ms
+            .fetch_add(duration.as_millis() as u64, Ordering::Relaxed);
     }
 }

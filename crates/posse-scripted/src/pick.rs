@@ -47,12 +47,20 @@ pub(crate) struct Play {
 impl Play {
     pub(crate) fn new(script: Script) -> Self {
         let used = vec![0; script.rules.len()];
-        Self { script, used, state: HashMap::new(), shared: BTreeMap::new() }
+        Self {
+            script,
+            used,
+            state: HashMap::new(),
+            shared: BTreeMap::new(),
+        }
     }
 
     /// Whether any rule looks for a marker, so that gathering all text is worth it.
     pub(crate) fn reads_all_text(&self) -> bool {
-        self.script.rules.iter().any(|rule| rule.when.marker.is_some())
+        self.script
+            .rules
+            .iter()
+            .any(|rule| rule.when.marker.is_some())
     }
 
     /// The answer of the first rule that fits, which is thereby used once more.
@@ -67,7 +75,8 @@ impl Play {
             ..Values::default()
         };
         let chosen = self.script.rules.iter().enumerate().find(|(index, rule)| {
-            rule.times.is_none_or(|times| self.used[*index] < times) && fits(rule, conversation, &mut values)
+            rule.times.is_none_or(|times| self.used[*index] < times)
+                && fits(rule, conversation, &mut values)
         });
         let (index, rule) = chosen?;
         let answer = Answer {
@@ -78,8 +87,11 @@ impl Play {
             tokens_per_s: rule.tokens_per_s,
             fault: rule.fault.clone(),
         };
-        let set: Vec<(String, String)> =
-            rule.set.iter().map(|(key, value)| (key.clone(), value.render(&values))).collect();
+        let set: Vec<(String, String)> = rule
+            .set
+            .iter()
+            .map(|(key, value)| (key.clone(), value.render(&values)))
+            .collect();
         self.used[index] += 1;
         for (key, value) in set {
             let keys = if key.starts_with("shared.") {
@@ -107,8 +119,13 @@ fn fits(rule: &Rule, conversation: &Conversation, values: &mut Values) -> bool {
         (&when.marker, conversation.all_text.as_str()),
     ];
     if when.turn.is_some_and(|turn| turn != conversation.turn)
-        || plain.iter().any(|(pattern, text)| pattern.as_ref().is_some_and(|it| it.groups(text).is_none()))
-        || when.state.iter().any(|(key, value)| values.state.get(key).map_or("", String::as_str) != value)
+        || plain
+            .iter()
+            .any(|(pattern, text)| pattern.as_ref().is_some_and(|it| it.groups(text).is_none()))
+        || when
+            .state
+            .iter()
+            .any(|(key, value)| values.state.get(key).map_or("", String::as_str) != value)
     {
         return false;
     }
@@ -116,9 +133,10 @@ fn fits(rule: &Rule, conversation: &Conversation, values: &mut Values) -> bool {
         Some(pattern) => pattern.groups(text),
         None => Some(Vec::new()),
     };
-    let (Some(user), Some(tool)) =
-        (groups(&when.user, &conversation.last_user), groups(&when.tool, &conversation.last_tool))
-    else {
+    let (Some(user), Some(tool)) = (
+        groups(&when.user, &conversation.last_user),
+        groups(&when.tool, &conversation.last_tool),
+    ) else {
         return false;
     };
     // A rule about a tool's answer speaks of a request that brings one.
@@ -138,15 +156,20 @@ fn spoken(say: &Say, values: &Values) -> Spoken {
             let (input, typed) = match input {
                 Input::Fields(fields) => {
                     let fields = fields.iter();
-                    let rendered =
-                        fields.map(|(key, value)| (key.clone(), Template::render_value(value, values)));
+                    let rendered = fields
+                        .map(|(key, value)| (key.clone(), Template::render_value(value, values)));
                     let input: Value = rendered.collect();
                     let typed = input.to_string();
                     (input, typed)
                 }
                 Input::Typed(typed, input) => (input.clone(), typed.clone()),
             };
-            Spoken::Tool { name: name.render(values), input, typed, id: id.clone() }
+            Spoken::Tool {
+                name: name.render(values),
+                input,
+                typed,
+                id: id.clone(),
+            }
         }
     }
 }
@@ -194,13 +217,31 @@ mod tests {
             turn: 1,
             ..Conversation::default()
         };
-        assert_eq!(said(&mut play, &ask("/a", "call me Ann")).unwrap(), "hello Ann");
-        assert_eq!(said(&mut play, &ask("/b", "who?")).unwrap(), "last was Ann", "another agent's state");
+        assert_eq!(
+            said(&mut play, &ask("/a", "call me Ann")).unwrap(),
+            "hello Ann"
+        );
+        assert_eq!(
+            said(&mut play, &ask("/b", "who?")).unwrap(),
+            "last was Ann",
+            "another agent's state"
+        );
         assert_eq!(said(&mut play, &ask("/a", "who?")).unwrap(), "you are Ann");
-        assert_eq!(said(&mut play, &ask("/a", "who?")).unwrap(), "last was Ann", "used up");
-        let third = Conversation { turn: 3, ..Conversation::default() };
+        assert_eq!(
+            said(&mut play, &ask("/a", "who?")).unwrap(),
+            "last was Ann",
+            "used up"
+        );
+        let third = Conversation {
+            turn: 3,
+            ..Conversation::default()
+        };
         assert_eq!(said(&mut play, &third).unwrap(), "third turn");
-        let tool = Conversation { last_tool: "all ok".into(), turn: 2, ..Conversation::default() };
+        let tool = Conversation {
+            last_tool: "all ok".into(),
+            turn: 2,
+            ..Conversation::default()
+        };
         assert_eq!(said(&mut play, &tool).unwrap(), "tool said all ok");
         assert_eq!(said(&mut play, &Conversation::default()), None);
     }

@@ -53,12 +53,18 @@ impl Builder {
     pub(crate) fn new(model: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(model.as_bytes());
-        Self { hasher, tokens: 0, positions: Vec::new() }
+        Self {
+            hasher,
+            tokens: 0,
+            positions: Vec::new(),
+        }
     }
 
     /// Mixes in a setting that what follows depends on, unless it is at its default.
     pub(crate) fn setting(&mut self, name: &str, value: &Value, default: &str) {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         if !value.is_null() && text != default {
             self.hasher.write(name.as_bytes());
             self.hasher.write(text.as_bytes());
@@ -97,7 +103,9 @@ impl Builder {
     }
 
     pub(crate) fn finish(self) -> Prefix {
-        Prefix { positions: self.positions }
+        Prefix {
+            positions: self.positions,
+        }
     }
 }
 
@@ -110,7 +118,10 @@ impl Prefix {
 
 /// Whether a block is thinking, readable or not.
 pub(crate) fn is_thinking(block: &Value) -> bool {
-    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+    matches!(
+        block["type"].as_str(),
+        Some("thinking" | "redacted_thinking")
+    )
 }
 
 fn mark_of(block: &Value) -> Option<Ttl> {
@@ -120,5 +131,9 @@ fn mark_of(block: &Value) -> Option<Ttl> {
 
 /// The time to live that a mark asks for.
 pub(crate) fn ttl_of(mark: &Value) -> Ttl {
-    if mark["ttl"] == "1h" { Ttl::OneHour } else { Ttl::FiveMinutes }
+    if mark["ttl"] == "1h" {
+        Ttl::OneHour
+    } else {
+        Ttl::FiveMinutes
+    }
 }

@@ -45,7 +45,10 @@ pub struct Recorded {
 impl Recorded {
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -83,7 +86,10 @@ struct Kept {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { kept: Mutex::default(), count: watch::Sender::new(0) }
+        Self {
+            kept: Mutex::default(),
+            count: watch::Sender::new(0),
+        }
     }
 }
 
@@ -100,7 +106,9 @@ impl Record {
         kept.bytes += request.body.len();
         kept.requests.push_back(request);
         while kept.requests.len() > MOST_REQUESTS || kept.bytes > MOST_BYTES {
-            let Some(oldest) = kept.requests.pop_front() else { break };
+            let Some(oldest) = kept.requests.pop_front() else {
+                break;
+            };
             kept.bytes -= oldest.body.len();
         }
         let (number, count) = (kept.next - 1, kept.next);
@@ -121,7 +129,12 @@ impl Record {
 
     /// Requests from number `since` on.
     pub(crate) fn since(&self, since: u64) -> Vec<Recorded> {
-        self.kept().requests.iter().filter(|request| request.number >= since).cloned().collect()
+        self.kept()
+            .requests
+            .iter()
+            .filter(|request| request.number >= since)
+            .cloned()
+            .collect()
     }
 
     /// Ends once `count` requests have come.

@@ -25,7 +25,13 @@ pub(crate) fn is_beta(name: &str) -> bool {
     static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
         let schema: Value = serde_json::from_str(BETA).unwrap_or_default();
         let known = &schema["properties"]["betas"]["items"]["anyOf"][1]["enum"];
-        known.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        known
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     });
     OTHER_BETAS.contains(&name) || KNOWN.iter().any(|known| known == name)
 }
@@ -54,8 +60,15 @@ fn messages(schema: &mut Value) {
 
 /// Fields that speak of generating have no place where nothing is generated.
 fn count_tokens(schema: &mut Value) {
-    let generating =
-        ["betas", "max_tokens", "stream", "stop_sequences", "metadata", "service_tier", "diagnostics"];
+    let generating = [
+        "betas",
+        "max_tokens",
+        "stream",
+        "stop_sequences",
+        "metadata",
+        "service_tier",
+        "diagnostics",
+    ];
     if let Some(properties) = schema["properties"].as_object_mut() {
         properties.retain(|name, _| !generating.contains(&name.as_str()));
     }
@@ -81,10 +94,16 @@ impl Schema {
         if validator.is_valid(request) {
             return Ok(());
         }
-        let mut errors: Vec<String> = validator.iter_errors(request).map(|error| tell(&error)).collect();
+        let mut errors: Vec<String> = validator
+            .iter_errors(request)
+            .map(|error| tell(&error))
+            .collect();
         // An extra field is what the real API names first.
         errors.sort_by_key(|error| !error.ends_with(EXTRA));
-        Err(errors.into_iter().next().unwrap_or_else(|| "the request is not valid".to_owned()))
+        Err(errors
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "the request is not valid".to_owned()))
     }
 }
 
@@ -92,18 +111,30 @@ const EXTRA: &str = "Extra inputs are not permitted";
 
 /// An error in the API's words: the path with dots, then what is wrong there.
 fn tell(error: &ValidationError<'_>) -> String {
-    let path = error.instance_path().to_string().trim_start_matches('/').replace('/', ".");
-    let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let path = error
+        .instance_path()
+        .to_string()
+        .trim_start_matches('/')
+        .replace('/', ".");
+    let at = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
     match error.kind() {
         Kind::AdditionalProperties { unexpected } => {
-            format!("{}: {EXTRA}", at(unexpected.first().map_or("?", String::as_str)))
+            format!(
+                "{}: {EXTRA}",
+                at(unexpected.first().map_or("?", String::as_str))
+            )
         }
         Kind::Required { property } => {
             format!("{}: Field required", at(property.as_str().unwrap_or("?")))
         }
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            closest(context).unwrap_or_else(|| format!("{path}: Input does not match any allowed form"))
-        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => closest(context)
+            .unwrap_or_else(|| format!("{path}: Input does not match any allowed form")),
         _ => format!("{path}: {error}"),
     }
 }
@@ -119,7 +150,13 @@ fn closest(forms: &[Vec<ValidationError<'static>>]) -> Option<String> {
     let best = forms
         .iter()
         .filter(|errors| !errors.is_empty())
-        .min_by_key(|errors| (errors.iter().any(is_tag), errors.iter().all(is_shape), errors.len()))?;
+        .min_by_key(|errors| {
+            (
+                errors.iter().any(is_tag),
+                errors.iter().all(is_shape),
+                errors.len(),
+            )
+        })?;
     let mut told: Vec<String> = best.iter().map(|error| tell(error)).collect();
     told.sort_by_key(|error| !error.ends_with(EXTRA));
     told.into_iter().next()
@@ -132,8 +169,7 @@ mod tests {
     #[test]
     fn errors_are_told_as_the_api_tells_them() {
         let request = |extra: &str, block: Value| {
-            let mut request =
-                json!({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [block]}]});
+            let mut request = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [block]}]});
             if !extra.is_empty() {
                 request[extra] = json!(1);
             }
@@ -141,7 +177,10 @@ mod tests {
         };
         let text = json!({"type": "text", "text": "x"});
         assert_eq!(request("", text.clone()), Ok(()));
-        assert_eq!(request("temperature", text), Err("temperature: Extra inputs are not permitted".into()));
+        assert_eq!(
+            request("temperature", text),
+            Err("temperature: Extra inputs are not permitted".into())
+        );
         assert_eq!(
             request("", json!({"type": "text", "text": "x", "colour": 1})),
             Err("messages.0.content.0.colour: Extra inputs are not permitted".into())

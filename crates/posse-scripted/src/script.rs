@@ -39,8 +39,14 @@ impl Script {
     /// Reads a script.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let raw: RawScript = toml::from_str(text)?;
-        let rules = raw.rule.into_iter().enumerate().map(|(n, rule)| Rule::check(n, rule, &raw.pace));
-        Ok(Self { rules: rules.collect::<Result<_, _>>()? })
+        let rules = raw
+            .rule
+            .into_iter()
+            .enumerate()
+            .map(|(n, rule)| Rule::check(n, rule, &raw.pace));
+        Ok(Self {
+            rules: rules.collect::<Result<_, _>>()?,
+        })
     }
 
     /// The script that runs when none is given.
@@ -144,7 +150,9 @@ pub(crate) enum Pattern {
 impl Pattern {
     fn parse(text: &str) -> Result<Self, String> {
         match text.strip_prefix("re:") {
-            Some(expression) => Regex::new(expression).map(Self::Regex).map_err(|error| error.to_string()),
+            Some(expression) => Regex::new(expression)
+                .map(Self::Regex)
+                .map_err(|error| error.to_string()),
             None => Ok(Self::Contains(text.to_owned())),
         }
     }
@@ -154,7 +162,10 @@ impl Pattern {
         match self {
             Self::Contains(part) => text.contains(part.as_str()).then(|| vec![part.clone()]),
             Self::Regex(regex) => regex.captures(text).map(|found| {
-                found.iter().map(|group| group.map_or_else(String::new, |m| m.as_str().to_owned())).collect()
+                found
+                    .iter()
+                    .map(|group| group.map_or_else(String::new, |m| m.as_str().to_owned()))
+                    .collect()
             }),
         }
     }
@@ -166,7 +177,11 @@ pub(crate) enum Say {
     Text(Template),
     Thinking(Template),
     RedactedThinking(String),
-    Tool { name: Template, input: Input, id: Option<String> },
+    Tool {
+        name: Template,
+        input: Input,
+        id: Option<String>,
+    },
 }
 
 /// A call's input.
@@ -217,7 +232,10 @@ pub(crate) enum Fault {
 impl Rule {
     fn check(number: usize, raw: RawRule, pace: &RawPace) -> Result<Self, ScriptError> {
         let name = raw.name.unwrap_or_else(|| format!("{}", number + 1));
-        let wrong = |what: String| ScriptError::Rule { rule: name.clone(), what };
+        let wrong = |what: String| ScriptError::Rule {
+            rule: name.clone(),
+            what,
+        };
         let pattern = |text: Option<String>| text.map(|text| Pattern::parse(&text)).transpose();
         let when = (|| {
             Ok(When {
@@ -232,9 +250,16 @@ impl Rule {
         })()
         .map_err(wrong)?;
         if raw.reply.is_empty() && raw.fault.is_none() {
-            return Err(wrong("it neither replies nor fails; give it `reply` or `fault`".into()));
+            return Err(wrong(
+                "it neither replies nor fails; give it `reply` or `fault`".into(),
+            ));
         }
-        let reply = raw.reply.into_iter().map(Say::check).collect::<Result<_, _>>().map_err(wrong)?;
+        let reply = raw
+            .reply
+            .into_iter()
+            .map(Say::check)
+            .collect::<Result<_, _>>()
+            .map_err(wrong)?;
         let sane = |rate: f64| (1e-3..1e9).contains(&rate);
         let dripping = match raw.fault {
             Some(Fault::Drip { bytes_per_s }) => Some(bytes_per_s),
@@ -242,14 +267,19 @@ impl Rule {
         };
         let rates = [raw.tokens_per_s, pace.tokens_per_s, dripping];
         if rates.into_iter().flatten().any(|rate| !sane(rate)) {
-            return Err(wrong("a rate is between 0.001 and a billion per second".into()));
+            return Err(wrong(
+                "a rate is between 0.001 and a billion per second".into(),
+            ));
         }
         if let Some(Fault::Status { status, .. }) = raw.fault
             && !(400..600).contains(&status)
         {
             return Err(wrong(format!("{status} is not the status of an error")));
         }
-        let set = raw.set.into_iter().map(|(key, value)| Ok((key, Template::parse(&value)?)));
+        let set = raw
+            .set
+            .into_iter()
+            .map(|(key, value)| Ok((key, Template::parse(&value)?)));
         Ok(Self {
             when,
             times: raw.times,
@@ -274,28 +304,44 @@ impl Say {
             (None, None, Some(data), None) => Self::RedactedThinking(data),
             (None, None, None, Some(name)) => {
                 let input = Input::check(raw.input, raw.json)?;
-                Self::Tool { name: Template::parse(&name)?, input, id: raw.id }
+                Self::Tool {
+                    name: Template::parse(&name)?,
+                    input,
+                    id: raw.id,
+                }
             }
             _ => {
                 return Err(
-                    "a block of a reply is one of `text`, `thinking`, `redacted_thinking`, `tool`".into()
+                    "a block of a reply is one of `text`, `thinking`, `redacted_thinking`, `tool`"
+                        .into(),
                 );
             }
         };
-        if only_with_tool { Err("`input`, `json` and `id` belong to `tool`".into()) } else { Ok(say) }
+        if only_with_tool {
+            Err("`input`, `json` and `id` belong to `tool`".into())
+        } else {
+            Ok(say)
+        }
     }
 }
 
 impl Input {
     fn check(fields: Option<toml::Table>, typed: Option<String>) -> Result<Self, String> {
         let Some(typed) = typed else {
-            let fields: Vec<(String, toml::Value)> = fields.unwrap_or_default().into_iter().collect();
-            fields.iter().try_for_each(|(_, value)| Template::check_value(value))?;
+            let fields: Vec<(String, toml::Value)> =
+                fields.unwrap_or_default().into_iter().collect();
+            fields
+                .iter()
+                .try_for_each(|(_, value)| Template::check_value(value))?;
             return Ok(Self::Fields(fields));
         };
         match serde_json::from_str(&typed) {
-            Ok(value @ serde_json::Value::Object(_)) if fields.is_none() => Ok(Self::Typed(typed, value)),
-            Ok(serde_json::Value::Object(_)) => Err("a call has `input` or `json`, not both".into()),
+            Ok(value @ serde_json::Value::Object(_)) if fields.is_none() => {
+                Ok(Self::Typed(typed, value))
+            }
+            Ok(serde_json::Value::Object(_)) => {
+                Err("a call has `input` or `json`, not both".into())
+            }
             _ => Err("`json` is not an object".into()),
         }
     }
@@ -317,8 +363,12 @@ mod tests {
             check("[[rule]]\nname = 'a'"),
             "rule a: it neither replies nor fails; give it `reply` or `fault`"
         );
-        assert!(check("[[rule]]\nreply = [{ text = 'x', tool = 'y' }]").starts_with("rule 1: a block"));
-        assert!(check("[[rule]]\nwhen.user = 're:('\nreply = [{ text = 'x' }]").starts_with("rule 1: "));
+        assert!(
+            check("[[rule]]\nreply = [{ text = 'x', tool = 'y' }]").starts_with("rule 1: a block")
+        );
+        assert!(
+            check("[[rule]]\nwhen.user = 're:('\nreply = [{ text = 'x' }]").starts_with("rule 1: ")
+        );
         assert!(check("[[rule]]\nreply = [{ text = '{{nope}}' }]").contains("`nope`"));
         assert!(check("[[rule]]\nwehn = {}").contains("unknown field `wehn`"));
     }

@@ -36,7 +36,11 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// Plays `script` on any free port, on the machine's clock.
     pub fn playing(script: Script) -> Self {
-        Self { port: 0, mode: Mode::Play(script), pace: Arc::new(SystemPace::default()) }
+        Self {
+            port: 0,
+            mode: Mode::Play(script),
+            pace: Arc::new(SystemPace::default()),
+        }
     }
 }
 
@@ -71,12 +75,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(mode: Mode, pace: Arc<dyn Pace>, refuse: mpsc::Sender<(Duration, oneshot::Sender<()>)>) -> Self {
+    fn new(
+        mode: Mode,
+        pace: Arc<dyn Pace>,
+        refuse: mpsc::Sender<(Duration, oneshot::Sender<()>)>,
+    ) -> Self {
         let play = match mode {
             Mode::Play(script) => Some(Mutex::new(Play::new(script))),
             Mode::Sink => None,
         };
-        let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let run = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64);
         Self {
             play,
             cache: Mutex::default(),
@@ -119,9 +129,18 @@ impl Server {
         let shared = Arc::new(Shared::new(options.mode, options.pace, refuse));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
-        let door = Door { listener, refusals, shared: Arc::clone(&shared), stop: stop.clone() };
+        let door = Door {
+            listener,
+            refusals,
+            shared: Arc::clone(&shared),
+            stop: stop.clone(),
+        };
         tasks.clone().spawn(door.accept(tasks));
-        Ok(Self { address, shared, _stop: stop.drop_guard() })
+        Ok(Self {
+            address,
+            shared,
+            _stop: stop.drop_guard(),
+        })
     }
 
     /// Where it listens.
@@ -193,7 +212,10 @@ impl Door {
             () = waking => {}
             () = self.stop.cancelled() => {}
         }
-        Ok(Self { listener: listen(address.port())?, ..self })
+        Ok(Self {
+            listener: listen(address.port())?,
+            ..self
+        })
     }
 }
 
@@ -202,11 +224,16 @@ async fn connection(stream: tokio::net::TcpStream, shared: Arc<Shared>, stop: Ca
     let _ = stream.set_nodelay(true);
     let reset = Arc::new(AtomicBool::new(false));
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
-    let socket = Socket { stream, reset: Arc::clone(&reset) };
-    let service =
-        service_fn(|request| answer::answer(request, number, Arc::clone(&shared), Arc::clone(&reset)));
-    let serving =
-        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
+    let socket = Socket {
+        stream,
+        reset: Arc::clone(&reset),
+    };
+    let service = service_fn(|request| {
+        answer::answer(request, number, Arc::clone(&shared), Arc::clone(&reset))
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(socket), service);
     tokio::select! {
         () = stop.cancelled() => {}
         // An error is a client that went away, or a fault that the script asked for.

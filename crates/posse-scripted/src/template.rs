@@ -87,17 +87,22 @@ impl Template {
     /// `value` as JSON, every text inside it rendered.
     pub(crate) fn render_value(value: &toml::Value, values: &Values) -> Value {
         match value {
-            toml::Value::String(text) => {
-                Self::parse(text).map_or_else(|_| Value::from(text.as_str()), |it| it.render(values).into())
-            }
+            toml::Value::String(text) => Self::parse(text).map_or_else(
+                |_| Value::from(text.as_str()),
+                |it| it.render(values).into(),
+            ),
             toml::Value::Integer(number) => Value::from(*number),
             toml::Value::Float(number) => Value::from(*number),
             toml::Value::Boolean(truth) => Value::from(*truth),
             toml::Value::Datetime(time) => Value::from(time.to_string()),
-            toml::Value::Array(items) => items.iter().map(|item| Self::render_value(item, values)).collect(),
-            toml::Value::Table(table) => {
-                table.iter().map(|(key, item)| (key.clone(), Self::render_value(item, values))).collect()
-            }
+            toml::Value::Array(items) => items
+                .iter()
+                .map(|item| Self::render_value(item, values))
+                .collect(),
+            toml::Value::Table(table) => table
+                .iter()
+                .map(|(key, item)| (key.clone(), Self::render_value(item, values)))
+                .collect(),
         }
     }
 }

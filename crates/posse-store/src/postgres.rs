@@ -27,8 +27,8 @@ use std::thread::{self, JoinHandle};
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order, Session,
-    SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
+    Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
@@ -81,8 +81,9 @@ impl Postgres {
         let host = Arc::new(Host::new(link, jobs.downgrade()));
         let (ready, opened) = waiting::sync_channel(1);
         let serving = Arc::clone(&host);
-        let thread =
-            thread::Builder::new().name("posse-store".into()).spawn(
+        let thread = thread::Builder::new()
+            .name("posse-store".into())
+            .spawn(
                 move || match Builder::new_current_thread().enable_all().build() {
                     Ok(runtime) => runtime.block_on(serve(serving, queue, ready)),
                     Err(error) => drop(ready.send(Err(Failure::from(error)))),
@@ -91,20 +92,43 @@ impl Postgres {
         let failed = |error: io::Error| Failure::from(error).at(host.link.place());
         let thread = thread.map_err(failed)?;
         let gone = |_| failed(io::Error::other("the store's thread has ended"));
-        let handle = opened.recv().map_err(gone)?.map_err(|failure| failure.at(host.link.place()))?;
+        let handle = opened
+            .recv()
+            .map_err(gone)?
+            .map_err(|failure| failure.at(host.link.place()))?;
         let (url, jobs, thread) = (url.to_owned(), Some(jobs), Some(thread));
-        Ok(Self { url, timing, host, handle, jobs, thread })
+        Ok(Self {
+            url,
+            timing,
+            host,
+            handle,
+            jobs,
+            thread,
+        })
     }
 
     /// Has jobs written. They are queued before this returns, so that an agent's steps keep the order of the calls; only
     /// when the queue is full does the order become that of waiting.
     fn write(&self, work: Result<Work, StoreError>) -> BoxFuture<'_, Result<Answer, StoreError>> {
-        let Work { agent, realm, encoded, step, kind } = match work {
+        let Work {
+            agent,
+            realm,
+            encoded,
+            step,
+            kind,
+        } = match work {
             Ok(work) => work,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let (answer, answered) = oneshot::channel::<Outcome>();
-        let job = Job { agent, realm, encoded, step, kind, answer };
+        let job = Job {
+            agent,
+            realm,
+            encoded,
+            step,
+            kind,
+            answer,
+        };
         let queued = match &self.jobs {
             Some(jobs) => jobs.try_send(job),
             None => Ok(()),
@@ -120,7 +144,10 @@ impl Postgres {
     /// Looks through a connection of the pool, again if it was cut meanwhile.
     fn look<T: Send + 'static>(
         &self,
-        look: impl for<'a> Fn(&'a Reader<'a>) -> BoxFuture<'a, Result<T, Failure>> + Send + Sync + 'static,
+        look: impl for<'a> Fn(&'a Reader<'a>) -> BoxFuture<'a, Result<T, Failure>>
+        + Send
+        + Sync
+        + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let host = Arc::clone(&self.host);
         let looking = self.handle.spawn(async move {
@@ -133,7 +160,10 @@ impl Postgres {
                 match looked {
                     Ok(found) => return Ok(found),
                     Err(failure) => {
-                        patience.with(failure).await.map_err(|failure| failure.at(host.link.place()))?;
+                        patience
+                            .with(failure)
+                            .await
+                            .map_err(|failure| failure.at(host.link.place()))?;
                     }
                 }
             }
@@ -151,8 +181,13 @@ impl Postgres {
 pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
     let link = Link::new(url, None)?;
     let failed = |failure: Failure| failure.at(link.place());
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(error.into()))?;
-    runtime.block_on(schema::migrate(&link, contract)).map_err(failed)
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed(error.into()))?;
+    runtime
+        .block_on(schema::migrate(&link, contract))
+        .map_err(failed)
 }
 
 /// Something to be written.
@@ -189,10 +224,20 @@ async fn serve(
 
 impl Store for Postgres {
     fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
-        let kind = if step.birth.is_some() { Kind::Holds } else { Kind::Neither };
+        let kind = if step.birth.is_some() {
+            Kind::Holds
+        } else {
+            Kind::Neither
+        };
         let work = encode::step(&step, |piece| self.host.knows(step.realm, piece)).map(|encoded| {
             let (agent, realm) = (Some(step.agent), Some(step.realm));
-            Work { agent, realm, encoded, step: Some(Arc::new(step)), kind }
+            Work {
+                agent,
+                realm,
+                encoded,
+                step: Some(Arc::new(step)),
+                kind,
+            }
         });
         let done = self.write(work);
         Box::pin(async { Ok(done.await?.committed) })
@@ -213,11 +258,18 @@ impl Store for Postgres {
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
         let encoded = encode::take(agent);
-        let taken =
-            self.write(Ok(Work { agent: Some(agent), realm: None, encoded, step: None, kind: Kind::Holds }));
+        let taken = self.write(Ok(Work {
+            agent: Some(agent),
+            realm: None,
+            encoded,
+            step: None,
+            kind: Kind::Holds,
+        }));
         Box::pin(async move {
             let epoch = taken.await?.epoch;
-            let taken = self.look(move |reader| Box::pin(reader.taken(agent, epoch))).await;
+            let taken = self
+                .look(move |reader| Box::pin(reader.taken(agent, epoch)))
+                .await;
             if taken.is_err() {
                 // Nobody knows that it is held, so nobody would give it up.
                 let _ = self.release(agent, epoch).await;
@@ -257,7 +309,11 @@ impl Store for Postgres {
         })
     }
 
-    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    fn agents(
+        &self,
+        filter: AgentFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
         self.look(move |reader| {
             let filter = filter.clone();
             Box::pin(async move { reader.agents(&filter, limit).await })
@@ -274,7 +330,11 @@ impl Store for Postgres {
         self.look(move |reader| Box::pin(reader.mail(realm, agent, filter, limit)))
     }
 
-    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+    fn teams(
+        &self,
+        realm: Option<RealmId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
         self.look(move |reader| Box::pin(reader.teams(realm, limit)))
     }
 
@@ -320,7 +380,11 @@ impl Store for Postgres {
         self.look(move |reader| Box::pin(reader.requests(realm, agent)))
     }
 
-    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+    fn export(
+        &self,
+        realm: RealmId,
+        team: Name,
+    ) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
         self.look(move |reader| {
             let team = team.clone();
             Box::pin(async move { reader.export(realm, &team).await })

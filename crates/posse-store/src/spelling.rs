@@ -14,9 +14,14 @@ pub(crate) fn kind(kind: EntryKind) -> i64 {
 }
 
 pub(crate) fn kind_from(number: i64) -> Option<EntryKind> {
-    [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction]
-        .into_iter()
-        .find(|it| kind(*it) == number)
+    [
+        EntryKind::Prompt,
+        EntryKind::Reply,
+        EntryKind::Results,
+        EntryKind::Compaction,
+    ]
+    .into_iter()
+    .find(|it| kind(*it) == number)
 }
 
 pub(crate) fn purpose(purpose: Purpose) -> i64 {

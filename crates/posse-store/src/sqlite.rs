@@ -38,8 +38,8 @@ use std::time::Duration;
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order, Session,
-    SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
+    Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -109,11 +109,23 @@ impl Sqlite {
         let dead = batch::dead_hosts(&place, &reader).map_err(|error| place.failed(error))?;
         let clearing = dead.into_iter().filter_map(|host| {
             let (answer, answered) = oneshot::channel();
-            jobs.try_send(Job { work: Work::Free(host), answer }).ok().map(|()| answered)
+            jobs.try_send(Job {
+                work: Work::Free(host),
+                answer,
+            })
+            .ok()
+            .map(|()| answered)
         });
         let clearing = Mutex::new(clearing.collect());
         let readers = Arc::new(Mutex::new(vec![reader]));
-        Ok(Self { place, shared, readers, jobs: Some(jobs), writer: Some(writer), clearing })
+        Ok(Self {
+            place,
+            shared,
+            readers,
+            jobs: Some(jobs),
+            writer: Some(writer),
+            clearing,
+        })
     }
 
     /// The longest that a batch has waited for its turn among the processes.
@@ -139,7 +151,9 @@ impl Sqlite {
             if let (Err(mpsc::error::TrySendError::Full(job)), Some(jobs)) = (queued, &self.jobs) {
                 jobs.send(job).await.map_err(|_| self.writer_has_ended())?;
             }
-            answered.await.unwrap_or_else(|_| Err(self.writer_has_ended()))
+            answered
+                .await
+                .unwrap_or_else(|_| Err(self.writer_has_ended()))
         })
     }
 
@@ -148,7 +162,8 @@ impl Sqlite {
         &self,
         look: impl FnOnce(&read::Reader<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let clearing = mem::take(&mut *self.clearing.lock().unwrap_or_else(PoisonError::into_inner));
+        let clearing =
+            mem::take(&mut *self.clearing.lock().unwrap_or_else(PoisonError::into_inner));
         for cleared in clearing {
             // If it failed, it is seen as it is.
             let _ = cleared.await;
@@ -160,18 +175,22 @@ impl Sqlite {
                 Some(connection) => connection,
                 None => place.connect().map_err(|error| place.failed(error))?,
             };
-            let found = read::Reader::snapshot(&place, &connection).and_then(|reader| look(&reader));
+            let found =
+                read::Reader::snapshot(&place, &connection).and_then(|reader| look(&reader));
             let mut idle = readers.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < READERS {
                 idle.push(connection);
             }
             found.map_err(|failure| failure.at(&place))
         });
-        looked.await.unwrap_or_else(|error| Err(self.place.failed(std::io::Error::other(error))))
+        looked
+            .await
+            .unwrap_or_else(|error| Err(self.place.failed(std::io::Error::other(error))))
     }
 
     fn writer_has_ended(&self) -> StoreError {
-        self.place.failed(std::io::Error::other("the writer has ended"))
+        self.place
+            .failed(std::io::Error::other("the writer has ended"))
     }
 }
 
@@ -222,7 +241,11 @@ impl Store for Sqlite {
         Box::pin(self.look(move |reader| reader.sessions(&filter, limit)))
     }
 
-    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    fn agents(
+        &self,
+        filter: AgentFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
         Box::pin(self.look(move |reader| reader.agents(&filter, limit)))
     }
 
@@ -236,7 +259,11 @@ impl Store for Sqlite {
         Box::pin(self.look(move |reader| reader.mail(realm, agent, filter, limit)))
     }
 
-    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+    fn teams(
+        &self,
+        realm: Option<RealmId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
         Box::pin(self.look(move |reader| reader.teams(realm, limit)))
     }
 
@@ -273,7 +300,11 @@ impl Store for Sqlite {
         Box::pin(self.look(move |reader| reader.requests(realm, agent)))
     }
 
-    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+    fn export(
+        &self,
+        realm: RealmId,
+        team: Name,
+    ) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
         Box::pin(self.look(move |reader| reader.export(realm, &team)))
     }
 

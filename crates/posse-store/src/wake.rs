@@ -27,7 +27,8 @@ impl Waker {
     /// has taken nothing.
     pub(crate) async fn woken(&self) -> Vec<Wake> {
         loop {
-            let told = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+            let told =
+                std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
             if !told.is_empty() {
                 return told.into_iter().collect();
             }
@@ -54,7 +55,10 @@ mod tests {
             waker.wake([Wake::Fenced]);
             waker.wake([Wake::Fenced]);
         }
-        assert_eq!(pin!(waker.woken()).poll(&mut context), Poll::Ready(vec![Wake::Fenced]));
+        assert_eq!(
+            pin!(waker.woken()).poll(&mut context),
+            Poll::Ready(vec![Wake::Fenced])
+        );
         // The permit of the second call is left over; it must not pass for news.
         assert!(pin!(waker.woken()).poll(&mut context).is_pending());
     }

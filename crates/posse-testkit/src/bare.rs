@@ -35,5 +35,9 @@ pub async fn read(request: reqwest::RequestBuilder) -> Result<String, SetupError
         }
         buffer.drain(..start);
     }
-    if ended { Ok(text) } else { Err("the stream was cut".into()) }
+    if ended {
+        Ok(text)
+    } else {
+        Err("the stream was cut".into())
+    }
 }

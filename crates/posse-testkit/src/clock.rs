@@ -59,7 +59,13 @@ impl TestClock {
     /// Ends once `count` sleep who asked for exactly `asked`.
     pub async fn many_asleep_for(&self, asked: Duration, count: usize) {
         let mut changed = self.0.changed.subscribe();
-        let asleep = || self.state().sleepers.values().filter(|sleeper| sleeper.asked == asked).count();
+        let asleep = || {
+            self.state()
+                .sleepers
+                .values()
+                .filter(|sleeper| sleeper.asked == asked)
+                .count()
+        };
         while asleep() < count {
             // The sender lives as long as the clock.
             let _ = changed.changed().await;
@@ -74,7 +80,10 @@ impl TestClock {
             changed.borrow_and_update();
             let next = {
                 let state = self.state();
-                let due = state.sleepers.iter().find(|(_, sleeper)| !spared.contains(&sleeper.asked));
+                let due = state
+                    .sleepers
+                    .iter()
+                    .find(|(_, sleeper)| !spared.contains(&sleeper.asked));
                 due.map(|((at, _), _)| at.saturating_sub(state.now))
             };
             match next {
@@ -101,7 +110,10 @@ impl TestClock {
         state.sleepers.insert(key, Sleeper { asked, wake });
         drop(state);
         self.0.changed.send_replace(());
-        let guard = Registered { clock: self.clone(), key };
+        let guard = Registered {
+            clock: self.clone(),
+            key,
+        };
         Box::pin(async move {
             let _guard = guard;
             // An error would mean that the clock is gone; then nobody waits for time any more.

@@ -74,6 +74,9 @@ impl FromStr for Deed {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|deed| deed.as_str() == word).ok_or_else(|| format!("`{word}` is no deed"))
+        Self::ALL
+            .into_iter()
+            .find(|deed| deed.as_str() == word)
+            .ok_or_else(|| format!("`{word}` is no deed"))
     }
 }

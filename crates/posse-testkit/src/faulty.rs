@@ -5,8 +5,8 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order, Session,
-    SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
+    Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// A real store in front of which steps can be refused.
@@ -21,7 +21,10 @@ impl Store for Faulty {
     fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
         if (self.refuse)(&step) {
             let source = Box::new(std::io::Error::from(std::io::ErrorKind::StorageFull));
-            return Box::pin(std::future::ready(Err(StoreError::Full { place: "the test".into(), source })));
+            return Box::pin(std::future::ready(Err(StoreError::Full {
+                place: "the test".into(),
+                source,
+            })));
         }
         self.store.commit(step)
     }
@@ -54,7 +57,11 @@ impl Store for Faulty {
         self.store.woken()
     }
 
-    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    fn agents(
+        &self,
+        filter: AgentFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
         self.store.agents(filter, limit)
     }
 
@@ -68,7 +75,11 @@ impl Store for Faulty {
         self.store.mail(realm, agent, filter, limit)
     }
 
-    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
+    fn teams(
+        &self,
+        realm: Option<RealmId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
         self.store.teams(realm, limit)
     }
 
@@ -105,7 +116,11 @@ impl Store for Faulty {
         self.store.requests(realm, agent)
     }
 
-    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
+    fn export(
+        &self,
+        realm: RealmId,
+        team: Name,
+    ) -> BoxFuture<'_, Result<Option<Archive>, StoreError>> {
         self.store.export(realm, team)
     }
 

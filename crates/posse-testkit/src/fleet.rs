@@ -15,7 +15,8 @@ pub fn realm(number: u64) -> RealmId {
 
 /// The agent in a host's place.
 pub fn agent(host: u64, place: u64) -> AgentId {
-    Uuid::from_u128(0x0199_0000_0000_7000_9000_0000_0000_0000 + u128::from(host << 16 | place)).into()
+    Uuid::from_u128(0x0199_0000_0000_7000_9000_0000_0000_0000 + u128::from(host << 16 | place))
+        .into()
 }
 
 /// A line of a host's history. It is written before the next thing is done, so that kill -9 takes nothing of it.

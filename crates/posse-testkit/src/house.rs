@@ -14,7 +14,9 @@ use posse_runtime::port::model::{Model, Thinking};
 use posse_runtime::port::store::Store;
 use posse_runtime::spawn::definition::built_in;
 use posse_runtime::tool::Workspace;
-use posse_runtime::{Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
+use posse_runtime::{
+    Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning,
+};
 use posse_tools::{Guardian, Means, Reach};
 
 use crate::place::Place;
@@ -41,7 +43,12 @@ impl House {
     }
 
     /// The same, but agents work elsewhere.
-    pub fn within(url: &str, directory: &Path, work: &Path, running: usize) -> Result<Self, SetupError> {
+    pub fn within(
+        url: &str,
+        directory: &Path,
+        work: &Path,
+        running: usize,
+    ) -> Result<Self, SetupError> {
         Self::asking(model(url)?, directory, work, running)
     }
 
@@ -54,7 +61,13 @@ impl House {
     ) -> Result<Self, SetupError> {
         let home = directory.join("home");
         std::fs::create_dir_all(&home)?;
-        Self::on(&Place::File(home.canonicalize()?.join("posse.db")), model, directory, work, running)
+        Self::on(
+            &Place::File(home.canonicalize()?.join("posse.db")),
+            model,
+            directory,
+            work,
+            running,
+        )
     }
 
     /// The same on any store.
@@ -81,11 +94,26 @@ impl House {
         });
         let cwd = work.canonicalize()?;
         let mut policy = Policy::default();
-        let source = Source { name: "the bench".into(), root: cwd.clone(), cwd: cwd.clone(), home: None };
-        policy.add(&source, &RuleList { allow: vec!["Bash(echo *)".into()], ..RuleList::default() })?;
+        let source = Source {
+            name: "the bench".into(),
+            root: cwd.clone(),
+            cwd: cwd.clone(),
+            home: None,
+        };
+        policy.add(
+            &source,
+            &RuleList {
+                allow: vec!["Bash(echo *)".into()],
+                ..RuleList::default()
+            },
+        )?;
         let spill = at("home/spill")?;
         let setup = Setup {
-            tools: posse_tools::all(Means { reach: Reach::Public, background: true, guardian: guardian()? }),
+            tools: posse_tools::all(Means {
+                reach: Reach::Public,
+                background: true,
+                guardian: guardian()?,
+            }),
             policy: Arc::new(policy),
             workspace: Arc::new(Workspace {
                 cwd: cwd.clone(),
@@ -95,7 +123,12 @@ impl House {
                 mirror: None,
                 notes: None,
             }),
-            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 64_000, compact_at: None },
+            limits: Limits {
+                turns: None,
+                budget: Budget::default(),
+                max_tokens: 64_000,
+                compact_at: None,
+            },
             asker: Asker::Nobody,
             spawning: Spawning {
                 implicit_fork: false,
@@ -106,7 +139,12 @@ impl House {
             },
             joins: false,
         };
-        Ok(Self { runtime, store, setup, directory: directory.to_owned() })
+        Ok(Self {
+            runtime,
+            store,
+            setup,
+            directory: directory.to_owned(),
+        })
     }
 
     /// Where its files are.
@@ -121,7 +159,11 @@ impl House {
 
     /// A session that another process has left.
     pub async fn resumed(&self, id: &str) -> Result<Session, SetupError> {
-        Ok(Session(self.runtime.resume(id.parse()?, None, self.setup.clone()).await?))
+        Ok(Session(
+            self.runtime
+                .resume(id.parse()?, None, self.setup.clone())
+                .await?,
+        ))
     }
 
     /// A session that nobody has said anything in.
@@ -144,13 +186,20 @@ impl House {
 
 /// The model at `url`.
 pub fn model(url: &str) -> Result<Arc<dyn Model>, SetupError> {
-    Ok(Arc::new(scripted::anthropic(url, Arc::new(SystemClock::default()), RetryPolicy::default())?))
+    Ok(Arc::new(scripted::anthropic(
+        url,
+        Arc::new(SystemClock::default()),
+        RetryPolicy::default(),
+    )?))
 }
 
 /// posse itself: the program beside this one.
 pub fn posse() -> Result<PathBuf, SetupError> {
     let own = std::env::current_exe()?;
-    Ok(own.parent().ok_or("this program lies nowhere")?.join("posse"))
+    Ok(own
+        .parent()
+        .ok_or("this program lies nowhere")?
+        .join("posse"))
 }
 
 /// What ends commands whose posse is gone, if posse was built too.
@@ -175,7 +224,11 @@ impl Session {
 
     /// The next event.
     pub async fn event(&mut self) -> Result<Event, SetupError> {
-        self.0.events.recv().await.ok_or_else(|| "the session ended without a word".into())
+        self.0
+            .events
+            .recv()
+            .await
+            .ok_or_else(|| "the session ended without a word".into())
     }
 
     /// Reads on until the run has ended as it should.

@@ -20,7 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use posse_protocol::{AgentId, HostId, ListId, MailId, Name, RealmId};
-use posse_runtime::port::store::{Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake};
+use posse_runtime::port::store::{
+    Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake,
+};
 use uuid::Uuid;
 
 pub use agent::{Agent, Entry};
@@ -115,13 +117,23 @@ struct Host {
 impl Model {
     /// A store that does one thing wrong.
     pub fn flawed(flaw: Flaw) -> Self {
-        Self { flaw: Some(flaw), ..Self::default() }
+        Self {
+            flaw: Some(flaw),
+            ..Self::default()
+        }
     }
 
     /// Opens a new host.
     pub fn open(&mut self) -> HostNumber {
         let number = HostNumber(self.hosts.len() as u64);
-        self.hosts.insert(number, Host { life: Life::Alive, settled: false, news: BTreeSet::new() });
+        self.hosts.insert(
+            number,
+            Host {
+                life: Life::Alive,
+                settled: false,
+                news: BTreeSet::new(),
+            },
+        );
         number
     }
 
@@ -131,7 +143,11 @@ impl Model {
             (Some(agent), birth) => {
                 // A birth in another realm, or after the first, is no step of this agent.
                 if agent.realm != step.realm || birth.is_some() && !agent.was_last(step) {
-                    return Err(if birth.is_some() { Fate::BadStep } else { Fate::NotFound });
+                    return Err(if birth.is_some() {
+                        Fate::BadStep
+                    } else {
+                        Fate::NotFound
+                    });
                 }
                 if agent.epoch != step.epoch.0 {
                     return Err(Fate::Fenced);
@@ -152,7 +168,10 @@ impl Model {
         let waiting = self.mail_waiting(step.realm, step.agent) > step.mail.len() as u64;
         let unless_mail = matches!(step.state, Some(StateChange::UnlessMail(_)));
         let mail_waits = unless_mail && waiting && self.flaw != Some(Flaw::IdleWithMail);
-        if step.starter.is_some_and(|id| id != step.agent && !self.lives_in(step.realm, id)) {
+        if step
+            .starter
+            .is_some_and(|id| id != step.agent && !self.lives_in(step.realm, id))
+        {
             return Err(Fate::BadStep);
         }
         let left_out = mail_waits && self.flaw != Some(Flaw::ToldAnyway);
@@ -163,7 +182,9 @@ impl Model {
         }
         if !step.mail.is_empty() {
             let mut inbox = self.inboxes.get(&key).cloned().ok_or(Fate::BadStep)?;
-            Arc::make_mut(&mut inbox).show(step, self.flaw).ok_or(Fate::BadStep)?;
+            Arc::make_mut(&mut inbox)
+                .show(step, self.flaw)
+                .ok_or(Fate::BadStep)?;
             self.inboxes.insert(key, inbox);
         }
         // From here on nothing can fail the step.
@@ -171,9 +192,17 @@ impl Model {
         if step.birth.is_some() {
             self.settle(host);
         }
-        let mut committed = Committed { mail_waits, ..Committed::default() };
+        let mut committed = Committed {
+            mail_waits,
+            ..Committed::default()
+        };
         for operation in step.operations.iter().filter(|_| !left_out) {
-            let result = self.operation(Doer::Agent(step.agent), step.realm, &operation.op, step.at_ms);
+            let result = self.operation(
+                Doer::Agent(step.agent),
+                step.realm,
+                &operation.op,
+                step.at_ms,
+            );
             committed.results.push(result);
         }
         if let Some(agent) = self.agent_mut(step.agent) {
@@ -187,7 +216,11 @@ impl Model {
 
     /// Does what a person asks for.
     pub fn operate(&mut self, order: &Order) -> Vec<OpResult> {
-        order.ops.iter().map(|op| self.operation(Doer::User, order.realm, op, order.at_ms)).collect()
+        order
+            .ops
+            .iter()
+            .map(|op| self.operation(Doer::User, order.realm, op, order.at_ms))
+            .collect()
     }
 
     /// Makes a host the agent's only writer.
@@ -215,7 +248,11 @@ impl Model {
 
     /// Gives an agent up. Nobody writes to it with the epoch that was given up.
     pub fn release(&mut self, agent: AgentId, epoch: Epoch) {
-        if self.agents.get(&agent).is_some_and(|agent| agent.holder.is_some() && agent.epoch == epoch.0) {
+        if self
+            .agents
+            .get(&agent)
+            .is_some_and(|agent| agent.holder.is_some() && agent.epoch == epoch.0)
+        {
             self.free_agent(agent);
         }
     }
@@ -240,14 +277,20 @@ impl Model {
 
     /// All that a host must know since it last asked.
     pub fn woken(&mut self, host: HostNumber) -> BTreeSet<Wake> {
-        self.hosts.get_mut(&host).map(|host| std::mem::take(&mut host.news)).unwrap_or_default()
+        self.hosts
+            .get_mut(&host)
+            .map(|host| std::mem::take(&mut host.news))
+            .unwrap_or_default()
     }
 
     /// A host is told of deaths and of tasks, and of nothing else; says whether there were tasks.
     pub fn hear_of_tasks(&mut self, host: HostNumber) -> bool {
-        let Some(host) = self.hosts.get_mut(&host) else { return false };
+        let Some(host) = self.hosts.get_mut(&host) else {
+            return false;
+        };
         let tasks = host.news.iter().any(|wake| matches!(wake, Wake::Tasks(_)));
-        host.news.retain(|wake| matches!(wake, Wake::Mail(_) | Wake::Fenced));
+        host.news
+            .retain(|wake| matches!(wake, Wake::Mail(_) | Wake::Fenced));
         tasks
     }
 
@@ -258,7 +301,10 @@ impl Model {
 
     /// What a host has not been told yet.
     pub fn news(&self, host: HostNumber) -> impl Iterator<Item = &Wake> {
-        self.hosts.get(&host).into_iter().flat_map(|host| &host.news)
+        self.hosts
+            .get(&host)
+            .into_iter()
+            .flat_map(|host| &host.news)
     }
 
     /// What there is to say of a host.
@@ -282,7 +328,9 @@ impl Model {
 
     /// Whether an agent is in a realm.
     fn lives_in(&self, realm: RealmId, agent: AgentId) -> bool {
-        self.agents.get(&agent).is_some_and(|agent| agent.realm == realm)
+        self.agents
+            .get(&agent)
+            .is_some_and(|agent| agent.realm == realm)
     }
 
     /// Refuses a sub-agent without a parent, and one whose name another has, or has or had in a team.
@@ -301,7 +349,9 @@ impl Model {
 
     /// The agent of a realm that is registered under a name.
     pub fn named(&self, realm: RealmId, name: &Name) -> Option<AgentId> {
-        let found = self.agents().find(|(_, agent)| agent.realm == realm && agent.name() == Some(name));
+        let found = self
+            .agents()
+            .find(|(_, agent)| agent.realm == realm && agent.name() == Some(name));
         found.map(|(id, _)| id)
     }
 
@@ -325,7 +375,10 @@ impl Model {
 
     /// The host that holds an agent of a realm.
     fn holder(&self, realm: RealmId, agent: AgentId) -> Option<HostNumber> {
-        self.agents.get(&agent).filter(|known| known.realm == realm)?.holder
+        self.agents
+            .get(&agent)
+            .filter(|known| known.realm == realm)?
+            .holder
     }
 
     /// Whether a host that holds agents is stalled. The doer's own goes on, whatever it has missed.
@@ -345,8 +398,11 @@ impl Model {
 
     /// Sets free all that a host held, and tells everybody.
     fn take_for_dead(&mut self, host: HostNumber) {
-        let held: Vec<AgentId> =
-            self.agents().filter(|(_, agent)| agent.holder == Some(host)).map(|(id, _)| id).collect();
+        let held: Vec<AgentId> = self
+            .agents()
+            .filter(|(_, agent)| agent.holder == Some(host))
+            .map(|(id, _)| id)
+            .collect();
         for agent in &held {
             self.free_agent(*agent);
         }
@@ -354,7 +410,9 @@ impl Model {
             (dead.life, dead.news) = (Life::Fenced, BTreeSet::from([Wake::Fenced]));
         }
         if !held.is_empty() {
-            self.tell_all(&Wake::Died(HostId::from(Uuid::from_u128(u128::from(host.0)))));
+            self.tell_all(&Wake::Died(HostId::from(Uuid::from_u128(u128::from(
+                host.0,
+            )))));
         }
     }
 
@@ -384,14 +442,20 @@ impl Model {
 
     /// Tells all hosts that hold an agent of the realm that a task has become claimable.
     fn tell_claimable(&mut self, list: &ListId) {
-        let here = self.agents.values().filter(|agent| agent.realm == list.realm);
+        let here = self
+            .agents
+            .values()
+            .filter(|agent| agent.realm == list.realm);
         let hosts: BTreeSet<HostNumber> = here.filter_map(|agent| agent.holder).collect();
-        hosts.into_iter().for_each(|host| self.tell(host, Wake::Tasks(list.clone())));
+        hosts
+            .into_iter()
+            .for_each(|host| self.tell(host, Wake::Tasks(list.clone())));
     }
 
     /// Tells all hosts that can still write.
     fn tell_all(&mut self, wake: &Wake) {
-        let lives = |host: &&mut Host| host.settled && matches!(host.life, Life::Alive | Life::Stalled);
+        let lives =
+            |host: &&mut Host| host.settled && matches!(host.life, Life::Alive | Life::Stalled);
         for host in self.hosts.values_mut().filter(lives) {
             host.news.insert(wake.clone());
         }

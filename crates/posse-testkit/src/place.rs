@@ -55,8 +55,14 @@ impl FromStr for Place {
     type Err = Infallible;
 
     fn from_str(word: &str) -> Result<Self, Infallible> {
-        let server = ["postgres://", "postgresql://"].iter().any(|scheme| word.starts_with(scheme));
-        Ok(if server { Self::Server(word.into()) } else { Self::File(word.into()) })
+        let server = ["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| word.starts_with(scheme));
+        Ok(if server {
+            Self::Server(word.into())
+        } else {
+            Self::File(word.into())
+        })
     }
 }
 
@@ -91,9 +97,15 @@ impl Ground {
         if on_a_server()? {
             let database = Database::new()?;
             let place = Place::Server(format!("{}?posse_lease={LEASE}", database.url()));
-            Ok(Self { place, _database: Some(database) })
+            Ok(Self {
+                place,
+                _database: Some(database),
+            })
         } else {
-            Ok(Self { place: Place::File(home.join("posse.db")), _database: None })
+            Ok(Self {
+                place: Place::File(home.join("posse.db")),
+                _database: None,
+            })
         }
     }
 
@@ -104,7 +116,10 @@ impl Ground {
 }
 
 /// `POSSE_TEST_STORE=postgres` has every scenario played on a server.
-#[expect(clippy::disallowed_methods, reason = "there is no other way to tell a test anything")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "there is no other way to tell a test anything"
+)]
 fn on_a_server() -> Result<bool, SetupError> {
     match std::env::var_os("POSSE_TEST_STORE") {
         None => Ok(false),

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_protocol::{
-    AgentId, Command, ContentBlock, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode, RunEnd,
+    AgentId, Command, ContentBlock, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode,
+    RunEnd,
 };
 use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::port::clock::{Clock, SystemClock};
@@ -72,7 +73,12 @@ impl Rig {
             }),
             policy: Arc::new(Policy::default()),
             workspace: Arc::new(workspace),
-            limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096, compact_at: None },
+            limits: Limits {
+                turns: None,
+                budget: Budget::default(),
+                max_tokens: 4096,
+                compact_at: None,
+            },
             asker: Asker::Nobody,
             spawning: spawning(),
             joins: false,
@@ -86,7 +92,10 @@ impl Rig {
         };
         let ground = Ground::new(&at("home")?)?;
         let store = ground.place().open()?;
-        let policy = RetryPolicy { random: || 1.0, ..RetryPolicy::default() };
+        let policy = RetryPolicy {
+            random: || 1.0,
+            ..RetryPolicy::default()
+        };
         Ok(Self {
             server,
             store,
@@ -138,9 +147,18 @@ impl Rig {
     /// These rules.
     pub fn rules(mut self, allow: &[&str], deny: &[&str]) -> Result<Self, SetupError> {
         let own = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
-        let list = RuleList { allow: own(allow), deny: own(deny), ask: Vec::new() };
+        let list = RuleList {
+            allow: own(allow),
+            deny: own(deny),
+            ask: Vec::new(),
+        };
         let cwd = self.work().to_owned();
-        let source = Source { name: "the test".into(), root: cwd.clone(), cwd, home: None };
+        let source = Source {
+            name: "the test".into(),
+            root: cwd.clone(),
+            cwd,
+            home: None,
+        };
         let mut policy = Policy::default();
         policy.add(&source, &list)?;
         self.setup.policy = Arc::new(policy);
@@ -159,7 +177,11 @@ impl Rig {
     /// Another runtime on the same store, which takes agents over as another process would.
     pub fn another(&self) -> Result<Runtime, SetupError> {
         let url = self.server.url();
-        let model = Arc::new(scripted::anthropic(&url, Arc::clone(&self.clock), self.policy)?);
+        let model = Arc::new(scripted::anthropic(
+            &url,
+            Arc::clone(&self.clock),
+            self.policy,
+        )?);
         Ok(Runtime::new(Ports {
             model,
             store: Arc::clone(&self.store),
@@ -219,12 +241,21 @@ pub async fn until_end(agent: &mut Agent) -> (Vec<Event>, RunEnd) {
         events.push(event);
     }
     let message = "the agent ended without a word".to_owned();
-    (events, RunEnd::of(Outcome::Failed(Fault { class: FaultClass::Internal, status: None, message })))
+    (
+        events,
+        RunEnd::of(Outcome::Failed(Fault {
+            class: FaultClass::Internal,
+            status: None,
+            message,
+        })),
+    )
 }
 
 /// Lets go of an agent and waits until it has ended.
 pub async fn farewell(agent: Agent) {
-    let Agent { handle, mut events, .. } = agent;
+    let Agent {
+        handle, mut events, ..
+    } = agent;
     drop(handle);
     while events.recv().await.is_some() {}
 }

@@ -14,23 +14,41 @@ pub type SetupError = Box<dyn Error + Send + Sync>;
 
 /// Starts a server that plays `script`, on the machine's clock.
 pub fn play(script: &str) -> Result<Server, SetupError> {
-    Ok(Server::start(ServerOptions::playing(Script::parse(script)?))?)
+    Ok(Server::start(ServerOptions::playing(Script::parse(
+        script,
+    )?))?)
 }
 
 /// Starts a server that plays `script`, on a clock of the test's.
 pub fn play_on(clock: &TestClock, script: &str) -> Result<Server, SetupError> {
     let options = ServerOptions::playing(Script::parse(script)?);
-    Ok(Server::start(ServerOptions { pace: Arc::new(clock.clone()), ..options })?)
+    Ok(Server::start(ServerOptions {
+        pace: Arc::new(clock.clone()),
+        ..options
+    })?)
 }
 
 /// An Anthropic adapter for the server at `url`.
-pub fn anthropic(url: &str, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<Anthropic, SetupError> {
-    let endpoint = Endpoint { base_url: url.to_owned(), auth: Auth::ApiKey("test".to_owned().into()) };
-    Ok(Anthropic::new(Connection::new(&endpoint, clock, policy)?, ApiVersion::V2026))
+pub fn anthropic(
+    url: &str,
+    clock: Arc<dyn Clock>,
+    policy: RetryPolicy,
+) -> Result<Anthropic, SetupError> {
+    let endpoint = Endpoint {
+        base_url: url.to_owned(),
+        auth: Auth::ApiKey("test".to_owned().into()),
+    };
+    Ok(Anthropic::new(
+        Connection::new(&endpoint, clock, policy)?,
+        ApiVersion::V2026,
+    ))
 }
 
 /// An OpenAI adapter for the server at `url`.
 pub fn openai(url: &str, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<OpenAi, SetupError> {
-    let endpoint = Endpoint { base_url: format!("{url}/v1"), auth: Auth::Bearer("test".to_owned().into()) };
+    let endpoint = Endpoint {
+        base_url: format!("{url}/v1"),
+        auth: Auth::Bearer("test".to_owned().into()),
+    };
     Ok(OpenAi::new(Connection::new(&endpoint, clock, policy)?))
 }

@@ -39,7 +39,8 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            let covered: Vec<SocketAddr> = found.filter(|address| reach.covers(address.ip())).collect();
+            let covered: Vec<SocketAddr> =
+                found.filter(|address| reach.covers(address.ip())).collect();
             if covered.is_empty() {
                 return Err(NotPublic { host }.into());
             }
@@ -75,9 +76,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     };
     match address.segments() {
         // An older address in a newer one's clothes: mapped, compatible, translated, tunnelled.
-        [0, 0, 0, 0, 0, 0xffff | 0, g, h] | [0x64, 0xff9b, 0, 0, 0, 0, g, h] | [0x2002, g, h, ..] => {
-            low(g, h)
-        }
+        [0, 0, 0, 0, 0, 0xffff | 0, g, h]
+        | [0x64, 0xff9b, 0, 0, 0, 0, g, h]
+        | [0x2002, g, h, ..] => low(g, h),
         // Local translation, Teredo.
         [0x64, 0xff9b, ..] | [0x2001, 0, ..] => false,
         // Only these are given out to be reached by all.
@@ -91,9 +92,14 @@ mod tests {
 
     #[test]
     fn only_public_addresses_are_covered() {
-        for public in
-            ["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"]
-        {
+        for public in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "172.32.0.1",
+            "2606:4700::1111",
+            "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
+        ] {
             assert!(Reach::Public.covers(public.parse().unwrap()), "{public}");
         }
         for private in [

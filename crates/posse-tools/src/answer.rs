@@ -21,7 +21,11 @@ pub(crate) fn cannot(what: &str, path: &Path, why: impl Display) -> ToolError {
 
 /// Fails once the call is cancelled.
 pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
-    if cancel.is_cancelled() { Err(tell(INTERRUPTED)) } else { Ok(()) }
+    if cancel.is_cancelled() {
+        Err(tell(INTERRUPTED))
+    } else {
+        Ok(())
+    }
 }
 
 /// Runs what blocks beside the async threads. `work` looks at the token in its loops.
@@ -33,7 +37,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
         go_on(&context.cancel)?;
         work(&context)
     });
-    done.await.unwrap_or_else(|error| Err(tell(format!("the tool broke off: {error}"))))
+    done.await
+        .unwrap_or_else(|error| Err(tell(format!("the tool broke off: {error}"))))
 }
 
 /// A path as people and models like to read it: from the working directory, if it lies there.
@@ -49,8 +54,11 @@ pub(crate) fn shown(path: &Path, workspace: &Workspace) -> String {
 pub(crate) fn headline(text: &str, most: usize) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default();
-    let mut short: String =
-        line.chars().take(most).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut short: String = line
+        .chars()
+        .take(most)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -64,7 +72,11 @@ pub(crate) fn clip(text: &str, most: usize) -> &str {
 
 /// `1 line`, `2 lines`.
 pub(crate) fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+    if n == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{n} {what}s")
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use posse_runtime::port::clock::SystemClock;
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -63,8 +65,18 @@ impl Bash {
     fn start(&self, command: &str, context: &ToolContext) -> Result<Shell, ToolError> {
         let (workspace, marker) = (&context.workspace, &context.marker);
         // In a worktree, git is to find the worktree.
-        let without = if workspace.mirror.is_some() { OF_A_REPOSITORY } else { &[] };
-        let job = Job { command, cwd: &workspace.cwd, marker, without, guardian: self.guardian.as_ref() };
+        let without = if workspace.mirror.is_some() {
+            OF_A_REPOSITORY
+        } else {
+            &[]
+        };
+        let job = Job {
+            command,
+            cwd: &workspace.cwd,
+            marker,
+            without,
+            guardian: self.guardian.as_ref(),
+        };
         Shell::start(&job).map_err(|error| tell(format!("the shell did not run: {error}")))
     }
 }
@@ -96,7 +108,11 @@ impl TypedTool for Bash {
         }
         let mut capture = Capture::new(&context.workspace.spill, &context.marker);
         let shell = self.start(&input.command, &context)?;
-        let bounds = Bounds { limit, cancel: &context.cancel, clock: &*context.clock };
+        let bounds = Bounds {
+            limit,
+            cancel: &context.cancel,
+            clock: &*context.clock,
+        };
         let followed = shell.follow(bounds, &mut capture).await;
         let ending = followed.map_err(|error| tell(format!("the shell was lost: {error}")))?;
         let mut told = capture.told().await;

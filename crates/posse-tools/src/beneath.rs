@@ -35,7 +35,11 @@ pub(crate) struct Place {
 
 impl Place {
     /// Where `path` leads, if that is still what was judged: a link may have been put in its way since.
-    pub(crate) fn judged(path: &str, access: Access, context: &ToolContext) -> Result<Self, ToolError> {
+    pub(crate) fn judged(
+        path: &str,
+        access: Access,
+        context: &ToolContext,
+    ) -> Result<Self, ToolError> {
         let place = Self::find(path, access, &context.workspace)?;
         let subject = match access {
             Access::Read => Subject::Reads(place.paths()),
@@ -44,11 +48,19 @@ impl Place {
         if subject == context.subject {
             return Ok(place);
         }
-        Err(cannot("use", &place.named, "it leads elsewhere than when this call was judged; call again"))
+        Err(cannot(
+            "use",
+            &place.named,
+            "it leads elsewhere than when this call was judged; call again",
+        ))
     }
 
     /// Looks at where `path` leads and refuses what is not beneath a root.
-    pub(crate) fn find(path: &str, access: Access, workspace: &Workspace) -> Result<Self, ToolError> {
+    pub(crate) fn find(
+        path: &str,
+        access: Access,
+        workspace: &Workspace,
+    ) -> Result<Self, ToolError> {
         if path.is_empty() {
             return Err(tell("the path is empty"));
         }
@@ -71,7 +83,11 @@ impl Place {
         let within = roots.iter().filter(|root| resolved.starts_with(root));
         let root = within.max_by_key(|root| root.components().count());
         match root {
-            Some(root) => Ok(Self { root: (*root).to_owned(), named, resolved }),
+            Some(root) => Ok(Self {
+                root: (*root).to_owned(),
+                named,
+                resolved,
+            }),
             None => Err(outside(&named, &roots)),
         }
     }
@@ -103,11 +119,16 @@ impl Place {
     pub(crate) fn parent(&self) -> Result<(OwnedFd, &OsStr), ToolError> {
         let is_directory = || cannot("write", &self.named, "it is a directory");
         let name = self.resolved.file_name().ok_or_else(is_directory)?;
-        let within = self.resolved.strip_prefix(&self.root).ok().and_then(Path::parent);
+        let within = self
+            .resolved
+            .strip_prefix(&self.root)
+            .ok()
+            .and_then(Path::parent);
         let within = within.ok_or_else(is_directory)?;
         let root = self.root()?;
         let made = root.directory(within);
-        made.map(|directory| (directory, name)).map_err(|error| refused("write", &self.named, error))
+        made.map(|directory| (directory, name))
+            .map_err(|error| refused("write", &self.named, error))
     }
 }
 
@@ -123,7 +144,10 @@ impl Root {
         // A root was resolved when it became one: a link in its path was put there since.
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let handle = rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve)?;
-        Ok(Self { path: path.to_owned(), handle })
+        Ok(Self {
+            path: path.to_owned(),
+            handle,
+        })
     }
 
     /// Opens a file for reading. A pipe does not make it wait; the caller looks at what it got.
@@ -136,12 +160,22 @@ impl Root {
 
     /// What is there, without opening it.
     pub(crate) fn stat(&self, path: &Path) -> io::Result<Stat> {
-        Ok(rustix::fs::fstat(open_beneath(&self.handle, self.within(path)?, OFlags::PATH)?)?)
+        Ok(rustix::fs::fstat(open_beneath(
+            &self.handle,
+            self.within(path)?,
+            OFlags::PATH,
+        )?)?)
     }
 
     fn within<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
-        let within = path.strip_prefix(&self.path).map_err(|_| io::ErrorKind::PermissionDenied)?;
-        Ok(if within.as_os_str().is_empty() { Path::new(".") } else { within })
+        let within = path
+            .strip_prefix(&self.path)
+            .map_err(|_| io::ErrorKind::PermissionDenied)?;
+        Ok(if within.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            within
+        })
     }
 
     /// Opens a directory beneath the root, step by step, making what is missing.
@@ -168,7 +202,13 @@ impl Root {
 pub(crate) fn open_beneath(handle: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(rustix::fs::openat2(handle, path, flags, Mode::empty(), resolve)?)
+    Ok(rustix::fs::openat2(
+        handle,
+        path,
+        flags,
+        Mode::empty(),
+        resolve,
+    )?)
 }
 
 /// Refuses what is not a regular file.
@@ -196,7 +236,11 @@ pub(crate) fn refused(what: &str, path: &Path, error: io::Error) -> ToolError {
 }
 
 fn absolute(path: &str, workspace: &Workspace) -> Result<PathBuf, ToolError> {
-    let in_home = if path == "~" { Some("") } else { path.strip_prefix("~/") };
+    let in_home = if path == "~" {
+        Some("")
+    } else {
+        path.strip_prefix("~/")
+    };
     match (in_home, &workspace.home) {
         (Some(rest), Some(home)) => Ok(home.join(rest.trim_start_matches('/'))),
         (Some(_), None) => Err(tell("it is not known where ~ is; name the path from /")),
@@ -230,13 +274,15 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
                 real.extend(absent.iter().rev());
                 return Ok(real);
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => match (at.parent(), at.file_name()) {
-                (Some(parent), Some(name)) => {
-                    absent.push(name.to_owned());
-                    at = parent;
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match (at.parent(), at.file_name()) {
+                    (Some(parent), Some(name)) => {
+                        absent.push(name.to_owned());
+                        at = parent;
+                    }
+                    _ => return Err(error),
                 }
-                _ => return Err(error),
-            },
+            }
             Err(error) => return Err(error),
         }
     }
@@ -244,11 +290,17 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 fn roots(access: Access, workspace: &Workspace) -> Vec<&Path> {
     let spill = (access == Access::Read).then_some(&workspace.spill);
-    workspace.reach().chain(spill.map(PathBuf::as_path)).collect()
+    workspace
+        .reach()
+        .chain(spill.map(PathBuf::as_path))
+        .collect()
 }
 
 fn outside(path: &Path, roots: &[&Path]) -> ToolError {
-    let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
+    let roots: Vec<_> = roots
+        .iter()
+        .map(|root| root.display().to_string())
+        .collect();
     cannot(
         "reach",
         path,
@@ -265,9 +317,13 @@ mod tests {
 
     #[test]
     fn dots_are_taken_out_by_the_letter() {
-        for (path, normal) in
-            [("/a/./b", "/a/b"), ("/a/../b", "/b"), ("/../../x", "/x"), ("/a//b/", "/a/b"), ("/", "/")]
-        {
+        for (path, normal) in [
+            ("/a/./b", "/a/b"),
+            ("/a/../b", "/b"),
+            ("/../../x", "/x"),
+            ("/a//b/", "/a/b"),
+            ("/", "/"),
+        ] {
             assert_eq!(normalise(Path::new(path)), Path::new(normal), "{path}");
         }
     }

@@ -30,10 +30,22 @@ pub(crate) struct Capture {
 impl Capture {
     /// Takes output whose file, if it needs one, is made in `directory` and named after `marker`.
     pub(crate) fn new(directory: &Path, marker: &str) -> Self {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        };
         let name: String = marker.chars().map(plain).collect();
         let path = directory.join(format!("{name}.txt"));
-        Self { path, start: Vec::new(), end: Vec::new(), total: 0, file: None }
+        Self {
+            path,
+            start: Vec::new(),
+            end: Vec::new(),
+            total: 0,
+            file: None,
+        }
     }
 
     /// What the model is told of it.
@@ -45,9 +57,15 @@ impl Capture {
         let start = String::from_utf8_lossy(&self.start[..HALF.min(self.start.len())]);
         let end = String::from_utf8_lossy(last(&self.end, HALF));
         // Halves of a character that the cut left are no loss.
-        let (start, end) = (start.trim_end_matches('\u{fffd}'), end.trim_start_matches('\u{fffd}'));
+        let (start, end) = (
+            start.trim_end_matches('\u{fffd}'),
+            end.trim_start_matches('\u{fffd}'),
+        );
         let left_out = self.total.saturating_sub(TOLD as u64);
-        format!("{start}\n[… {left_out} of {} bytes left out here; {file} …]\n{end}", self.total)
+        format!(
+            "{start}\n[… {left_out} of {} bytes left out here; {file} …]\n{end}",
+            self.total
+        )
     }
 }
 
@@ -73,7 +91,8 @@ impl Sink for Capture {
         self.file = Some(file);
         keep_end(&mut self.end, piece, HALF);
         if let Some(missing) = HALF.checked_sub(self.start.len()) {
-            self.start.extend_from_slice(&piece[..piece.len().min(missing)]);
+            self.start
+                .extend_from_slice(&piece[..piece.len().min(missing)]);
         }
     }
 }
@@ -88,7 +107,11 @@ pub(crate) struct Log {
 impl Log {
     /// Everything goes to this file.
     pub(crate) fn new(file: OutputFile) -> Self {
-        Self { file, end: Vec::new(), total: 0 }
+        Self {
+            file,
+            end: Vec::new(),
+            total: 0,
+        }
     }
 
     /// The end of it, for whoever is told that the command has ended.
@@ -103,7 +126,10 @@ impl Log {
             0 => end.into_owned(),
             left_out => {
                 let end = end.trim_start_matches('\u{fffd}');
-                format!("[… {left_out} of {} bytes left out here; {} …]\n{end}", self.total, self.file)
+                format!(
+                    "[… {left_out} of {} bytes left out here; {} …]\n{end}",
+                    self.total, self.file
+                )
             }
         }
     }

@@ -47,7 +47,9 @@ impl Census {
     /// A look that has begun after it was asked for, if there was one.
     pub(crate) fn made_since(asked: Asked) -> Option<Arc<Self>> {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|census| census.number > asked.0).map(Arc::clone)
+        last.as_ref()
+            .filter(|census| census.number > asked.0)
+            .map(Arc::clone)
     }
 
     /// A look that begins after it was asked for. Blocks.
@@ -65,7 +67,11 @@ impl Census {
         for (index, process) in processes.iter().enumerate() {
             children.entry(process.parent).or_default().push(index);
         }
-        let census = Arc::new(Self { number, processes, children });
+        let census = Arc::new(Self {
+            number,
+            processes,
+            children,
+        });
         *last = Some(Arc::clone(&census));
         census
     }
@@ -77,13 +83,21 @@ impl Census {
 
     /// Handles of those that belong, and of all that descend from them, as far as they live.
     pub(crate) fn family(&self, belongs: impl Fn(&Process) -> bool) -> Vec<OwnedFd> {
-        let mut family: Vec<&Process> = self.processes.iter().filter(|process| belongs(process)).collect();
+        let mut family: Vec<&Process> = self
+            .processes
+            .iter()
+            .filter(|process| belongs(process))
+            .collect();
         let mut known: HashSet<i32> = family.iter().map(|process| process.pid).collect();
         let mut next = 0;
         while let Some(parent) = family.get(next) {
             let children = self.children.get(&parent.pid).into_iter().flatten();
             let children = children.filter_map(|index| self.processes.get(*index));
-            family.extend(children.filter(|child| known.insert(child.pid)).collect::<Vec<_>>());
+            family.extend(
+                children
+                    .filter(|child| known.insert(child.pid))
+                    .collect::<Vec<_>>(),
+            );
             next += 1;
         }
         family.into_iter().filter_map(Process::handle).collect()
@@ -93,15 +107,20 @@ impl Census {
 /// Looks at all processes but this one.
 fn look(before: Option<&Census>) -> Vec<Process> {
     let own = std::process::id().cast_signed();
-    let known: HashMap<i32, &Process> =
-        before.iter().flat_map(|census| &census.processes).map(|process| (process.pid, process)).collect();
+    let known: HashMap<i32, &Process> = before
+        .iter()
+        .flat_map(|census| &census.processes)
+        .map(|process| (process.pid, process))
+        .collect();
     let pids: Vec<i32> = pids().filter(|pid| *pid != own).collect();
     let mut processes: Vec<Process> = pids.into_iter().filter_map(Process::read).collect();
     let mut environment = Vec::new();
     for process in &mut processes {
         // Who was once marked stays so, whatever it became; but a child of ours, that has not become what
         // it is to be, still has our environment.
-        let marked = known.get(&process.pid).filter(|it| it.started == process.started && it.parent != own);
+        let marked = known
+            .get(&process.pid)
+            .filter(|it| it.started == process.started && it.parent != own);
         process.marks = match marked {
             Some(marked) if !marked.marks.is_empty() => marked.marks.clone(),
             _ => {
@@ -122,13 +141,19 @@ fn marks(environment: &[u8]) -> Vec<Vec<u8>> {
         let name = entry.split(|byte| *byte == b'=').next();
         name == Some(CALL_MARK.as_bytes()) || name == Some(HOST_MARK.as_bytes())
     };
-    environment.split(|byte| *byte == 0).filter(ours).map(<[u8]>::to_vec).collect()
+    environment
+        .split(|byte| *byte == 0)
+        .filter(ours)
+        .map(<[u8]>::to_vec)
+        .collect()
 }
 
 /// Reads a file of `/proc/PID`; nothing if that cannot be. In as few calls as it takes: there are many.
 fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
     content.clear();
-    let Ok(mut file) = fs::File::open(format!("/proc/{pid}/{name}")) else { return };
+    let Ok(mut file) = fs::File::open(format!("/proc/{pid}/{name}")) else {
+        return;
+    };
     let mut piece = [0; PIECE];
     while let Ok(length @ 1..) = file.read(&mut piece) {
         content.extend_from_slice(&piece[..length]);
@@ -194,8 +219,14 @@ mod tests {
     #[test]
     fn names_with_parentheses_do_not_confuse() {
         let stat = "7 (a) R 1 (b) S 3 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 12345 9";
-        let process =
-            Process { pid: 7, parent: 3, group: 4, ended: false, started: 12345, marks: Vec::new() };
+        let process = Process {
+            pid: 7,
+            parent: 3,
+            group: 4,
+            ended: false,
+            started: 12345,
+            marks: Vec::new(),
+        };
         assert_eq!(Process::parse(7, stat), Some(process));
         assert_eq!(Process::parse(7, "7 (a"), None);
     }
@@ -205,6 +236,9 @@ mod tests {
         let (one, other) = (Asked::now(), Asked::now());
         let first = Census::since(one);
         assert!(Arc::ptr_eq(&first, &Census::since(other)), "both had asked");
-        assert!(!Arc::ptr_eq(&first, &Census::since(Asked::now())), "it is over");
+        assert!(
+            !Arc::ptr_eq(&first, &Census::since(Asked::now())),
+            "it is over"
+        );
     }
 }

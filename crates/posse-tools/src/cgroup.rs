@@ -35,7 +35,10 @@ pub(crate) fn make(directory: &Path) -> bool {
 
 /// Whether processes can be put in, as far as rights say.
 fn may_enter(directory: &Path) -> bool {
-    fs::OpenOptions::new().write(true).open(directory.join(DOOR)).is_ok()
+    fs::OpenOptions::new()
+        .write(true)
+        .open(directory.join(DOOR))
+        .is_ok()
 }
 
 /// The directory of our cgroup, version 2.
@@ -64,7 +67,13 @@ pub(crate) fn kill(directory: &Path) -> io::Result<()> {
 pub(crate) fn members(directory: &Path) -> HashSet<i32> {
     let inside = fs::read_to_string(directory.join(DOOR)).unwrap_or_default();
     let inside = inside.lines().filter_map(|pid| pid.parse().ok());
-    inside.chain(beneath(directory).iter().flat_map(|directory| members(directory))).collect()
+    inside
+        .chain(
+            beneath(directory)
+                .iter()
+                .flat_map(|directory| members(directory)),
+        )
+        .collect()
 }
 
 /// Removes it, with those that were made beneath it; whether it is gone. Who has just ended may still be in it
@@ -78,10 +87,15 @@ pub(crate) fn remove(directory: &Path) -> bool {
 
 /// Waits until somebody has entered or left, but not for long.
 pub(crate) fn wait(directory: &Path) {
-    let Ok(mut events) = fs::File::open(directory.join("cgroup.events")) else { return };
+    let Ok(mut events) = fs::File::open(directory.join("cgroup.events")) else {
+        return;
+    };
     // What was read is what a change is a change of.
     let _ = io::copy(&mut events, &mut io::sink());
-    let wait = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: 10_000_000,
+    };
     // If it fails, it is tried again all the sooner.
     let _ = poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&wait));
 }
@@ -94,7 +108,9 @@ fn beneath(directory: &Path) -> Vec<PathBuf> {
 
 /// Whether this is a cgroup that [`named`] has named, so that nobody is talked into ending others.
 pub(crate) fn is_named(directory: &Path, name: &str) -> bool {
-    directory.file_name().is_some_and(|it| it.as_bytes() == name.as_bytes())
+    directory
+        .file_name()
+        .is_some_and(|it| it.as_bytes() == name.as_bytes())
 }
 
 #[cfg(test)]
@@ -104,18 +120,37 @@ mod tests {
     #[test]
     fn the_place_is_found() {
         let check = |mounts: &str, own: &str, expected: Option<&str>| {
-            assert_eq!(place(mounts, own), expected.map(PathBuf::from), "{mounts} {own}");
+            assert_eq!(
+                place(mounts, own),
+                expected.map(PathBuf::from),
+                "{mounts} {own}"
+            );
         };
-        let plain =
-            "23 1 0:5 / /sys rw - sysfs sysfs rw\n24 23 0:6 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw";
-        check(plain, "0::/user.slice/a b.scope\n", Some("/sys/fs/cgroup/user.slice/a b.scope"));
+        let plain = "23 1 0:5 / /sys rw - sysfs sysfs rw\n24 23 0:6 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw";
+        check(
+            plain,
+            "0::/user.slice/a b.scope\n",
+            Some("/sys/fs/cgroup/user.slice/a b.scope"),
+        );
         check(plain, "0::/\n", Some("/sys/fs/cgroup"));
         check(plain, "0::/../other\n", None);
         let hybrid = "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n41 31 0:38 / /cg/unified rw shared:1 - cgroup2 none rw";
         check(hybrid, "4:memory:/x\n0::/y\n", Some("/cg/unified/y"));
-        check("41 31 0:38 /docker/7 /cg rw - cgroup2 none rw", "0::/docker/7/z", Some("/cg/z"));
-        check("41 31 0:38 /docker/7 /cg rw - cgroup2 none rw", "0::/elsewhere", None);
-        check("32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu", "1:cpu:/\n", None);
+        check(
+            "41 31 0:38 /docker/7 /cg rw - cgroup2 none rw",
+            "0::/docker/7/z",
+            Some("/cg/z"),
+        );
+        check(
+            "41 31 0:38 /docker/7 /cg rw - cgroup2 none rw",
+            "0::/elsewhere",
+            None,
+        );
+        check(
+            "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu",
+            "1:cpu:/\n",
+            None,
+        );
         check("41 31 0:38 / /a\\040b rw - cgroup2 none rw", "0::/", None);
     }
 }

@@ -50,14 +50,22 @@ impl From<io::Error> for Unheard {
 }
 
 /// Runs it, with something to read if there is any.
-pub(crate) fn run(mut command: Command, input: Option<&[u8]>, limit: Duration) -> Result<Heard, Unheard> {
+pub(crate) fn run(
+    mut command: Command,
+    input: Option<&[u8]>,
+    limit: Duration,
+) -> Result<Heard, Unheard> {
     let input = match input {
         Some(input) => Stdio::from(in_memory(input)?),
         None => Stdio::null(),
     };
     // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what it has started can be
     // ended with it.
-    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     let child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Unheard::Missing,
         _ => Unheard::Io(error),
@@ -85,8 +93,9 @@ struct Running {
 impl Running {
     fn new(mut child: Child, limit: Duration) -> io::Result<Self> {
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let handle =
-            group.ok_or(Errno::SRCH).and_then(|pid| Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)));
+        let handle = group
+            .ok_or(Errno::SRCH)
+            .and_then(|pid| Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)));
         let (group, exit) = match handle {
             Ok(handle) => handle,
             Err(error) => {
@@ -95,7 +104,13 @@ impl Running {
                 return Err(error.into());
             }
         };
-        let running = Self { child, group, exit, ended: false, limit };
+        let running = Self {
+            child,
+            group,
+            exit,
+            ended: false,
+            limit,
+        };
         for pipe in running.pipes() {
             fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
         }
@@ -104,7 +119,9 @@ impl Running {
 
     fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let output = self.child.stdout.as_ref().map(AsFd::as_fd);
-        output.into_iter().chain(self.child.stderr.as_ref().map(AsFd::as_fd))
+        output
+            .into_iter()
+            .chain(self.child.stderr.as_ref().map(AsFd::as_fd))
     }
 
     /// Hears it out.
@@ -127,13 +144,20 @@ impl Running {
         }
         let status = self.child.wait()?;
         self.ended = true;
-        Ok(Heard { printed, said, status })
+        Ok(Heard {
+            printed,
+            said,
+            status,
+        })
     }
 
     /// Waits until it has ended, which is told, or said something, or it is `until`.
     fn wait(&self, until: Instant) -> io::Result<bool> {
         let mut polled = vec![PollFd::new(&self.exit, PollFlags::IN)];
-        polled.extend(self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        polled.extend(
+            self.pipes()
+                .map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)),
+        );
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
         match poll(&mut polled, Some(&left)) {

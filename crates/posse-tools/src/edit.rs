@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use memchr::memmem;
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -65,7 +67,13 @@ impl TypedTool for Edit {
 
 fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let place = Place::judged(&input.file_path, Access::Write, context)?;
-    let absent = || cannot("edit", &place.named, "there is no such file; Write makes one");
+    let absent = || {
+        cannot(
+            "edit",
+            &place.named,
+            "there is no such file; Write makes one",
+        )
+    };
     // Looked at first, because a change makes missing directories.
     place.open()?.ok_or_else(absent)?;
     let replacement = Replacement::begin(&place, context)?;
@@ -95,7 +103,9 @@ fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
         return Err(tell("old_string is empty; Write writes a whole file"));
     }
     if input.old_string == input.new_string {
-        return Err(tell("old_string and new_string are the same; nothing to change"));
+        return Err(tell(
+            "old_string and new_string are the same; nothing to change",
+        ));
     }
     let (mut old, mut new) = (input.old_string.clone(), input.new_string.clone());
     let mut found: Vec<usize> = memmem::find_iter(content, &old).collect();
@@ -106,7 +116,9 @@ fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
         found = memmem::find_iter(content, &old).collect();
     }
     let Some(&at) = found.first() else {
-        return Err(tell("old_string is not in the file; read the file again and copy the text exactly"));
+        return Err(tell(
+            "old_string is not in the file; read the file again and copy the text exactly",
+        ));
     };
     if found.len() > 1 && !input.replace_all {
         let times = found.len();
@@ -122,7 +134,12 @@ fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
         kept = start + old.len();
     }
     changed.extend_from_slice(&content[kept..]);
-    Ok(Change { content: changed, times: found.len(), at, length: new.len() })
+    Ok(Change {
+        content: changed,
+        times: found.len(),
+        at,
+        length: new.len(),
+    })
 }
 
 /// The changed lines and a few around them, numbered.
@@ -132,7 +149,10 @@ fn snippet(change: &Change) -> String {
     let last = first + newlines(&change.content[change.at..change.at + change.length]);
     let from = first.saturating_sub(AROUND);
     let mut text = String::new();
-    let content = change.content.strip_suffix(b"\n").unwrap_or(&change.content);
+    let content = change
+        .content
+        .strip_suffix(b"\n")
+        .unwrap_or(&change.content);
     let wanted = last + AROUND + 1 - from;
     let lines = content.split(|byte| *byte == b'\n').enumerate().skip(from);
     for (index, line) in lines.take(wanted.min(MOST_LINES)) {
@@ -151,18 +171,32 @@ mod tests {
     use super::*;
 
     fn input(old: &str, new: &str, replace_all: bool) -> EditInput {
-        EditInput { file_path: "f".into(), old_string: old.into(), new_string: new.into(), replace_all }
+        EditInput {
+            file_path: "f".into(),
+            old_string: old.into(),
+            new_string: new.into(),
+            replace_all,
+        }
     }
 
     #[test]
     fn one_text_comes_in_place_of_another() {
         let check = |content: &[u8], old, new, all, expected: &[u8]| {
             let change = change(content, &input(old, new, all)).unwrap();
-            assert_eq!(String::from_utf8_lossy(&change.content), String::from_utf8_lossy(expected));
+            assert_eq!(
+                String::from_utf8_lossy(&change.content),
+                String::from_utf8_lossy(expected)
+            );
         };
         check(b"a b c", "b", "x", false, b"a x c");
         check(b"b b", "b", "xy", true, b"xy xy");
-        check(b"a\r\nb\r\nc\r\n", "a\nb", "x\ny", false, b"x\r\ny\r\nc\r\n");
+        check(
+            b"a\r\nb\r\nc\r\n",
+            "a\nb",
+            "x\ny",
+            false,
+            b"x\r\ny\r\nc\r\n",
+        );
         check(b"a\r\nb\n", "b", "", false, b"a\r\n\n");
         check(b"\xff b", "b", "x", false, b"\xff x");
     }
@@ -170,7 +204,8 @@ mod tests {
     #[test]
     fn what_is_not_clear_is_not_done() {
         let check = |content: &[u8], old, new, expected: &str| {
-            let ToolError::Tell(told) = change(content, &input(old, new, false)).unwrap_err() else {
+            let ToolError::Tell(told) = change(content, &input(old, new, false)).unwrap_err()
+            else {
                 panic!("an edit never stops a run")
             };
             assert!(told.contains(expected), "{told}");
@@ -185,7 +220,8 @@ mod tests {
     fn the_snippet_shows_the_place() {
         let lines: String = (1..=9).map(|n| format!("l{n}\n")).collect();
         let change = change(lines.as_bytes(), &input("l5\n", "x\ny\n", false)).unwrap();
-        let shown = "     3\tl3\n     4\tl4\n     5\tx\n     6\ty\n     7\tl6\n     8\tl7\n     9\tl8\n";
+        let shown =
+            "     3\tl3\n     4\tl4\n     5\tx\n     6\ty\n     7\tl6\n     8\tl7\n     9\tl8\n";
         assert_eq!(snippet(&change), shown);
     }
 }

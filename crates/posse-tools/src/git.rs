@@ -89,7 +89,9 @@ pub(crate) enum Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("there is no git on this machine, or it is not in the PATH"),
+            Self::Missing => {
+                f.write_str("there is no git on this machine, or it is not in the PATH")
+            }
             Self::Io(error) => write!(f, "git cannot be run: {error}"),
             Self::Late(limit) => write!(f, "git had not finished after {} s", limit.as_secs()),
             Self::TooMuch => f.write_str("git printed more than can be read"),
@@ -119,7 +121,9 @@ impl Git {
     /// A look from `at`: it writes nothing and fetches nothing.
     pub(crate) fn look(at: &Path) -> Self {
         let mut git = Self::at(at, LOOK);
-        git.command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1");
+        git.command
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_LAZY_FETCH", "1");
         git
     }
 
@@ -140,7 +144,11 @@ impl Git {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        Self { command, input: None, limit }
+        Self {
+            command,
+            input: None,
+            limit,
+        }
     }
 
     /// With this git directory, whatever lies around `at`.
@@ -183,18 +191,27 @@ impl Git {
 
     /// Runs it; what it printed.
     pub(crate) fn run(self) -> Result<Vec<u8>, Failed> {
-        let Heard { printed, said, status } = child::run(self.command, self.input.as_deref(), self.limit)?;
+        let Heard {
+            printed,
+            said,
+            status,
+        } = child::run(self.command, self.input.as_deref(), self.limit)?;
         if status.success() && !is_blind(&said) {
             Ok(printed)
         } else {
-            Err(Failed::Refused { printed, said: words(&said, status) })
+            Err(Failed::Refused {
+                printed,
+                said: words(&said, status),
+            })
         }
     }
 
     /// Runs it; what it printed, without the end of the last line.
     pub(crate) fn line(self) -> Result<String, Failed> {
         let printed = self.run()?;
-        Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
+        Ok(String::from_utf8_lossy(&printed)
+            .trim_end_matches('\n')
+            .to_owned())
     }
 }
 
@@ -208,8 +225,15 @@ fn words(said: &[u8], status: ExitStatus) -> String {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     // What it was about to do is no reason.
-    let reasons: Vec<&str> = lines.filter(|line| !line.starts_with("Preparing worktree")).collect();
-    let mut text: String = reasons.join("; ").chars().filter(|c| !c.is_control()).take(1_000).collect();
+    let reasons: Vec<&str> = lines
+        .filter(|line| !line.starts_with("Preparing worktree"))
+        .collect();
+    let mut text: String = reasons
+        .join("; ")
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(1_000)
+        .collect();
     if text.is_empty() {
         text = status.to_string();
     }
@@ -226,21 +250,47 @@ mod tests {
     #[test]
     fn what_it_prints_and_why_it_refuses_are_told() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert!(Git::look(here).word("--version").line().unwrap().starts_with("git version"));
+        assert!(
+            Git::look(here)
+                .word("--version")
+                .line()
+                .unwrap()
+                .starts_with("git version")
+        );
         let input = b"some text".to_vec();
-        let hashed = Git::look(Path::new("/")).words(["hash-object", "--stdin"]).input(input).line();
-        assert_eq!(hashed.unwrap(), "b649a9bf89116c581f8329b8ec3c79a86a70be04".to_owned());
+        let hashed = Git::look(Path::new("/"))
+            .words(["hash-object", "--stdin"])
+            .input(input)
+            .line();
+        assert_eq!(
+            hashed.unwrap(),
+            "b649a9bf89116c581f8329b8ec3c79a86a70be04".to_owned()
+        );
         let refused = Git::look(here).word("no-such-command").run().unwrap_err();
-        assert!(refused.to_string().contains("'no-such-command' is not a git command"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("'no-such-command' is not a git command"),
+            "{refused}"
+        );
     }
 
     #[test]
     fn what_could_not_be_looked_into_is_no_answer() {
-        assert!(is_blind(b"warning: could not open directory 'x/': Permission denied\n"));
+        assert!(is_blind(
+            b"warning: could not open directory 'x/': Permission denied\n"
+        ));
         assert!(!is_blind(b"warning: something else\n"));
-        let warns = ["-c", "alias.warn=!echo \"could not open directory 'x/'\" >&2", "warn"];
+        let warns = [
+            "-c",
+            "alias.warn=!echo \"could not open directory 'x/'\" >&2",
+            "warn",
+        ];
         let failed = Git::look(Path::new("/")).words(warns).run().unwrap_err();
-        assert!(failed.to_string().contains("could not open directory"), "{failed}");
+        assert!(
+            failed.to_string().contains("could not open directory"),
+            "{failed}"
+        );
     }
 
     #[test]
@@ -248,7 +298,10 @@ mod tests {
         let mut git = Git::look(Path::new("/"));
         git.limit = Duration::from_millis(50);
         let begun = Instant::now();
-        let late = git.words(["-c", "alias.wait=!sleep 1000", "wait"]).run().unwrap_err();
+        let late = git
+            .words(["-c", "alias.wait=!sleep 1000", "wait"])
+            .run()
+            .unwrap_err();
         assert!(matches!(late, Failed::Late(_)), "{late}");
         assert!(begun.elapsed() < child::GRACE, "{:?}", begun.elapsed());
     }

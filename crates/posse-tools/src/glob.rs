@@ -41,7 +41,11 @@ impl TypedTool for Glob {
     }
 
     fn intent(&self, input: &GlobInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        walk::intent(&format!("Glob {}", input.pattern), input.path.as_deref(), workspace)
+        walk::intent(
+            &format!("Glob {}", input.pattern),
+            input.path.as_deref(),
+            workspace,
+        )
     }
 
     async fn run(&self, input: GlobInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -52,7 +56,9 @@ impl TypedTool for Glob {
 fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let place = Place::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let root = place.root()?;
-    let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
+    let stat = root
+        .stat(&place.resolved)
+        .map_err(|error| cannot("search", &place.named, error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return Err(cannot("search", &place.named, "it is no directory"));
     }
@@ -69,15 +75,20 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         Enough::No
     })?;
     found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
-    Ok(ToolOutput::text(left_out.add_to(told(&found, &context.workspace))))
+    Ok(ToolOutput::text(
+        left_out.add_to(told(&found, &context.workspace)),
+    ))
 }
 
 fn matcher(pattern: &str, place: &Place) -> Result<GlobMatcher, ToolError> {
-    let outside = || tell("the pattern is meant from the directory searched; give that one as path");
+    let outside =
+        || tell("the pattern is meant from the directory searched; give that one as path");
     let within = match pattern.strip_prefix('/') {
         Some(_) => {
             let directory = [&place.named, &place.resolved];
-            let rest = directory.iter().find_map(|base| Path::new(pattern).strip_prefix(base).ok());
+            let rest = directory
+                .iter()
+                .find_map(|base| Path::new(pattern).strip_prefix(base).ok());
             rest.and_then(Path::to_str).ok_or_else(outside)?.to_owned()
         }
         None if pattern.starts_with("~/") || pattern.split('/').any(|step| step == "..") => {
@@ -87,16 +98,24 @@ fn matcher(pattern: &str, place: &Place) -> Result<GlobMatcher, ToolError> {
         None => format!("**/{pattern}"),
     };
     let glob = GlobBuilder::new(&within).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| tell(format!("no pattern: {error}")))
+    glob.map(|glob| glob.compile_matcher())
+        .map_err(|error| tell(format!("no pattern: {error}")))
 }
 
 fn told(found: &[((i64, i64), PathBuf)], workspace: &Workspace) -> String {
     if found.is_empty() {
         return "no file fits".into();
     }
-    let mut lines: Vec<_> = found.iter().take(MOST_PATHS).map(|(_, path)| shown(path, workspace)).collect();
+    let mut lines: Vec<_> = found
+        .iter()
+        .take(MOST_PATHS)
+        .map(|(_, path)| shown(path, workspace))
+        .collect();
     if found.len() > MOST_PATHS {
-        lines.push(format!("({MOST_PATHS} of {}; a narrower pattern or path shows the rest)", found.len()));
+        lines.push(format!(
+            "({MOST_PATHS} of {}; a narrower pattern or path shows the rest)",
+            found.len()
+        ));
     }
     lines.join("\n")
 }

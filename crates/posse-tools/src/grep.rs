@@ -88,7 +88,11 @@ impl TypedTool for Grep {
     }
 
     fn intent(&self, input: &GrepInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        walk::intent(&format!("Grep {}", headline(&input.pattern, 60)), input.path.as_deref(), workspace)
+        walk::intent(
+            &format!("Grep {}", headline(&input.pattern, 60)),
+            input.path.as_deref(),
+            workspace,
+        )
     }
 
     async fn run(&self, input: GrepInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -99,7 +103,9 @@ impl TypedTool for Grep {
 fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let place = Place::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let root = place.root()?;
-    let stat = root.stat(&place.resolved).map_err(|error| cannot("search", &place.named, error))?;
+    let stat = root
+        .stat(&place.resolved)
+        .map_err(|error| cannot("search", &place.named, error))?;
     let mut search = Search {
         matcher: matcher(input)?,
         searcher: searcher(input),
@@ -113,15 +119,27 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
             let filter = filter(input, &place.resolved)?;
             let left_out = walk(&place.resolved, filter, context, |path| search.file(&path))?;
             go_on(&context.cancel)?;
-            return Ok(ToolOutput::text(left_out.add_to(search.report.told(search.unread))));
+            return Ok(ToolOutput::text(
+                left_out.add_to(search.report.told(search.unread)),
+            ));
         }
-        FileType::RegularFile if context.policy.denies_reading(&place.resolved, &context.workspace) => {
+        FileType::RegularFile
+            if context
+                .policy
+                .denies_reading(&place.resolved, &context.workspace) =>
+        {
             return Err(cannot("search", &place.named, "a rule denies it"));
         }
         FileType::RegularFile => {
             search.file(&place.resolved);
         }
-        _ => return Err(cannot("search", &place.named, "it is neither a file nor a directory")),
+        _ => {
+            return Err(cannot(
+                "search",
+                &place.named,
+                "it is neither a file nor a directory",
+            ));
+        }
     }
     go_on(&context.cancel)?;
     Ok(ToolOutput::text(search.report.told(search.unread)))
@@ -147,10 +165,18 @@ impl Search<'_> {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Enough::No;
         }
-        let reader = Stoppable { inner: file, cancel: &self.context.cancel };
+        let reader = Stoppable {
+            inner: file,
+            cancel: &self.context.cancel,
+        };
         let mut finds = Finds::new(&self.report);
-        match self.searcher.search_reader(&self.matcher, reader, &mut finds) {
-            Ok(()) => self.report.add(&shown(path, &self.context.workspace), finds),
+        match self
+            .searcher
+            .search_reader(&self.matcher, reader, &mut finds)
+        {
+            Ok(()) => self
+                .report
+                .add(&shown(path, &self.context.workspace), finds),
             Err(_) => {
                 self.unread += 1;
                 Enough::No
@@ -162,14 +188,20 @@ impl Search<'_> {
 fn matcher(input: &GrepInput) -> Result<RegexMatcher, ToolError> {
     let multiline = input.multiline == Some(true);
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(input.ignore_case == Some(true)).multi_line(true);
+    builder
+        .case_insensitive(input.ignore_case == Some(true))
+        .multi_line(true);
     if multiline {
         builder.dot_matches_new_line(true);
     } else {
         builder.line_terminator(Some(b'\n'));
     }
     builder.build(&input.pattern).map_err(|error| {
-        let hint = if !multiline && input.pattern.contains("\\n") { " (set multiline)" } else { "" };
+        let hint = if !multiline && input.pattern.contains("\\n") {
+            " (set multiline)"
+        } else {
+            ""
+        };
         tell(format!("no regular expression{hint}: {error}"))
     })
 }

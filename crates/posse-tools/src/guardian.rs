@@ -55,7 +55,11 @@ impl Guardian {
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self(Arc::new(Inner { program: program.into(), arguments, post: Mutex::new(None) }))
+        Self(Arc::new(Inner {
+            program: program.into(),
+            arguments,
+            post: Mutex::new(None),
+        }))
     }
 
     /// Starts it, unless it is there.
@@ -66,7 +70,10 @@ impl Guardian {
         }
         let program = &self.0.program;
         if !program.exists() {
-            let what = format!("{} is gone, which must stand guard; start posse again", program.display());
+            let what = format!(
+                "{} is gone, which must stand guard; start posse again",
+                program.display()
+            );
             return Err(io::Error::other(what));
         }
         let id = Uuid::now_v7();
@@ -74,17 +81,31 @@ impl Guardian {
         let alive = self.start(id, cgroup.as_deref())?;
         // Only now, when there is somebody who removes it.
         let cgroup = cgroup.filter(|cgroup| cgroup::make(cgroup));
-        Ok(Arc::clone(post.insert(Arc::new(Post { id, cgroup, _alive: alive }))))
+        Ok(Arc::clone(post.insert(Arc::new(Post {
+            id,
+            cgroup,
+            _alive: alive,
+        }))))
     }
 
     fn start(&self, id: Uuid, cgroup: Option<&Path>) -> io::Result<PipeWriter> {
         let (ended, alive) = io::pipe()?;
         // The shell is gone at once; whoever starts processes next reaps it.
         apart(|command| {
-            command.args(["-c", APART, "sh"]).arg(&self.0.program).args(&self.0.arguments);
-            command.arg(id.to_string()).args(cgroup).arg(getpgrp().as_raw_nonzero().to_string());
+            command
+                .args(["-c", APART, "sh"])
+                .arg(&self.0.program)
+                .args(&self.0.arguments);
+            command
+                .arg(id.to_string())
+                .args(cgroup)
+                .arg(getpgrp().as_raw_nonzero().to_string());
             // It keeps nothing open that is somebody else's, and is no part of a call that posse may be.
-            command.stdin(ended.try_clone()?).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
+            command
+                .stdin(ended.try_clone()?)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .current_dir("/");
             for name in SECRETS.into_iter().chain([CALL_MARK, HOST_MARK]) {
                 command.env_remove(name);
             }
@@ -109,7 +130,10 @@ pub fn stand_guard(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
         _ => return None,
     };
     let posses: i32 = posses.to_str().and_then(|group| group.parse().ok())?;
-    let id = id.to_str().and_then(|id| Uuid::try_parse(id).ok())?.to_string();
+    let id = id
+        .to_str()
+        .and_then(|id| Uuid::try_parse(id).ok())?
+        .to_string();
     let cgroup = cgroup.filter(|directory| cgroup::is_named(directory, &name(&id)));
     // A pipe that cannot be read any more is as good as closed.
     let _ = io::copy(&mut alive, &mut io::sink());
@@ -148,8 +172,14 @@ fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
     let inside = cgroup.map(cgroup::members).unwrap_or_default();
     let census = Census::since(Asked::now());
     // The groups of commands have nobody else in them.
-    let marked = census.processes().iter().filter(|process| process.carries(mark));
-    let groups: Vec<i32> = marked.map(|process| process.group).filter(|group| *group != posses).collect();
+    let marked = census
+        .processes()
+        .iter()
+        .filter(|process| process.carries(mark));
+    let groups: Vec<i32> = marked
+        .map(|process| process.group)
+        .filter(|group| *group != posses)
+        .collect();
     census.family(|process| {
         process.carries(mark) || groups.contains(&process.group) || inside.contains(&process.pid)
     })
@@ -160,7 +190,10 @@ fn wait(handles: &[OwnedFd]) {
     let until = Instant::now() + KILL_WAIT;
     for handle in handles {
         let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+        let left = Timespec {
+            tv_sec: 0,
+            tv_nsec: left.subsec_nanos().into(),
+        };
         // If it fails, it is looked again all the sooner.
         let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&left));
     }

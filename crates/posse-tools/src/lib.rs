@@ -37,7 +37,9 @@ pub use edit::{Edit, EditInput};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use guardian::{Guardian, stand_guard};
-pub use panes::{Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate};
+pub use panes::{
+    Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,
+};
 pub use read::{Read, ReadInput};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{Found, GitWorktrees, Swept};
@@ -59,7 +61,11 @@ pub struct Means {
 pub fn all(means: Means) -> Toolbox {
     let bash = Bash::new(means.guardian);
     Toolbox::from_iter([
-        if means.background { typed(bash) } else { typed(ForegroundBash(bash)) },
+        if means.background {
+            typed(bash)
+        } else {
+            typed(ForegroundBash(bash))
+        },
         typed(Edit),
         typed(Glob),
         typed(Grep),

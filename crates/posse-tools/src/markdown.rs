@@ -68,19 +68,38 @@ mod tests {
             "</".repeat(1 << 19),
             "<a ".repeat(1 << 18),
             (0..50_000).map(|n| format!("<p><b a={n}></p>")).collect(),
-            (0..100_000).map(|n| format!("<p><a href={n}><b><i>x</p>")).collect(),
+            (0..100_000)
+                .map(|n| format!("<p><a href={n}><b><i>x</p>"))
+                .collect(),
             nested(100_000, "<table><tr><td>", "x", "</table>"),
-            nested(100_000, "<table><caption>", "x", "</caption><thead></thead></table>"),
+            nested(
+                100_000,
+                "<table><caption>",
+                "x",
+                "</caption><thead></thead></table>",
+            ),
             nested(100_000, "<table>", "x", ""),
             nested(100_000, "<pre><code>", "```", "</code></pre>"),
             nested(100_000, "<blockquote>", &"x<br>".repeat(100_000), ""),
             nested(100_000, "<ul><li>", &"x<br>".repeat(100_000), ""),
             nested(100_000, "<ol start=2147483647><li>", "x", ""),
-            nested(10, "<ul><li>", &format!("<pre>{}", "x\n".repeat(300_000)), ""),
+            nested(
+                10,
+                "<ul><li>",
+                &format!("<pre>{}", "x\n".repeat(300_000)),
+                "",
+            ),
             format!("<table><th>{wide}</th>{}", "<tr><td>".repeat(100_000)),
-            format!("<table><thead><tr>{}</thead>{}", "<th>".repeat(8000), "<tr><td>".repeat(8000)),
+            format!(
+                "<table><thead><tr>{}</thead>{}",
+                "<th>".repeat(8000),
+                "<tr><td>".repeat(8000)
+            ),
             format!("<b>{wide}</b>{}", "<b>x</b>".repeat(100_000)),
-            format!("<b>{wide}</b>{}", "<strong>x</strong><code>x</code>".repeat(100_000)),
+            format!(
+                "<b>{wide}</b>{}",
+                "<strong>x</strong><code>x</code>".repeat(100_000)
+            ),
             "<table>".to_owned() + &"x<b>y</b>".repeat(50_000),
             "<select><option>".repeat(50_000),
             "<math><mi><annotation-xml encoding=text/html><p>".repeat(60_000),
@@ -102,7 +121,10 @@ mod tests {
     fn the_rest_of_a_long_page_is_said_to_be_there() {
         let told = markdown(&"<p>word</p>".repeat(400_000));
         assert!(told.starts_with("word\n\nword") && told.ends_with("[… the page is longer …]"));
-        assert_eq!(markdown(&("<div></x>".repeat(400_000) + "deep<br>down")).trim(), "deep  \ndown");
+        assert_eq!(
+            markdown(&("<div></x>".repeat(400_000) + "deep<br>down")).trim(),
+            "deep  \ndown"
+        );
     }
 
     proptest! {

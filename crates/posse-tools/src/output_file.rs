@@ -28,27 +28,50 @@ impl OutputFile {
     pub(crate) async fn create(path: &Path) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
             // What commands print is nobody else's business.
-            DirBuilder::new().recursive(true).mode(0o700).create(directory).await?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .await?;
         }
-        let file = File::options().write(true).create_new(true).mode(0o600).open(path).await?;
-        Ok(Self { path: path.to_owned(), state: State::Open { file, left: MOST_BYTES - CUT_LINE } })
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .await?;
+        Ok(Self {
+            path: path.to_owned(),
+            state: State::Open {
+                file,
+                left: MOST_BYTES - CUT_LINE,
+            },
+        })
     }
 
     /// One that could not be made; what is added is lost.
     pub(crate) fn failed(path: &Path, why: &io::Error) -> Self {
-        Self { path: path.to_owned(), state: State::Failed(why.to_string()) }
+        Self {
+            path: path.to_owned(),
+            state: State::Failed(why.to_string()),
+        }
     }
 
     /// Adds a piece, as far as there is room.
     pub(crate) async fn add(&mut self, piece: &[u8]) {
-        let State::Open { file, left } = &mut self.state else { return };
-        let fits = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len());
+        let State::Open { file, left } = &mut self.state else {
+            return;
+        };
+        let fits = usize::try_from(*left)
+            .unwrap_or(usize::MAX)
+            .min(piece.len());
         let at = MOST_BYTES - CUT_LINE;
         let written: io::Result<bool> = async {
             file.write_all(&piece[..fits]).await?;
             let cut = fits < piece.len();
             if cut {
-                file.write_all(format!("\n[posse cut the output here, at byte {at}]\n").as_bytes()).await?;
+                file.write_all(format!("\n[posse cut the output here, at byte {at}]\n").as_bytes())
+                    .await?;
                 file.flush().await?;
             }
             Ok(cut)

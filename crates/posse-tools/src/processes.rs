@@ -35,12 +35,18 @@ pub(crate) struct Family {
 impl Family {
     /// What carries this marker.
     pub(crate) fn marked(marker: &str) -> Self {
-        Self { mark: format!("{CALL_MARK}={marker}").into_bytes(), group: None }
+        Self {
+            mark: format!("{CALL_MARK}={marker}").into_bytes(),
+            group: None,
+        }
     }
 
     /// And what is in this group.
     pub(crate) fn with_group(self, group: Pid) -> Self {
-        Self { group: Some(group.as_raw_nonzero().get()), ..self }
+        Self {
+            group: Some(group.as_raw_nonzero().get()),
+            ..self
+        }
     }
 
     /// Those that live.
@@ -53,7 +59,10 @@ impl Family {
             None => tokio::task::spawn_blocking(move || Census::since(asked)).await,
         };
         let Ok(census) = made else { return Vec::new() };
-        self.among(&census).into_iter().filter_map(Member::watch).collect()
+        self.among(&census)
+            .into_iter()
+            .filter_map(Member::watch)
+            .collect()
     }
 
     /// Ends them all, asking first; how many there were.
@@ -92,7 +101,8 @@ impl Family {
 
     fn among(&self, census: &Census) -> Vec<OwnedFd> {
         // A shell that has just been started leads no group yet and carries no mark.
-        let grouped = |process: &Process| [process.group, process.pid].map(Some).contains(&self.group);
+        let grouped =
+            |process: &Process| [process.group, process.pid].map(Some).contains(&self.group);
         census.family(|process| grouped(process) || process.carries(&self.mark))
     }
 }
@@ -107,7 +117,9 @@ impl Member {
         reason = "unsound for what lends out strange descriptors, which an OwnedFd does not; its heir is unsafe"
     )]
     pub(crate) fn watch(handle: OwnedFd) -> Option<Self> {
-        AsyncFd::with_interest(handle, Interest::READABLE).ok().map(Self)
+        AsyncFd::with_interest(handle, Interest::READABLE)
+            .ok()
+            .map(Self)
     }
 
     /// Ends when it has.
@@ -125,7 +137,11 @@ pub(crate) async fn gone(members: Vec<Member>) {
 }
 
 /// Waits for `work`, but not for longer than this.
-pub(crate) async fn within<T>(clock: &dyn Clock, most: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn within<T>(
+    clock: &dyn Clock,
+    most: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
     tokio::select! {
         biased;
         done = work => Some(done),

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use posse_protocol::ToolContent;
-use posse_runtime::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -77,7 +79,11 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
                 return Err(cannot("show", &place.named, why));
             }
         } else if start.contains(&0) {
-            return Err(cannot("read", &place.named, "it is neither text nor an image"));
+            return Err(cannot(
+                "read",
+                &place.named,
+                "it is neither text nor an image",
+            ));
         }
         Ok(())
     };
@@ -85,11 +91,18 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     let output = if let Some(media_type) = image(&content) {
         let data = base64::engine::general_purpose::STANDARD.encode(&content);
         ToolOutput {
-            content: vec![ToolContent::Image { media_type: media_type.into(), data }],
+            content: vec![ToolContent::Image {
+                media_type: media_type.into(),
+                data,
+            }],
             then: Then::Nothing,
         }
     } else {
-        ToolOutput::text(numbered(&content, input.offset.unwrap_or(1), input.limit.unwrap_or(MOST_LINES))?)
+        ToolOutput::text(numbered(
+            &content,
+            input.offset.unwrap_or(1),
+            input.limit.unwrap_or(MOST_LINES),
+        )?)
     };
     context.seen.learn(&place.resolved, &content);
     Ok(output)
@@ -101,7 +114,21 @@ fn image(content: &[u8]) -> Option<&'static str> {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
         _ => None,
     }
 }
@@ -112,8 +139,14 @@ fn numbered(content: &[u8], offset: usize, limit: usize) -> Result<String, ToolE
         return Ok("(the file is empty)".into());
     }
     let first = offset.max(1);
-    let (mut text, mut told, mut long, mut damaged, mut full) = (String::new(), 0, false, false, false);
-    let lines = || content.strip_suffix(b"\n").unwrap_or(content).split(|byte| *byte == b'\n');
+    let (mut text, mut told, mut long, mut damaged, mut full) =
+        (String::new(), 0, false, false, false);
+    let lines = || {
+        content
+            .strip_suffix(b"\n")
+            .unwrap_or(content)
+            .split(|byte| *byte == b'\n')
+    };
     let total = lines().count();
     for line in lines().skip(first - 1).take(limit) {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
@@ -130,16 +163,29 @@ fn numbered(content: &[u8], offset: usize, limit: usize) -> Result<String, ToolE
         told += 1;
     }
     if told == 0 && first > total {
-        return Err(tell(format!("the file has {}; there is no line {first}", count(total, "line"))));
+        return Err(tell(format!(
+            "the file has {}; there is no line {first}",
+            count(total, "line")
+        )));
     }
     let next = first + told;
     if next <= total {
-        let why = if full { "this is as much as can be told at once; " } else { "" };
-        let _ = writeln!(text, "({why}lines {first} to {} of {total}; go on with offset {next})", next - 1);
+        let why = if full {
+            "this is as much as can be told at once; "
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "({why}lines {first} to {} of {total}; go on with offset {next})",
+            next - 1
+        );
     }
     if long {
-        let _ =
-            writeln!(text, "(lines ending in … are cut at {LINE_BYTES} bytes; Grep finds what is in them)");
+        let _ = writeln!(
+            text,
+            "(lines ending in … are cut at {LINE_BYTES} bytes; Grep finds what is in them)"
+        );
     }
     if damaged {
         text.push_str("(some bytes are not UTF-8 and show as \u{fffd})\n");
@@ -162,17 +208,41 @@ mod tests {
         check(b"", 1, 9, "(the file is empty)");
         check(b"a\nb\n", 1, 9, "     1\ta\n     2\tb\n");
         check(b"a\n\nb", 0, 9, "     1\ta\n     2\t\n     3\tb\n");
-        check(b"a\nb\nc\n", 2, 1, "     2\tb\n(lines 2 to 2 of 3; go on with offset 3)\n");
-        check(b"a\r\nb\r\n", 1, 9, "     1\ta\n     2\tb\n(lines end in CRLF)\n");
-        check(b"\xff\n", 1, 9, "     1\t\u{fffd}\n(some bytes are not UTF-8 and show as \u{fffd})\n");
-        assert_eq!(numbered(b"a\n", 3, 9), Err(tell("the file has 1 line; there is no line 3")));
+        check(
+            b"a\nb\nc\n",
+            2,
+            1,
+            "     2\tb\n(lines 2 to 2 of 3; go on with offset 3)\n",
+        );
+        check(
+            b"a\r\nb\r\n",
+            1,
+            9,
+            "     1\ta\n     2\tb\n(lines end in CRLF)\n",
+        );
+        check(
+            b"\xff\n",
+            1,
+            9,
+            "     1\t\u{fffd}\n(some bytes are not UTF-8 and show as \u{fffd})\n",
+        );
+        assert_eq!(
+            numbered(b"a\n", 3, 9),
+            Err(tell("the file has 1 line; there is no line 3"))
+        );
     }
 
     #[test]
     fn long_lines_and_long_texts_are_cut() {
         let line = "ä".repeat(1500);
         let told = numbered(line.as_bytes(), 1, 9).unwrap();
-        assert!(told.starts_with(&format!("     1\t{}…\n(lines ending in …", "ä".repeat(1000))), "{told}");
+        assert!(
+            told.starts_with(&format!(
+                "     1\t{}…\n(lines ending in …",
+                "ä".repeat(1000)
+            )),
+            "{told}"
+        );
         let told = numbered("x".repeat(2000).as_bytes(), 1, 9).unwrap();
         assert!(!told.contains('…'));
         let many = format!("{}\n", "x".repeat(1000)).repeat(1000);

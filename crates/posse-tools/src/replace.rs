@@ -41,7 +41,11 @@ impl<'a> Replacement<'a> {
     /// Opens the place and refuses to touch what the agent does not know as it is now.
     pub(crate) fn begin(place: &'a Place, context: &ToolContext) -> Result<Self, ToolError> {
         let (directory, name) = place.parent()?;
-        let old = match open_beneath(&directory, Path::new(name), OFlags::RDONLY | OFlags::NONBLOCK) {
+        let old = match open_beneath(
+            &directory,
+            Path::new(name),
+            OFlags::RDONLY | OFlags::NONBLOCK,
+        ) {
             Ok(file) => Some(Old::read(place, file, &context.cancel)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(refused("write", &place.named, error)),
@@ -49,7 +53,12 @@ impl<'a> Replacement<'a> {
         if let Some(old) = &old {
             known(place, &old.content, &context.seen)?;
         }
-        Ok(Self { place, directory, name, old })
+        Ok(Self {
+            place,
+            directory,
+            name,
+            old,
+        })
     }
 
     /// Puts `content` there, durably, and remembers that the agent knows it.
@@ -57,7 +66,9 @@ impl<'a> Replacement<'a> {
         go_on(&context.cancel)?;
         let failed = |error: io::Error| refused("write", &self.place.named, error);
         let draft = Draft::create(&self.directory).map_err(failed)?;
-        draft.fill(content, self.old.as_ref().map(|old| &old.stat)).map_err(failed)?;
+        draft
+            .fill(content, self.old.as_ref().map(|old| &old.stat))
+            .map_err(failed)?;
         self.unchanged()?;
         let replaced = match &self.old {
             Some(_) => draft.rename(self.name),
@@ -79,7 +90,11 @@ impl<'a> Replacement<'a> {
             (None, Err(Errno::NOENT)) => true,
             _ => false,
         };
-        if same { Ok(()) } else { Err(changed(self.place)) }
+        if same {
+            Ok(())
+        } else {
+            Err(changed(self.place))
+        }
     }
 }
 
@@ -91,7 +106,13 @@ impl Old {
             let why = "it has other names (hard links), which would come apart or change with it";
             return Err(cannot("write", &place.named, why));
         }
-        let content = read_whole(&place.named, File::from(file), MOST_BYTES, cancel, |_, _| Ok(()))?;
+        let content = read_whole(
+            &place.named,
+            File::from(file),
+            MOST_BYTES,
+            cancel,
+            |_, _| Ok(()),
+        )?;
         Ok(Self { content, stat })
     }
 }
@@ -105,18 +126,30 @@ pub(crate) fn read_whole(
     look: impl FnOnce(&[u8], u64) -> Result<(), ToolError>,
 ) -> Result<Vec<u8>, ToolError> {
     let failed = |error: io::Error| cannot("read", path, error);
-    let too_large = || cannot("read", path, format!("it is larger than {} MiB", most >> 20));
+    let too_large = || {
+        cannot(
+            "read",
+            path,
+            format!("it is larger than {} MiB", most >> 20),
+        )
+    };
     let size = file.metadata().map_err(failed)?.len();
     if size > most {
         return Err(too_large());
     }
     let mut content = Vec::new();
-    (&mut file).take(START_BYTES).read_to_end(&mut content).map_err(failed)?;
+    (&mut file)
+        .take(START_BYTES)
+        .read_to_end(&mut content)
+        .map_err(failed)?;
     look(&content, size)?;
     // It may grow meanwhile, and some files do not say how large they are.
     loop {
         go_on(cancel)?;
-        let read = (&mut file).take(1 << 20).read_to_end(&mut content).map_err(failed)?;
+        let read = (&mut file)
+            .take(1 << 20)
+            .read_to_end(&mut content)
+            .map_err(failed)?;
         if content.len() as u64 > most {
             return Err(too_large());
         }
@@ -128,14 +161,20 @@ pub(crate) fn read_whole(
 
 fn known(place: &Place, content: &[u8], seen: &Seen) -> Result<(), ToolError> {
     match seen.version(&place.resolved) {
-        None => Err(tell(format!("{} exists, but was not read yet: read it first", place.named.display()))),
+        None => Err(tell(format!(
+            "{} exists, but was not read yet: read it first",
+            place.named.display()
+        ))),
         Some(version) if version != Seen::version_of(content) => Err(changed(place)),
         Some(_) => Ok(()),
     }
 }
 
 fn changed(place: &Place) -> ToolError {
-    tell(format!("{} has changed since it was read: read it again", place.named.display()))
+    tell(format!(
+        "{} has changed since it was read: read it again",
+        place.named.display()
+    ))
 }
 
 fn fingerprint(stat: &Stat) -> impl PartialEq + use<> {
@@ -160,11 +199,22 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     fn create(directory: &'a OwnedFd) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         loop {
-            let name = format!(".posse-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let name = format!(
+                ".posse-{}-{}",
+                std::process::id(),
+                NEXT.fetch_add(1, Ordering::Relaxed)
+            );
             match rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666)) {
-                Ok(file) => return Ok(Self { directory, name, file }),
+                Ok(file) => {
+                    return Ok(Self {
+                        directory,
+                        name,
+                        file,
+                    });
+                }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -187,7 +237,12 @@ impl<'a> Draft<'a> {
     }
 
     fn rename(&self, name: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::renameat(self.directory, &self.name, self.directory, name)?)
+        Ok(rustix::fs::renameat(
+            self.directory,
+            &self.name,
+            self.directory,
+            name,
+        )?)
     }
 
     fn rename_to_new(&self, name: &OsStr) -> io::Result<()> {

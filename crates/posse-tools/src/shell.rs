@@ -21,7 +21,11 @@ use crate::guardian::{Guardian, Post};
 use crate::processes::{Family, Member, gone, within};
 
 /// What is posse's own and no command's business.
-pub(crate) const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+pub(crate) const SECRETS: [&str; 3] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "OPENAI_API_KEY",
+];
 /// Goes where it is guarded, if there is such a place and it is let in, and becomes bash, or stays what it
 /// is where there is none.
 const BASH: &str = r#"[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
@@ -94,27 +98,48 @@ impl Shell {
     /// Starts a command.
     pub(crate) fn start(job: &Job<'_>) -> io::Result<Self> {
         if !job.cwd.is_dir() {
-            return Err(io::Error::other(format!("{} is no directory", job.cwd.display())));
+            return Err(io::Error::other(format!(
+                "{} is no directory",
+                job.cwd.display()
+            )));
         }
         let post = job.guardian.map(Guardian::post).transpose()?;
         let (output, printed) = io::pipe()?;
         let child = apart(|command| {
             prepare(command, job, post.as_deref());
-            command.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+            command
+                .stdout(printed.try_clone()?)
+                .stderr(printed.try_clone()?);
             Ok(())
         })?;
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         let pid = pid.ok_or_else(|| io::Error::other("the shell has no number"))?;
-        let leash = Leash { family: Family::marked(job.marker).with_group(pid), on: true };
+        let leash = Leash {
+            family: Family::marked(job.marker).with_group(pid),
+            on: true,
+        };
         let exited = Member::watch(pidfd_open(pid, PidfdFlags::empty())?);
         let exited = exited.ok_or_else(|| io::Error::other("the shell cannot be watched"))?;
         let output = pipe::Receiver::from_owned_fd(output.into())?;
-        Ok(Self { leash, child, exited, output })
+        Ok(Self {
+            leash,
+            child,
+            exited,
+            output,
+        })
     }
 
     /// Follows it to its end, and sees to it that nothing of it is left.
-    pub(crate) async fn follow(mut self, bounds: Bounds<'_>, sink: &mut impl Sink) -> io::Result<Ending> {
-        let Bounds { limit, cancel, clock } = bounds;
+    pub(crate) async fn follow(
+        mut self,
+        bounds: Bounds<'_>,
+        sink: &mut impl Sink,
+    ) -> io::Result<Ending> {
+        let Bounds {
+            limit,
+            cancel,
+            clock,
+        } = bounds;
         let family = self.leash.family.clone();
         let how = {
             let time_is_up = async {
@@ -142,9 +167,15 @@ impl Shell {
         }
         let ended = reading(&mut self.output, sink, family.end(clock)).await;
         self.leash.on = false;
-        let status = within(clock, REAP_WAIT, self.child.wait()).await.transpose()?;
+        let status = within(clock, REAP_WAIT, self.child.wait())
+            .await
+            .transpose()?;
         drain(self.output, sink).await?;
-        let how = if matches!(how, How::Exited(_)) { How::Exited(status) } else { how };
+        let how = if matches!(how, How::Exited(_)) {
+            How::Exited(status)
+        } else {
+            how
+        };
         Ok(Ending { how, ended })
     }
 }
@@ -154,7 +185,10 @@ impl Shell {
 /// It is in a session of its own, by the program of util-linux and busybox, which replaces itself because it
 /// leads no group yet: it has no terminal. Nothing can be written past posse to the user's, and who asks
 /// there for a password fails at once. Where there is no such program, it is in a group of its own.
-#[expect(clippy::disallowed_methods, reason = "this is where tools start processes")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where tools start processes"
+)]
 pub(crate) fn apart(prepare: impl Fn(&mut Command) -> io::Result<()>) -> io::Result<Child> {
     let mut session = Command::new("setsid");
     session.arg("sh");
@@ -171,8 +205,14 @@ pub(crate) fn apart(prepare: impl Fn(&mut Command) -> io::Result<()>) -> io::Res
 }
 
 fn prepare(command: &mut Command, job: &Job<'_>, post: Option<&Post>) {
-    command.args(["-c", BASH, "sh", job.command]).current_dir(job.cwd).stdin(Stdio::null());
-    command.env(CALL_MARK, job.marker).env("GIT_TERMINAL_PROMPT", "0").kill_on_drop(true);
+    command
+        .args(["-c", BASH, "sh", job.command])
+        .current_dir(job.cwd)
+        .stdin(Stdio::null());
+    command
+        .env(CALL_MARK, job.marker)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .kill_on_drop(true);
     if let Some(post) = post {
         command.env(HOST_MARK, post.id.to_string());
         command.args(post.cgroup.as_ref().map(|cgroup| cgroup.join(DOOR)));
@@ -183,7 +223,11 @@ fn prepare(command: &mut Command, job: &Job<'_>, post: Option<&Post>) {
 }
 
 /// Reads on until `work` is done; a full pipe must not hold up who is asked to end.
-async fn reading<T>(output: &mut pipe::Receiver, sink: &mut impl Sink, work: impl Future<Output = T>) -> T {
+async fn reading<T>(
+    output: &mut pipe::Receiver,
+    sink: &mut impl Sink,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = std::pin::pin!(work);
     let mut piece = vec![0; 64 << 10];
     let mut open = true;
@@ -240,10 +284,20 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "nothing is started")]
     fn secrets_do_not_go_along() {
         let mut command = Command::new("sh");
-        let job = Job { command: "env", cwd: Path::new("/"), marker: "mark", without: &[], guardian: None };
+        let job = Job {
+            command: "env",
+            cwd: Path::new("/"),
+            marker: "mark",
+            without: &[],
+            guardian: None,
+        };
         prepare(&mut command, &job, None);
         let changes: Vec<_> = command.as_std().get_envs().collect();
-        for secret in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {
+        for secret in [
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "OPENAI_API_KEY",
+        ] {
             assert!(changes.contains(&(secret.as_ref(), None)), "{secret}");
         }
         assert!(changes.contains(&("POSSE_CALL".as_ref(), Some("mark".as_ref()))));

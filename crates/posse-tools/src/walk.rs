@@ -23,9 +23,15 @@ pub(crate) struct Filter {
 }
 
 /// What a search means to do; `what` is it in a line.
-pub(crate) fn intent(what: &str, path: Option<&str>, workspace: &Workspace) -> Result<Intent, ToolError> {
+pub(crate) fn intent(
+    what: &str,
+    path: Option<&str>,
+    workspace: &Workspace,
+) -> Result<Intent, ToolError> {
     let place = Place::find(start(path), Access::Read, workspace)?;
-    let within = path.map_or_else(String::new, |_| format!(" in {}", shown(&place.named, workspace)));
+    let within = path.map_or_else(String::new, |_| {
+        format!(" in {}", shown(&place.named, workspace))
+    });
     Ok(Intent {
         read_only: true,
         beside_others: true,
@@ -53,7 +59,11 @@ pub(crate) fn walk(
     }
     let mut builder = WalkBuilder::new(directory);
     // What git reads from the user's home is not looked for: the environment is not read here.
-    builder.hidden(false).require_git(false).git_global(false).follow_links(false);
+    builder
+        .hidden(false)
+        .require_git(false)
+        .git_global(false)
+        .follow_links(false);
     builder.sort_by_file_name(Ord::cmp);
     if let Some(globs) = filter.globs {
         builder.overrides(globs);
@@ -89,7 +99,10 @@ impl LeftOut {
     /// Adds that to what is told.
     pub(crate) fn add_to(self, mut told: String) -> String {
         if self.0 > 0 {
-            told.push_str(&format!("\n({} left out: a rule asks before it is read; Read asks)", self.0));
+            told.push_str(&format!(
+                "\n({} left out: a rule asks before it is read; Read asks)",
+                self.0
+            ));
         }
         told
     }

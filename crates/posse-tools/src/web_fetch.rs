@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url};
 use schemars::JsonSchema;
@@ -46,26 +48,46 @@ pub struct WebFetchInput {
 impl WebFetch {
     /// Fetches from what `reach` covers.
     pub fn new(reach: Reach) -> Self {
-        Self { reach, client: OnceLock::new() }
+        Self {
+            reach,
+            client: OnceLock::new(),
+        }
     }
 
     fn client(&self) -> Result<&Client, ToolError> {
-        let client = self.client.get_or_init(|| build(self.reach).map_err(|error| error.to_string()));
-        client.as_ref().map_err(|error| tell(format!("the HTTP client did not start: {error}")))
+        let client = self
+            .client
+            .get_or_init(|| build(self.reach).map_err(|error| error.to_string()));
+        client
+            .as_ref()
+            .map_err(|error| tell(format!("the HTTP client did not start: {error}")))
     }
 
     /// Takes an address apart and refuses what is none of the web's.
     fn check(&self, url: &str) -> Result<(Url, String), ToolError> {
-        let url = Url::parse(url).map_err(|error| tell(format!("`{url}` is no address: {error}")))?;
+        let url =
+            Url::parse(url).map_err(|error| tell(format!("`{url}` is no address: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(tell(format!("only http and https are fetched, not {}", url.scheme())));
+            return Err(tell(format!(
+                "only http and https are fetched, not {}",
+                url.scheme()
+            )));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(tell("an address with a user name or password in it is not fetched"));
+            return Err(tell(
+                "an address with a user name or password in it is not fetched",
+            ));
         }
         // A name with and without the dot at its end is one host; rules know it without.
-        let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_owned();
-        let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let host = url
+            .host_str()
+            .unwrap_or_default()
+            .trim_end_matches('.')
+            .to_owned();
+        let literal = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>();
         if host.is_empty() || literal.is_ok_and(|address| !self.reach.covers(address)) {
             return Err(tell(NotPublic { host }.to_string()));
         }
@@ -90,18 +112,28 @@ impl WebFetch {
         let (mut url, host) = self.check(url)?;
         for _ in 0..=MOST_REDIRECTS {
             let request = self.client()?.get(url.clone());
-            let accept = "text/markdown, text/html, text/plain;q=0.9, application/json;q=0.9, */*;q=0.1";
-            let response =
-                request.header(ACCEPT, accept).send().await.map_err(|error| failed(&host, &error))?;
-            let Some(next) = redirect(&url, &response) else { return page(url, response).await };
+            let accept =
+                "text/markdown, text/html, text/plain;q=0.9, application/json;q=0.9, */*;q=0.1";
+            let response = request
+                .header(ACCEPT, accept)
+                .send()
+                .await
+                .map_err(|error| failed(&host, &error))?;
+            let Some(next) = redirect(&url, &response) else {
+                return page(url, response).await;
+            };
             let (next, next_host) = self.check(next.as_str())?;
             let weaker = url.scheme() == "https" && next.scheme() == "http";
             if next_host != host || weaker {
-                return Err(tell(format!("{url} redirects to {next}; fetch that if it is what is wanted")));
+                return Err(tell(format!(
+                    "{url} redirects to {next}; fetch that if it is what is wanted"
+                )));
             }
             url = next;
         }
-        Err(tell(format!("{host} redirects more than {MOST_REDIRECTS} times")))
+        Err(tell(format!(
+            "{host} redirects more than {MOST_REDIRECTS} times"
+        )))
     }
 }
 
@@ -128,7 +160,11 @@ impl TypedTool for WebFetch {
         })
     }
 
-    async fn run(&self, input: WebFetchInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        input: WebFetchInput,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => Err(tell("interrupted before the page was there")),
@@ -166,7 +202,10 @@ fn failed(host: &str, error: &reqwest::Error) -> ToolError {
 
 fn redirect(url: &Url, response: &Response) -> Option<Url> {
     let location = response.headers().get(LOCATION)?.to_str().ok()?;
-    let next = response.status().is_redirection().then(|| url.join(location).ok())?;
+    let next = response
+        .status()
+        .is_redirection()
+        .then(|| url.join(location).ok())?;
     // Parts behind # never go over the wire.
     next.map(|mut next| {
         next.set_fragment(None);
@@ -185,28 +224,54 @@ struct Page {
 impl Page {
     fn text(self) -> String {
         let text = String::from_utf8_lossy(&self.body);
-        if self.html { markdown(&text) } else { text.into_owned() }
+        if self.html {
+            markdown(&text)
+        } else {
+            text.into_owned()
+        }
     }
 }
 
 async fn page(url: Url, mut response: Response) -> Result<Page, ToolError> {
     let status = response.status();
-    let kind =
-        response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("text/plain");
+    let kind = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     let html = matches!(&*kind, "text/html" | "application/xhtml+xml");
     if status.is_success() && !html && !is_text(&kind) {
-        return Err(tell(format!("{url} is {kind}, which is no text; Bash can download it")));
+        return Err(tell(format!(
+            "{url} is {kind}, which is no text; Bash can download it"
+        )));
     }
     let host = url.host_str().unwrap_or_default().to_owned();
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| failed(&host, &error))? {
+    while let Some(piece) = response
+        .chunk()
+        .await
+        .map_err(|error| failed(&host, &error))?
+    {
         body.extend_from_slice(&piece);
         if body.len() > MOST_BYTES {
-            return Err(tell(format!("{url} is larger than {} MiB", MOST_BYTES >> 20)));
+            return Err(tell(format!(
+                "{url} is larger than {} MiB",
+                MOST_BYTES >> 20
+            )));
         }
     }
-    Ok(Page { url, status, html, body })
+    Ok(Page {
+        url,
+        status,
+        html,
+        body,
+    })
 }
 
 fn is_text(kind: &str) -> bool {
@@ -214,7 +279,9 @@ fn is_text(kind: &str) -> bool {
     kind.starts_with("text/")
         || kind.ends_with("+json")
         || kind.ends_with("+xml") && !kind.starts_with("image/")
-        || kind.strip_prefix("application/").is_some_and(|kind| PLAIN.contains(&kind))
+        || kind
+            .strip_prefix("application/")
+            .is_some_and(|kind| PLAIN.contains(&kind))
 }
 
 /// The text, said to be a stranger's, with no way to pretend that it ends early.

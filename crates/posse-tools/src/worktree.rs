@@ -82,7 +82,11 @@ pub struct Swept {
 impl GitWorktrees {
     /// Worktrees beneath `home`, which is made when the first is wanted.
     pub fn new(home: PathBuf) -> Self {
-        Self { home, host: Arc::default(), looks: Arc::default() }
+        Self {
+            home,
+            host: Arc::default(),
+            looks: Arc::default(),
+        }
     }
 
     /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused while its
@@ -97,10 +101,17 @@ impl GitWorktrees {
         if let Some(host) = &*host {
             return Ok(Arc::clone(host));
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.home)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.home)?;
         let home = self.home.canonicalize()?;
         let settled = Host::settle(&home)?;
-        let settled = Arc::new(Settled { home, id: settled.id, _host: settled });
+        let settled = Arc::new(Settled {
+            home,
+            id: settled.id,
+            _host: settled,
+        });
         *host = Some(Arc::clone(&settled));
         Ok(settled)
     }
@@ -112,9 +123,17 @@ impl GitWorktrees {
 
     /// Where a worktree lies, and whose it is.
     fn whose(&self, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
-        let unknown = || format!("{} is no worktree of this posse", words::name(&worktree.path));
-        let agent =
-            worktree.path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let unknown = || {
+            format!(
+                "{} is no worktree of this posse",
+                words::name(&worktree.path)
+            )
+        };
+        let agent = worktree
+            .path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.parse().ok());
         let directory = worktree.path.parent().ok_or_else(unknown)?;
         let home = self.home.canonicalize().map_err(|_| unknown())?;
         if directory.parent() != Some(&home) {
@@ -136,9 +155,13 @@ impl Worktrees for GitWorktrees {
         Box::pin(async move {
             let made = spawn_blocking(move || {
                 let made = worktrees.make_now(&wanted)?;
-                Ok(Handed { worktrees, made: Some(made) })
+                Ok(Handed {
+                    worktrees,
+                    made: Some(made),
+                })
             });
-            let made: Result<Handed, String> = made.await.unwrap_or_else(|error| Err(broke_off(&error)));
+            let made: Result<Handed, String> =
+                made.await.unwrap_or_else(|error| Err(broke_off(&error)));
             made?.taken()
         })
     }
@@ -180,7 +203,9 @@ struct Handed {
 
 impl Handed {
     fn taken(mut self) -> Result<Made, String> {
-        self.made.take().ok_or_else(|| "the worktree was given away twice".to_owned())
+        self.made
+            .take()
+            .ok_or_else(|| "the worktree was given away twice".to_owned())
     }
 }
 

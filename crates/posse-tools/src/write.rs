@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -53,8 +55,15 @@ impl TypedTool for Write {
 fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let place = Place::judged(&input.file_path, Access::Write, context)?;
     let replacement = Replacement::begin(&place, context)?;
-    let done = if replacement.old.is_some() { "replaced" } else { "created" };
+    let done = if replacement.old.is_some() {
+        "replaced"
+    } else {
+        "created"
+    };
     replacement.finish(input.content.as_bytes(), context)?;
     let lines = count(input.content.lines().count(), "line");
-    Ok(ToolOutput::text(format!("{done} {}: {lines}", shown(&place.named, &context.workspace))))
+    Ok(ToolOutput::text(format!(
+        "{done} {}: {lines}",
+        shown(&place.named, &context.workspace)
+    )))
 }

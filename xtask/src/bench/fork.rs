@@ -88,7 +88,9 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let (read, alike, cost) = shares(binaries, &bench, &mut notes)?;
 
     let life = bench.asking(binaries, &life(), &["forks", "life", "URL", "DIR", "200"])?;
-    notes.push(format!("{TURNS} turns, gaps, a killed process and a compaction: {life}"));
+    notes.push(format!(
+        "{TURNS} turns, gaps, a killed process and a compaction: {life}"
+    ));
     let script = PLAIN.replace("MANY", &plain(16));
     let plain = bench.asking(binaries, &script, &["forks", "plain", "URL", "DIR"])?;
     notes.push(format!("16 plain sub-agents of one type: {plain}"));
@@ -98,19 +100,56 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         found.push(many(binaries, &bench, &mut notes)?);
     }
     let middle = |key: &str| -> Result<f64> {
-        Ok(median(found.iter().map(|found| number(found, key)).collect::<Result<_>>()?))
+        Ok(median(
+            found
+                .iter()
+                .map(|found| number(found, key))
+                .collect::<Result<_>>()?,
+        ))
     };
     let growth = growth(binaries, quick, &mut notes)?;
     Ok(Found {
         figures: vec![
-            Figure { key: "fork_read_share", value: read, bar: Bar::Least(1.0) },
-            Figure { key: "rewrites_after_life", value: number(&life, "rewrites")?, bar: Bar::Most(0.0) },
-            Figure { key: "plain_sibling_share", value: number(&plain, "share")?, bar: Bar::Least(0.995) },
-            Figure { key: "cost_16_forks_vs_fresh", value: cost, bar: Bar::Most(0.15) },
-            Figure { key: "n1000_rss_mb", value: middle("rss_mb")?, bar: Bar::Most(64.0) },
-            Figure { key: "n1000_store_kb_each", value: middle("store_kb_each")?, bar: Bar::Most(4.0) },
-            Figure { key: "n1000_ratio_vs_bare", value: middle("ratio")?, bar: Bar::Most(1.3) },
-            Figure { key: "build_cpu_growth", value: growth, bar: Bar::Most(1.3) },
+            Figure {
+                key: "fork_read_share",
+                value: read,
+                bar: Bar::Least(1.0),
+            },
+            Figure {
+                key: "rewrites_after_life",
+                value: number(&life, "rewrites")?,
+                bar: Bar::Most(0.0),
+            },
+            Figure {
+                key: "plain_sibling_share",
+                value: number(&plain, "share")?,
+                bar: Bar::Least(0.995),
+            },
+            Figure {
+                key: "cost_16_forks_vs_fresh",
+                value: cost,
+                bar: Bar::Most(0.15),
+            },
+            Figure {
+                key: "n1000_rss_mb",
+                value: middle("rss_mb")?,
+                bar: Bar::Most(64.0),
+            },
+            Figure {
+                key: "n1000_store_kb_each",
+                value: middle("store_kb_each")?,
+                bar: Bar::Most(4.0),
+            },
+            Figure {
+                key: "n1000_ratio_vs_bare",
+                value: middle("ratio")?,
+                bar: Bar::Most(1.3),
+            },
+            Figure {
+                key: "build_cpu_growth",
+                value: growth,
+                bar: Bar::Most(1.3),
+            },
         ],
         truths: vec![("sibling_shared_to_directive", alike)],
         notes,
@@ -165,11 +204,18 @@ fn split(count: u32) -> String {
 fn life() -> String {
     let mut work = String::new();
     for turn in 0..=TURNS {
-        let state = if turn == 0 { String::new() } else { turn.to_string() };
+        let state = if turn == 0 {
+            String::new()
+        } else {
+            turn.to_string()
+        };
         let (next, reply) = if turn == TURNS {
             (String::new(), r#"{ text = "Scope: work. Result: done." }"#)
         } else {
-            ((turn + 1).to_string(), r#"{ tool = "Bash", input = { command = "echo worked" } }"#)
+            (
+                (turn + 1).to_string(),
+                r#"{ tool = "Bash", input = { command = "echo worked" } }"#,
+            )
         };
         work.push_str(&format!(
             "[[rule]]\nwhen.agent = \"re:^/main/\"\nwhen.state = {{ turn = \"{state}\" }}\n\
@@ -178,14 +224,19 @@ fn life() -> String {
     }
     let wake = |message: &str| {
         let send = |number| {
-            format!(r#"{{ tool = "SendMessage", input = {{ to = "f{number}", message = "{message}" }} }}"#)
+            format!(
+                r#"{{ tool = "SendMessage", input = {{ to = "f{number}", message = "{message}" }} }}"#
+            )
         };
         (0..WOKEN).map(send).collect::<Vec<_>>().join(", ")
     };
     LIFE.replace("WORKERS", &wake("Work on."))
         .replace("LOOKERS", &wake("Look once."))
         .replace("WORK", &work)
-        .replace("MANY", &forks(16, |number| format!(r#", name = "f{number}""#)))
+        .replace(
+            "MANY",
+            &forks(16, |number| format!(r#", name = "f{number}""#)),
+        )
 }
 
 /// So many calls that ask for forks.
@@ -210,5 +261,7 @@ fn plain(count: u32) -> String {
 }
 
 fn number(found: &Value, key: &str) -> Result<f64> {
-    found[key].as_f64().with_context(|| format!("{found} has no {key}"))
+    found[key]
+        .as_f64()
+        .with_context(|| format!("{found} has no {key}"))
 }

@@ -24,7 +24,8 @@ reply = [{ text = "TEXT" }]
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let rounds = if effort == Effort::Quick { 1 } else { 5 };
     let server = Server::start(binaries, &SCRIPT.replace("TEXT", &"word ".repeat(400)))?;
-    let client = |kind: &str, text: &str, streams: u32| client(binaries, &server.url, kind, text, streams);
+    let client =
+        |kind: &str, text: &str, streams: u32| client(binaries, &server.url, kind, text, streams);
     client("posse", "small", 200)?;
     let small = if effort == Effort::Quick { 1000 } else { 5000 };
     let before = cpu_ms(server.pid())?;
@@ -33,15 +34,26 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let (mut ratios, mut completed) = (Vec::new(), answered.completed == u64::from(small));
     let mut notes = vec!["cpu of 1,000 streams, ms: posse, bare".to_owned()];
     for _ in 0..rounds {
-        let (ours, bare) = (client("posse", "long", 1000)?, client("bare", "long", 1000)?);
+        let (ours, bare) = (
+            client("posse", "long", 1000)?,
+            client("bare", "long", 1000)?,
+        );
         completed &= ours.completed == 1000 && bare.completed == 1000;
         ratios.push(ours.cpu_ms / bare.cpu_ms);
         notes.push(format!("  {:.0}, {:.0}", ours.cpu_ms, bare.cpu_ms));
     }
     Ok(Found {
         figures: vec![
-            Figure { key: "server_cpu_ms_per_request", value: per_request, bar: Bar::Most(0.3) },
-            Figure { key: "client_cpu_ratio_vs_bare", value: median(ratios), bar: Bar::Most(1.2) },
+            Figure {
+                key: "server_cpu_ms_per_request",
+                value: per_request,
+                bar: Bar::Most(0.3),
+            },
+            Figure {
+                key: "client_cpu_ratio_vs_bare",
+                value: median(ratios),
+                bar: Bar::Most(1.2),
+            },
         ],
         truths: vec![("streams_1000_ok", completed)],
         notes,

@@ -13,8 +13,11 @@ use super::{Bar, Effort, Figure, Found, median};
 
 /// How many agents write at once, how many tasks they claim in quick and full runs, and what share of the bare speed
 /// is wanted.
-const SIZES: [(&str, [&str; 2], f64); 3] =
-    [("1", ["400", "2000"], 0.6), ("16", ["1600", "16000"], 0.7), ("256", ["2560", "25600"], 0.8)];
+const SIZES: [(&str, [&str; 2], f64); 3] = [
+    ("1", ["400", "2000"], 0.6),
+    ("16", ["1600", "16000"], 0.7),
+    ("256", ["2560", "25600"], 0.8),
+];
 const STEPS: [&str; 3] = ["steps_ratio.1", "steps_ratio.16", "steps_ratio.256"];
 const CLAIMS: [&str; 3] = ["claims_ratio.1", "claims_ratio.16", "claims_ratio.256"];
 /// The lease of the host that is killed, and how much later its agents are somebody's again.
@@ -27,16 +30,27 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let server = Server::start(&bench, &["serve"])?;
     let mut notes = Vec::new();
     let carried = Carried::measure(&bench, &server, effort, &mut notes)?;
-    let mut figures = vec![Figure { key: "turns_per_s", value: carried.turns, bar: Bar::Least(0.0) }];
+    let mut figures = vec![Figure {
+        key: "turns_per_s",
+        value: carried.turns,
+        bar: Bar::Least(0.0),
+    }];
     for (keys, ratios) in [(STEPS, &carried.steps), (CLAIMS, &carried.claims)] {
         for ((key, value), (_, _, least)) in keys.into_iter().zip(ratios).zip(SIZES) {
-            figures.push(Figure { key, value: *value, bar: Bar::Least(least) });
+            figures.push(Figure {
+                key,
+                value: *value,
+                bar: Bar::Least(least),
+            });
         }
     }
     figures.extend(waking(binaries, &bench, &server, quick, &mut notes)?);
 
-    let (agents, seconds, counted) =
-        if quick { ("1000", "4", "most") } else { ("10000", "65", "connections") };
+    let (agents, seconds, counted) = if quick {
+        ("1000", "4", "most")
+    } else {
+        ("10000", "65", "connections")
+    };
     let idle = bench.run(&["idle", agents, seconds, &server.url])?;
     notes.push(format!("idle: {idle}"));
     figures.push(Figure {
@@ -51,7 +65,11 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         notes.push(format!("taken over: {found}"));
         longest = longest.max(number(&found, "taken_s")?);
     }
-    figures.push(Figure { key: "takeover_s", value: longest, bar: Bar::Most(TAKEN_S) });
+    figures.push(Figure {
+        key: "takeover_s",
+        value: longest,
+        bar: Bar::Most(TAKEN_S),
+    });
     drop(server);
 
     if !quick {
@@ -60,7 +78,11 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         let late = Carried::measure(&bench, &server, effort, &mut notes)?;
         notes.push(json!({"sync_1ms_later": late.line()}).to_string());
     }
-    Ok(Found { figures, truths: Vec::new(), notes })
+    Ok(Found {
+        figures,
+        truths: Vec::new(),
+        notes,
+    })
 }
 
 /// How much is carried.
@@ -72,7 +94,12 @@ struct Carried {
 }
 
 impl Carried {
-    fn measure(bench: &Bench, server: &Server, effort: Effort, notes: &mut Vec<String>) -> Result<Self> {
+    fn measure(
+        bench: &Bench,
+        server: &Server,
+        effort: Effort,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
         let quick = effort == Effort::Quick;
         let (rounds, seconds) = if quick { (1, "1") } else { (5, "4") };
         let (mut steps, mut claims) = (Vec::new(), Vec::new());
@@ -94,13 +121,23 @@ impl Carried {
             number(&found, "per_s")
         };
         let turns = median((0..rounds).map(turn).collect::<Result<_>>()?);
-        Ok(Self { turns, steps, claims })
+        Ok(Self {
+            turns,
+            steps,
+            claims,
+        })
     }
 
     fn line(&self) -> Value {
         let sizes = |ratios: &[f64]| -> Map<String, Value> {
-            let rounded = ratios.iter().map(|ratio| json!((ratio * 1000.0).round() / 1000.0));
-            SIZES.iter().map(|(agents, _, _)| (*agents).to_owned()).zip(rounded).collect()
+            let rounded = ratios
+                .iter()
+                .map(|ratio| json!((ratio * 1000.0).round() / 1000.0));
+            SIZES
+                .iter()
+                .map(|(agents, _, _)| (*agents).to_owned())
+                .zip(rounded)
+                .collect()
         };
         let (steps, claims) = (sizes(&self.steps), sizes(&self.claims));
         json!({"turns_per_s": self.turns, "steps_ratio": steps, "claims_ratio": claims})
@@ -120,8 +157,14 @@ fn ratio(
         let side = |side| bench.run(&[what, side, agents, much, realms, &server.url]);
         let (ours, bare) = (side("posse")?, side("bare")?);
         ratios.push(number(&ours, "per_s")? / number(&bare, "per_s")?);
-        let live = if realms == "one" { "one realm" } else { "a realm each" };
-        notes.push(format!("{agents} agents, {live}, {what}: posse {ours}, bare {bare}"));
+        let live = if realms == "one" {
+            "one realm"
+        } else {
+            "a realm each"
+        };
+        notes.push(format!(
+            "{agents} agents, {live}, {what}: posse {ours}, bare {bare}"
+        ));
     }
     Ok(median(ratios))
 }
@@ -137,10 +180,13 @@ fn waking(
     let work = Bench::new(binaries, "store-work")?;
     let across = |count: &str| work.run(&["across", &server.url, count]);
     let alone = across(if quick { "1000" } else { "10000" })?;
-    notes.push(format!("woken in another process, commit included: {alone}"));
+    notes.push(format!(
+        "woken in another process, commit included: {alone}"
+    ));
     if !quick {
         let beside = std::thread::scope(|scope| {
-            let load = scope.spawn(|| bench.run(&["steps", "posse", "64", "20", "each", &server.url]));
+            let load =
+                scope.spawn(|| bench.run(&["steps", "posse", "64", "20", "each", &server.url]));
             let beside = across("1000");
             let load = load.join().map_err(|_| anyhow!("the load failed"))??;
             notes.push(format!("64 agents that write meanwhile: {load}"));
@@ -148,11 +194,21 @@ fn waking(
         })?;
         notes.push(format!("woken while they write: {beside}"));
     }
-    ensure!(number(&alone, "missed")? == 0.0, "a wake was missed: {alone}");
+    ensure!(
+        number(&alone, "missed")? == 0.0,
+        "a wake was missed: {alone}"
+    );
     let figure = |key, part, most| -> Result<Figure> {
-        Ok(Figure { key, value: number(&alone, part)?, bar: Bar::Most(most) })
+        Ok(Figure {
+            key,
+            value: number(&alone, part)?,
+            bar: Bar::Most(most),
+        })
     };
-    Ok(vec![figure("wake_p50_ms", "p50_ms", 20.0)?, figure("wake_p99_ms", "p99_ms", 20.0)?])
+    Ok(vec![
+        figure("wake_p50_ms", "p50_ms", 20.0)?,
+        figure("wake_p99_ms", "p99_ms", 20.0)?,
+    ])
 }
 
 /// A server of one's own; it ends when this is dropped.
@@ -171,7 +227,10 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("stdout is piped")?).read_line(&mut line)?;
         ensure!(line.starts_with("postgres://"), "the server did not start");
-        Ok(Self { child, url: line.trim().to_owned() })
+        Ok(Self {
+            child,
+            url: line.trim().to_owned(),
+        })
     }
 }
 

@@ -16,7 +16,10 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(binaries: &Path, name: &str) -> Result<Self> {
-        Ok(Self { program: binaries.join(name), directory: Directory::new(name, &std::env::temp_dir())? })
+        Ok(Self {
+            program: binaries.join(name),
+            directory: Directory::new(name, &std::env::temp_dir())?,
+        })
     }
 
     /// The same with its files in memory, where there is a place for that: a disk on which making a file
@@ -26,7 +29,10 @@ impl Bench {
         if free_kib(memory).unwrap_or(0) < ROOM_KIB {
             return Self::new(binaries, name);
         }
-        Ok(Self { program: binaries.join(name), directory: Directory::new(name, memory)? })
+        Ok(Self {
+            program: binaries.join(name),
+            directory: Directory::new(name, memory)?,
+        })
     }
 
     /// Runs the program with a directory of its own in place of `DIR`, and a file in it in place of `DB`.
@@ -37,14 +43,25 @@ impl Bench {
             "DB" => place.join("posse.db"),
             other => PathBuf::from(other),
         };
-        let output = Command::new(&self.program).args(arguments.iter().map(fill)).output()?;
+        let output = Command::new(&self.program)
+            .args(arguments.iter().map(fill))
+            .output()?;
         std::fs::remove_dir_all(&place)?;
-        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        ensure!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
     /// Runs the program with a scripted model in place of `URL`.
-    pub(super) fn asking(&self, binaries: &Path, script: &str, arguments: &[&str]) -> Result<Value> {
+    pub(super) fn asking(
+        &self,
+        binaries: &Path,
+        script: &str,
+        arguments: &[&str],
+    ) -> Result<Value> {
         let server = Server::start(binaries, script)?;
         let fill = |argument: &&str| match *argument {
             "URL" => server.url.clone(),
@@ -56,7 +73,9 @@ impl Bench {
 
     pub(super) fn measure(&self, key: &str, arguments: &[&str]) -> Result<f64> {
         let found = self.run(arguments)?;
-        found[key].as_f64().with_context(|| format!("{found} has no {key}"))
+        found[key]
+            .as_f64()
+            .with_context(|| format!("{found} has no {key}"))
     }
 }
 
@@ -65,8 +84,17 @@ const ROOM_KIB: u64 = 4 << 20;
 
 /// How much room there is at a place, as far as that is known.
 fn free_kib(at: &Path) -> Option<u64> {
-    let output = Command::new("df").args(["-k", "--output=avail"]).arg(at).output().ok()?;
-    String::from_utf8_lossy(&output.stdout).lines().last()?.trim().parse().ok()
+    let output = Command::new("df")
+        .args(["-k", "--output=avail"])
+        .arg(at)
+        .output()
+        .ok()?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .last()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// A directory; gone at the end.

@@ -37,7 +37,11 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("stdout is piped")?).read_line(&mut line)?;
         let told: Value = serde_json::from_str(&line).context("the server did not start")?;
-        Ok(Self { child, script, url: told["url"].as_str().unwrap_or_default().to_owned() })
+        Ok(Self {
+            child,
+            script,
+            url: told["url"].as_str().unwrap_or_default().to_owned(),
+        })
     }
 
     pub(super) fn pid(&self) -> u32 {

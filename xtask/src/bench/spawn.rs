@@ -129,25 +129,53 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let mut figures = leaves(binaries, &bench, if quick { 3 } else { 9 }, &mut notes)?;
 
     let script = TOGETHER.replace("MANY", &calls(MANY, "piece", "run_in_background = true"));
-    let together = bench.asking(binaries, &script, &["together", "URL", "DIR", &MANY.to_string()])?;
-    notes.push(format!("{MANY} in the background that take a second: {together}"));
+    let together = bench.asking(
+        binaries,
+        &script,
+        &["together", "URL", "DIR", &MANY.to_string()],
+    )?;
+    notes.push(format!(
+        "{MANY} in the background that take a second: {together}"
+    ));
     let (flying, turns) = (number(&together, "in_flight")?, number(&together, "turns")?);
-    figures.insert(3, Figure { key: "n64_in_flight", value: flying, bar: Bar::Least(f64::from(MANY)) });
+    figures.insert(
+        3,
+        Figure {
+            key: "n64_in_flight",
+            value: flying,
+            bar: Bar::Least(f64::from(MANY)),
+        },
+    );
 
     let script = OPEN.replace("MANY", &calls(1000, "piece", "run_in_background = true"));
     let script = script.replace("ONE", &calls(1, "warm", "run_in_background = false"));
     let script = script.replace("TEXT", &"A word or two. ".repeat(100));
     let open = bench.asking(binaries, &script, &["open", "URL", "DIR", "1000"])?;
     notes.push(format!("with a reply open: {open}"));
-    figures
-        .insert(5, Figure { key: "n1000_kb_each", value: number(&open, "kb_each")?, bar: Bar::Most(100.0) });
+    figures.insert(
+        5,
+        Figure {
+            key: "n1000_kb_each",
+            value: number(&open, "kb_each")?,
+            bar: Bar::Most(100.0),
+        },
+    );
 
     figures.extend(soon(binaries, &bench, quick, &mut notes)?);
-    Ok(Found { figures, truths: vec![("n64_parent_turns_ok", (1.0..=2.0).contains(&turns))], notes })
+    Ok(Found {
+        figures,
+        truths: vec![("n64_parent_turns_ok", (1.0..=2.0).contains(&turns))],
+        notes,
+    })
 }
 
 /// What many cost that make two requests and run a command, beside a bare program that does the same.
-fn leaves(binaries: &Path, bench: &Bench, rounds: u32, notes: &mut Vec<String>) -> Result<Vec<Figure>> {
+fn leaves(
+    binaries: &Path,
+    bench: &Bench,
+    rounds: u32,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Figure>> {
     let script = LEAVES.replace("MANY", &calls(MANY, "piece", "run_in_background = false"));
     let script = script.replace("ONE", &calls(1, "piece", "run_in_background = false"));
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
@@ -160,39 +188,77 @@ fn leaves(binaries: &Path, bench: &Bench, rounds: u32, notes: &mut Vec<String>) 
         notes.push(format!("{MANY} leaves: posse {ours}, bare {bare}"));
     }
     let middle = |found: &[Value], key: &str| -> Result<f64> {
-        Ok(median(found.iter().map(|found| number(found, key)).collect::<Result<_>>()?))
+        Ok(median(
+            found
+                .iter()
+                .map(|found| number(found, key))
+                .collect::<Result<_>>()?,
+        ))
     };
     let (cpu, bare_cpu) = (middle(&ours, "cpu_ms")?, middle(&bare, "cpu_ms")?);
     Ok(vec![
-        Figure { key: "n64_wall_s", value: middle(&ours, "wall_s")?, bar: Bar::Most(0.4) },
-        Figure { key: "n64_cpu_ms_each", value: cpu / f64::from(MANY), bar: Bar::Most(5.0) },
-        Figure { key: "n64_ratio_vs_bare", value: cpu / bare_cpu, bar: Bar::Most(1.5) },
+        Figure {
+            key: "n64_wall_s",
+            value: middle(&ours, "wall_s")?,
+            bar: Bar::Most(0.4),
+        },
+        Figure {
+            key: "n64_cpu_ms_each",
+            value: cpu / f64::from(MANY),
+            bar: Bar::Most(5.0),
+        },
+        Figure {
+            key: "n64_ratio_vs_bare",
+            value: cpu / bare_cpu,
+            bar: Bar::Most(1.5),
+        },
         Figure {
             key: "first_child_request_ms",
             value: middle(&ours, "first_child_request_ms")?,
             bar: Bar::Most(20.0),
         },
-        Figure { key: "disk_kb_each", value: middle(&ours, "disk_kb_each")?, bar: Bar::Most(12.0) },
+        Figure {
+            key: "disk_kb_each",
+            value: middle(&ours, "disk_kb_each")?,
+            bar: Bar::Most(12.0),
+        },
     ])
 }
 
 /// How soon agents hear of each other. All of it waits for the disk, several times.
-fn soon(binaries: &Path, bench: &Bench, quick: bool, notes: &mut Vec<String>) -> Result<Vec<Figure>> {
+fn soon(
+    binaries: &Path,
+    bench: &Bench,
+    quick: bool,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Figure>> {
     let before = bench.run(&["sync", "DIR"])?;
     let script = ENDS.replace("HOLDS", &holds());
     let script = script.replace("MANY", &calls(HELD, "hold", "run_in_background = true"));
     let rounds = if quick { "3" } else { "20" };
-    let ends = bench.asking(binaries, &script, &["ends", "URL", "DIR", rounds, &HELD.to_string()])?;
-    notes.push(format!("a sub-agent's last word to its parent's request: {ends}"));
+    let ends = bench.asking(
+        binaries,
+        &script,
+        &["ends", "URL", "DIR", rounds, &HELD.to_string()],
+    )?;
+    notes.push(format!(
+        "a sub-agent's last word to its parent's request: {ends}"
+    ));
     let script = MESSAGES.replace("MANY", &named(4));
     let rounds = if quick { "4" } else { "25" };
     let messages = bench.asking(binaries, &script, &["messages", "URL", "DIR", rounds, "20"])?;
     notes.push(format!("a message to one who had ended: {messages}"));
     let after = bench.run(&["sync", "DIR"])?;
-    notes.push(format!("a page made durable, before and after: {before}, {after}"));
+    notes.push(format!(
+        "a page made durable, before and after: {before}, {after}"
+    ));
     let wait = SYNCS * number(&before, "p99_ms")?.max(number(&after, "p99_ms")?);
     let figure = |key, found: &Value, part, most| -> Result<Figure> {
-        Ok(Figure { key, value: number(found, part)?, bar: Bar::MostBeside(most, wait) })
+        Ok(Figure {
+            key,
+            value: number(found, part)?,
+            bar: Bar::MostBeside(most, wait),
+        })
     };
     Ok(vec![
         figure("end_to_parent_p50_ms", &ends, "p50_ms", 3.0)?,
@@ -235,5 +301,7 @@ fn holds() -> String {
 }
 
 pub(super) fn number(found: &Value, key: &str) -> Result<f64> {
-    found[key].as_f64().with_context(|| format!("{found} has no {key}"))
+    found[key]
+        .as_f64()
+        .with_context(|| format!("{found} has no {key}"))
 }

@@ -15,7 +15,9 @@ const REPLY: &str = include_str!("../../../crates/posse-scripted/src/server/sink
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let posse = binaries.join("posse");
     let rounds = if effort == Effort::Quick { 20 } else { 60 };
-    let version = (0..rounds).map(|_| version_ms(&posse)).collect::<Result<Vec<f64>>>()?;
+    let version = (0..rounds)
+        .map(|_| version_ms(&posse))
+        .collect::<Result<Vec<f64>>>()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let first = (0..rounds)
         .map(|_| first_request(Command::new(&posse).arg("ask-model"), &listener))
@@ -23,7 +25,11 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let size = std::fs::metadata(&posse)?.len() as f64 / 1e6;
     Ok(Found {
         figures: vec![
-            Figure { key: "version_ms", value: median(version), bar: Bar::Most(5.0) },
+            Figure {
+                key: "version_ms",
+                value: median(version),
+                bar: Bar::Most(5.0),
+            },
             Figure {
                 key: "first_request_ms",
                 value: median(first.iter().map(|first| first.0).collect()),
@@ -34,7 +40,11 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
                 value: median(first.iter().map(|first| first.1).collect()),
                 bar: Bar::Most(20.0),
             },
-            Figure { key: "binary_mb", value: size, bar: Bar::Most(30.0) },
+            Figure {
+                key: "binary_mb",
+                value: size,
+                bar: Bar::Most(30.0),
+            },
         ],
         truths: Vec::new(),
         notes: vec![format!("medians of {rounds}")],
@@ -44,7 +54,10 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
 fn version_ms(posse: &Path) -> Result<f64> {
     let start = Instant::now();
     let output = Command::new(posse).arg("--version").output()?;
-    ensure!(output.status.success() && output.stdout.starts_with(b"posse "), "--version failed");
+    ensure!(
+        output.status.success() && output.stdout.starts_with(b"posse "),
+        "--version failed"
+    );
     Ok(start.elapsed().as_secs_f64() * 1e3)
 }
 
@@ -62,9 +75,15 @@ pub(super) fn first_request(command: &mut Command, listener: &TcpListener) -> Re
     let mut head = [0; 16 << 10];
     let read = stream.read(&mut head)?;
     let elapsed = start.elapsed().as_secs_f64() * 1e3;
-    ensure!(head[..read].starts_with(b"POST /v1/messages "), "not the request that was expected");
+    ensure!(
+        head[..read].starts_with(b"POST /v1/messages "),
+        "not the request that was expected"
+    );
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .context("no VmHWM")?;
     let kilobytes: f64 = peak.trim().trim_end_matches(" kB").parse()?;
     answer(&mut stream)?;
     ensure!(child.wait()?.success(), "the command failed");

@@ -26,30 +26,71 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let claims = bench.run(&["claims", "DB", pick("20000", "100000")])?;
     note("a claim", &claims);
     let mut figures = vec![
-        Figure { key: "wake_inproc_p99_ms", value: number(&within, "p99_ms")?, bar: Bar::Most(1.0) },
-        Figure { key: "wake_process_p50_ms", value: number(&across, "p50_ms")?, bar: Bar::Most(2.0) },
-        Figure { key: "wake_process_p99_ms", value: number(&across, "p99_ms")?, bar: Bar::Most(10.0) },
-        Figure { key: "missed", value: number(&across, "missed")?, bar: Bar::Most(0.0) },
-        Figure { key: "inbox_10k_growth", value: number(&inbox, "growth")?, bar: Bar::Most(1.5) },
-        Figure { key: "claim_100k_vs_100", value: number(&claims, "ratio")?, bar: Bar::Most(1.5) },
+        Figure {
+            key: "wake_inproc_p99_ms",
+            value: number(&within, "p99_ms")?,
+            bar: Bar::Most(1.0),
+        },
+        Figure {
+            key: "wake_process_p50_ms",
+            value: number(&across, "p50_ms")?,
+            bar: Bar::Most(2.0),
+        },
+        Figure {
+            key: "wake_process_p99_ms",
+            value: number(&across, "p99_ms")?,
+            bar: Bar::Most(10.0),
+        },
+        Figure {
+            key: "missed",
+            value: number(&across, "missed")?,
+            bar: Bar::Most(0.0),
+        },
+        Figure {
+            key: "inbox_10k_growth",
+            value: number(&inbox, "growth")?,
+            bar: Bar::Most(1.5),
+        },
+        Figure {
+            key: "claim_100k_vs_100",
+            value: number(&claims, "ratio")?,
+            bar: Bar::Most(1.5),
+        },
     ];
     let runtime = Bench::new(binaries, "bench-runtime")?;
     let rounds = if quick { 1 } else { 5 };
     for (name, bench, words, keys) in [
-        ("steps", &runtime, ["steps", "DIR"], ["steps_ratio.1", "steps_ratio.16", "steps_ratio.256"]),
-        ("claims", &bench, ["claiming", "DB"], ["claims_ratio.1", "claims_ratio.16", "claims_ratio.256"]),
+        (
+            "steps",
+            &runtime,
+            ["steps", "DIR"],
+            ["steps_ratio.1", "steps_ratio.16", "steps_ratio.256"],
+        ),
+        (
+            "claims",
+            &bench,
+            ["claiming", "DB"],
+            ["claims_ratio.1", "claims_ratio.16", "claims_ratio.256"],
+        ),
     ] {
         let sizes = [("1", "4000", 0.4), ("16", "1500", 0.7), ("256", "300", 0.8)];
         for (key, (agents, batches, least)) in keys.into_iter().zip(sizes) {
             let mut ratio = || -> Result<f64> {
                 let [verb, place] = words;
-                let side = |kind: &str| bench.measure("per_s", &[verb, kind, agents, batches, place]);
+                let side =
+                    |kind: &str| bench.measure("per_s", &[verb, kind, agents, batches, place]);
                 let (ours, bare) = (side("posse")?, side("bare")?);
-                notes.push(format!("{agents} agents, {name}/s: posse {ours:.0}, bare {bare:.0}"));
+                notes.push(format!(
+                    "{agents} agents, {name}/s: posse {ours:.0}, bare {bare:.0}"
+                ));
                 Ok(ours / bare)
             };
             let ratios = (0..rounds).map(|_| ratio()).collect::<Result<_>>()?;
-            figures.push(Figure { key, value: median(ratios), bar: Bar::Least(least) });
+            figures.push(Figure {
+                key,
+                value: median(ratios),
+                bar: Bar::Least(least),
+            });
         }
     }
     let idle = runtime.run(&["idle", "DIR", pick("1000", "10000"), pick("10", "60")])?;
@@ -57,7 +98,10 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     Ok(Found {
         figures,
         truths: vec![
-            ("healed_by_the_sweep", number(&healed, "longest_ms")? <= number(&healed, "sweep_ms")? + 250.0),
+            (
+                "healed_by_the_sweep",
+                number(&healed, "longest_ms")? <= number(&healed, "sweep_ms")? + 250.0,
+            ),
             ("idle_agents_share_one_watch", idle["watches"] == 1),
             // The sweeps of a host, not its agents: so many milliseconds for a minute of ten thousand.
             ("idle_agents_use_no_cpu", number(&idle, "cpu_ms")? < 30.0),
@@ -67,5 +111,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
 }
 
 fn number(found: &Value, key: &str) -> Result<f64> {
-    found[key].as_f64().with_context(|| format!("{found} has no {key}"))
+    found[key]
+        .as_f64()
+        .with_context(|| format!("{found} has no {key}"))
 }

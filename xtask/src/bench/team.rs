@@ -61,57 +61,92 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let mut notes = Vec::new();
     let (mut all, mut each) = (true, f64::NAN);
     for size in SIZES {
-        let found =
-            bench.asking(binaries, &script(size), &["teams", "many", "URL", "DIR", &size.to_string()])?;
+        let found = bench.asking(
+            binaries,
+            &script(size),
+            &["teams", "many", "URL", "DIR", &size.to_string()],
+        )?;
         notes.push(format!("{size} in one reply: {found}"));
         all &= found["ok"] == true;
         each = number(&found, "ms_each")?;
     }
     let seconds = if quick { "10" } else { "60" };
-    let idle = bench.asking(binaries, &script(100), &["teams", "idle", "URL", "DIR", "100", seconds])?;
+    let idle = bench.asking(
+        binaries,
+        &script(100),
+        &["teams", "idle", "URL", "DIR", "100", seconds],
+    )?;
     notes.push(format!("100 that are idle: {idle}"));
 
     let before = bench.run(&["sync", "DIR"])?;
     let rounds = if quick { 4 } else { 42 };
     let measure = |what: &str, mates, rounds: u32| -> Result<Value> {
         let (rounds, count) = (rounds.to_string(), ROUND.to_string());
-        bench.asking(binaries, &script(mates), &["teams", what, "URL", "DIR", &rounds, &count])
+        bench.asking(
+            binaries,
+            &script(mates),
+            &["teams", what, "URL", "DIR", &rounds, &count],
+        )
     };
     let words = measure("words", 4, rounds)?;
     notes.push(format!("words in a process: {words}"));
     let claims = measure("claims", 2, rounds)?;
-    notes.push(format!("a task completed to the next begun by another: {claims}"));
+    notes.push(format!(
+        "a task completed to the next begun by another: {claims}"
+    ));
     let across = measure("across", 4, rounds)?;
     notes.push(format!("words between two processes: {across}"));
     let after = bench.run(&["sync", "DIR"])?;
-    notes.push(format!("a page made durable, before and after: {before}, {after}"));
+    notes.push(format!(
+        "a page made durable, before and after: {before}, {after}"
+    ));
 
     let wait = SYNCS * number(&before, "p99_ms")?.max(number(&after, "p99_ms")?);
     let soon = |key, found: &Value, part, most| -> Result<Figure> {
-        Ok(Figure { key, value: number(found, part)?, bar: Bar::MostBeside(most, wait) })
+        Ok(Figure {
+            key,
+            value: number(found, part)?,
+            bar: Bar::MostBeside(most, wait),
+        })
     };
     let (down, up) = (&words["lead_to_mate"], &words["mate_to_lead"]);
     let slower = |part| -> Result<f64> {
         Ok(number(&across["lead_to_mate"], part)?.max(number(&across["mate_to_lead"], part)?))
     };
     let figures = vec![
-        Figure { key: "spawn_ms_each", value: each, bar: Bar::Most(20.0) },
+        Figure {
+            key: "spawn_ms_each",
+            value: each,
+            bar: Bar::Most(20.0),
+        },
         Figure {
             key: "idle_100_cpu_ms_per_min",
             value: number(&idle, "cpu_ms_per_min")?,
             bar: Bar::Most(50.0),
         },
         // Missed by far, and kept: in a quick run only what is much more than it was fails.
-        Figure { key: "idle_kb_each", value: number(&idle, "kb_each")?, bar: Bar::MostBeside(10.0, 90.0) },
+        Figure {
+            key: "idle_kb_each",
+            value: number(&idle, "kb_each")?,
+            bar: Bar::MostBeside(10.0, 90.0),
+        },
         soon("lead_to_mate_p50_ms", down, "p50_ms", 3.0)?,
         soon("lead_to_mate_p99_ms", down, "p99_ms", 15.0)?,
         soon("mate_to_lead_p50_ms", up, "p50_ms", 3.0)?,
         soon("mate_to_lead_p99_ms", up, "p99_ms", 15.0)?,
         soon("done_to_claim_p50_ms", &claims, "p50_ms", 3.0)?,
         soon("done_to_claim_p99_ms", &claims, "p99_ms", 15.0)?,
-        Figure { key: "across_p99_ms", value: slower("p99_ms")?, bar: Bar::MostBeside(25.0, wait) },
+        Figure {
+            key: "across_p99_ms",
+            value: slower("p99_ms")?,
+            bar: Bar::MostBeside(25.0, wait),
+        },
     ];
-    Ok(Found { figures, truths: vec![("spawn_100_ok", all)], notes })
+    Ok(Found {
+        figures,
+        truths: vec![("spawn_100_ok", all)],
+        notes,
+    })
 }
 
 /// The script with so many members.

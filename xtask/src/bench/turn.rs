@@ -19,9 +19,16 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let rounds = if quick { 1 } else { 5 };
     let bench = Bench::new(binaries, "bench-runtime")?;
     let mut notes = Vec::new();
-    let (first, cpu, rss) = bench.one_turn(&binaries.join("posse"), if quick { 10 } else { 40 }, binaries)?;
+    let (first, cpu, rss) = bench.one_turn(
+        &binaries.join("posse"),
+        if quick { 10 } else { 40 },
+        binaries,
+    )?;
 
-    let server = Server::start(binaries, &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)))?;
+    let server = Server::start(
+        binaries,
+        &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)),
+    )?;
     // Runs of a few milliseconds swing; so many of them, by turns, and the medians of either side.
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..3 * rounds + 2 {
@@ -29,13 +36,17 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         ours.push(side("posse")?);
         bare.push(side("bare")?);
     }
-    notes.push(format!("fifty turns, cpu ms: posse {ours:.1?}, bare {bare:.1?}"));
+    notes.push(format!(
+        "fifty turns, cpu ms: posse {ours:.1?}, bare {bare:.1?}"
+    ));
     let fifty = median(ours) / median(bare);
     let mut growths = Vec::new();
     for _ in 0..rounds.min(3) {
         let at = |kilobytes: &str| bench.measure("cpu_ms_per_turn", &["growth", kilobytes, "DIR"]);
         let (small, large) = (at("10")?, at(if quick { "2000" } else { "10000" })?);
-        notes.push(format!("a turn apart from sending, cpu ms: {small:.3} at 10 kB, {large:.3} at 10 MB"));
+        notes.push(format!(
+            "a turn apart from sending, cpu ms: {small:.3} at 10 kB, {large:.3} at 10 MB"
+        ));
         growths.push(large / small);
     }
     let mut steps = Vec::new();
@@ -45,9 +56,12 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         ("steps_ratio_vs_bare_sqlite.256", "256", "300"),
     ] {
         let ratio = |_| -> Result<f64> {
-            let side = |kind: &str| bench.measure("per_s", &["steps", kind, agents, batches, "DIR"]);
+            let side =
+                |kind: &str| bench.measure("per_s", &["steps", kind, agents, batches, "DIR"]);
             let (ours, bare) = (side("posse")?, side("bare")?);
-            notes.push(format!("{agents} agents, steps/s: posse {ours:.0}, bare {bare:.0}"));
+            notes.push(format!(
+                "{agents} agents, steps/s: posse {ours:.0}, bare {bare:.0}"
+            ));
             Ok(ours / bare)
         };
         steps.push((key, median((0..rounds).map(ratio).collect::<Result<_>>()?)));
@@ -56,19 +70,45 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let many = bench.run(&["agents", &server.url, "DIR", agents, "10"])?;
     notes.push(format!("{agents} agents, 10 turns each: {many}"));
     let bars = [Bar::Least(0.4), Bar::Least(0.7), Bar::Least(0.8)];
-    let steps = steps.into_iter().zip(bars).map(|((key, value), bar)| Figure { key, value, bar });
+    let steps = steps
+        .into_iter()
+        .zip(bars)
+        .map(|((key, value), bar)| Figure { key, value, bar });
     Ok(Found {
         figures: [
-            Figure { key: "first_request_ms", value: first, bar: Bar::Most(25.0) },
-            Figure { key: "turn_cpu_ms", value: cpu, bar: Bar::Most(30.0) },
-            Figure { key: "peak_rss_mb", value: rss, bar: Bar::Most(30.0) },
-            Figure { key: "fifty_turns_cpu_ratio_vs_bare", value: fifty, bar: Bar::Most(1.3) },
-            Figure { key: "cpu_per_turn_growth_10kb_to_10mb", value: median(growths), bar: Bar::Most(1.2) },
+            Figure {
+                key: "first_request_ms",
+                value: first,
+                bar: Bar::Most(25.0),
+            },
+            Figure {
+                key: "turn_cpu_ms",
+                value: cpu,
+                bar: Bar::Most(30.0),
+            },
+            Figure {
+                key: "peak_rss_mb",
+                value: rss,
+                bar: Bar::Most(30.0),
+            },
+            Figure {
+                key: "fifty_turns_cpu_ratio_vs_bare",
+                value: fifty,
+                bar: Bar::Most(1.3),
+            },
+            Figure {
+                key: "cpu_per_turn_growth_10kb_to_10mb",
+                value: median(growths),
+                bar: Bar::Most(1.2),
+            },
         ]
         .into_iter()
         .chain(steps)
         .collect(),
-        truths: vec![("agents_completed", many["completed"] == agents.parse::<u64>()?)],
+        truths: vec![(
+            "agents_completed",
+            many["completed"] == agents.parse::<u64>()?,
+        )],
         notes,
     })
 }
@@ -81,15 +121,24 @@ impl Bench {
         let mut first = Vec::new();
         for _ in 0..rounds {
             let mut command = Command::new(posse);
-            command.arg("-p").env("POSSE_HOME", &home).current_dir(&home);
+            command
+                .arg("-p")
+                .env("POSSE_HOME", &home)
+                .current_dir(&home);
             first.push(super::startup::first_request(&mut command, &listener)?.0);
         }
         let server = Server::start(binaries, "[[rule]]\nreply = [{ text = \"hello\" }]\n")?;
         let (mut cpu, mut rss) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             let mut command = Command::new(&self.program);
-            command.arg("usage").arg(posse).args(["-p", "--base-url", &server.url, "hello"]);
-            let output = command.env("POSSE_HOME", &home).current_dir(&home).output()?;
+            command
+                .arg("usage")
+                .arg(posse)
+                .args(["-p", "--base-url", &server.url, "hello"]);
+            let output = command
+                .env("POSSE_HOME", &home)
+                .current_dir(&home)
+                .output()?;
             let used: Value = serde_json::from_slice(&output.stdout)?;
             ensure!(used["success"] == true, "a turn failed: {used}");
             cpu.push(used["cpu_ms"].as_f64().context("cpu_ms")?);

@@ -62,8 +62,16 @@ struct Size {
 
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let size = match effort {
-        Effort::Full => Size { files: "10000", rounds: 5, delay: "5000" },
-        Effort::Quick => Size { files: "2000", rounds: 2, delay: "1500" },
+        Effort::Full => Size {
+            files: "10000",
+            rounds: 5,
+            delay: "5000",
+        },
+        Effort::Quick => Size {
+            files: "2000",
+            rounds: 2,
+            delay: "1500",
+        },
     };
     let bench = Bench::in_memory(binaries, "bench-spawn")?;
     let repository = bench.directory.fresh()?.join("repository");
@@ -71,18 +79,35 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     bench.run(&["worktrees", "prepare", repository, size.files])?;
     let shared = SHARED.replace("MANY", &calls(MANY, "piece", "run_in_background = false"));
     let how = r#"run_in_background = false, isolation = "worktree""#;
-    let isolated = ISOLATED.replace("MANY", &calls(MANY, "piece", how)).replace("DELAY", size.delay);
+    let isolated = ISOLATED
+        .replace("MANY", &calls(MANY, "piece", how))
+        .replace("DELAY", size.delay);
     let many = MANY.to_string();
     let (mut rest, mut wrong) = (Vec::new(), Vec::new());
-    let mut notes = vec![format!("{MANY} at once in a repository of {} files, medians in ms", size.files)];
+    let mut notes = vec![format!(
+        "{MANY} at once in a repository of {} files, medians in ms",
+        size.files
+    )];
     for _ in 0..size.rounds {
         let plain = times(&bench.run(&["worktrees", "plain", repository, "DIR", &many])?)?;
-        let alone =
-            bench.asking(binaries, &shared, &["worktrees", "shared", "URL", repository, "DIR", &many])?;
+        let alone = bench.asking(
+            binaries,
+            &shared,
+            &["worktrees", "shared", "URL", repository, "DIR", &many],
+        )?;
         let alone = times(&alone)?;
-        let ours =
-            bench.asking(binaries, &isolated, &["worktrees", "isolated", "URL", repository, "DIR", &many])?;
-        wrong.extend(ours["wrong"].as_array().into_iter().flatten().map(Value::to_string));
+        let ours = bench.asking(
+            binaries,
+            &isolated,
+            &["worktrees", "isolated", "URL", repository, "DIR", &many],
+        )?;
+        wrong.extend(
+            ours["wrong"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(Value::to_string),
+        );
         let ours = times(&ours)?;
         let made = bench.run(&["worktrees", "made", repository, "DIR", &many])?;
         notes.push(format!(
@@ -94,11 +119,20 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
             made["released_ms_each"].as_f64().unwrap_or(f64::NAN),
         ));
         // The first of one side is compared with the first of the other, and so on.
-        rest.extend(ours.iter().zip(&alone).zip(&plain).map(|((ours, alone), plain)| ours - alone - plain));
+        rest.extend(
+            ours.iter()
+                .zip(&alone)
+                .zip(&plain)
+                .map(|((ours, alone), plain)| ours - alone - plain),
+        );
     }
     notes.extend(wrong.iter().cloned());
     Ok(Found {
-        figures: vec![Figure { key: "over_git_ms_p50", value: median(rest), bar: Bar::Most(100.0) }],
+        figures: vec![Figure {
+            key: "over_git_ms_p50",
+            value: median(rest),
+            bar: Bar::Most(100.0),
+        }],
         truths: vec![("n16_ok", wrong.is_empty())],
         notes,
     })
@@ -106,7 +140,8 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
 
 /// What each took, the least first.
 fn times(found: &Value) -> Result<Vec<f64>> {
-    let times: Option<Vec<f64>> =
-        found["ms"].as_array().and_then(|all| all.iter().map(Value::as_f64).collect());
+    let times: Option<Vec<f64>> = found["ms"]
+        .as_array()
+        .and_then(|all| all.iter().map(Value::as_f64).collect());
     times.with_context(|| format!("{found} has no times"))
 }

@@ -16,8 +16,14 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// What stands behind both the binary and the tests.
-const LIBRARIES: &[&str] =
-    &["posse-protocol", "posse-runtime", "posse-model", "posse-store", "posse-tools", "posse-scripted"];
+const LIBRARIES: &[&str] = &[
+    "posse-protocol",
+    "posse-runtime",
+    "posse-model",
+    "posse-store",
+    "posse-tools",
+    "posse-scripted",
+];
 
 /// What only the tests of the binary stand on: a real PostgreSQL.
 const IN_TESTS: (&str, &str) = ("posse-cli", "posse-testkit");
@@ -29,25 +35,37 @@ const TESTS_ARE_TOLD: &str = "crates/posse-testkit/src/place.rs";
 const PROTOCOL_MAY_USE: &[&str] = &["serde", "serde_json", "uuid"];
 
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
-    ARROWS.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+    ARROWS
+        .iter()
+        .find(|(from, _)| *from == name)
+        .map(|(_, to)| *to)
 }
 
 /// Checks the dependencies of a manifest.
 pub(super) fn check_manifest(text: &str) -> Result<Vec<String>> {
     let manifest: toml::Table = toml::from_str(text)?;
-    let name = manifest["package"]["name"].as_str().context("a package has a name")?;
+    let name = manifest["package"]["name"]
+        .as_str()
+        .context("a package has a name")?;
     let Some(allowed) = allowed(name) else {
-        return Ok(vec![format!("{name}: a crate that ARCHITECTURE.md does not know")]);
+        return Ok(vec![format!(
+            "{name}: a crate that ARCHITECTURE.md does not know"
+        )]);
     };
     let mut faults = Vec::new();
     for section in ["dependencies", "dev-dependencies"] {
-        let names =
-            manifest.get(section).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+        let names = manifest
+            .get(section)
+            .and_then(toml::Value::as_table)
+            .into_iter()
+            .flat_map(toml::Table::keys);
         for dependency in names {
             let ours = dependency.starts_with("posse-");
             let in_tests = section == "dev-dependencies" && (name, dependency.as_str()) == IN_TESTS;
-            let stranger = name == "posse-protocol" && !PROTOCOL_MAY_USE.contains(&dependency.as_str());
-            if (ours && !in_tests && !allowed.contains(&dependency.as_str())) || (!ours && stranger) {
+            let stranger =
+                name == "posse-protocol" && !PROTOCOL_MAY_USE.contains(&dependency.as_str());
+            if (ours && !in_tests && !allowed.contains(&dependency.as_str())) || (!ours && stranger)
+            {
                 faults.push(format!("{name}: may not depend on {dependency}"));
             }
         }
@@ -57,25 +75,34 @@ pub(super) fn check_manifest(text: &str) -> Result<Vec<String>> {
 
 /// Checks what a source file names.
 pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
-    let owner =
-        path.split('/').find(|part| part.starts_with("posse-") || *part == "xtask").unwrap_or_default();
+    let owner = path
+        .split('/')
+        .find(|part| part.starts_with("posse-") || *part == "xtask")
+        .unwrap_or_default();
     let mut faults = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         let mut fault = |what: String| faults.push(format!("{path}:{}: {what}", number + 1));
         for (name, _) in ARROWS.iter().filter(|(name, _)| *name != owner) {
             let module = name.replace('-', "_");
-            let named = code.contains(&format!("{module}::")) || code.contains(&format!("use {module}"));
+            let named =
+                code.contains(&format!("{module}::")) || code.contains(&format!("use {module}"));
             let in_tests = path.contains("/tests/") && (owner, *name) == IN_TESTS;
             if named && !in_tests && !allowed(owner).is_some_and(|allowed| allowed.contains(name)) {
                 fault(format!("{owner} may not use {name}"));
             }
         }
-        let reads_environment = ["env::var", "env::home_dir", "env::current_dir", "env::temp_dir"]
-            .iter()
-            .any(|call| code.contains(call));
-        let may_read =
-            matches!(owner, "posse-cli" | "xtask") || path.contains("/tests/") || path == TESTS_ARE_TOLD;
+        let reads_environment = [
+            "env::var",
+            "env::home_dir",
+            "env::current_dir",
+            "env::temp_dir",
+        ]
+        .iter()
+        .any(|call| code.contains(call));
+        let may_read = matches!(owner, "posse-cli" | "xtask")
+            || path.contains("/tests/")
+            || path == TESTS_ARE_TOLD;
         if reads_environment && !may_read {
             fault("only posse-cli reads the environment".into());
         }
@@ -90,14 +117,23 @@ mod tests {
     #[test]
     fn a_forbidden_dependency_is_found() {
         let manifest = |name: &str, dependency: &str| {
-            check_manifest(&format!("package.name = '{name}'\n[dependencies]\n{dependency} = '1'")).unwrap()
+            check_manifest(&format!(
+                "package.name = '{name}'\n[dependencies]\n{dependency} = '1'"
+            ))
+            .unwrap()
         };
-        assert_eq!(manifest("posse-model", "posse-runtime"), Vec::<String>::new());
+        assert_eq!(
+            manifest("posse-model", "posse-runtime"),
+            Vec::<String>::new()
+        );
         assert_eq!(
             manifest("posse-runtime", "posse-model"),
             ["posse-runtime: may not depend on posse-model"]
         );
-        assert_eq!(manifest("posse-protocol", "tokio"), ["posse-protocol: may not depend on tokio"]);
+        assert_eq!(
+            manifest("posse-protocol", "tokio"),
+            ["posse-protocol: may not depend on tokio"]
+        );
         assert_eq!(manifest("posse-extra", "serde").len(), 1);
         assert_eq!(manifest("posse-cli", "posse-testkit").len(), 1);
         let in_tests = "package.name = 'posse-cli'\n[dev-dependencies]\nposse-testkit = '1'";
@@ -107,10 +143,19 @@ mod tests {
     #[test]
     fn a_forbidden_use_is_found() {
         let check = |path: &str, line: &str| check_source(path, line).len();
-        let (ours, theirs) = (format!("use posse_{}::X;", "runtime"), format!("use posse_{}::X;", "cli"));
+        let (ours, theirs) = (
+            format!("use posse_{}::X;", "runtime"),
+            format!("use posse_{}::X;", "cli"),
+        );
         assert_eq!(check("crates/posse-model/src/a.rs", &ours), 0);
         assert_eq!(check("crates/posse-scripted/src/a.rs", &ours), 1);
         assert_eq!(check("crates/posse-model/src/a.rs", &theirs), 1);
-        assert_eq!(check("crates/posse-model/src/a.rs", "let x = std::env::var(\"X\");"), 1);
+        assert_eq!(
+            check(
+                "crates/posse-model/src/a.rs",
+                "let x = std::env::var(\"X\");"
+            ),
+            1
+        );
     }
 }

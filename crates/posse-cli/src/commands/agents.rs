@@ -52,7 +52,10 @@ impl Agents {
 
 /// Where types are defined for who works here.
 fn definitions() -> anyhow::Result<Sources> {
-    Ok(session::definitions(&environment::working_directory()?, Given::default()))
+    Ok(session::definitions(
+        &environment::working_directory()?,
+        Given::default(),
+    ))
 }
 
 /// The number of a process as stores tell it: `pid 4711`.

@@ -78,8 +78,13 @@ impl AskCommand {
             let store = session::look_into_store(&self.store)?;
             let session = find::agent_by_prefix(store.as_ref(), &self.session).await?;
             // A person waits: better a quick answer that it does not work than a minute of hope.
-            let policy = RetryPolicy { retries: 2, ..RetryPolicy::default() };
-            let chosen = self.provider.choose_or(policy, Otherwise::Session(session.model.clone()))?;
+            let policy = RetryPolicy {
+                retries: 2,
+                ..RetryPolicy::default()
+            };
+            let chosen = self
+                .provider
+                .choose_or(policy, Otherwise::Session(session.model.clone()))?;
             let asked = self.asked(&session)?;
             let purpose = asked.purpose();
             let shown = Arc::new(Mutex::new(Shown::new(Form::of(self.json))));
@@ -108,23 +113,43 @@ impl AskCommand {
             })));
         }
         let example = "posse ask SESSION \"what is left to do?\"";
-        Ok(Asked::Question(asking::question(self.question.as_deref(), example)?))
+        Ok(Asked::Question(asking::question(
+            self.question.as_deref(),
+            example,
+        )?))
     }
 
     /// Gives the answer, or what came in its place.
-    fn finish(&self, session: &Session, purpose: Purpose, findings: Findings) -> anyhow::Result<ExitCode> {
-        let Findings { answer, facts, charges, unbooked } = findings;
+    fn finish(
+        &self,
+        session: &Session,
+        purpose: Purpose,
+        findings: Findings,
+    ) -> anyhow::Result<ExitCode> {
+        let Findings {
+            answer,
+            facts,
+            charges,
+            unbooked,
+        } = findings;
         let answer = answer.map_err(told);
-        let usage = charges.iter().fold(Usage::default(), |sum, charge| sum + charge.usage);
+        let usage = charges
+            .iter()
+            .fold(Usage::default(), |sum, charge| sum + charge.usage);
         let cost: Option<Cost> = charges.iter().map(|charge| charge.cost).sum();
-        let model = facts.as_ref().map(|facts| facts.model.clone()).filter(|model| !model.is_empty());
+        let model = facts
+            .as_ref()
+            .map(|facts| facts.model.clone())
+            .filter(|model| !model.is_empty());
         let model = model.unwrap_or_else(|| session.model.clone());
         let stop = facts.as_ref().and_then(|facts| facts.stop.as_ref());
         match (Form::of(self.json), &answer) {
             (Form::Json, answer) => {
                 let mut object = match answer {
                     Ok(text) => json!({"text": text}),
-                    Err(error) => hint::object(&in_a_line(error.as_ref()), hint::hint(error).as_deref()),
+                    Err(error) => {
+                        hint::object(&in_a_line(error.as_ref()), hint::hint(error).as_deref())
+                    }
                 };
                 let about = json!({
                     "agent_id": session.agent, "purpose": purpose, "model": model, "stop_reason": stop,
@@ -135,18 +160,26 @@ impl AskCommand {
                 }
                 print(json_line(&object).as_bytes())?;
             }
-            (Form::Whole, Ok(text)) => print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?,
+            (Form::Whole, Ok(text)) => {
+                print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?
+            }
             (Form::Live, _) | (Form::Whole, Err(_)) => {}
         }
         stop.into_iter().for_each(asking::say_stop);
         if !charges.is_empty() {
             let (read, cost) = (usage.cache_read, in_words(cost));
-            let figures =
-                format!("{} tokens in ({read} from the cache), {} out", usage.prompt(), usage.output);
+            let figures = format!(
+                "{} tokens in ({read} from the cache), {} out",
+                usage.prompt(),
+                usage.output
+            );
             say_to_person(&format!("{} · {figures} · {cost}", tame(&model)));
         }
         if let Some(why) = unbooked {
-            say(&format!("warning: what it cost is not booked in the session: {}", tame(&why)));
+            say(&format!(
+                "warning: what it cost is not booked in the session: {}",
+                tame(&why)
+            ));
         }
         match answer {
             Ok(_) => Ok(ExitCode::SUCCESS),
@@ -166,9 +199,11 @@ fn told(error: AsideError) -> anyhow::Error {
     match error {
         AsideError::Model(error) => error.into(),
         AsideError::Cancelled => ModelError::Cancelled.into(),
-        AsideError::Refused(_) | AsideError::Tools | AsideError::Silent => {
-            Advised { what, advice: "ask again, or in other words".into() }.into()
+        AsideError::Refused(_) | AsideError::Tools | AsideError::Silent => Advised {
+            what,
+            advice: "ask again, or in other words".into(),
         }
+        .into(),
     }
 }
 
@@ -193,7 +228,11 @@ async fn ask(
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
     let token = cancel.clone();
     let hear = Box::new(move |event: ModelEvent<'_>| held(&shows).event(event, &token));
-    let inquiry = Inquiry { max_tokens: MAX_TOKENS, cancel: cancel.clone(), hear: Some(hear) };
+    let inquiry = Inquiry {
+        max_tokens: MAX_TOKENS,
+        cancel: cancel.clone(),
+        hear: Some(hear),
+    };
     let asking = async {
         match asked {
             Asked::Question(question) => runtime.ask(session.agent, &question, inquiry).await,

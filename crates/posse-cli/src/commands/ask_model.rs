@@ -39,10 +39,16 @@ pub(crate) struct AskModel {
 impl AskModel {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // A person waits: better a quick answer that it does not work than a minute of hope.
-        let chosen = self.provider.choose(RetryPolicy { retries: 2, ..RetryPolicy::default() })?;
+        let chosen = self.provider.choose(RetryPolicy {
+            retries: 2,
+            ..RetryPolicy::default()
+        })?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.
         let prices = provider::prices()?;
-        let question = asking::question(self.text.as_deref(), "posse ask-model \"why is the sky blue?\"")?;
+        let question = asking::question(
+            self.text.as_deref(),
+            "posse ask-model \"why is the sky blue?\"",
+        )?;
         let mut shown = Shown::new(Form::of(self.json));
         let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
@@ -52,10 +58,16 @@ impl AskModel {
             Ok(reply) => self.finish(&chosen, &prices, &reply),
             Err(failure) => {
                 let model = &chosen.name;
-                let cost: Option<Cost> = failure.spent.iter().map(|usage| prices.cost(model, usage)).sum();
+                let cost: Option<Cost> = failure
+                    .spent
+                    .iter()
+                    .map(|usage| prices.cost(model, usage))
+                    .sum();
                 if !failure.spent.is_empty() {
                     let cost = in_words(cost);
-                    say_to_person(&format!("what came is void; it cost {cost} as far as the provider said"));
+                    say_to_person(&format!(
+                        "what came is void; it cost {cost} as far as the provider said"
+                    ));
                 }
                 if Form::of(self.json) == Form::Json {
                     let error = failure.error.to_string();
@@ -67,7 +79,12 @@ impl AskModel {
         }
     }
 
-    async fn ask(&self, chosen: &Chosen, question: String, shown: &mut Shown) -> Result<Reply, Failure> {
+    async fn ask(
+        &self,
+        chosen: &Chosen,
+        question: String,
+        shown: &mut Shown,
+    ) -> Result<Reply, Failure> {
         let preamble = chosen.model.preamble(&Preamble {
             model: chosen.name.clone(),
             tools: Vec::new(),
@@ -85,7 +102,12 @@ impl AskModel {
         });
         let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
         let mut on = |event: ModelEvent<'_>| shown.event(event, &cancel);
-        let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+        let call = Call {
+            body,
+            attribution: &attribution,
+            cancel: &cancel,
+            on: &mut on,
+        };
         let mut calling = chosen.model.call(call);
         let result = tokio::select! {
             result = &mut calling => result,
@@ -99,8 +121,17 @@ impl AskModel {
         result
     }
 
-    fn finish(&self, chosen: &Chosen, prices: &PriceList, reply: &Reply) -> anyhow::Result<ExitCode> {
-        let name = tame(if reply.model.is_empty() { &chosen.name } else { &reply.model });
+    fn finish(
+        &self,
+        chosen: &Chosen,
+        prices: &PriceList,
+        reply: &Reply,
+    ) -> anyhow::Result<ExitCode> {
+        let name = tame(if reply.model.is_empty() {
+            &chosen.name
+        } else {
+            &reply.model
+        });
         let calls = || reply.wasted.iter().chain([&reply.usage]);
         let spent = calls().fold(Usage::default(), |sum, usage| sum + *usage);
         let cost: Option<Cost> = calls().map(|usage| prices.cost(&name, usage)).sum();
@@ -127,7 +158,10 @@ impl AskModel {
             stop => asking::say_stop(stop),
         }
         let (input, Usage { output, .. }) = (spent.prompt(), spent);
-        say_to_person(&format!("{name} · {input} tokens in, {output} out · {}", in_words(cost)));
+        say_to_person(&format!(
+            "{name} · {input} tokens in, {output} out · {}",
+            in_words(cost)
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -41,12 +41,17 @@ pub(super) fn question(text: Option<&str>, example: &str) -> anyhow::Result<Stri
                 say_to_person("reading the question from the terminal; end with Ctrl-D");
             }
             let mut text = String::new();
-            io::stdin().read_to_string(&mut text).context("cannot read standard input as text")?;
+            io::stdin()
+                .read_to_string(&mut text)
+                .context("cannot read standard input as text")?;
             text
         }
     };
     if text.trim().is_empty() {
-        anyhow::bail!(Advised { what: "there is no question".into(), advice: example.into() });
+        anyhow::bail!(Advised {
+            what: "there is no question".into(),
+            advice: example.into()
+        });
     }
     Ok(text)
 }
@@ -75,7 +80,12 @@ pub(super) struct Shown {
 
 impl Shown {
     pub(super) fn new(form: Form) -> Self {
-        Self { live: form == Form::Live, anything: false, at_line_start: true, unread: None }
+        Self {
+            live: form == Form::Live,
+            anything: false,
+            at_line_start: true,
+            unread: None,
+        }
     }
 
     pub(super) fn event(&mut self, event: ModelEvent<'_>, cancel: &CancellationToken) {
@@ -91,10 +101,17 @@ impl Shown {
             }
             // A reply before this one was not the last.
             ModelEvent::Started { .. } => self.end_line(),
-            ModelEvent::Retry { attempt, wait, error } => {
+            ModelEvent::Retry {
+                attempt,
+                wait,
+                error,
+            } => {
                 self.end_line();
-                let void =
-                    if std::mem::take(&mut self.anything) { ", and what it had said is void" } else { "" };
+                let void = if std::mem::take(&mut self.anything) {
+                    ", and what it had said is void"
+                } else {
+                    ""
+                };
                 say(&format!(
                     "attempt {attempt} failed{void}: {}; next in {:.1} s",
                     tame(&error.to_string()),

@@ -71,13 +71,23 @@ impl CacheCommand {
         super::runtime()?.block_on(async {
             let store = crate::session::look_into_store(&self.store)?;
             let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
-            let filter = AgentFilter { realm: Some(root.realm), ..AgentFilter::default() };
+            let filter = AgentFilter {
+                realm: Some(root.realm),
+                ..AgentFilter::default()
+            };
             let agents = store.agents(filter, usize::MAX).await?;
             let lines = tree(root.agent, &agents);
-            let only = self.agent.as_deref().map(|id| alone(id, &lines)).transpose()?;
+            let only = self
+                .agent
+                .as_deref()
+                .map(|id| alone(id, &lines))
+                .transpose()?;
             let report = Report::of(store.as_ref(), &lines, only, self.all).await?;
-            let shown =
-                if self.json { json_line(&report.object(root.agent)) } else { report.readable(width()) };
+            let shown = if self.json {
+                json_line(&report.object(root.agent))
+            } else {
+                report.readable(width())
+            };
             print(shown.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         })
@@ -87,16 +97,21 @@ impl CacheCommand {
 /// The one agent whose id begins so.
 fn alone<'a>(prefix: &str, lines: &[Line<'a>]) -> Result<&'a Session, Advised> {
     let wanted = prefix.trim().to_ascii_lowercase();
-    let mut found =
-        lines.iter().map(|line| line.agent).filter(|agent| agent.agent.to_string().starts_with(&wanted));
-    let wrong =
-        |what: String| Advised { what, advice: "`posse cache SESSION --json` lists the ids of all".into() };
+    let mut found = lines
+        .iter()
+        .map(|line| line.agent)
+        .filter(|agent| agent.agent.to_string().starts_with(&wanted));
+    let wrong = |what: String| Advised {
+        what,
+        advice: "`posse cache SESSION --json` lists the ids of all".into(),
+    };
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only),
         (None, _) => Err(wrong(format!("the session has no agent {}", tame(prefix)))),
-        (Some(_), Some(_)) => {
-            Err(wrong(format!("`{}` begins the ids of several of its agents", tame(prefix))))
-        }
+        (Some(_), Some(_)) => Err(wrong(format!(
+            "`{}` begins the ids of several of its agents",
+            tame(prefix)
+        ))),
     }
 }
 
@@ -147,7 +162,11 @@ impl<'a> Report<'a> {
         only: Option<&Session>,
         all: bool,
     ) -> anyhow::Result<Self> {
-        let mut report = Self { rows: Vec::new(), requests: 0, missed: Vec::new() };
+        let mut report = Self {
+            rows: Vec::new(),
+            requests: 0,
+            missed: Vec::new(),
+        };
         // Those above the present one that were looked at, each with what its other children began with.
         let mut above: Vec<Above> = Vec::new();
         for line in lines {
@@ -160,8 +179,10 @@ impl<'a> Report<'a> {
                 Some(above) => Some(Rc::clone(&above.looked)),
                 None => source(store, &looked).await?,
             };
-            let kin =
-                Kin { parent: other.as_deref(), elders: above.last().map_or(&[], |above| &above.children) };
+            let kin = Kin {
+                parent: other.as_deref(),
+                elders: above.last().map_or(&[], |above| &above.children),
+            };
             if only.is_none_or(|only| only.agent == line.agent.agent) {
                 report.add(looked.compared(line, &kin), all);
             }
@@ -171,14 +192,22 @@ impl<'a> Report<'a> {
             {
                 children.push(Rc::clone(&looked));
             }
-            above.push(Above { depth: line.depth, looked, children: Vec::new() });
+            above.push(Above {
+                depth: line.depth,
+                looked,
+                children: Vec::new(),
+            });
         }
         Ok(report)
     }
 
     fn add(&mut self, mut row: Row<'a>, all: bool) {
         self.requests += row.requests.len();
-        for missed in row.requests.iter().filter_map(|request| request.missed.as_ref()) {
+        for missed in row
+            .requests
+            .iter()
+            .filter_map(|request| request.missed.as_ref())
+        {
             misses::add(&mut row.missed, missed);
             misses::add(&mut self.missed, missed);
         }
@@ -195,8 +224,11 @@ impl<'a> Report<'a> {
         if !requests.is_empty() {
             shown.push_str(&format!("\n{}", table(&REQUESTS, &requests, columns)));
         }
-        let requests =
-            if self.requests == 1 { "1 request".into() } else { format!("{} requests", self.requests) };
+        let requests = if self.requests == 1 {
+            "1 request".into()
+        } else {
+            format!("{} requests", self.requests)
+        };
         let tokens = total(&self.missed);
         shown.push_str(&match tokens {
             0 => format!("\n{requests}: whatever had been in the cache was found there\n"),
@@ -227,7 +259,9 @@ fn concerns(only: &Session, line: &Line<'_>) -> bool {
 
 /// Whose history a root goes on with, if it was forked off another session that is still there.
 async fn source(store: &dyn Store, looked: &Looked) -> anyhow::Result<Option<Rc<Looked>>> {
-    let Some(segment) = looked.segment() else { return Ok(None) };
+    let Some(segment) = looked.segment() else {
+        return Ok(None);
+    };
     match Looked::at(store, segment.agent).await {
         Ok(source) => Ok(Some(Rc::new(source))),
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::NotFound { .. })) => Ok(None),
@@ -236,7 +270,9 @@ async fn source(store: &dyn Store, looked: &Looked) -> anyhow::Result<Option<Rc<
 }
 
 fn total(missed: &[Missed]) -> u64 {
-    missed.iter().fold(0, |sum, missed| sum.saturating_add(missed.tokens))
+    missed
+        .iter()
+        .fold(0, |sum, missed| sum.saturating_add(missed.tokens))
 }
 
 /// How much of a whole, in percent; never all of it if it is not.
@@ -244,23 +280,36 @@ fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         _ if part >= whole => "all".into(),
         (0, _) => "none".into(),
-        _ => format!("{:.1}%", ((part as f64 / whole as f64) * 1000.0).floor() / 10.0),
+        _ => format!(
+            "{:.1}%",
+            ((part as f64 / whole as f64) * 1000.0).floor() / 10.0
+        ),
     }
 }
 
 impl Row<'_> {
     fn cells(&self) -> Vec<String> {
-        let Usage { cache_read, cache_write_5m, cache_write_1h, .. } = self.line.own.usage;
+        let Usage {
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            ..
+        } = self.line.own.usage;
         let parent = self.parent.as_ref();
         let own = self.first.unwrap_or_default();
         vec![
-            self.first.map_or_else(String::new, |first| format!("{first} B")),
+            self.first
+                .map_or_else(String::new, |first| format!("{first} B")),
             parent.map_or_else(String::new, |(size, shared)| share(shared.bytes, *size)),
-            self.sibling.as_ref().map_or_else(String::new, |(_, shared)| share(shared.bytes, own)),
+            self.sibling
+                .as_ref()
+                .map_or_else(String::new, |(_, shared)| share(shared.bytes, own)),
             cache_read.to_string(),
             cache_write_5m.saturating_add(cache_write_1h).to_string(),
             total(&self.missed).to_string(),
-            parent.and_then(|(_, shared)| differs(shared)).map_or_else(String::new, |at| tame(&at)),
+            parent
+                .and_then(|(_, shared)| differs(shared))
+                .map_or_else(String::new, |at| tame(&at)),
             called(self.line),
         ]
     }
@@ -281,9 +330,17 @@ impl Row<'_> {
                 minute(request.at_ms),
                 request.after_ms.map_or_else(String::new, age),
                 request.usage.cache_read.to_string(),
-                request.missed.as_ref().map_or(0, |missed| missed.tokens).to_string(),
+                request
+                    .missed
+                    .as_ref()
+                    .map_or(0, |missed| missed.tokens)
+                    .to_string(),
                 tame(&self.line.agent.path),
-                if request.compacts { format!("{why} (compaction)").trim_start().to_owned() } else { why },
+                if request.compacts {
+                    format!("{why} (compaction)").trim_start().to_owned()
+                } else {
+                    why
+                },
                 at,
             ]
         })
@@ -329,7 +386,10 @@ mod tests {
     fn no_line_is_wider_than_the_window_and_what_was_missed_is_always_there() {
         let agents = [session()];
         let lines = tree(agents[0].agent, &agents);
-        let missed = vec![Missed { tokens: 31_234, why: "expired".into() }];
+        let missed = vec![Missed {
+            tokens: 31_234,
+            why: "expired".into(),
+        }];
         let request = Request {
             at_ms: 0,
             after_ms: Some(420_000),
@@ -339,9 +399,19 @@ mod tests {
             differs: Some("messages[12].content[3] (tool_result toolu_1)".into()),
         };
         let (first, parent, sibling) = (Some(123_456), None, None);
-        let row =
-            Row { line: &lines[0], first, parent, sibling, requests: vec![request], missed: Vec::new() };
-        let mut report = Report { rows: Vec::new(), requests: 0, missed: Vec::new() };
+        let row = Row {
+            line: &lines[0],
+            first,
+            parent,
+            sibling,
+            requests: vec![request],
+            missed: Vec::new(),
+        };
+        let mut report = Report {
+            rows: Vec::new(),
+            requests: 0,
+            missed: Vec::new(),
+        };
         report.add(row, false);
         assert_eq!(report.missed, missed);
         for width in 60..160 {

@@ -17,7 +17,12 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::Args::command(), "posse", &mut script);
+        clap_complete::generate(
+            self.shell,
+            &mut crate::Args::command(),
+            "posse",
+            &mut script,
+        );
         crate::output::print(&script)?;
         Ok(ExitCode::SUCCESS)
     }

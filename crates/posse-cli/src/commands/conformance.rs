@@ -42,13 +42,27 @@ pub(super) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result
         let line = if as_json {
             json!({"name": case.name, "verdict": word.to_lowercase(), "detail": detail}).to_string()
         } else {
-            format!("{word}  {:<24} {}", case.name, if detail.is_empty() { &case.about } else { detail })
+            format!(
+                "{word}  {:<24} {}",
+                case.name,
+                if detail.is_empty() {
+                    &case.about
+                } else {
+                    detail
+                }
+            )
         };
         print(format!("{line}\n").as_bytes())?;
     }
     let [passed, failed, skipped] = counts;
-    say(&format!("{passed} passed, {failed} failed, {skipped} skipped"));
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    say(&format!(
+        "{passed} passed, {failed} failed, {skipped} skipped"
+    ));
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FAILED)
+    })
 }
 
 async fn send(
@@ -58,10 +72,18 @@ async fn send(
     case: &Case,
     body: Vec<u8>,
 ) -> anyhow::Result<(u16, Value)> {
-    let usual =
-        [("content-type", "application/json"), ("anthropic-version", "2026-10-21"), ("x-api-key", key)];
-    let mut request = http.post(format!("{}{}", url.trim_end_matches('/'), case.path)).body(body);
-    for (name, value) in usual.into_iter().filter(|(name, _)| !case.headers.contains_key(*name)) {
+    let usual = [
+        ("content-type", "application/json"),
+        ("anthropic-version", "2026-10-21"),
+        ("x-api-key", key),
+    ];
+    let mut request = http
+        .post(format!("{}{}", url.trim_end_matches('/'), case.path))
+        .body(body);
+    for (name, value) in usual
+        .into_iter()
+        .filter(|(name, _)| !case.headers.contains_key(*name))
+    {
         request = request.header(name, value);
     }
     for (name, value) in &case.headers {
@@ -69,8 +91,14 @@ async fn send(
             request = request.header(name, value);
         }
     }
-    let response = request.send().await.with_context(|| format!("cannot reach {url}"))?;
+    let response = request
+        .send()
+        .await
+        .with_context(|| format!("cannot reach {url}"))?;
     let status = response.status().as_u16();
-    let text = response.text().await.with_context(|| format!("{url} broke off"))?;
+    let text = response
+        .text()
+        .await
+        .with_context(|| format!("{url} broke off"))?;
     Ok((status, serde_json::from_str(&text).unwrap_or_default()))
 }

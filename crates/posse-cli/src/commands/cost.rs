@@ -23,8 +23,12 @@ const AGENTS: [Column; 7] = [
     spare("STATE", 3),
     needed("AGENT"),
 ];
-const MODELS: [Column; 4] =
-    [needed("COST").right(), needed("IN").right(), needed("OUT").right(), needed("MODEL")];
+const MODELS: [Column; 4] = [
+    needed("COST").right(),
+    needed("IN").right(),
+    needed("OUT").right(),
+    needed("MODEL"),
+];
 
 const CACHE: [Column; 7] = [
     needed("READ").right(),
@@ -35,8 +39,12 @@ const CACHE: [Column; 7] = [
     spare("ALL MISSED", 1).right(),
     needed("AGENT"),
 ];
-const PURPOSES: [Column; 4] =
-    [needed("COST").right(), needed("IN").right(), needed("OUT").right(), needed("FOR")];
+const PURPOSES: [Column; 4] = [
+    needed("COST").right(),
+    needed("IN").right(),
+    needed("OUT").right(),
+    needed("FOR"),
+];
 
 /// Show what a session has cost.
 ///
@@ -60,10 +68,17 @@ impl CostCommand {
             let store = crate::session::look_into_store(&self.store)?;
             let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
             // All at once: a sum of agents that are read one after the other would be of no moment.
-            let filter = AgentFilter { realm: Some(root.realm), ..AgentFilter::default() };
+            let filter = AgentFilter {
+                realm: Some(root.realm),
+                ..AgentFilter::default()
+            };
             let agents = store.agents(filter, usize::MAX).await?;
             let bill = Bill::of(root.agent, &agents);
-            let shown = if self.json { json_line(&bill.object()) } else { bill.readable(width()) };
+            let shown = if self.json {
+                json_line(&bill.object())
+            } else {
+                bill.readable(width())
+            };
             print(shown.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         })
@@ -80,7 +95,11 @@ pub(super) struct Tally {
 
 impl Tally {
     fn nothing() -> Self {
-        Self { usage: Usage::default(), cost: Some(Cost::ZERO), missed: 0 }
+        Self {
+            usage: Usage::default(),
+            cost: Some(Cost::ZERO),
+            missed: 0,
+        }
     }
 
     fn add(&mut self, more: Self) {
@@ -92,7 +111,11 @@ impl Tally {
     fn of<'a>(charges: impl IntoIterator<Item = &'a Charge>) -> Self {
         let mut sum = Self::nothing();
         for charge in charges {
-            sum.add(Self { usage: charge.usage, cost: charge.cost, missed: charge.missed });
+            sum.add(Self {
+                usage: charge.usage,
+                cost: charge.cost,
+                missed: charge.missed,
+            });
         }
         sum
     }
@@ -104,21 +127,36 @@ impl Tally {
     ) -> BTreeMap<K, Self> {
         let mut groups = BTreeMap::new();
         for charge in charges {
-            groups.entry(group(charge)).or_insert_with(Self::nothing).add(Self::of([charge]));
+            groups
+                .entry(group(charge))
+                .or_insert_with(Self::nothing)
+                .add(Self::of([charge]));
         }
         groups
     }
 
     /// Tokens in and out.
     fn figures(&self) -> [String; 2] {
-        [self.usage.prompt().to_string(), self.usage.output.to_string()]
+        [
+            self.usage.prompt().to_string(),
+            self.usage.output.to_string(),
+        ]
     }
 
     /// Tokens read from the cache, written to it, and missed there.
     fn cache(&self) -> [String; 3] {
-        let Usage { cache_read, cache_write_5m, cache_write_1h, .. } = self.usage;
-        [cache_read, cache_write_5m.saturating_add(cache_write_1h), self.missed]
-            .map(|tokens| tokens.to_string())
+        let Usage {
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            ..
+        } = self.usage;
+        [
+            cache_read,
+            cache_write_5m.saturating_add(cache_write_1h),
+            self.missed,
+        ]
+        .map(|tokens| tokens.to_string())
     }
 
     fn object(&self) -> Value {
@@ -151,31 +189,64 @@ impl<'a> Bill<'a> {
         let models = Tally::by(charges(), |charge| charge.model.as_str());
         let purposes = Tally::by(charges(), |charge| charge.purpose);
         let total = Tally::of(charges());
-        Self { lines, models, purposes, total }
+        Self {
+            lines,
+            models,
+            purposes,
+            total,
+        }
     }
 
     fn readable(&self, columns: Option<usize>) -> String {
         let rows = self.lines.iter().map(|line| {
             let [input, output] = line.own.figures();
-            let kind = line.agent.origin.as_ref().map_or("", |origin| origin.agent_type.as_str());
+            let kind = line
+                .agent
+                .origin
+                .as_ref()
+                .map_or("", |origin| origin.agent_type.as_str());
             let state = state(line.agent).to_owned();
-            vec![money(line.own), money(line.subtree), input, output, tame(kind), state, called(line)]
+            vec![
+                money(line.own),
+                money(line.subtree),
+                input,
+                output,
+                tame(kind),
+                state,
+                called(line),
+            ]
         });
         let mut shown = table(&AGENTS, &rows.collect::<Vec<_>>(), columns);
         let rows = self.lines.iter().map(|line| {
             let figures = line.own.cache().into_iter().chain(line.subtree.cache());
             figures.chain([called(line)]).collect()
         });
-        shown.push_str(&format!("\n{}\n", table(&CACHE, &rows.collect::<Vec<_>>(), columns)));
+        shown.push_str(&format!(
+            "\n{}\n",
+            table(&CACHE, &rows.collect::<Vec<_>>(), columns)
+        ));
         let row = |name: &str, tally: &Tally| {
             let [input, output] = tally.figures();
             vec![money(*tally), input, output, tame(name)]
         };
         let models = self.models.iter().map(|(model, tally)| row(model, tally));
-        shown.push_str(&format!("{}\n", table(&MODELS, &models.collect::<Vec<_>>(), columns)));
-        if self.purposes.keys().any(|purpose| *purpose != Purpose::Work) {
-            let purposes = self.purposes.iter().map(|(purpose, tally)| row(purpose.as_str(), tally));
-            shown.push_str(&format!("{}\n", table(&PURPOSES, &purposes.collect::<Vec<_>>(), columns)));
+        shown.push_str(&format!(
+            "{}\n",
+            table(&MODELS, &models.collect::<Vec<_>>(), columns)
+        ));
+        if self
+            .purposes
+            .keys()
+            .any(|purpose| *purpose != Purpose::Work)
+        {
+            let purposes = self
+                .purposes
+                .iter()
+                .map(|(purpose, tally)| row(purpose.as_str(), tally));
+            shown.push_str(&format!(
+                "{}\n",
+                table(&PURPOSES, &purposes.collect::<Vec<_>>(), columns)
+            ));
         }
         shown.push_str(&self.summary());
         shown
@@ -184,10 +255,16 @@ impl<'a> Bill<'a> {
     /// The last lines: everything together, and what is to be known about it.
     fn summary(&self) -> String {
         let ([input, output], [read, written, _]) = (self.total.figures(), self.total.cache());
-        let agents = if self.lines.len() == 1 { "agent" } else { "agents" };
+        let agents = if self.lines.len() == 1 {
+            "agent"
+        } else {
+            "agents"
+        };
         let mut shown = format!(
             "\x1b[1mtotal {}\x1b[0m · {input} tokens in ({read} from the cache, {written} written to it), {output} out · {} {agents}\n",
-            self.total.cost.map_or_else(|| in_words(None), |_| money(self.total)),
+            self.total
+                .cost
+                .map_or_else(|| in_words(None), |_| money(self.total)),
             self.lines.len(),
         );
         if let (Some(root), 1..) = (self.lines.first(), self.total.missed) {
@@ -234,14 +311,25 @@ fn list<K: serde::Serialize>(name: &str, groups: &BTreeMap<K, Tally>) -> Value {
 }
 
 fn of_agent(line: &Line<'_>) -> Value {
-    let Line { agent, own, subtree, .. } = line;
+    let Line {
+        agent,
+        own,
+        subtree,
+        ..
+    } = line;
     let mut object = about(agent);
     add(&mut object, own.object());
     object["subtree_cost_usd"] = json!(subtree.cost.map(Cost::usd));
     object["subtree_usage"] = json!(subtree.usage);
     object["subtree_missed_tokens"] = subtree.missed.into();
-    object["models"] = list("model", &Tally::by(&agent.charges, |charge| charge.model.as_str()));
-    object["purposes"] = list("purpose", &Tally::by(&agent.charges, |charge| charge.purpose));
+    object["models"] = list(
+        "model",
+        &Tally::by(&agent.charges, |charge| charge.model.as_str()),
+    );
+    object["purposes"] = list(
+        "purpose",
+        &Tally::by(&agent.charges, |charge| charge.purpose),
+    );
     object
 }
 
@@ -258,17 +346,26 @@ pub(super) fn about(agent: &Session) -> Value {
 
 /// An amount with as many places as any other, so that a column can be added up.
 fn money(tally: Tally) -> String {
-    tally.cost.map_or_else(|| "?".to_owned(), |cost| format!("${:.4}", cost.usd()))
+    tally
+        .cost
+        .map_or_else(|| "?".to_owned(), |cost| format!("${:.4}", cost.usd()))
 }
 
 /// What an agent is called, and what it is for, in its place in the tree.
 pub(super) fn called(line: &Line<'_>) -> String {
     let indent = "  ".repeat(line.depth);
     let origin = line.agent.origin.as_ref();
-    let name = origin.and_then(|origin| origin.name.as_ref()).map(ToString::to_string);
+    let name = origin
+        .and_then(|origin| origin.name.as_ref())
+        .map(ToString::to_string);
     let name = name.unwrap_or_else(|| line.agent.path.clone());
-    let what = origin.map(|origin| format!(": {}", origin.description)).unwrap_or_default();
-    format!("{indent}{}", tame(&format!("{name}{what}")).replace('\n', " "))
+    let what = origin
+        .map(|origin| format!(": {}", origin.description))
+        .unwrap_or_default();
+    format!(
+        "{indent}{}",
+        tame(&format!("{name}{what}")).replace('\n', " ")
+    )
 }
 
 /// `root` and all below it, each before those that it started, those by age.
@@ -282,12 +379,22 @@ pub(super) fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     // Who is next, the number of its parent's line, and how deep it is.
     let mut next: Vec<(&Session, Option<usize>, usize)> = Vec::new();
-    next.extend(agents.iter().find(|agent| agent.agent == root).map(|root| (root, None, 0)));
+    next.extend(
+        agents
+            .iter()
+            .find(|agent| agent.agent == root)
+            .map(|root| (root, None, 0)),
+    );
     let mut parents = Vec::new();
     while let Some((agent, parent, depth)) = next.pop() {
         let own = Tally::of(&agent.charges);
         let at = lines.len();
-        lines.push(Line { agent, depth, own, subtree: own });
+        lines.push(Line {
+            agent,
+            depth,
+            own,
+            subtree: own,
+        });
         parents.push(parent);
         let mut below = children.remove(&agent.agent).unwrap_or_default();
         below.sort_unstable_by_key(|child| std::cmp::Reverse((child.created_ms, child.agent)));

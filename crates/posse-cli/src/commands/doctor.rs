@@ -60,7 +60,11 @@ impl Doctor {
         for finding in checks::settings() {
             tell(finding)?;
         }
-        Ok(if worst_is_bad { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+        Ok(if worst_is_bad {
+            ExitCode::from(FAILED)
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 
     fn line(&self, finding: &Finding) -> String {
@@ -70,11 +74,23 @@ impl Doctor {
             Grade::Bad => ("bad", "\x1b[31m✗\x1b[0m"),
         };
         if self.json {
-            let Finding { what, found, advice, .. } = finding;
-            return json!({"check": what, "grade": word, "found": found, "advice": advice}).to_string();
+            let Finding {
+                what,
+                found,
+                advice,
+                ..
+            } = finding;
+            return json!({"check": what, "grade": word, "found": found, "advice": advice})
+                .to_string();
         }
-        let advice =
-            finding.advice.as_ref().map_or_else(String::new, |advice| format!("\n           → {advice}"));
-        format!("{mark} {:<8} {}{advice}", finding.what, tame(&finding.found))
+        let advice = finding
+            .advice
+            .as_ref()
+            .map_or_else(String::new, |advice| format!("\n           → {advice}"));
+        format!(
+            "{mark} {:<8} {}{advice}",
+            finding.what,
+            tame(&finding.found)
+        )
     }
 }

@@ -9,7 +9,9 @@ pub(crate) const NAME: &str = "guard";
 
 /// Stands guard, if that is what these words ask for.
 pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
-    let [_, name, arguments @ ..] = words else { return None };
+    let [_, name, arguments @ ..] = words else {
+        return None;
+    };
     if name != NAME {
         return None;
     }

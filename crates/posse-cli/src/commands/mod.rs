@@ -26,5 +26,8 @@ use tokio::runtime::{Builder, Runtime};
 
 /// A runtime on this thread alone: commands that wait for one thing need no more.
 fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("cannot start the async runtime")
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")
 }

@@ -81,27 +81,37 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let given = self.check().and_then(|()| self.options.given(&[])).unwrap_or_else(|error| error.exit());
+        let given = self
+            .check()
+            .and_then(|()| self.options.given(&[]))
+            .unwrap_or_else(|error| error.exit());
         work::run(&self.options, || self.job(given))
     }
 
     /// What is to be done.
     fn job(&self, given: Given) -> anyhow::Result<Job> {
         let by_lines = self.options.by_lines();
-        let words =
-            if by_lines { None } else { stdin::prompt(self.prompt.as_deref(), self.which().is_none())? };
+        let words = if by_lines {
+            None
+        } else {
+            stdin::prompt(self.prompt.as_deref(), self.which().is_none())?
+        };
         if words.is_none() && !by_lines && self.which().is_none() {
             anyhow::bail!(Advised {
                 what: "there is no prompt".into(),
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        Ok(Job { wish: self.wish(given), begin: Begin::Words(words) })
+        Ok(Job {
+            wish: self.wish(given),
+            begin: Begin::Words(words),
+        })
     }
 
     /// What the grammar of the command line cannot say.
     fn check(&self) -> Result<(), clap::Error> {
-        let wrong = |what: &str| Err(crate::Args::command().error(ErrorKind::ArgumentConflict, what));
+        let wrong =
+            |what: &str| Err(crate::Args::command().error(ErrorKind::ArgumentConflict, what));
         if !self.print {
             let what = "posse has no screen of its own yet: add -p to have the result printed";
             return Err(crate::Args::command().error(ErrorKind::MissingRequiredArgument, what));
@@ -120,12 +130,20 @@ impl Run {
     }
 
     fn wish(&self, given: Given) -> Wish {
-        let store = StoreArgs { store: self.store.clone() };
-        Wish { fork: self.fork_session, ..self.options.wish(self.which(), store, given) }
+        let store = StoreArgs {
+            store: self.store.clone(),
+        };
+        Wish {
+            fork: self.fork_session,
+            ..self.options.wish(self.which(), store, given)
+        }
     }
 
     fn which(&self) -> Option<Which> {
-        self.resume.clone().map(Which::Id).or_else(|| self.continue_newest.then_some(Which::Newest))
+        self.resume
+            .clone()
+            .map(Which::Id)
+            .or_else(|| self.continue_newest.then_some(Which::Newest))
     }
 }
 

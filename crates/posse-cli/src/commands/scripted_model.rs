@@ -60,17 +60,30 @@ impl ScriptedModel {
     }
 
     async fn serve(&self, mode: Mode) -> anyhow::Result<ExitCode> {
-        let options = ServerOptions { port: self.port, mode, pace: Arc::new(SystemPace::default()) };
+        let options = ServerOptions {
+            port: self.port,
+            mode,
+            pace: Arc::new(SystemPace::default()),
+        };
         let server = Server::start(options).map_err(|error| Advised {
             what: format!("cannot listen on 127.0.0.1:{}: {error}", self.port),
-            advice: "another server may run there; choose another port with --port, 0 for any".into(),
+            advice: "another server may run there; choose another port with --port, 0 for any"
+                .into(),
         })?;
         let url = server.url();
         if self.json {
-            print(format!("{}\n", serde_json::json!({"url": url, "pid": std::process::id()})).as_bytes())?;
+            print(
+                format!(
+                    "{}\n",
+                    serde_json::json!({"url": url, "pid": std::process::id()})
+                )
+                .as_bytes(),
+            )?;
         } else {
             print(format!("scripted model on {url}\n").as_bytes())?;
-            say(&format!("try:   posse ask-model --base-url {url} \"hello\""));
+            say(&format!(
+                "try:   posse ask-model --base-url {url} \"hello\""
+            ));
             say(&format!("look:  curl {url}/_scripted/requests"));
             say("stop:  Ctrl-C");
         }

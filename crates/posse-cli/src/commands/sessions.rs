@@ -49,7 +49,9 @@ pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
     distinct_ids.sort_unstable();
     distinct_ids.dedup();
     let width = list::distinct(&distinct_ids);
-    ids.into_iter().map(|id| id.get(..width).unwrap_or(&id).to_owned()).collect()
+    ids.into_iter()
+        .map(|id| id.get(..width).unwrap_or(&id).to_owned())
+        .collect()
 }
 
 /// What a session is doing, in a word.
@@ -113,12 +115,21 @@ pub(crate) mod made {
     }
 
     pub(super) fn transcript() -> Transcript {
-        let piece =
-            |bytes: &'static str| Piece { bytes: Bytes::from_static(bytes.as_bytes()), mark_at: None };
+        let piece = |bytes: &'static str| Piece {
+            bytes: Bytes::from_static(bytes.as_bytes()),
+            mark_at: None,
+        };
         let entry = |seq, kind, bytes, reply| StoredEntry {
             agent: ID.parse().unwrap(),
             at_ms: 1_000,
-            entry: NewEntry { seq, kind, head: None, piece: piece(bytes), checksum: 255, reply },
+            entry: NewEntry {
+                seq,
+                kind,
+                head: None,
+                piece: piece(bytes),
+                checksum: 255,
+                reply,
+            },
         };
         let reply = ReplyFacts {
             id: "msg_1".into(),

@@ -45,7 +45,10 @@ impl StoreCommand {
 
 /// Does something with a file that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
 /// Ctrl-C ends it.
-fn unstopped(place: &Place, act: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+fn unstopped(
+    place: &Place,
+    act: impl FnOnce() -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
     if let Place::Server(_) = place {
         return act();
     }
@@ -80,6 +83,16 @@ mod tests {
     #[test]
     fn a_size_has_its_unit() {
         let shown = [0, 999, 1000, 123_456, 999_999_999, 5_000_000_000_000_000].map(size);
-        assert_eq!(shown, ["0 B", "999 B", "1.0 kB", "123.5 kB", "1000.0 MB", "5000.0 TB"]);
+        assert_eq!(
+            shown,
+            [
+                "0 B",
+                "999 B",
+                "1.0 kB",
+                "123.5 kB",
+                "1000.0 MB",
+                "5000.0 TB"
+            ]
+        );
     }
 }

@@ -72,7 +72,9 @@ impl TaskCommand {
 impl ListArgs {
     async fn meant(&self, store: &dyn Store) -> anyhow::Result<ListId> {
         if let Some(team) = &self.team {
-            let session = find::SessionArg { session: self.session.clone() };
+            let session = find::SessionArg {
+                session: self.session.clone(),
+            };
             return Ok(list_of(&find::meant(store, Some(team), &session).await?));
         }
         if let Some(session) = &self.session
@@ -88,18 +90,30 @@ impl ListArgs {
                 advice: "--team NAME for a team's, --session ID for a session's own".into(),
             }),
         })?;
-        Ok(ListId { realm: session.realm, team: None })
+        Ok(ListId {
+            realm: session.realm,
+            team: None,
+        })
     }
 }
 
 /// The list of a team.
 pub(crate) fn list_of(team: &Team) -> ListId {
-    ListId { realm: team.realm, team: Some(team.name.clone()) }
+    ListId {
+        realm: team.realm,
+        team: Some(team.name.clone()),
+    }
 }
 
 /// Does one thing for the person, and gives what came of it; a refusal is an error.
 pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow::Result<Done> {
-    let results: Vec<OpResult> = store.operate(Order { realm, ops: vec![op], at_ms: now_ms() }).await?;
+    let results: Vec<OpResult> = store
+        .operate(Order {
+            realm,
+            ops: vec![op],
+            at_ms: now_ms(),
+        })
+        .await?;
     match results.into_iter().next() {
         Some(result) => Ok(result?),
         None => anyhow::bail!("the store did not say what came of it"),
@@ -115,8 +129,15 @@ async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Ta
 /// The number of a task as people write it: `3`, or `#3`.
 fn id(text: &str) -> Result<TaskId, String> {
     let number = text.trim();
-    let parsed = number.strip_prefix('#').unwrap_or(number).parse().ok().filter(|number: &u64| *number > 0);
-    parsed.map(TaskId).ok_or_else(|| format!("`{}` is no task number", tame(text)))
+    let parsed = number
+        .strip_prefix('#')
+        .unwrap_or(number)
+        .parse()
+        .ok()
+        .filter(|number: &u64| *number > 0);
+    parsed
+        .map(TaskId)
+        .ok_or_else(|| format!("`{}` is no task number", tame(text)))
 }
 
 /// A task for programs.
@@ -133,7 +154,11 @@ pub(crate) fn object(task: &Task) -> Value {
 
 /// Numbers as people read them.
 fn numbers(tasks: &[TaskId]) -> String {
-    tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(", ")
+    tasks
+        .iter()
+        .map(TaskId::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Text that was given, or is piped in where `-` stands for it.

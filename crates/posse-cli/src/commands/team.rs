@@ -62,7 +62,9 @@ impl TeamCommand {
         let looking = match self.command {
             Command::Run(command) => return command.run(self.store),
             Command::Check(command) => return command.run(),
-            Command::Import(command) => return super::runtime()?.block_on(command.run(&self.store)),
+            Command::Import(command) => {
+                return super::runtime()?.block_on(command.run(&self.store));
+            }
             Command::Join(command) => return command.run(&self.store),
             Command::Looking(looking) => looking,
         };

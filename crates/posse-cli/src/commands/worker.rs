@@ -32,7 +32,10 @@ pub(crate) struct WorkerCommand {
 
 impl WorkerCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let given = self.terms.given(&["worker"]).unwrap_or_else(|error| error.exit());
+        let given = self
+            .terms
+            .given(&["worker"])
+            .unwrap_or_else(|error| error.exit());
         if self.terms.names_model() {
             anyhow::bail!(Advised {
                 what: "a member keeps the model that it was started with".into(),
@@ -40,7 +43,11 @@ impl WorkerCommand {
             });
         }
         let wish = self.terms.wish(None, self.store, given);
-        let serving = Serving { teams: self.team, most: self.max.map(|most| most as usize), json: self.json };
+        let serving = Serving {
+            teams: self.team,
+            most: self.max.map(|most| most as usize),
+            json: self.json,
+        };
         let runtime = super::runtime()?;
         let result = runtime.block_on(serve(wish, &serving));
         // Whatever still waits in a thread is not waited for.

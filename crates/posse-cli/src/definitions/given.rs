@@ -30,7 +30,9 @@ impl Given {
         let all: Value =
             serde_json::from_str(&text).map_err(|error| format!("--agents is no JSON: {error}"))?;
         let Value::Object(entries) = all else {
-            return Err(r#"--agents is an object: {"NAME": {"description": "…", "prompt": "…"}}"#.into());
+            return Err(
+                r#"--agents is an object: {"NAME": {"description": "…", "prompt": "…"}}"#.into(),
+            );
         };
         let mut given: Vec<Read> = Vec::new();
         for (name, entry) in &entries {
@@ -38,11 +40,17 @@ impl Given {
             let read = file::from_json(name, entry).map_err(wrong)?;
             let taken = |other: &&Read| same(&other.definition.name, name);
             if let Some(other) = given.iter().find(taken) {
-                return Err(wrong(format!("there is a `{}` already", other.definition.name)));
+                return Err(wrong(format!(
+                    "there is a `{}` already",
+                    other.definition.name
+                )));
             }
             given.push(read);
         }
-        Ok(Self { definitions: given, text: Some(text) })
+        Ok(Self {
+            definitions: given,
+            text: Some(text),
+        })
     }
 
     /// What the flag could have said; none if it was not there.
@@ -57,10 +65,18 @@ impl Given {
             let name = definition.name.clone();
             let remark = |weight, reason: &str| {
                 let reason = format!("`{name}`: {reason}");
-                Remark { weight, path: PathBuf::from("--agents"), line: None, reason }
+                Remark {
+                    weight,
+                    path: PathBuf::from("--agents"),
+                    line: None,
+                    reason,
+                }
             };
-            let mut remarks: Vec<Remark> =
-                read.notes.iter().map(|note| remark(Weight::Note, &note.reason)).collect();
+            let mut remarks: Vec<Remark> = read
+                .notes
+                .iter()
+                .map(|note| remark(Weight::Note, &note.reason))
+                .collect();
             if let Some(scope) = read.memory {
                 let (memory, warning) = memory::resolve(scope, &name, None, places);
                 definition.memory = memory;

@@ -22,8 +22,7 @@ pub(super) fn resolve(
     let (scope, warning) = match scope {
         MemoryScope::User if of_project => {
             // What one repository writes down must not be read in another.
-            let why =
-                "a repository's agent keeps its notes in the project: `memory: user` is taken for `local`";
+            let why = "a repository's agent keeps its notes in the project: `memory: user` is taken for `local`";
             (MemoryScope::Local, Some(why.to_owned()))
         }
         scope => (scope, None),
@@ -32,10 +31,17 @@ pub(super) fn resolve(
         (MemoryScope::User, _) if theirs => places.home.as_ref().map(|home| home.join(".claude")),
         (MemoryScope::User, _) => places.posse_home.clone(),
         (_, Some(kept)) if of_project => Some(kept.to_owned()),
-        _ => Some(places.project().join(if theirs { ".claude" } else { ".posse" })),
+        _ => Some(
+            places
+                .project()
+                .join(if theirs { ".claude" } else { ".posse" }),
+        ),
     };
     let Some(base) = base else {
-        return (None, Some("there is no home directory to keep its notes in: it keeps none".into()));
+        return (
+            None,
+            Some("there is no home directory to keep its notes in: it keeps none".into()),
+        );
     };
     let directory = base.join(directory(scope)).join(name);
     if scope != MemoryScope::User && leads_out(&directory, places.project()) {
@@ -47,7 +53,9 @@ pub(super) fn resolve(
 
 /// Whether a path that need not be there yet leads out of where it seems to lie.
 fn leads_out(path: &Path, project: &Path) -> bool {
-    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok());
+    let there = path
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
     let real = |path: &Path| path.canonicalize().ok();
     match (there.and_then(real), real(project)) {
         (Some(path), Some(project)) => !path.starts_with(project),

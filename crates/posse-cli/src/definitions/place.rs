@@ -19,21 +19,43 @@ pub(super) struct Directory {
 /// The administrator's, which stands above what the command line says, and those below that. `kinds` is what
 /// the directories are called, the one that counts more first; an administrator has the first only.
 pub(super) fn directories(places: &Places, kinds: &[&'static str]) -> (Directory, Vec<Directory>) {
-    let own = |path: PathBuf, kind, source| Directory { path, kind, source, bounds: None };
+    let own = |path: PathBuf, kind, source| Directory {
+        path,
+        kind,
+        source,
+        bounds: None,
+    };
     let first = kinds.first().copied().unwrap_or_default();
-    let managed = places.managed.parent().unwrap_or(Path::new("/")).join(first);
+    let managed = places
+        .managed
+        .parent()
+        .unwrap_or(Path::new("/"))
+        .join(first);
     let user: Vec<(PathBuf, &'static str)> = kinds
         .iter()
         .flat_map(|kind| {
-            let posse = places.posse_home.as_ref().map(|directory| directory.join(kind));
-            let home = places.home.as_ref().map(|home| home.join(".claude").join(kind));
-            [posse, home].into_iter().flatten().map(|path| (path, *kind))
+            let posse = places
+                .posse_home
+                .as_ref()
+                .map(|directory| directory.join(kind));
+            let home = places
+                .home
+                .as_ref()
+                .map(|home| home.join(".claude").join(kind));
+            [posse, home]
+                .into_iter()
+                .flatten()
+                .map(|path| (path, *kind))
         })
         .collect();
     let project = places.project();
     // What lies in the user's own directories is the user's, also for who works right in them.
     let theirs = |directory: &&Path| Some(*directory) != places.home.as_deref();
-    let within = places.cwd.ancestors().take_while(|directory| directory.starts_with(project)).filter(theirs);
+    let within = places
+        .cwd
+        .ancestors()
+        .take_while(|directory| directory.starts_with(project))
+        .filter(theirs);
     let of = |directory: &Path, kind: &'static str| {
         [".posse", ".claude"].map(|name| (directory.join(name).join(kind), kind))
     };
@@ -47,14 +69,21 @@ pub(super) fn directories(places: &Places, kinds: &[&'static str]) -> (Directory
             bounds: Some(project.to_owned()),
         })
         .collect();
-    others.extend(user.into_iter().map(|(path, kind)| own(path, kind, Source::User)));
+    others.extend(
+        user.into_iter()
+            .map(|(path, kind)| own(path, kind, Source::User)),
+    );
     (own(managed, first, Source::Managed), others)
 }
 
 /// All of them.
 pub(super) fn all(places: &Places, kinds: &[&'static str]) -> Vec<PathBuf> {
     let (managed, others) = directories(places, kinds);
-    [managed].into_iter().chain(others).map(|directory| directory.path).collect()
+    [managed]
+        .into_iter()
+        .chain(others)
+        .map(|directory| directory.path)
+        .collect()
 }
 
 /// Whose a file is. What lies where nobody looks is taken for the user's.
@@ -70,5 +99,10 @@ pub(super) fn source_of(path: &Path, places: &Places, kinds: &[&'static str]) ->
 pub(super) fn resolved(places: Places) -> Places {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let (posse_home, home) = (places.posse_home.map(real), places.home.map(real));
-    Places { posse_home, home, cwd: real(places.cwd), ..places }
+    Places {
+        posse_home,
+        home,
+        cwd: real(places.cwd),
+        ..places
+    }
 }

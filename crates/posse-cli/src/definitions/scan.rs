@@ -19,11 +19,23 @@ pub(super) struct Look {
 
 impl Look {
     /// Files that each define something.
-    pub(super) const FILES: Self = Self { depth: 8, links: false, wanted: is_markdown };
+    pub(super) const FILES: Self = Self {
+        depth: 8,
+        links: false,
+        wanted: is_markdown,
+    };
     /// Directories that each define something. Often they are links to where they are kept.
-    pub(super) const FOLDERS: Self = Self { depth: 1, links: true, wanted: is_skill };
+    pub(super) const FOLDERS: Self = Self {
+        depth: 1,
+        links: true,
+        wanted: is_skill,
+    };
     /// Files that each declare a team.
-    pub(super) const TABLES: Self = Self { depth: 0, links: false, wanted: is_toml };
+    pub(super) const TABLES: Self = Self {
+        depth: 0,
+        links: false,
+        wanted: is_toml,
+    };
 }
 
 fn is_toml(path: &Path) -> bool {
@@ -31,7 +43,8 @@ fn is_toml(path: &Path) -> bool {
 }
 
 fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md"))
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("md"))
 }
 
 fn is_skill(path: &Path) -> bool {
@@ -63,16 +76,33 @@ pub(super) struct Scanned {
 
 /// Looks for files in a directory and beneath it. What links lead to must lie within `bounds`. `left` is how
 /// many bytes may be read, of [`ALL`].
-pub(super) fn scan(directory: &Path, bounds: Option<&Path>, look: &Look, left: &mut usize) -> Scanned {
+pub(super) fn scan(
+    directory: &Path,
+    bounds: Option<&Path>,
+    look: &Look,
+    left: &mut usize,
+) -> Scanned {
     let (found, seen) = (Scanned::default(), BTreeSet::new());
-    let mut scan = Scan { bounds, look, left, found, seen, full: false };
+    let mut scan = Scan {
+        bounds,
+        look,
+        left,
+        found,
+        seen,
+        full: false,
+    };
     match directory.canonicalize() {
         Ok(real) if !beneath(&real, bounds) => {
             scan.remark(Weight::Error, directory, None, leads_out(bounds));
         }
         Ok(_) => scan.walk(directory, 0),
         Err(error) if is_absence(&error) => {}
-        Err(error) => scan.remark(Weight::Error, directory, None, format!("cannot be read: {error}")),
+        Err(error) => scan.remark(
+            Weight::Error,
+            directory,
+            None,
+            format!("cannot be read: {error}"),
+        ),
     }
     scan.found
 }
@@ -90,12 +120,17 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, Unread>
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(&real).map_err(unread)?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
+    file.take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unread)?;
     if bytes.len() as u64 > LONGEST {
         return Err((None, "it is longer than 256 KiB".into()));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let good = error
+            .as_bytes()
+            .get(..error.utf8_error().valid_up_to())
+            .unwrap_or_default();
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         (Some(line), "it is not all UTF-8".into())
     })
@@ -128,14 +163,24 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     fn remark(&mut self, weight: Weight, path: &Path, line: Option<usize>, reason: String) {
-        self.found.remarks.push(Remark { weight, path: path.to_owned(), line, reason });
+        self.found.remarks.push(Remark {
+            weight,
+            path: path.to_owned(),
+            line,
+            reason,
+        });
     }
 
     fn walk(&mut self, directory: &Path, depth: usize) {
         let (names, more) = match names(directory) {
             Ok(found) => found,
             Err(error) => {
-                return self.remark(Weight::Error, directory, None, format!("cannot be read: {error}"));
+                return self.remark(
+                    Weight::Error,
+                    directory,
+                    None,
+                    format!("cannot be read: {error}"),
+                );
             }
         };
         self.found.directories.insert(directory.to_owned());
@@ -159,9 +204,18 @@ impl Scan<'_> {
     fn enter(&mut self, path: &Path, is_link: bool, depth: usize) {
         if is_link && !self.look.links {
             // It could lead in a circle, or to more than anybody wants to read.
-            return self.remark(Weight::Warning, path, None, "links to directories are not followed".into());
+            return self.remark(
+                Weight::Warning,
+                path,
+                None,
+                "links to directories are not followed".into(),
+            );
         }
-        if is_link && !path.canonicalize().is_ok_and(|real| beneath(&real, self.bounds)) {
+        if is_link
+            && !path
+                .canonicalize()
+                .is_ok_and(|real| beneath(&real, self.bounds))
+        {
             return self.remark(Weight::Error, path, None, leads_out(self.bounds));
         }
         if depth > self.look.depth {
@@ -173,7 +227,10 @@ impl Scan<'_> {
                 let reason = "not looked into: only files right in the directory count";
                 return self.remark(Weight::Note, path, None, reason.into());
             }
-            let reason = format!("not looked into: it lies deeper than {} directories", self.look.depth);
+            let reason = format!(
+                "not looked into: it lies deeper than {} directories",
+                self.look.depth
+            );
             return self.remark(Weight::Error, path, None, reason);
         }
         if self.room(path) {
@@ -192,7 +249,8 @@ impl Scan<'_> {
         match read(path, self.bounds) {
             Ok(text) if text.len() > *self.left => {
                 (*self.left, self.full) = (0, true);
-                let reason = "not taken, nor what follows: all files together are longer than 16 MiB";
+                let reason =
+                    "not taken, nor what follows: all files together are longer than 16 MiB";
                 self.remark(Weight::Error, path, None, reason.into());
             }
             Ok(text) => {
@@ -209,7 +267,8 @@ impl Scan<'_> {
     fn room(&mut self, path: &Path) -> bool {
         self.full = self.seen.len() + self.found.directories.len() > MOST;
         if self.full {
-            let reason = format!("not looked at, nor what follows: there are more than {MOST} files");
+            let reason =
+                format!("not looked at, nor what follows: there are more than {MOST} files");
             self.remark(Weight::Error, path, None, reason);
         }
         !self.full
@@ -232,14 +291,23 @@ fn names(directory: &Path) -> std::io::Result<(Vec<PathBuf>, bool)> {
 }
 
 fn beneath(real: &Path, bounds: Option<&Path>) -> bool {
-    bounds.is_none_or(|bounds| bounds.canonicalize().is_ok_and(|bounds| real.starts_with(bounds)))
+    bounds.is_none_or(|bounds| {
+        bounds
+            .canonicalize()
+            .is_ok_and(|bounds| real.starts_with(bounds))
+    })
 }
 
 fn leads_out(bounds: Option<&Path>) -> String {
-    let bounds = bounds.map(|bounds| bounds.display().to_string()).unwrap_or_default();
+    let bounds = bounds
+        .map(|bounds| bounds.display().to_string())
+        .unwrap_or_default();
     format!("it is a link that leads out of {bounds}")
 }
 
 fn is_absence(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+    )
 }

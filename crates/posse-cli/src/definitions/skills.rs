@@ -24,7 +24,9 @@ pub(crate) struct SkillSources {
 
 impl SkillSources {
     pub(crate) fn new(places: Places) -> Self {
-        Self { places: place::resolved(places) }
+        Self {
+            places: place::resolved(places),
+        }
     }
 
     /// Where the agent works.
@@ -39,7 +41,12 @@ impl SkillSources {
         let mut seen = BTreeSet::new();
         for directory in [managed].into_iter().chain(others) {
             // Often the one is a link to the other.
-            if seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+            if seen.insert(
+                directory
+                    .path
+                    .canonicalize()
+                    .unwrap_or_else(|_| directory.path.clone()),
+            ) {
                 read(&mut loaded, &directory);
             }
         }
@@ -53,10 +60,18 @@ impl SkillSources {
         for path in paths {
             let source = place::source_of(path, &self.places, KINDS);
             let skill = path.join("SKILL.md");
-            let of = |path: &Path, kind| Directory { path: path.to_owned(), kind, source, bounds: None };
+            let of = |path: &Path, kind| Directory {
+                path: path.to_owned(),
+                kind,
+                source,
+                bounds: None,
+            };
             if path.is_dir() && !skill.exists() {
                 let is_commands = path.components().any(|part| part.as_os_str() == COMMANDS);
-                read(&mut loaded, &of(path, if is_commands { COMMANDS } else { SKILLS }));
+                read(
+                    &mut loaded,
+                    &of(path, if is_commands { COMMANDS } else { SKILLS }),
+                );
                 continue;
             }
             let path = if path.is_dir() { skill } else { path.clone() };
@@ -67,11 +82,16 @@ impl SkillSources {
                 false => of(above, COMMANDS),
             };
             match scan::read(&path, None) {
-                Ok(text) => {
-                    take(&mut loaded, path, &text, &directory).into_iter().for_each(|it| loaded.add(it))
-                }
+                Ok(text) => take(&mut loaded, path, &text, &directory)
+                    .into_iter()
+                    .for_each(|it| loaded.add(it)),
                 Err((line, reason)) => {
-                    loaded.remarks.push(Remark { weight: Weight::Error, path, line, reason });
+                    loaded.remarks.push(Remark {
+                        weight: Weight::Error,
+                        path,
+                        line,
+                        reason,
+                    });
                 }
             }
         }
@@ -98,18 +118,36 @@ impl Watched for SkillSources {
 
 /// Takes all that a directory holds.
 fn read(loaded: &mut Loaded<Skill>, directory: &Directory) {
-    let look = if directory.kind == SKILLS { &Look::FOLDERS } else { &Look::FILES };
-    let scanned = scan::scan(&directory.path, directory.bounds.as_deref(), look, &mut loaded.left);
+    let look = if directory.kind == SKILLS {
+        &Look::FOLDERS
+    } else {
+        &Look::FILES
+    };
+    let scanned = scan::scan(
+        &directory.path,
+        directory.bounds.as_deref(),
+        look,
+        &mut loaded.left,
+    );
     loaded.remarks.extend(scanned.remarks);
     loaded.directories.extend(scanned.directories);
     for (path, text) in scanned.files {
         // What stands beside commands to tell people of them.
-        if path.file_stem().is_some_and(|name| name.eq_ignore_ascii_case("readme")) {
+        if path
+            .file_stem()
+            .is_some_and(|name| name.eq_ignore_ascii_case("readme"))
+        {
             continue;
         }
         if directory.kind == SKILLS && path.parent() == Some(&directory.path) {
-            let reason = "a skill is a directory with a SKILL.md; this one lies beside them".to_owned();
-            loaded.remarks.push(Remark { weight: Weight::Error, path, line: None, reason });
+            let reason =
+                "a skill is a directory with a SKILL.md; this one lies beside them".to_owned();
+            loaded.remarks.push(Remark {
+                weight: Weight::Error,
+                path,
+                line: None,
+                reason,
+            });
         } else if let Some(known) = take(loaded, path, &text, directory) {
             loaded.add(known);
         }
@@ -123,25 +161,46 @@ fn take(
     text: &str,
     directory: &Directory,
 ) -> Option<Known<Skill>> {
-    let mut say =
-        |weight, line, reason| loaded.remarks.push(Remark { weight, path: path.clone(), line, reason });
-    let kind = if directory.kind == SKILLS { Kind::Skill } else { Kind::Command };
-    let Read { mut skill, notes } = match file::read(text, &name(&path, directory, kind), &path, kind) {
-        Ok(read) => read,
-        Err(problem) => {
-            say(Weight::Error, Some(problem.line), problem.reason);
-            return None;
-        }
+    let mut say = |weight, line, reason| {
+        loaded.remarks.push(Remark {
+            weight,
+            path: path.clone(),
+            line,
+            reason,
+        })
     };
-    notes.into_iter().for_each(|note| say(Weight::Note, Some(note.line), note.reason));
+    let kind = if directory.kind == SKILLS {
+        Kind::Skill
+    } else {
+        Kind::Command
+    };
+    let Read { mut skill, notes } =
+        match file::read(text, &name(&path, directory, kind), &path, kind) {
+            Ok(read) => read,
+            Err(problem) => {
+                say(Weight::Error, Some(problem.line), problem.reason);
+                return None;
+            }
+        };
+    notes
+        .into_iter()
+        .for_each(|note| say(Weight::Note, Some(note.line), note.reason));
     if directory.source == Source::Project && !skill.allowed.is_empty() {
         // Whoever wrote the repository would else decide what need not be asked about.
         skill.allowed.clear();
         let reason = "ignored: `allowed-tools` of a repository's skill: a repository may only tighten; your own \
                       settings or --allowedTools may say it";
-        say(Weight::Warning, Some(scan::line_of(text, "allowed-tools")), reason.to_owned());
+        say(
+            Weight::Warning,
+            Some(scan::line_of(text, "allowed-tools")),
+            reason.to_owned(),
+        );
     }
-    Some(Known { definition: skill, source: directory.source, path: Some(path) })
+    Some(Known {
+        definition: skill,
+        source: directory.source,
+        path: Some(path),
+    })
 }
 
 /// What a file is called by its place.
@@ -150,15 +209,22 @@ fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         return folder.to_string_lossy().into_owned();
     }
-    let within = path.strip_prefix(&directory.path).unwrap_or(path).with_extension("");
-    let parts = within.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    let within = path
+        .strip_prefix(&directory.path)
+        .unwrap_or(path)
+        .with_extension("");
+    let parts = within
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned());
     parts.collect::<Vec<_>>().join(":")
 }
 
 /// By name, a repository's last: however many it has, the model hears what the others are for.
 fn in_order(mut loaded: Loaded<Skill>) -> Loaded<Skill> {
     let place = |known: &Known<Skill>| known.source == Source::Project;
-    loaded.known.sort_by_key(|known| (place(known), known.definition.name.to_lowercase()));
+    loaded
+        .known
+        .sort_by_key(|known| (place(known), known.definition.name.to_lowercase()));
     loaded
 }
 

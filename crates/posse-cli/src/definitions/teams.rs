@@ -53,7 +53,10 @@ pub(crate) struct TeamSources {
 
 impl TeamSources {
     pub(crate) fn new(places: Places, types: Vec<String>) -> Self {
-        Self { places: place::resolved(places), types }
+        Self {
+            places: place::resolved(places),
+            types,
+        }
     }
 
     /// Where the agent works.
@@ -67,12 +70,20 @@ impl TeamSources {
         let (managed, others) = place::directories(&self.places, TEAMS);
         // Other programs keep something else under that name.
         let ours = |directory: &Directory| {
-            !directory.path.parent().is_some_and(|parent| parent.ends_with(".claude"))
+            !directory
+                .path
+                .parent()
+                .is_some_and(|parent| parent.ends_with(".claude"))
         };
         let mut seen = BTreeSet::new();
         for directory in [managed].into_iter().chain(others).filter(ours) {
             // Often the one is a link to the other.
-            if !seen.insert(directory.path.canonicalize().unwrap_or_else(|_| directory.path.clone())) {
+            if !seen.insert(
+                directory
+                    .path
+                    .canonicalize()
+                    .unwrap_or_else(|_| directory.path.clone()),
+            ) {
                 continue;
             }
             let (known, told) = (loaded.known.clone(), loaded.remarks.len());
@@ -83,10 +94,14 @@ impl TeamSources {
             };
             for remark in loaded.remarks.iter_mut().skip(told).filter(counts_not) {
                 remark.weight = Weight::Note;
-                remark.reason.push_str(" (it does not count: another file of this name does)");
+                remark
+                    .reason
+                    .push_str(" (it does not count: another file of this name does)");
             }
         }
-        loaded.known.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
+        loaded
+            .known
+            .sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
         loaded
     }
 
@@ -97,14 +112,27 @@ impl TeamSources {
         loaded.remarks.extend(scanned.remarks);
         let mut here: Vec<Known<Declared>> = Vec::new();
         for (path, text) in scanned.files {
-            let Some(known) = self.take(loaded, path, &text, directory.source) else { continue };
-            match here.iter().find(|first| first.is_called(known.definition.name())) {
+            let Some(known) = self.take(loaded, path, &text, directory.source) else {
+                continue;
+            };
+            match here
+                .iter()
+                .find(|first| first.is_called(known.definition.name()))
+            {
                 None => here.push(known),
                 Some(first) => {
-                    let reason =
-                        format!("there is a {} already: {}", known.definition.name, first.origin(self.cwd()));
+                    let reason = format!(
+                        "there is a {} already: {}",
+                        known.definition.name,
+                        first.origin(self.cwd())
+                    );
                     let path = known.path.unwrap_or_default();
-                    loaded.remarks.push(Remark { weight: Weight::Error, path, line: None, reason });
+                    loaded.remarks.push(Remark {
+                        weight: Weight::Error,
+                        path,
+                        line: None,
+                        reason,
+                    });
                 }
             }
         }
@@ -119,23 +147,36 @@ impl TeamSources {
         text: &str,
         source: Source,
     ) -> Option<Known<Declared>> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let mut lines = Lines::new(text, source);
         let read = match stem.parse::<Name>() {
             Ok(name) => lines.read(name, &self.types),
             Err(error) => {
-                lines.whole(Weight::Error, format!("a file is called like its team, and {error}"));
+                lines.whole(
+                    Weight::Error,
+                    format!("a file is called like its team, and {error}"),
+                );
                 None
             }
         };
         let remarks = lines.remarks.into_iter();
-        loaded.remarks.extend(remarks.map(|(weight, line, reason)| Remark {
-            weight,
-            path: path.clone(),
-            line,
-            reason,
-        }));
-        read.map(|definition| Known { definition, source, path: Some(path) })
+        loaded
+            .remarks
+            .extend(remarks.map(|(weight, line, reason)| Remark {
+                weight,
+                path: path.clone(),
+                line,
+                reason,
+            }));
+        read.map(|definition| Known {
+            definition,
+            source,
+            path: Some(path),
+        })
     }
 }
 

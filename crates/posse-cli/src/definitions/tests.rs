@@ -23,7 +23,12 @@ fn counts(loaded: &Loaded) -> Vec<(&str, &str)> {
         .known
         .iter()
         .filter(own)
-        .map(|known| (known.definition.name.as_str(), known.definition.description.as_str()))
+        .map(|known| {
+            (
+                known.definition.name.as_str(),
+                known.definition.description.as_str(),
+            )
+        })
         .collect()
 }
 
@@ -49,10 +54,15 @@ fn of_several_with_one_name_the_highest_counts() {
     ];
     for place in places {
         // Case does not tell two apart.
-        let name = if place == "agents" { "Explore" } else { "explore" };
+        let name = if place == "agents" {
+            "Explore"
+        } else {
+            "explore"
+        };
         disk.write(&format!("{place}/deep/er/x.md"), &text(name, place));
     }
-    let given = Given::read(r#"{"EXPLORE": {"description": "--agents", "prompt": "Do it."}}"#).unwrap();
+    let given =
+        Given::read(r#"{"EXPLORE": {"description": "--agents", "prompt": "Do it."}}"#).unwrap();
     let sources = Sources::new(disk.places.clone(), given);
     let mut order = vec!["agents", "--agents"];
     order.extend(&places[1..]);
@@ -60,9 +70,15 @@ fn of_several_with_one_name_the_highest_counts() {
         let loaded = sources.load();
         // The flag cannot be taken away, so it is left out with what is above it.
         let loaded = if at > 1 { load(&disk) } else { loaded };
-        assert_eq!(loaded.find("explore").unwrap().definition.description, *highest);
-        let below: Vec<&str> =
-            loaded.shadowed.iter().map(|known| known.definition.description.as_str()).collect();
+        assert_eq!(
+            loaded.find("explore").unwrap().definition.description,
+            *highest
+        );
+        let below: Vec<&str> = loaded
+            .shadowed
+            .iter()
+            .map(|known| known.definition.description.as_str())
+            .collect();
         assert_eq!(below[..below.len() - 1], order[at + 1..], "under {highest}");
         assert_eq!(loaded.shadowed.last().unwrap().source, Source::BuiltIn);
         let _ = fs::remove_dir_all(disk.path(highest));
@@ -92,11 +108,17 @@ fn a_project_ends_at_its_root_and_is_never_the_users_home() {
     fs::create_dir_all(disk.path("home/project")).unwrap();
     symlink(disk.path("home"), disk.path("link")).unwrap();
     disk.write("home/.claude/agents/mine.md", &text("mine", "x"));
-    disk.write("home/project/.claude/agents/theirs.md", &text("theirs", "x"));
+    disk.write(
+        "home/project/.claude/agents/theirs.md",
+        &text("theirs", "x"),
+    );
     (places.cwd, places.home) = (disk.path("home/project"), Some(disk.path("link")));
     let loaded = Sources::new(places, Given::default()).load();
     let source = |name: &str| loaded.find(name).unwrap().source;
-    assert_eq!((source("mine"), source("theirs")), (Source::User, Source::Project));
+    assert_eq!(
+        (source("mine"), source("theirs")),
+        (Source::User, Source::Project)
+    );
 }
 
 // proves AD-05
@@ -104,14 +126,24 @@ fn a_project_ends_at_its_root_and_is_never_the_users_home() {
 fn what_is_broken_is_told_and_the_others_load() {
     let disk = Disk::new();
     disk.write("repo/.claude/agents/a.md", &text("first", "a"));
-    disk.write("repo/.claude/agents/b.md", &format!("\n{}", text("FIRST", "b")));
-    disk.write("repo/.claude/agents/c.md", "---\nname: c\ndescription: c\nmaxTurns: many\n---\nDo it.\n");
+    disk.write(
+        "repo/.claude/agents/b.md",
+        &format!("\n{}", text("FIRST", "b")),
+    );
+    disk.write(
+        "repo/.claude/agents/c.md",
+        "---\nname: c\ndescription: c\nmaxTurns: many\n---\nDo it.\n",
+    );
     disk.write("repo/.claude/agents/d.md", "---\nname: d\n");
     disk.write("repo/.claude/agents/README.md", "# Our agents\n");
     disk.write("repo/.claude/agents/.hidden.md", "---\nname: ?\n---\n");
     disk.write("repo/.claude/agents/notes.txt", "---\nname: ?\n---\n");
     disk.write("repo/.claude/agents/z/last.md", &text("last", "z"));
-    fs::write(disk.path("repo/.claude/agents/e.md"), b"---\nname: e\ndescription: \xff\n---\nx\n").unwrap();
+    fs::write(
+        disk.path("repo/.claude/agents/e.md"),
+        b"---\nname: e\ndescription: \xff\n---\nx\n",
+    )
+    .unwrap();
     let loaded = load(&disk);
     assert_eq!(counts(&loaded), [("first", "a"), ("last", "z")]);
     let said = said(&disk, &loaded);
@@ -124,7 +156,11 @@ fn what_is_broken_is_told_and_the_others_load() {
     // Files that cannot be read at all are found first.
     for (place, reason) in expected {
         let start = format!("error: repo/.claude/agents/{place}");
-        assert!(said.iter().any(|line| line.starts_with(&start) && line.contains(reason)), "{said:#?}");
+        assert!(
+            said.iter()
+                .any(|line| line.starts_with(&start) && line.contains(reason)),
+            "{said:#?}"
+        );
     }
     assert_eq!(said.len(), expected.len(), "{said:#?}");
 }
@@ -135,54 +171,103 @@ fn links_lead_nowhere_else() {
     disk.write("home/secret.md", &text("secret", "x"));
     disk.write("repo/shared/agents/shared.md", &text("shared", "x"));
     disk.write("repo/.claude/agents/own.md", &text("own", "x"));
-    symlink(disk.path("home/secret.md"), disk.path("repo/.claude/agents/secret.md")).unwrap();
+    symlink(
+        disk.path("home/secret.md"),
+        disk.path("repo/.claude/agents/secret.md"),
+    )
+    .unwrap();
     symlink(disk.path("home"), disk.path("repo/.claude/agents/home")).unwrap();
-    symlink(disk.path("repo/.claude/agents"), disk.path("repo/.claude/agents/round")).unwrap();
-    symlink(disk.path("repo/.claude/agents/own.md"), disk.path("repo/.claude/agents/same.md")).unwrap();
+    symlink(
+        disk.path("repo/.claude/agents"),
+        disk.path("repo/.claude/agents/round"),
+    )
+    .unwrap();
+    symlink(
+        disk.path("repo/.claude/agents/own.md"),
+        disk.path("repo/.claude/agents/same.md"),
+    )
+    .unwrap();
     symlink("nowhere", disk.path("repo/.claude/agents/gone.md")).unwrap();
     fs::create_dir_all(disk.path("repo/.posse")).unwrap();
-    symlink(disk.path("repo/shared/agents"), disk.path("repo/.posse/agents")).unwrap();
+    symlink(
+        disk.path("repo/shared/agents"),
+        disk.path("repo/.posse/agents"),
+    )
+    .unwrap();
     fs::create_dir_all(disk.path("repo/sub/.posse")).unwrap();
     symlink(disk.path("home"), disk.path("repo/sub/.posse/agents")).unwrap();
     // Often one directory serves two programs.
     fs::create_dir_all(disk.path("repo/sub/.claude")).unwrap();
-    symlink(disk.path("repo/.claude/agents"), disk.path("repo/sub/.claude/agents")).unwrap();
+    symlink(
+        disk.path("repo/.claude/agents"),
+        disk.path("repo/sub/.claude/agents"),
+    )
+    .unwrap();
     // What is the user's may lead anywhere.
     fs::create_dir_all(disk.path("posse/agents")).unwrap();
     disk.write("dotfiles/mine.md", &text("mine", "x"));
-    symlink(disk.path("dotfiles/mine.md"), disk.path("posse/agents/mine.md")).unwrap();
+    symlink(
+        disk.path("dotfiles/mine.md"),
+        disk.path("posse/agents/mine.md"),
+    )
+    .unwrap();
     disk.write("home/.claude/agents/one.md", &text("one", "x"));
     disk.write("home/.claude/agents/two.md", &text("two", "x"));
-    symlink(disk.path("home/.claude/agents/one.md"), disk.path("posse/agents/one.md")).unwrap();
+    symlink(
+        disk.path("home/.claude/agents/one.md"),
+        disk.path("posse/agents/one.md"),
+    )
+    .unwrap();
     let loaded = load(&disk);
     let expected = ["mine", "one", "own", "shared", "two"].map(|name| (name, "x"));
     assert_eq!(counts(&loaded), expected);
-    assert_eq!(loaded.shadowed.len(), 1, "the link stands before what it leads to");
-    let out = format!("it is a link that leads out of {}", disk.path("repo").display());
+    assert_eq!(
+        loaded.shadowed.len(),
+        1,
+        "the link stands before what it leads to"
+    );
+    let out = format!(
+        "it is a link that leads out of {}",
+        disk.path("repo").display()
+    );
     let mut told = said(&disk, &loaded);
     told.sort();
     let in_sub = "repo/sub/.claude/agents";
     assert_eq!(
         told,
         [
-            format!("error: {in_sub}/gone.md: cannot be read: No such file or directory (os error 2)"),
+            format!(
+                "error: {in_sub}/gone.md: cannot be read: No such file or directory (os error 2)"
+            ),
             format!("error: {in_sub}/secret.md: {out}"),
             format!("error: repo/sub/.posse/agents: {out}"),
             format!("warning: {in_sub}/home: links to directories are not followed"),
             format!("warning: {in_sub}/round: links to directories are not followed"),
         ]
     );
-    assert!(loaded.directories.contains(&disk.path("dotfiles")), "what a link leads to is watched as well");
+    assert!(
+        loaded.directories.contains(&disk.path("dotfiles")),
+        "what a link leads to is watched as well"
+    );
 }
 
 #[test]
 fn there_are_bounds() {
     let disk = Disk::new();
     let deep = "repo/.posse/agents".to_owned() + &"/d".repeat(9);
-    disk.write(&format!("{}/in.md", &deep[..deep.len() - 2]), &text("in", "x"));
+    disk.write(
+        &format!("{}/in.md", &deep[..deep.len() - 2]),
+        &text("in", "x"),
+    );
     disk.write(&format!("{deep}/out.md"), &text("out", "x"));
-    disk.write("repo/.posse/agents/long.md", &format!("{}{}", text("long", "x"), "x".repeat(256 * 1024)));
-    let (pipe, mode) = (disk.path("repo/.posse/agents/pipe.md"), rustix::fs::Mode::RWXU);
+    disk.write(
+        "repo/.posse/agents/long.md",
+        &format!("{}{}", text("long", "x"), "x".repeat(256 * 1024)),
+    );
+    let (pipe, mode) = (
+        disk.path("repo/.posse/agents/pipe.md"),
+        rustix::fs::Mode::RWXU,
+    );
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let loaded = load(&disk);
     assert_eq!(counts(&loaded), [("in", "x")]);
@@ -197,7 +282,10 @@ fn there_are_bounds() {
     );
     fs::remove_dir_all(disk.path("repo/.posse")).unwrap();
     for number in 0..1_100 {
-        disk.write(&format!("repo/.posse/agents/{number:04}.md"), &text(&format!("a{number}"), "x"));
+        disk.write(
+            &format!("repo/.posse/agents/{number:04}.md"),
+            &text(&format!("a{number}"), "x"),
+        );
     }
     let loaded = load(&disk);
     assert_eq!(counts(&loaded).len(), 1_000);
@@ -211,20 +299,73 @@ fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
     let disk = Disk::new();
     let expected = [
         ("agents", "user", "posse/agent-memory", MemoryScope::User),
-        ("agents", "project", "repo/.posse/agent-memory", MemoryScope::Project),
-        ("repo/sub/.posse/agents", "project", "repo/sub/.posse/agent-memory", MemoryScope::Project),
-        ("repo/.claude/agents", "project", "repo/.claude/agent-memory", MemoryScope::Project),
-        ("repo/.claude/agents", "local", "repo/.claude/agent-memory-local", MemoryScope::Local),
-        ("repo/.posse/agents", "local", "repo/.posse/agent-memory-local", MemoryScope::Local),
-        ("repo/.claude/agents", "user", "repo/.claude/agent-memory-local", MemoryScope::Local),
-        ("posse/agents", "user", "posse/agent-memory", MemoryScope::User),
-        ("posse/agents", "local", "repo/.posse/agent-memory-local", MemoryScope::Local),
-        ("home/.claude/agents", "user", "home/.claude/agent-memory", MemoryScope::User),
-        ("home/.claude/agents", "project", "repo/.claude/agent-memory", MemoryScope::Project),
+        (
+            "agents",
+            "project",
+            "repo/.posse/agent-memory",
+            MemoryScope::Project,
+        ),
+        (
+            "repo/sub/.posse/agents",
+            "project",
+            "repo/sub/.posse/agent-memory",
+            MemoryScope::Project,
+        ),
+        (
+            "repo/.claude/agents",
+            "project",
+            "repo/.claude/agent-memory",
+            MemoryScope::Project,
+        ),
+        (
+            "repo/.claude/agents",
+            "local",
+            "repo/.claude/agent-memory-local",
+            MemoryScope::Local,
+        ),
+        (
+            "repo/.posse/agents",
+            "local",
+            "repo/.posse/agent-memory-local",
+            MemoryScope::Local,
+        ),
+        (
+            "repo/.claude/agents",
+            "user",
+            "repo/.claude/agent-memory-local",
+            MemoryScope::Local,
+        ),
+        (
+            "posse/agents",
+            "user",
+            "posse/agent-memory",
+            MemoryScope::User,
+        ),
+        (
+            "posse/agents",
+            "local",
+            "repo/.posse/agent-memory-local",
+            MemoryScope::Local,
+        ),
+        (
+            "home/.claude/agents",
+            "user",
+            "home/.claude/agent-memory",
+            MemoryScope::User,
+        ),
+        (
+            "home/.claude/agents",
+            "project",
+            "repo/.claude/agent-memory",
+            MemoryScope::Project,
+        ),
     ];
     for (place, wanted, directory, scope) in expected {
         let file = format!("{place}/x.md");
-        disk.write(&file, &format!("---\nname: x\ndescription: x\nmemory: {wanted}\n---\nDo it.\n"));
+        disk.write(
+            &file,
+            &format!("---\nname: x\ndescription: x\nmemory: {wanted}\n---\nDo it.\n"),
+        );
         let loaded = load(&disk);
         let memory = loaded.find("x").unwrap().definition.memory.clone().unwrap();
         assert_eq!(
@@ -235,15 +376,29 @@ fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
         let repository = place.starts_with("repo") && wanted == "user";
         let said = said(&disk, &loaded);
         assert_eq!(said.len(), usize::from(repository), "{said:?}");
-        assert!(said.iter().all(|line| line.starts_with(&format!("warning: {file}:4: "))), "{said:?}");
+        assert!(
+            said.iter()
+                .all(|line| line.starts_with(&format!("warning: {file}:4: "))),
+            "{said:?}"
+        );
         fs::remove_file(disk.path(&file)).unwrap();
     }
-    disk.write("repo/.claude/agents/x.md", "---\nname: x\ndescription: x\nmemory: local\n---\nDo it.\n");
-    symlink(disk.path("home"), disk.path("repo/.claude/agent-memory-local")).unwrap();
+    disk.write(
+        "repo/.claude/agents/x.md",
+        "---\nname: x\ndescription: x\nmemory: local\n---\nDo it.\n",
+    );
+    symlink(
+        disk.path("home"),
+        disk.path("repo/.claude/agent-memory-local"),
+    )
+    .unwrap();
     let loaded = load(&disk);
     assert_eq!(loaded.find("x").unwrap().definition.memory, None);
-    assert!(said(&disk, &loaded)[0].contains("x.md:4: a link leads the directory of its notes out"));
-    let given = Given::read(r#"{"x": {"description": "x", "prompt": "x", "memory": "user"}}"#).unwrap();
+    assert!(
+        said(&disk, &loaded)[0].contains("x.md:4: a link leads the directory of its notes out")
+    );
+    let given =
+        Given::read(r#"{"x": {"description": "x", "prompt": "x", "memory": "user"}}"#).unwrap();
     let loaded = Sources::new(disk.places.clone(), given).load();
     let memory = loaded.find("x").unwrap().definition.memory.clone().unwrap();
     assert_eq!(memory.directory, disk.path("posse/agent-memory/x"));
@@ -256,30 +411,61 @@ fn a_broken_flag_says_which_entry_and_why() {
     for (value, why) in [
         ("{".to_owned(), "--agents is no JSON: EOF"),
         ("[]".to_owned(), "--agents is an object: {"),
-        (r#"{"a": 1}"#.to_owned(), "--agents: `a`: a definition is an object"),
-        (format!(r#"{{"a": {good}, "b": {{"prompt": "x"}}}}"#), "--agents: `b`: `description` is missing"),
-        (format!(r#"{{"a b": {good}}}"#), "--agents: `a b`: the name `a b` has white space"),
-        (format!(r#"{{"a": {good}, "A": {good}}}"#), "--agents: `A`: there is a `a` already"),
-        ("@nowhere.json".to_owned(), "--agents: nowhere.json: cannot be read: No such file"),
+        (
+            r#"{"a": 1}"#.to_owned(),
+            "--agents: `a`: a definition is an object",
+        ),
+        (
+            format!(r#"{{"a": {good}, "b": {{"prompt": "x"}}}}"#),
+            "--agents: `b`: `description` is missing",
+        ),
+        (
+            format!(r#"{{"a b": {good}}}"#),
+            "--agents: `a b`: the name `a b` has white space",
+        ),
+        (
+            format!(r#"{{"a": {good}, "A": {good}}}"#),
+            "--agents: `A`: there is a `a` already",
+        ),
+        (
+            "@nowhere.json".to_owned(),
+            "--agents: nowhere.json: cannot be read: No such file",
+        ),
     ] {
         let told = Given::read(&value).unwrap_err();
         assert!(told.starts_with(why), "{told}");
     }
-    assert!(Given::read("{}").unwrap().resolved(&Disk::new().places).is_empty());
+    assert!(
+        Given::read("{}")
+            .unwrap()
+            .resolved(&Disk::new().places)
+            .is_empty()
+    );
 }
 
 #[test]
 fn one_can_look_at_some_only() {
     let disk = Disk::new();
-    disk.write("repo/.claude/agents/a.md", "---\nname: a\ndescription: a\nmemory: user\n---\nDo it.\n");
-    disk.write("repo/drafts/b.md", "---\nname: b\ndescription: b\nmemory: user\n---\nDo it.\n");
+    disk.write(
+        "repo/.claude/agents/a.md",
+        "---\nname: a\ndescription: a\nmemory: user\n---\nDo it.\n",
+    );
+    disk.write(
+        "repo/drafts/b.md",
+        "---\nname: b\ndescription: b\nmemory: user\n---\nDo it.\n",
+    );
     disk.write("repo/drafts/README.md", "# Drafts\n");
     let sources = Sources::new(disk.places.clone(), Given::default());
-    let look =
-        |names: &[&str]| sources.load_only(&names.iter().map(|name| disk.path(name)).collect::<Vec<_>>());
+    let look = |names: &[&str]| {
+        sources.load_only(&names.iter().map(|name| disk.path(name)).collect::<Vec<_>>())
+    };
     let loaded = look(&["repo/.claude/agents/a.md", "repo/drafts"]);
     assert_eq!(counts(&loaded), [("a", "a"), ("b", "b")]);
-    assert_eq!(said(&disk, &loaded).len(), 1, "a draft is not yet the repository's");
+    assert_eq!(
+        said(&disk, &loaded).len(),
+        1,
+        "a draft is not yet the repository's"
+    );
     let loaded = look(&["repo/drafts/README.md", "repo/nowhere"]);
     assert_eq!(
         said(&disk, &loaded),

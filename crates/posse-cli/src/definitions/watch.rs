@@ -55,16 +55,26 @@ impl<S: Watched> Live<S> {
     pub(crate) fn new(sources: S) -> Self {
         let loaded = sources.load();
         let catalogue = Arc::new(loaded.definitions().into());
-        Self { sources, loaded, catalogue }
+        Self {
+            sources,
+            loaded,
+            catalogue,
+        }
     }
 
     /// Begins to watch. Nothing is waited for: all is done in a thread.
     pub(crate) fn watch(self) -> Watching {
         let (wake, woken) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
-        let watching = Watching { stop: stop.clone(), wake: wake.clone() };
+        let watching = Watching {
+            stop: stop.clone(),
+            wake: wake.clone(),
+        };
         let work = move || keep_up(self, &wake, &woken, &stop);
-        if let Err(error) = std::thread::Builder::new().name(format!("posse-{}", S::WORD)).spawn(work) {
+        if let Err(error) = std::thread::Builder::new()
+            .name(format!("posse-{}", S::WORD))
+            .spawn(work)
+        {
             unwatched(S::WORD, &error);
         }
         watching
@@ -85,7 +95,12 @@ fn unwatched(what: &str, why: &dyn std::fmt::Display) {
 }
 
 /// Goes on until it is told to stop.
-fn keep_up<S: Watched>(mut live: Live<S>, wake: &SyncSender<()>, woken: &Receiver<()>, stop: &AtomicBool) {
+fn keep_up<S: Watched>(
+    mut live: Live<S>,
+    wake: &SyncSender<()>,
+    woken: &Receiver<()>,
+    stop: &AtomicBool,
+) {
     let around = Around::of(live.sources.candidates());
     let (wake, watched) = (wake.clone(), around.clone());
     let hear = move |event: notify::Result<Event>| {
@@ -95,7 +110,11 @@ fn keep_up<S: Watched>(mut live: Live<S>, wake: &SyncSender<()>, woken: &Receive
         }
     };
     let mut watch = match notify::recommended_watcher(hear) {
-        Ok(watcher) => Watch { watcher, armed: BTreeSet::new(), told: false },
+        Ok(watcher) => Watch {
+            watcher,
+            armed: BTreeSet::new(),
+            told: false,
+        },
         Err(error) => return unwatched(S::WORD, &error),
     };
     loop {
@@ -136,7 +155,8 @@ impl Watch {
         loop {
             let loaded = sources.load();
             let there = around.parents.iter().filter(|path| path.is_dir());
-            let wanted: BTreeSet<PathBuf> = loaded.directories.iter().chain(there).cloned().collect();
+            let wanted: BTreeSet<PathBuf> =
+                loaded.directories.iter().chain(there).cloned().collect();
             let new: Vec<PathBuf> = wanted.difference(&self.armed).cloned().collect();
             if new.is_empty() {
                 for gone in before.difference(&self.armed) {
@@ -175,9 +195,18 @@ struct Around {
 
 impl Around {
     fn of(candidates: Vec<PathBuf>) -> Self {
-        let above = |path: &PathBuf| path.ancestors().skip(1).take(2).map(Path::to_owned).collect::<Vec<_>>();
+        let above = |path: &PathBuf| {
+            path.ancestors()
+                .skip(1)
+                .take(2)
+                .map(Path::to_owned)
+                .collect::<Vec<_>>()
+        };
         let parents = candidates.iter().flat_map(above).collect();
-        Self { candidates, parents }
+        Self {
+            candidates,
+            parents,
+        }
     }
 
     /// Whether something has changed that could define something. That files were looked at is no change: we
@@ -187,15 +216,26 @@ impl Around {
             return false;
         }
         let concerns = |path: &PathBuf| {
-            let beside = path.parent().is_some_and(|parent| self.parents.contains(parent));
-            !beside || self.candidates.iter().any(|candidate| candidate.starts_with(path))
+            let beside = path
+                .parent()
+                .is_some_and(|parent| self.parents.contains(parent));
+            !beside
+                || self
+                    .candidates
+                    .iter()
+                    .any(|candidate| candidate.starts_with(path))
         };
         event.need_rescan() || event.paths.iter().any(concerns)
     }
 }
 
 /// What has changed, in a line; none if nothing has.
-fn difference<T: Named>(word: &str, before: &Loaded<T>, now: &Loaded<T>, cwd: &Path) -> Option<String> {
+fn difference<T: Named>(
+    word: &str,
+    before: &Loaded<T>,
+    now: &Loaded<T>,
+    cwd: &Path,
+) -> Option<String> {
     let name = |sign: &str, name: &str| format!("{sign} {}", tame(name));
     let mut names = Vec::new();
     for known in &now.known {
@@ -207,13 +247,22 @@ fn difference<T: Named>(word: &str, before: &Loaded<T>, now: &Loaded<T>, cwd: &P
             Some(_) => {}
         }
     }
-    let gone = before.known.iter().filter(|known| now.find(known.definition.name()).is_none());
+    let gone = before
+        .known
+        .iter()
+        .filter(|known| now.find(known.definition.name()).is_none());
     names.extend(gone.map(|known| name("-", known.definition.name())));
-    let new: Vec<&Remark> = now.trouble().filter(|remark| !before.remarks.contains(remark)).collect();
+    let new: Vec<&Remark> = now
+        .trouble()
+        .filter(|remark| !before.remarks.contains(remark))
+        .collect();
     let mut parts: Vec<String> = Vec::from_iter((!names.is_empty()).then(|| names.join(", ")));
     parts.extend(new.iter().take(TOLD).map(|remark| remark.in_a_line(cwd)));
     if new.len() > TOLD {
-        parts.push(format!("and {} more: `posse {word} check` tells all", new.len() - TOLD));
+        parts.push(format!(
+            "and {} more: `posse {word} check` tells all",
+            new.len() - TOLD
+        ));
     }
     (!parts.is_empty()).then(|| format!("{word}: {}", parts.join("; ")))
 }

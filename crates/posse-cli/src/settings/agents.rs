@@ -127,20 +127,46 @@ impl AgentsFile {
     /// What a repository's file asks for beyond what holds.
     pub(super) fn beyond(&self, holds: &Agents) -> Vec<String> {
         let mut beyond = Vec::new();
-        let mut note = |is_beyond: bool, what: &str| beyond.extend(is_beyond.then(|| what.to_owned()));
-        note(self.max_depth.is_some_and(|depth| depth > holds.depth), "maxDepth");
-        note(self.running().is_some_and(|running| running > holds.running), "maxRunning");
-        note(self.background.is_some_and(|background| background != holds.background), "background");
-        note(self.auto_background_seconds.is_some(), "autoBackgroundSeconds");
+        let mut note =
+            |is_beyond: bool, what: &str| beyond.extend(is_beyond.then(|| what.to_owned()));
+        note(
+            self.max_depth.is_some_and(|depth| depth > holds.depth),
+            "maxDepth",
+        );
+        note(
+            self.running()
+                .is_some_and(|running| running > holds.running),
+            "maxRunning",
+        );
+        note(
+            self.background
+                .is_some_and(|background| background != holds.background),
+            "background",
+        );
+        note(
+            self.auto_background_seconds.is_some(),
+            "autoBackgroundSeconds",
+        );
         for (name, asked, holds) in [
             ("budget", self.budget.budget(), holds.budgets.alone),
-            ("subtreeBudget", self.subtree_budget.budget(), holds.budgets.subtree),
+            (
+                "subtreeBudget",
+                self.subtree_budget.budget(),
+                holds.budgets.subtree,
+            ),
         ] {
-            note(asked != Budget::default() && least(asked, holds) != asked, name);
+            note(
+                asked != Budget::default() && least(asked, holds) != asked,
+                name,
+            );
         }
         // Whose work is looked at is the user's affair.
         note(self.worktree != WorktreeFile::default(), "worktree");
-        note(self.implicit_fork.is_some_and(|when| when != holds.implicit_fork), "implicitFork");
+        note(
+            self.implicit_fork
+                .is_some_and(|when| when != holds.implicit_fork),
+            "implicitFork",
+        );
         beyond
     }
 }
@@ -152,7 +178,11 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> Agents {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
         of.map(|layer| layer.content.agents).collect::<Vec<_>>()
     };
-    let said = Said { managed: of(Trust::Managed), user: of(Trust::User), repository: of(Trust::Repository) };
+    let said = Said {
+        managed: of(Trust::Managed),
+        user: of(Trust::User),
+        repository: of(Trust::Repository),
+    };
     Agents {
         depth: said.number(flags.depth, DEPTH, |file| file.max_depth),
         running: said.number(flags.running, RUNNING, AgentsFile::running),
@@ -185,18 +215,25 @@ impl Said {
         let bound = self.managed.iter().find_map(&key);
         let own = flag.or_else(|| self.user.iter().find_map(&key));
         let own = lower(bound, own).unwrap_or(default);
-        let repository = self.repository.iter().filter_map(&key).filter(|_| flag.is_none());
+        let repository = self
+            .repository
+            .iter()
+            .filter_map(&key)
+            .filter(|_| flag.is_none());
         repository.fold(own, T::min)
     }
 
     fn budget(&self, key: impl Fn(&AgentsFile) -> Budget) -> Budget {
         let layer = |files: &[AgentsFile]| {
-            files.iter().map(&key).fold(Budget::default(), |higher, file| Budget {
-                cost: higher.cost.or(file.cost),
-                tokens: higher.tokens.or(file.tokens),
-                turns: higher.turns.or(file.turns),
-                time: higher.time.or(file.time),
-            })
+            files
+                .iter()
+                .map(&key)
+                .fold(Budget::default(), |higher, file| Budget {
+                    cost: higher.cost.or(file.cost),
+                    tokens: higher.tokens.or(file.tokens),
+                    turns: higher.turns.or(file.turns),
+                    time: higher.time.or(file.time),
+                })
         };
         let own = least(layer(&self.managed), layer(&self.user));
         self.repository.iter().map(&key).fold(own, least)
@@ -208,7 +245,9 @@ impl Said {
             return Background::Off;
         }
         let own = self.managed.iter().chain(&self.user);
-        own.filter_map(|file| file.background).next().unwrap_or_default()
+        own.filter_map(|file| file.background)
+            .next()
+            .unwrap_or_default()
     }
 
     /// What only the administrator and the user may say.
@@ -255,7 +294,9 @@ pub(crate) fn dollars(dollars: f64) -> Result<Cost, &'static str> {
 
 fn usd<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cost>, D::Error> {
     let amount = Option::<f64>::deserialize(from)?;
-    amount.map(|amount| dollars(amount).map_err(serde::de::Error::custom)).transpose()
+    amount
+        .map(|amount| dollars(amount).map_err(serde::de::Error::custom))
+        .transpose()
 }
 
 fn background<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Background>, D::Error> {
@@ -265,7 +306,9 @@ fn background<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Background>, 
         "asked" => Ok(Background::Asked),
         "default" => Ok(Background::Default),
         "always" => Ok(Background::Always),
-        _ => Err(serde::de::Error::custom("`background` is off, asked, default or always")),
+        _ => Err(serde::de::Error::custom(
+            "`background` is off, asked, default or always",
+        )),
     };
     word.map(read).transpose()
 }

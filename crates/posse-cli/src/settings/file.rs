@@ -34,8 +34,14 @@ pub(super) struct SettingsFile {
 }
 
 /// The keys of `permissions`.
-const KEYS: [&str; 6] =
-    ["allow", "ask", "deny", "defaultMode", "additionalDirectories", "disableBypassPermissionsMode"];
+const KEYS: [&str; 6] = [
+    "allow",
+    "ask",
+    "deny",
+    "defaultMode",
+    "additionalDirectories",
+    "disableBypassPermissionsMode",
+];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +57,11 @@ pub(super) struct Permissions {
     #[serde(default)]
     pub(super) additional_directories: Vec<String>,
     /// `"disable"` in other programs' files, `true` in ours.
-    #[serde(default, rename = "disableBypassPermissionsMode", deserialize_with = "switch")]
+    #[serde(
+        default,
+        rename = "disableBypassPermissionsMode",
+        deserialize_with = "switch"
+    )]
     pub(super) disables_bypass: bool,
 }
 
@@ -66,39 +76,58 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     let text = match text {
         Ok(text) => text,
         Err(error) if is_absence(&error) => return Ok(None),
-        Err(source) => return Err(SettingsError::Unreadable { path: path.to_owned(), source }),
+        Err(source) => {
+            return Err(SettingsError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
     };
     // Some editors begin a file with a mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let wrong =
-        |error: serde_json::Error| SettingsError::Wrong { path: path.to_owned(), why: error.to_string() };
+    let wrong = |error: serde_json::Error| SettingsError::Wrong {
+        path: path.to_owned(),
+        why: error.to_string(),
+    };
     let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
     let all: Value = serde_json::from_str(text).map_err(wrong)?;
     let mut parts = vec![("permissions", &all["permissions"], &KEYS[..])];
     // In the files of other programs these are keys of theirs.
-    if !path.parent().is_some_and(|directory| directory.ends_with(".claude")) {
+    if !path
+        .parent()
+        .is_some_and(|directory| directory.ends_with(".claude"))
+    {
         let ours = &all["agents"];
-        file.agents = Option::deserialize(ours).map_err(wrong)?.unwrap_or_default();
+        file.agents = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
         parts.push(("agents", ours, &agents::KEYS));
         for part in ["budget", "subtreeBudget"] {
             parts.push((part, &ours[part], &agents::BUDGET_KEYS));
         }
         parts.push(("worktree", &ours["worktree"], &agents::WORKTREE_KEYS));
         let ours = &all["teams"];
-        file.teams = Option::deserialize(ours).map_err(wrong)?.unwrap_or_default();
+        file.teams = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
         parts.push(("teams", ours, &teams::KEYS));
     }
-    let unknown = parts.into_iter().map(|(part, value, known)| (part, not_known(value, known)));
+    let unknown = parts
+        .into_iter()
+        .map(|(part, value, known)| (part, not_known(value, known)));
     file.unknown = unknown.filter(|(_, keys)| !keys.is_empty()).collect();
     Ok(Some(file))
 }
 
 /// The keys of an object that are none of these, and what may be meant.
 fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
-    let keys = object.as_object().into_iter().flat_map(|object| object.keys());
+    let keys = object
+        .as_object()
+        .into_iter()
+        .flat_map(|object| object.keys());
     let unknown = keys.filter(|key| !known.contains(&key.as_str()));
     let named = unknown.map(|key| match closest(key, known) {
         Some(meant) => format!("`{key}` (did you mean `{meant}`?)"),
@@ -108,12 +137,16 @@ fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
 }
 
 fn is_absence(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+    )
 }
 
 fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PermissionMode>, D::Error> {
     let word = Option::<String>::deserialize(from)?;
-    word.map(|word| word.parse().map_err(serde::de::Error::custom)).transpose()
+    word.map(|word| word.parse().map_err(serde::de::Error::custom))
+        .transpose()
 }
 
 fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
@@ -126,6 +159,8 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     match Switch::deserialize(from) {
         Ok(Switch::Plain(on)) => Ok(on),
         Ok(Switch::Word(word)) if word == "disable" => Ok(true),
-        _ => Err(serde::de::Error::custom("disableBypassPermissionsMode is true, false or \"disable\"")),
+        _ => Err(serde::de::Error::custom(
+            "disableBypassPermissionsMode is true, false or \"disable\"",
+        )),
     }
 }

@@ -75,7 +75,11 @@ impl TeamsFile {
             self.tmux.is_some(),
             self.shutdown_deadline.is_some(),
         ];
-        KEYS.iter().zip(asked).filter(|(_, asked)| *asked).map(|(key, _)| (*key).to_owned()).collect()
+        KEYS.iter()
+            .zip(asked)
+            .filter(|(_, asked)| *asked)
+            .map(|(key, _)| (*key).to_owned())
+            .collect()
     }
 }
 
@@ -84,13 +88,21 @@ pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> Teams {
     let managed = layers
         .iter()
         .filter(|layer| layer.trust == Trust::Managed)
-        .find_map(|layer| Some((layer.content.teams.backend?, Forced::File(layer.path.clone()))));
+        .find_map(|layer| {
+            Some((
+                layer.content.teams.backend?,
+                Forced::File(layer.path.clone()),
+            ))
+        });
     let (backend, forced) = managed.or_else(|| Some((flag?, Forced::Flag))).unzip();
     let own = |file: &super::SettingsFile| file.teams.shutdown_deadline;
-    let deadline =
-        super::own(layers, own).map_or(DEADLINE, |seconds| Duration::from_secs(seconds.get().into()));
+    let deadline = super::own(layers, own).map_or(DEADLINE, |seconds| {
+        Duration::from_secs(seconds.get().into())
+    });
     Teams {
-        backend: backend.or_else(|| super::own(layers, |file| file.teams.backend)).unwrap_or_default(),
+        backend: backend
+            .or_else(|| super::own(layers, |file| file.teams.backend))
+            .unwrap_or_default(),
         forced,
         pane_command: super::own(layers, |file| file.teams.pane_command.clone()),
         place: super::own(layers, |file| file.teams.tmux).unwrap_or_default(),
@@ -101,7 +113,9 @@ pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> Teams {
 fn template<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Template>, D::Error> {
     let words = Option::<Vec<String>>::deserialize(from)?;
     let wrong = |why| serde::de::Error::custom(format!("`paneCommand`: {why}"));
-    words.map(|words| Template::new(words).map_err(wrong)).transpose()
+    words
+        .map(|words| Template::new(words).map_err(wrong))
+        .transpose()
 }
 
 fn place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::Error> {

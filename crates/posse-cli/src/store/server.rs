@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// How an address looks.
-const FORM: &str = "a server is postgres://USER@HOST/DATABASE, several hosts with commas between them";
+const FORM: &str =
+    "a server is postgres://USER@HOST/DATABASE, several hosts with commas between them";
 
 /// What parameters begin with that only posse knows.
 const OWN: &str = "posse_";
@@ -27,7 +28,9 @@ impl Server {
         let (authority, path) = rest.split_at(end);
         // The driver takes all in front of the first `@` for a name, wherever that is.
         if path.contains('@') || authority.matches('@').count() > 1 {
-            return Err("write @, /, ? and # in a password or a parameter as %40, %2F, %3F and %23".into());
+            return Err(
+                "write @, /, ? and # in a password or a parameter as %40, %2F, %3F and %23".into(),
+            );
         }
         let (credentials, hosts) = match authority.rsplit_once('@') {
             Some((credentials, hosts)) => (credentials, hosts),
@@ -40,7 +43,9 @@ impl Server {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut server = Self {
             user: Some(user.to_owned()).filter(|user| !user.is_empty()),
-            password: password.map(str::to_owned).filter(|password| !password.is_empty()),
+            password: password
+                .map(str::to_owned)
+                .filter(|password| !password.is_empty()),
             hosts: hosts.to_owned(),
             database: path.trim_start_matches('/').to_owned(),
             parameters: Vec::new(),
@@ -64,30 +69,44 @@ impl Server {
     /// As people are told of it: `user@host/database`.
     pub(crate) fn shown(&self) -> String {
         let user = self.user.as_deref().or_else(|| self.parameter("user"));
-        let hosts =
-            if self.hosts.is_empty() { self.parameter("host").unwrap_or_default() } else { &self.hosts };
+        let hosts = if self.hosts.is_empty() {
+            self.parameter("host").unwrap_or_default()
+        } else {
+            &self.hosts
+        };
         let database = match self.database.as_str() {
             "" => self.parameter("dbname").or(user).unwrap_or_default(),
             database => database,
         };
-        format!("{}{hosts}/{database}", user.map_or_else(String::new, |user| format!("{user}@")))
+        format!(
+            "{}{hosts}/{database}",
+            user.map_or_else(String::new, |user| format!("{user}@"))
+        )
     }
 
     /// The address without the password: others may read it.
     pub(crate) fn address(&self) -> String {
-        Self { password: None, ..self.clone() }.whole()
+        Self {
+            password: None,
+            ..self.clone()
+        }
+        .whole()
     }
 
     /// The same for programs of PostgreSQL, which know nothing of posse.
     pub(crate) fn for_others(&self) -> String {
         let mut others = self.clone();
-        others.parameters.retain(|parameter| !parameter.starts_with(OWN));
+        others
+            .parameters
+            .retain(|parameter| !parameter.starts_with(OWN));
         others.address()
     }
 
     /// All of it. Nobody else may read it.
     pub(crate) fn whole(&self) -> String {
-        let Self { hosts, database, .. } = self;
+        let Self {
+            hosts, database, ..
+        } = self;
         let user = self.user.as_deref().unwrap_or_default();
         let credentials = match &self.password {
             Some(password) => format!("{user}:{password}@"),
@@ -95,7 +114,11 @@ impl Server {
             None => format!("{user}@"),
         };
         let query = self.parameters.join("&");
-        let query = if query.is_empty() { query } else { format!("?{query}") };
+        let query = if query.is_empty() {
+            query
+        } else {
+            format!("?{query}")
+        };
         format!("postgres://{credentials}{hosts}/{database}{query}")
     }
 
@@ -106,12 +129,16 @@ impl Server {
 
     /// The same server, with a password if the address has none.
     pub(crate) fn or_password(mut self, password: Option<String>) -> Self {
-        self.password = self.password.or_else(|| password.map(|password| encoded(&password)));
+        self.password = self
+            .password
+            .or_else(|| password.map(|password| encoded(&password)));
         self
     }
 
     fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+        self.parameters
+            .iter()
+            .find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
@@ -124,7 +151,13 @@ impl fmt::Debug for Server {
 /// Text without what means something in an address.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let one = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
     text.bytes().map(one).collect()
 }
 
@@ -159,23 +192,49 @@ mod tests {
     fn an_address_is_shown_without_its_password() {
         let check = |text: &str, shown: &str, address: &str| {
             let server = server(text);
-            assert_eq!((server.shown().as_str(), server.address().as_str()), (shown, address));
+            assert_eq!(
+                (server.shown().as_str(), server.address().as_str()),
+                (shown, address)
+            );
             assert!(!format!("{server:?}").contains("s3cret"), "{server:?}");
         };
         check("postgres://me:s3cret@h/db", "me@h/db", "postgres://me@h/db");
-        check("postgresql://me@h:6000/db", "me@h:6000/db", "postgres://me@h:6000/db");
-        check("postgres://h/db?password=s3cret&sslmode=require", "h/db", "postgres://h/db?sslmode=require");
+        check(
+            "postgresql://me@h:6000/db",
+            "me@h:6000/db",
+            "postgres://me@h:6000/db",
+        );
+        check(
+            "postgres://h/db?password=s3cret&sslmode=require",
+            "h/db",
+            "postgres://h/db?sslmode=require",
+        );
         check("postgres://:s3cret@h/db", "h/db", "postgres://h/db");
-        check("postgres://me:s%2F3cret@a,b:2/db?x=1", "me@a,b:2/db", "postgres://me@a,b:2/db?x=1");
-        check("postgres:///db?host=/run/pg&user=me", "me@/run/pg/db", "postgres:///db?host=/run/pg&user=me");
+        check(
+            "postgres://me:s%2F3cret@a,b:2/db?x=1",
+            "me@a,b:2/db",
+            "postgres://me@a,b:2/db?x=1",
+        );
+        check(
+            "postgres:///db?host=/run/pg&user=me",
+            "me@/run/pg/db",
+            "postgres:///db?host=/run/pg&user=me",
+        );
         check("postgres://me@h", "me@h/me", "postgres://me@h/");
-        check("postgres://me@h/db?posse_lease=2s", "me@h/db", "postgres://me@h/db?posse_lease=2s");
+        check(
+            "postgres://me@h/db?posse_lease=2s",
+            "me@h/db",
+            "postgres://me@h/db?posse_lease=2s",
+        );
     }
 
     #[test]
     fn whoever_opens_it_gets_all_and_others_what_is_theirs() {
         let whole = server("postgres://me:p%40ss@h/db?posse_lease=2s&sslmode=require");
-        assert_eq!(whole.whole(), "postgres://me:p%40ss@h/db?posse_lease=2s&sslmode=require");
+        assert_eq!(
+            whole.whole(),
+            "postgres://me:p%40ss@h/db?posse_lease=2s&sslmode=require"
+        );
         assert_eq!(whole.for_others(), "postgres://me@h/db?sslmode=require");
         assert_eq!(whole.password().as_deref(), Some("p@ss"));
         let asked = server("postgres://me@h/db").or_password(Some("a/b@ü%".into()));
@@ -186,12 +245,25 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for wrong in
-            ["postgres://", "postgres:h/db", "postgres:///db", "postgres://h/a/b", "postgres://h/db?x"]
-        {
-            assert!(Server::parse(wrong).unwrap_err().contains("USER@HOST/DATABASE"), "{wrong}");
+        for wrong in [
+            "postgres://",
+            "postgres:h/db",
+            "postgres:///db",
+            "postgres://h/a/b",
+            "postgres://h/db?x",
+        ] {
+            assert!(
+                Server::parse(wrong)
+                    .unwrap_err()
+                    .contains("USER@HOST/DATABASE"),
+                "{wrong}"
+            );
         }
-        for wrong in ["postgres://me:a@b@h/db", "postgres://me:a/b@h/db", "postgres://me:a?b@h/db"] {
+        for wrong in [
+            "postgres://me:a@b@h/db",
+            "postgres://me:a/b@h/db",
+            "postgres://me:a?b@h/db",
+        ] {
             assert!(Server::parse(wrong).unwrap_err().contains("%40"), "{wrong}");
         }
     }

@@ -58,9 +58,22 @@ fn a_session_is_asked_and_stays_as_it_was() {
     let before = entries();
     let output = project.run(&["ask", &id[..30], "why?"]);
     let said = (output.status.code(), stdout(&output), stderr(&output));
-    assert_eq!(said, (Some(0), "Because of \\u{1b}[2Jthe clock.\n".to_owned(), String::new()));
-    assert_eq!(stdout(&project.run(&["ask", &id, "--progress"])), "Half of it is done.\n");
-    assert_eq!(stdout(&project.run(&["ask", &id, "--remember"])), "Tests need a clock.\n");
+    assert_eq!(
+        said,
+        (
+            Some(0),
+            "Because of \\u{1b}[2Jthe clock.\n".to_owned(),
+            String::new()
+        )
+    );
+    assert_eq!(
+        stdout(&project.run(&["ask", &id, "--progress"])),
+        "Half of it is done.\n"
+    );
+    assert_eq!(
+        stdout(&project.run(&["ask", &id, "--remember"])),
+        "Tests need a clock.\n"
+    );
     assert_eq!(entries(), before, "nothing was added");
 
     let told = object(&project, &["ask", &id, "why?", "--json"]);
@@ -71,10 +84,20 @@ fn a_session_is_asked_and_stays_as_it_was() {
     let usage = &told["usage"];
     assert!(usage["cache_read"].as_u64().unwrap() > 2000, "{told}");
     assert_eq!(usage["cache_write_5m"], 0, "{told}");
-    let cost = |session: &str| object(&project, &["cost", session, "--json"])["cost_usd"].as_f64().unwrap();
+    let cost = |session: &str| {
+        object(&project, &["cost", session, "--json"])["cost_usd"]
+            .as_f64()
+            .unwrap()
+    };
     let before = cost(&id);
-    let asked = object(&project, &["ask", &id, "and how?", "--json"])["cost_usd"].as_f64().unwrap();
-    assert!(asked > 0.0 && (cost(&id) - before - asked).abs() < 1e-9, "{before} {asked} {}", cost(&id));
+    let asked = object(&project, &["ask", &id, "and how?", "--json"])["cost_usd"]
+        .as_f64()
+        .unwrap();
+    assert!(
+        asked > 0.0 && (cost(&id) - before - asked).abs() < 1e-9,
+        "{before} {asked} {}",
+        cost(&id)
+    );
 }
 
 #[test]
@@ -83,9 +106,15 @@ fn a_sub_agent_is_asked_by_its_own_id() {
     let agents = object(&project, &["cost", &id, "--json"])["agents"].clone();
     let sub = agents[1]["agent_id"].as_str().unwrap().to_owned();
     let told = object(&project, &["ask", &sub, "--progress", "--json"]);
-    assert_eq!((&told["text"], &told["agent_id"]), (&"Half of it is done.".into(), &sub.clone().into()));
+    assert_eq!(
+        (&told["text"], &told["agent_id"]),
+        (&"Half of it is done.".into(), &sub.clone().into())
+    );
     let after = object(&project, &["cost", &id, "--json"])["agents"].clone();
-    assert!(after[1]["cost_usd"].as_f64() > agents[1]["cost_usd"].as_f64(), "it is booked where it belongs");
+    assert!(
+        after[1]["cost_usd"].as_f64() > agents[1]["cost_usd"].as_f64(),
+        "it is booked where it belongs"
+    );
     assert_eq!(after[0]["cost_usd"], agents[0]["cost_usd"]);
 }
 
@@ -95,26 +124,62 @@ fn what_cannot_be_asked_is_said() {
     let check = |arguments: &[&str], what: &str, hint: &str| {
         let output = project.run(arguments);
         let said = stderr(&output);
-        assert!(said.contains(what) && said.contains(hint), "{arguments:?}: {said}");
-        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(
+            said.contains(what) && said.contains(hint),
+            "{arguments:?}: {said}"
+        );
+        assert_eq!(
+            (output.status.code(), stdout(&output).as_str()),
+            (Some(1), ""),
+            "{arguments:?}"
+        );
         let told = object(&project, &[arguments, &["--json"]].concat());
-        assert!(told["error"].as_str().unwrap().contains(what) && told["hint"].is_string(), "{told}");
+        assert!(
+            told["error"].as_str().unwrap().contains(what) && told["hint"].is_string(),
+            "{told}"
+        );
     };
-    check(&["ask", "abc", "why?"], "no session abc", "sessions list --all");
-    check(&["ask", &id, " "], "there is no question", "posse ask SESSION");
-    check(&["ask", &id, "why?", "--base-url", "http://127.0.0.1:9"], "cannot connect", "posse doctor");
+    check(
+        &["ask", "abc", "why?"],
+        "no session abc",
+        "sessions list --all",
+    );
+    check(
+        &["ask", &id, " "],
+        "there is no question",
+        "posse ask SESSION",
+    );
+    check(
+        &["ask", &id, "why?", "--base-url", "http://127.0.0.1:9"],
+        "cannot connect",
+        "posse doctor",
+    );
     check(
         &["ask", &id, "why?", "--base-url", "https://nowhere.invalid"],
         "ANTHROPIC_API_KEY is not set",
         "export",
     );
-    check(&["ask", &id, "why?", "--model", "other"], "held with claude-opus-5-5", "keeps its model");
-    check(&["ask", &id, "nothing to say"], "answered nothing", "other words");
+    check(
+        &["ask", &id, "why?", "--model", "other"],
+        "held with claude-opus-5-5",
+        "keeps its model",
+    );
+    check(
+        &["ask", &id, "nothing to say"],
+        "answered nothing",
+        "other words",
+    );
     let local = ["--provider", "openai", "--base-url", "http://127.0.0.1:9"];
-    check(&[&["ask", &id, "why?"], &local[..]].concat(), "held with the anthropic API", "--provider");
-    for wrong in
-        [&["ask"][..], &["ask", &id, "why?", "--progress"], &["ask", &id, "--remember", "--progress"]]
-    {
+    check(
+        &[&["ask", &id, "why?"], &local[..]].concat(),
+        "held with the anthropic API",
+        "--provider",
+    );
+    for wrong in [
+        &["ask"][..],
+        &["ask", &id, "why?", "--progress"],
+        &["ask", &id, "--remember", "--progress"],
+    ] {
         assert_eq!(project.run(wrong).status.code(), Some(2), "{wrong:?}");
     }
 }
@@ -123,8 +188,17 @@ fn what_cannot_be_asked_is_said() {
 fn the_question_may_come_by_standard_input() {
     let (project, id) = project("ask-stdin", "go");
     let mut command = project.posse(&["ask", &id]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"why, from a pipe").unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"why, from a pipe")
+        .unwrap();
     assert!(stdout(&child.wait_with_output().unwrap()).starts_with("Because of"));
 }
 
@@ -138,10 +212,21 @@ fn on_a_terminal_the_answer_shows_while_it_arrives_and_ctrl_c_ends_it_at_once() 
     for (name, value) in posse.get_envs() {
         value.map(|value| command.env(name, value));
     }
-    command.args(["-qec", &asking, "/dev/null"]).current_dir(posse.get_current_dir().unwrap());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    command
+        .args(["-qec", &asking, "/dev/null"])
+        .current_dir(posse.get_current_dir().unwrap());
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut first = [0; 3];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut first)
+        .unwrap();
     assert_eq!(&first, b"one", "streamed while it arrives");
     let at = Instant::now();
     child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
@@ -149,6 +234,12 @@ fn on_a_terminal_the_answer_shows_while_it_arrives_and_ctrl_c_ends_it_at_once() 
     assert_eq!(output.status.code(), Some(130));
     assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
     let shown = stdout(&output);
-    assert!(shown.contains("interrupted") && !shown.contains("eight"), "{shown}");
-    assert!(shown.contains("tokens in ("), "what it took is said: {shown}");
+    assert!(
+        shown.contains("interrupted") && !shown.contains("eight"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("tokens in ("),
+        "what it took is said: {shown}"
+    );
 }

@@ -10,7 +10,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use posse_protocol::{AgentId, EntryKind, MailKind, RealmId};
-use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Session, Store as _, Transcript};
+use posse_runtime::port::store::{
+    AgentFilter, AgentState, MailFilter, Session, Store as _, Transcript,
+};
 use posse_scripted::Server;
 use posse_store::Sqlite;
 use serde_json::Value;
@@ -26,10 +28,13 @@ const AGENTS: usize = 8;
 fn script() -> String {
     let mut script = String::new();
     let mut rule = |when: &str, reply: &str| {
-        script.push_str(&format!("[[rule]]\nwhen = {{ {when} }}\nreply = [{reply}]\n"));
+        script.push_str(&format!(
+            "[[rule]]\nwhen = {{ {when} }}\nreply = [{reply}]\n"
+        ));
     };
-    let bash =
-        |line: String| format!("{{ tool = 'Bash', input = {{ command = 'echo {line} >>done.log' }} }}");
+    let bash = |line: String| {
+        format!("{{ tool = 'Bash', input = {{ command = 'echo {line} >>done.log' }} }}")
+    };
     let send = |to: &str, text: String| {
         format!("{{ tool = 'SendMessage', input = {{ to = '{to}', message = '{text}' }} }}")
     };
@@ -64,16 +69,28 @@ struct Found {
 }
 
 fn look(home: &Path, session: &str) -> Found {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let store = Sqlite::open(&home.join("posse.db")).unwrap();
         let realm: RealmId = session.parse().unwrap();
-        let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
+        let filter = AgentFilter {
+            realm: Some(realm),
+            ..AgentFilter::default()
+        };
         let (mut agents, mut mail) = (Vec::new(), HashMap::new());
         for session in store.agents(filter, 1000).await.unwrap() {
             let agent = session.agent;
             agents.push((session, store.read(agent).await.unwrap()));
-            mail.insert(agent, store.mail(realm, agent, MailFilter::default(), 10_000).await.unwrap());
+            mail.insert(
+                agent,
+                store
+                    .mail(realm, agent, MailFilter::default(), 10_000)
+                    .await
+                    .unwrap(),
+            );
         }
         Found { agents, mail }
     })
@@ -81,21 +98,39 @@ fn look(home: &Path, session: &str) -> Found {
 
 impl Found {
     fn text(transcript: &Transcript) -> String {
-        let bytes = transcript.entries.iter().map(|stored| &stored.entry.piece.bytes);
-        bytes.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).collect()
+        let bytes = transcript
+            .entries
+            .iter()
+            .map(|stored| &stored.entry.piece.bytes);
+        bytes
+            .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+            .collect()
     }
 
     /// What is true of every session that has come to its end, however often posse was killed.
     fn check(&self, what: &str) {
-        let main = self.agents.iter().find(|(session, _)| session.origin.is_none()).unwrap();
+        let main = self
+            .agents
+            .iter()
+            .find(|(session, _)| session.origin.is_none())
+            .unwrap();
         // A call that had not begun when posse was killed is told so, and not run again.
         let told = Self::text(&main.1);
-        let not_begun = told.matches("Not started: ").count() + told.matches("Not run, or ").count();
-        assert_eq!(self.agents.len() + not_begun, AGENTS + 1, "{what}: each was started once: {told}");
+        let not_begun =
+            told.matches("Not started: ").count() + told.matches("Not run, or ").count();
+        assert_eq!(
+            self.agents.len() + not_begun,
+            AGENTS + 1,
+            "{what}: each was started once: {told}"
+        );
         for (session, transcript) in &self.agents {
             let who = format!("{what}: {}", session.path);
             let is_main = session.origin.is_none();
-            let expected = if is_main { AgentState::Idle } else { AgentState::Completed };
+            let expected = if is_main {
+                AgentState::Idle
+            } else {
+                AgentState::Completed
+            };
             assert_eq!(session.state, expected, "{who}");
             assert!(transcript.open_calls.is_empty(), "{who}");
             let mail = &self.mail[&session.agent];
@@ -109,7 +144,11 @@ impl Found {
 
     /// Whatever an agent is told is answered once, and after its first prompt it is told of mail only.
     fn check_entries(&self, session: &Session, transcript: &Transcript, who: &str) {
-        let kinds: Vec<EntryKind> = transcript.entries.iter().map(|stored| stored.entry.kind).collect();
+        let kinds: Vec<EntryKind> = transcript
+            .entries
+            .iter()
+            .map(|stored| stored.entry.kind)
+            .collect();
         for (seq, kind) in kinds.iter().enumerate() {
             let before = seq.checked_sub(1).map(|before| kinds[before]);
             let fits = match kind {
@@ -120,7 +159,10 @@ impl Found {
             assert!(fits, "{who}: {kinds:?}");
             if seq > 0 && *kind == EntryKind::Prompt {
                 let shows = |mail: &posse_protocol::Mail| mail.shown_in == Some(seq as u64);
-                assert!(self.mail[&session.agent].iter().any(shows), "{who}: entry {seq} shows no mail");
+                assert!(
+                    self.mail[&session.agent].iter().any(shows),
+                    "{who}: entry {seq} shows no mail"
+                );
             }
         }
         assert_eq!(kinds.last(), Some(&EntryKind::Reply), "{who}: {kinds:?}");
@@ -143,12 +185,32 @@ impl Found {
                     }
                     _ => text.matches(&format!("\\n{}\\n</mail>", mail.body)).count(),
                 };
-                assert_eq!(shown, 1, "{what}: {} in {}: {text}", mail.body, session.path);
+                assert_eq!(
+                    shown, 1,
+                    "{what}: {} in {}: {text}",
+                    mail.body, session.path
+                );
             }
-            let told = mail.iter().filter(|mail| mail.kind == MailKind::Notification).count();
-            assert_eq!(text.matches("<task-notification>").count(), told, "{what}: {}", session.path);
-            let letters = mail.iter().filter(|mail| mail.kind == MailKind::Text).count();
-            assert_eq!(text.matches("</mail>").count(), letters, "{what}: {}", session.path);
+            let told = mail
+                .iter()
+                .filter(|mail| mail.kind == MailKind::Notification)
+                .count();
+            assert_eq!(
+                text.matches("<task-notification>").count(),
+                told,
+                "{what}: {}",
+                session.path
+            );
+            let letters = mail
+                .iter()
+                .filter(|mail| mail.kind == MailKind::Text)
+                .count();
+            assert_eq!(
+                text.matches("</mail>").count(),
+                letters,
+                "{what}: {}",
+                session.path
+            );
         }
         let all: Vec<&str> = self
             .mail
@@ -160,12 +222,30 @@ impl Found {
         let mut letters = all.clone();
         letters.sort_unstable();
         letters.dedup();
-        assert_eq!(letters.len(), all.len(), "{what}: something was sent twice: {all:?}");
-        let sent =
-            self.agents.iter().map(|(_, transcript)| Self::text(transcript).matches("Sent to ").count());
-        assert_eq!(sent.sum::<usize>(), all.len(), "{what}: whoever has sent something knows it");
-        for (session, _) in self.agents.iter().filter(|(session, _)| session.origin.is_some()) {
-            assert!(ends.contains_key(&session.agent), "{what}: nobody heard of the end of {}", session.path);
+        assert_eq!(
+            letters.len(),
+            all.len(),
+            "{what}: something was sent twice: {all:?}"
+        );
+        let sent = self
+            .agents
+            .iter()
+            .map(|(_, transcript)| Self::text(transcript).matches("Sent to ").count());
+        assert_eq!(
+            sent.sum::<usize>(),
+            all.len(),
+            "{what}: whoever has sent something knows it"
+        );
+        for (session, _) in self
+            .agents
+            .iter()
+            .filter(|(session, _)| session.origin.is_some())
+        {
+            assert!(
+                ends.contains_key(&session.agent),
+                "{what}: nobody heard of the end of {}",
+                session.path
+            );
         }
     }
 }
@@ -177,14 +257,26 @@ struct Scene {
 
 impl Scene {
     fn new(name: &str) -> Self {
-        Self { project: Project::new(&format!("background-{name}"), ""), server: serve(&script()) }
+        Self {
+            project: Project::new(&format!("background-{name}"), ""),
+            server: serve(&script()),
+        }
     }
 
     fn start(&self, more: &[&str]) -> Child {
-        let arguments = [&LINES[..], &["--permission-mode", "bypassPermissions"], more].concat();
+        let arguments = [
+            &LINES[..],
+            &["--permission-mode", "bypassPermissions"],
+            more,
+        ]
+        .concat();
         let mut command = self.project.posse(&arguments);
         command.env("ANTHROPIC_BASE_URL", self.server.url());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     fn look(&self, session: &str) -> Found {
@@ -195,11 +287,19 @@ impl Scene {
     /// started: who was woken by somebody who has ended may be left for the next time.
     fn go_on(&self, session: &str, what: &str) -> u64 {
         for times in 0..5 {
-            let output = self.start(&["--resume", session]).wait_with_output().unwrap();
+            let output = self
+                .start(&["--resume", session])
+                .wait_with_output()
+                .unwrap();
             if stderr(&output).contains("has nothing left to do") {
                 return times;
             }
-            assert!(output.status.success(), "{what}: {}\n{}", stderr(&output), stdout(&output));
+            assert!(
+                output.status.success(),
+                "{what}: {}\n{}",
+                stderr(&output),
+                stdout(&output)
+            );
         }
         panic!("{what}: it goes on for ever");
     }
@@ -255,7 +355,10 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> (bool, u64) {
     let output = posse.wait_with_output().unwrap();
     let text = stdout(&output);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let told: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<Value> = whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let session = session(&told);
     let before = scene.look(&session);
     let resumed = scene.go_on(&session, &what);
@@ -263,11 +366,22 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> (bool, u64) {
     after.check(&what);
     scene.check_log(&what);
     for (was, transcript) in &before.agents {
-        let now = &after.agents.iter().find(|(session, _)| session.agent == was.agent).unwrap().1;
+        let now = &after
+            .agents
+            .iter()
+            .find(|(session, _)| session.agent == was.agent)
+            .unwrap()
+            .1;
         let (had, has) = (transcript.entries.len(), now.entries.len());
         let ended = was.state == AgentState::Completed && has > had;
-        let woken = after.mail[&was.agent].iter().any(|mail| mail.shown_in == Some(had as u64));
-        assert!(!ended || woken, "{what}: {} had ended and went on by itself", was.path);
+        let woken = after.mail[&was.agent]
+            .iter()
+            .any(|mail| mail.shown_in == Some(had as u64));
+        assert!(
+            !ended || woken,
+            "{what}: {} had ended and went on by itself",
+            was.path
+        );
     }
     (hit, resumed)
 }
@@ -283,11 +397,19 @@ fn killed(name: &str, times: u64) {
     let found = scene.look(&session);
     found.check("undisturbed");
     assert_eq!(scene.check_log("undisturbed"), 2 * AGENTS);
-    let letters = found.mail.values().flatten().filter(|mail| mail.kind == MailKind::Text).count();
+    let letters = found
+        .mail
+        .values()
+        .flatten()
+        .filter(|mail| mail.kind == MailKind::Text)
+        .count();
     assert_eq!(letters, 3 * AGENTS, "undisturbed: every letter is sent");
     let requests = scene.server.requests().len() as u64;
     let mut seed = RandomState::new().hash_one(0) | 1;
-    let _ = writeln!(std::io::stderr(), "undisturbed: {requests} requests in {took:?}; seed {seed}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "undisturbed: {requests} requests in {took:?}; seed {seed}"
+    );
     let (mut hits, mut again) = (0, 0);
     let mut number = 0;
     // Moments after its end hit nothing, and others are drawn for them.
@@ -298,7 +420,10 @@ fn killed(name: &str, times: u64) {
         let (hit, resumed) = killed_once(&format!("{name}-{}", number % 4), after as usize, more);
         (hits, again) = (hits + u64::from(hit), again + u64::from(resumed > 1));
         number += 1;
-        assert!(number < 2 * times + 10, "the run is over before it can be killed");
+        assert!(
+            number < 2 * times + 10,
+            "the run is over before it can be killed"
+        );
     }
     let _ = writeln!(
         std::io::stderr(),

@@ -31,7 +31,10 @@ impl Project {
         let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("project-{name}"));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir_all(place.join("work")).unwrap();
-        Self { server: Server::start(name, script), place }
+        Self {
+            server: Server::start(name, script),
+            place,
+        }
     }
 
     /// A file that the agent can reach.
@@ -86,14 +89,22 @@ impl Server {
         command.args(["scripted-model", "--port", "0", "--json"]);
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.toml"));
         if !script.is_empty() {
-            std::fs::File::create(&path).unwrap().write_all(script.as_bytes()).unwrap();
+            std::fs::File::create(&path)
+                .unwrap()
+                .write_all(script.as_bytes())
+                .unwrap();
             command.arg(&path);
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let told: serde_json::Value = serde_json::from_str(&line).unwrap();
-        Self { child, url: told["url"].as_str().unwrap().to_owned() }
+        Self {
+            child,
+            url: told["url"].as_str().unwrap().to_owned(),
+        }
     }
 }
 

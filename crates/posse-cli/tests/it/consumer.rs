@@ -18,15 +18,27 @@ struct Line {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum What {
     System(System),
-    Assistant { message: Reply, parent_tool_use_id: Option<String> },
-    User { message: Words, parent_tool_use_id: Option<String> },
-    StreamEvent { event: Value, parent_tool_use_id: Option<String> },
+    Assistant {
+        message: Reply,
+        parent_tool_use_id: Option<String>,
+    },
+    User {
+        message: Words,
+        parent_tool_use_id: Option<String>,
+    },
+    StreamEvent {
+        event: Value,
+        parent_tool_use_id: Option<String>,
+    },
     Result(Box<Outcome>),
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-#[expect(dead_code, reason = "of some fields it counts only that they are there")]
+#[expect(
+    dead_code,
+    reason = "of some fields it counts only that they are there"
+)]
 #[expect(clippy::large_enum_variant, reason = "there are a dozen of them")]
 enum System {
     #[serde(rename_all = "camelCase")]
@@ -82,12 +94,28 @@ struct Words {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(dead_code, reason = "of some fields it counts only that they are there")]
+#[expect(
+    dead_code,
+    reason = "of some fields it counts only that they are there"
+)]
 enum Block {
-    Text { text: String },
-    Thinking { thinking: String, signature: String },
-    ToolUse { id: String, name: String, input: serde_json::Map<String, Value> },
-    ToolResult { tool_use_id: String, content: Vec<Value>, is_error: bool },
+    Text {
+        text: String,
+    },
+    Thinking {
+        thinking: String,
+        signature: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: serde_json::Map<String, Value>,
+    },
+    ToolResult {
+        tool_use_id: String,
+        content: Vec<Value>,
+        is_error: bool,
+    },
 }
 
 #[derive(Deserialize)]
@@ -150,41 +178,81 @@ reply = [{ text = "Reading. " }, { tool = "Read", input = { file_path = "a.txt" 
 fn every_line_is_what_the_table_says() {
     let project = Project::new("consumer", SCRIPT);
     std::fs::write(project.file("a.txt"), "hello\n").unwrap();
-    let arguments =
-        ["-p", "read and push", "--output-format", "stream-json", "--verbose", "--include-partial-messages"];
+    let arguments = [
+        "-p",
+        "read and push",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--include-partial-messages",
+    ];
     let output = project.run(&arguments);
     assert!(output.status.success(), "{}", stderr(&output));
-    let parse =
-        |line: &str| serde_json::from_str::<Line>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let parse = |line: &str| {
+        serde_json::from_str::<Line>(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
     let lines: Vec<Line> = stdout(&output).lines().map(parse).collect();
     let mut uuids: Vec<&str> = lines.iter().map(|line| line.uuid.as_str()).collect();
     uuids.sort_unstable();
     uuids.dedup();
     assert_eq!(uuids.len(), lines.len(), "every line has an id of its own");
-    assert!(lines.iter().all(|line| line.session_id == lines[0].session_id));
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.session_id == lines[0].session_id)
+    );
 
     let (mut asked, mut answered, mut order) = (Vec::new(), Vec::new(), String::new());
     let mut streamed = String::new();
     for line in &lines {
         match &line.what {
-            What::System(System::Init { cwd, tools, mcp_servers, model, permission_mode, .. }) => {
-                assert_eq!(cwd, project.file("").to_str().unwrap().trim_end_matches('/'));
+            What::System(System::Init {
+                cwd,
+                tools,
+                mcp_servers,
+                model,
+                permission_mode,
+                ..
+            }) => {
+                assert_eq!(
+                    cwd,
+                    project.file("").to_str().unwrap().trim_end_matches('/')
+                );
                 assert!(tools.contains(&"Bash".to_owned()) && mcp_servers.is_empty());
                 assert!(model.starts_with("claude") && permission_mode == "default");
                 order.push('i');
             }
-            What::System(System::ApiRetry { attempt, max_retries, retry_delay_ms, error_status, error }) => {
-                assert!(*attempt == 1 && *max_retries > 1 && *retry_delay_ms < 1000 && !error.is_empty());
+            What::System(System::ApiRetry {
+                attempt,
+                max_retries,
+                retry_delay_ms,
+                error_status,
+                error,
+            }) => {
+                assert!(
+                    *attempt == 1
+                        && *max_retries > 1
+                        && *retry_delay_ms < 1000
+                        && !error.is_empty()
+                );
                 assert_eq!(*error_status, Some(529));
                 order.push('r');
             }
-            What::System(System::PermissionDenied { tool_name, tool_use_id }) => {
+            What::System(System::PermissionDenied {
+                tool_name,
+                tool_use_id,
+            }) => {
                 assert!(tool_name == "Bash" && asked.contains(tool_use_id));
                 order.push('d');
             }
-            What::Assistant { message, parent_tool_use_id } => {
+            What::Assistant {
+                message,
+                parent_tool_use_id,
+            } => {
                 assert!(
-                    message.kind == "message" && message.role == "assistant" && parent_tool_use_id.is_none()
+                    message.kind == "message"
+                        && message.role == "assistant"
+                        && parent_tool_use_id.is_none()
                 );
                 assert!(message.id.starts_with("msg_") && message.model.starts_with("claude"));
                 assert!(message.usage.output_tokens > 0 && message.usage.input_tokens < 10_000);
@@ -195,21 +263,33 @@ fn every_line_is_what_the_table_says() {
                 }
                 order.push('a');
             }
-            What::User { message, parent_tool_use_id } => {
+            What::User {
+                message,
+                parent_tool_use_id,
+            } => {
                 assert!(message.role == "user" && parent_tool_use_id.is_none());
                 for block in &message.content {
                     match block {
-                        Block::ToolResult { tool_use_id, content, is_error } => {
+                        Block::ToolResult {
+                            tool_use_id,
+                            content,
+                            is_error,
+                        } => {
                             assert!(!content.is_empty());
                             answered.push((tool_use_id.clone(), *is_error));
                         }
                         Block::Text { text } => assert_eq!(text, "read and push"),
-                        Block::Thinking { .. } | Block::ToolUse { .. } => panic!("a user says no such thing"),
+                        Block::Thinking { .. } | Block::ToolUse { .. } => {
+                            panic!("a user says no such thing")
+                        }
                     }
                 }
                 order.push('u');
             }
-            What::StreamEvent { event, parent_tool_use_id } => {
+            What::StreamEvent {
+                event,
+                parent_tool_use_id,
+            } => {
                 assert!(parent_tool_use_id.is_none() && event["type"].is_string());
                 streamed.push_str(event["delta"]["text"].as_str().unwrap_or_default());
             }
@@ -221,12 +301,21 @@ fn every_line_is_what_the_table_says() {
     }
     assert_eq!(order, "iuraauaaaudaR");
     assert_eq!(streamed, "Reading. Pushing. I may not push.");
-    assert_eq!(answered, [(asked[0].clone(), false), (asked[1].clone(), true)]);
+    assert_eq!(
+        answered,
+        [(asked[0].clone(), false), (asked[1].clone(), true)]
+    );
 }
 
 fn check(outcome: &Outcome) {
-    assert_eq!((outcome.subtype.as_str(), outcome.is_error), ("success", false));
-    assert_eq!((outcome.result.as_str(), outcome.num_turns), ("I may not push.", 3));
+    assert_eq!(
+        (outcome.subtype.as_str(), outcome.is_error),
+        ("success", false)
+    );
+    assert_eq!(
+        (outcome.result.as_str(), outcome.num_turns),
+        ("I may not push.", 3)
+    );
     assert!(outcome.duration_ms >= outcome.duration_api_ms && outcome.stop_reason == "end_turn");
     let usage = &outcome.usage;
     assert!(usage.cache_read_input_tokens > 0 && usage.cache_creation_input_tokens > 0);
@@ -235,15 +324,31 @@ fn check(outcome: &Outcome) {
     };
     assert!(model.starts_with("claude"));
     assert_eq!(
-        (by_model.input_tokens, by_model.output_tokens, by_model.cost_usd),
-        (usage.input_tokens, usage.output_tokens, outcome.total_cost_usd)
+        (
+            by_model.input_tokens,
+            by_model.output_tokens,
+            by_model.cost_usd
+        ),
+        (
+            usage.input_tokens,
+            usage.output_tokens,
+            outcome.total_cost_usd
+        )
     );
     assert_eq!(
-        (by_model.cache_read_input_tokens, by_model.cache_creation_input_tokens),
-        (usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
+        (
+            by_model.cache_read_input_tokens,
+            by_model.cache_creation_input_tokens
+        ),
+        (
+            usage.cache_read_input_tokens,
+            usage.cache_creation_input_tokens
+        )
     );
     assert!(outcome.total_cost_usd > 0.0);
-    let [denial] = &outcome.permission_denials[..] else { panic!("one denial") };
+    let [denial] = &outcome.permission_denials[..] else {
+        panic!("one denial")
+    };
     assert!(denial.tool_name == "Bash" && !denial.tool_use_id.is_empty());
     assert_eq!(denial.tool_input["command"], "git push");
 }

@@ -14,12 +14,21 @@ use crate::team::{lines, refused, succeed};
 
 /// The id of the session that a prompt began.
 pub(crate) fn session(project: &Project, arguments: &[&str]) -> String {
-    let told = lines(project, &[&["-p", "--output-format", "json"], arguments].concat());
+    let told = lines(
+        project,
+        &[&["-p", "--output-format", "json"], arguments].concat(),
+    );
     told[0]["session_id"].as_str().unwrap().to_owned()
 }
 
 /// Puts a sub-agent into the store as one that has done its work leaves it.
-fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: Vec<Charge>) -> String {
+fn sub_agent(
+    project: &Project,
+    realm: &str,
+    parent: &str,
+    name: &str,
+    charges: Vec<Charge>,
+) -> String {
     let agent = AgentId::from(Uuid::now_v7());
     let origin = Origin {
         parent: parent.parse().unwrap(),
@@ -37,7 +46,10 @@ fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: 
         dialect: "anthropic".into(),
         mode: PermissionMode::Default,
         cwd: "/".into(),
-        preamble: Piece { bytes: "{}".into(), mark_at: None },
+        preamble: Piece {
+            bytes: "{}".into(),
+            mark_at: None,
+        },
         segments: Vec::new(),
     };
     let realm: RealmId = realm.parse().unwrap();
@@ -47,7 +59,10 @@ fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: 
         state: Some(StateChange::To(AgentState::Completed)),
         ..Step::new(realm, agent, Epoch(1), 1_763_190_000_000)
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let store = Sqlite::open(&project.file("../home/posse.db")).unwrap();
         store.commit(step).await.unwrap();
@@ -56,7 +71,12 @@ fn sub_agent(project: &Project, realm: &str, parent: &str, name: &str, charges: 
 }
 
 fn charge(model: &str, input: u64, cost: Option<u64>) -> Charge {
-    let usage = Usage { input, cache_read: 1, output: 2, ..Usage::default() };
+    let usage = Usage {
+        input,
+        cache_read: 1,
+        output: 2,
+        ..Usage::default()
+    };
     Charge {
         model: model.into(),
         usage,
@@ -72,10 +92,16 @@ fn pico(value: &Value) -> u64 {
 }
 
 fn tokens(usage: &Value) -> u64 {
-    ["input", "cache_read", "cache_write_5m", "cache_write_1h", "output"]
-        .iter()
-        .map(|part| usage[part].as_u64().unwrap())
-        .sum()
+    [
+        "input",
+        "cache_read",
+        "cache_write_5m",
+        "cache_write_1h",
+        "output",
+    ]
+    .iter()
+    .map(|part| usage[part].as_u64().unwrap())
+    .sum()
 }
 
 pub(crate) fn bill(project: &Project, session: &str) -> Value {
@@ -86,12 +112,17 @@ pub(crate) fn bill(project: &Project, session: &str) -> Value {
 fn figures(agent: &Value) -> [(u64, u64); 2] {
     [
         (pico(&agent["cost_usd"]), tokens(&agent["usage"])),
-        (pico(&agent["subtree_cost_usd"]), tokens(&agent["subtree_usage"])),
+        (
+            pico(&agent["subtree_cost_usd"]),
+            tokens(&agent["subtree_usage"]),
+        ),
     ]
 }
 
 fn sum(figures: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
-    figures.fold((0, 0), |(cost, tokens), (more_cost, more_tokens)| (cost + more_cost, tokens + more_tokens))
+    figures.fold((0, 0), |(cost, tokens), (more_cost, more_tokens)| {
+        (cost + more_cost, tokens + more_tokens)
+    })
 }
 
 // proves LI-04 (open: teams)
@@ -99,32 +130,76 @@ fn sum(figures: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
 fn the_costs_of_agents_and_of_models_add_up_to_the_total() {
     let project = Project::new("cost-tree", "");
     let main = session(&project, &["hello"]);
-    let fork = session(&project, &["--resume", &main, "--fork-session", "go elsewhere"]);
-    let one =
-        sub_agent(&project, &main, &main, "one", vec![charge("m", 10, Some(7)), charge("n", 5, Some(3))]);
-    let below = sub_agent(&project, &main, &one, "below", vec![charge("n", 100, Some(1_000_000_000_001))]);
-    let two = sub_agent(&project, &main, &main, "two", vec![charge("m", 20, Some(9))]);
-    let of_fork = sub_agent(&project, &main, &fork, "elsewhere", vec![charge("m", 40, Some(5))]);
+    let fork = session(
+        &project,
+        &["--resume", &main, "--fork-session", "go elsewhere"],
+    );
+    let one = sub_agent(
+        &project,
+        &main,
+        &main,
+        "one",
+        vec![charge("m", 10, Some(7)), charge("n", 5, Some(3))],
+    );
+    let below = sub_agent(
+        &project,
+        &main,
+        &one,
+        "below",
+        vec![charge("n", 100, Some(1_000_000_000_001))],
+    );
+    let two = sub_agent(
+        &project,
+        &main,
+        &main,
+        "two",
+        vec![charge("m", 20, Some(9))],
+    );
+    let of_fork = sub_agent(
+        &project,
+        &main,
+        &fork,
+        "elsewhere",
+        vec![charge("m", 40, Some(5))],
+    );
 
     let told = bill(&project, &main[..20]);
     let agents = told["agents"].as_array().unwrap();
-    let ids: Vec<&str> = agents.iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
-    assert_eq!(ids, [&main, &one, &below, &two], "each before those that it started, by age");
+    let ids: Vec<&str> = agents
+        .iter()
+        .map(|agent| agent["agent_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        ids,
+        [&main, &one, &below, &two],
+        "each before those that it started, by age"
+    );
     let [root, first, third, second] = agents.iter().map(figures).collect::<Vec<_>>()[..] else {
         panic!("four agents")
     };
     assert!(root[0].0 > 0 && root[0].1 > 0, "{told}");
     assert_eq!(first, [(10, 21), (1_000_000_000_011, 124)]);
-    assert_eq!((third[0], third[1], second), ((1_000_000_000_001, 103), third[0], [(9, 23); 2]));
+    assert_eq!(
+        (third[0], third[1], second),
+        ((1_000_000_000_001, 103), third[0], [(9, 23); 2])
+    );
     let total = (pico(&told["cost_usd"]), tokens(&told["usage"]));
     assert_eq!(root[1], total);
-    assert_eq!(sum([root, first, third, second].into_iter().map(|agent| agent[0])), total);
+    assert_eq!(
+        sum([root, first, third, second]
+            .into_iter()
+            .map(|agent| agent[0])),
+        total
+    );
     assert_eq!(sum([root[0], first[1], second[1]].into_iter()), total);
     let models = told["models"].as_array().unwrap();
     let of_model = |model: &Value| (pico(&model["cost_usd"]), tokens(&model["usage"]));
     assert_eq!(sum(models.iter().map(of_model)), total);
     assert_eq!(models.len(), 3);
-    assert_eq!((&agents[2]["parent"], &agents[2]["name"]), (&one.into(), &"below".into()));
+    assert_eq!(
+        (&agents[2]["parent"], &agents[2]["name"]),
+        (&one.into(), &"below".into())
+    );
 
     let forked = bill(&project, &fork);
     let ids: Vec<&str> = forked["agents"]
@@ -133,7 +208,11 @@ fn the_costs_of_agents_and_of_models_add_up_to_the_total() {
         .iter()
         .map(|agent| agent["agent_id"].as_str().unwrap())
         .collect();
-    assert_eq!(ids, [&fork, &of_fork], "a session that shares the store's realm has its own bill");
+    assert_eq!(
+        ids,
+        [&fork, &of_fork],
+        "a session that shares the store's realm has its own bill"
+    );
 }
 
 /// A tree that has really worked: two in the background that start one each.
@@ -158,19 +237,39 @@ fn the_bill_of_a_session_is_what_its_runs_have_told() {
     let told = lines(&project, &["-p", "go", "--output-format", "json"]).remove(0);
     let bill = bill(&project, told["session_id"].as_str().unwrap());
     assert_eq!(bill["agents"].as_array().unwrap().len(), 5, "{bill}");
-    assert_eq!(pico(&told["total_cost_usd"]), pico(&bill["cost_usd"]), "{told}");
+    assert_eq!(
+        pico(&told["total_cost_usd"]),
+        pico(&bill["cost_usd"]),
+        "{told}"
+    );
     let models = told["modelUsage"].as_object().unwrap();
     assert_eq!(models.len(), 2, "{told}");
-    let of =
-        |usage: &Value, names: &[&str]| names.iter().map(|name| usage[name].as_u64().unwrap()).sum::<u64>();
-    let names = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+    let of = |usage: &Value, names: &[&str]| {
+        names
+            .iter()
+            .map(|name| usage[name].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    let names = [
+        "inputTokens",
+        "outputTokens",
+        "cacheReadInputTokens",
+        "cacheCreationInputTokens",
+    ];
     for model in bill["models"].as_array().unwrap() {
         let usage = &models[model["model"].as_str().unwrap()];
         assert_eq!(of(usage, &names), tokens(&model["usage"]), "{told}");
         assert_eq!(pico(&usage["costUSD"]), pico(&model["cost_usd"]), "{told}");
     }
-    let agents = bill["agents"].as_array().unwrap().iter().map(|agent| figures(agent)[0]);
-    assert_eq!(sum(agents), (pico(&bill["cost_usd"]), tokens(&bill["usage"])));
+    let agents = bill["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| figures(agent)[0]);
+    assert_eq!(
+        sum(agents),
+        (pico(&bill["cost_usd"]), tokens(&bill["usage"]))
+    );
 }
 
 // proves FK-08 (open: why, which `posse cache` tells)
@@ -178,7 +277,11 @@ fn the_bill_of_a_session_is_what_its_runs_have_told() {
 fn what_was_read_written_and_missed_adds_up_as_well() {
     let project = Project::new("cost-cache", "");
     let main = session(&project, &["hello"]);
-    let missed = |purpose, missed, charge: Charge| Charge { purpose, missed, ..charge };
+    let missed = |purpose, missed, charge: Charge| Charge {
+        purpose,
+        missed,
+        ..charge
+    };
     let work = charge("m", 10, Some(7));
     let one = sub_agent(
         &project,
@@ -191,34 +294,71 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
             missed(Purpose::Compaction, 4, charge("n", 5, Some(3))),
         ],
     );
-    sub_agent(&project, &main, &one, "two", vec![missed(Purpose::Question, 2, work)]);
+    sub_agent(
+        &project,
+        &main,
+        &one,
+        "two",
+        vec![missed(Purpose::Question, 2, work)],
+    );
     let told = bill(&project, &main);
     let agents = told["agents"].as_array().unwrap();
-    let of =
-        |agent: &Value| ["missed_tokens", "subtree_missed_tokens"].map(|name| agent[name].as_u64().unwrap());
-    assert_eq!(agents.iter().map(of).collect::<Vec<_>>(), [[0, 30_506], [30_504, 30_506], [2, 2]]);
+    let of = |agent: &Value| {
+        ["missed_tokens", "subtree_missed_tokens"].map(|name| agent[name].as_u64().unwrap())
+    };
+    assert_eq!(
+        agents.iter().map(of).collect::<Vec<_>>(),
+        [[0, 30_506], [30_504, 30_506], [2, 2]]
+    );
     assert_eq!(told["missed_tokens"], 30_506);
     for groups in [&told["models"], &told["purposes"]] {
         let groups = groups.as_array().unwrap();
-        let figures = groups.iter().map(|group| (pico(&group["cost_usd"]), tokens(&group["usage"])));
-        assert_eq!(sum(figures), (pico(&told["cost_usd"]), tokens(&told["usage"])), "{told}");
-        assert_eq!(groups.iter().map(|group| group["missed_tokens"].as_u64().unwrap()).sum::<u64>(), 30_506);
+        let figures = groups
+            .iter()
+            .map(|group| (pico(&group["cost_usd"]), tokens(&group["usage"])));
+        assert_eq!(
+            sum(figures),
+            (pico(&told["cost_usd"]), tokens(&told["usage"])),
+            "{told}"
+        );
+        assert_eq!(
+            groups
+                .iter()
+                .map(|group| group["missed_tokens"].as_u64().unwrap())
+                .sum::<u64>(),
+            30_506
+        );
     }
-    let purposes: Vec<&str> =
-        told["purposes"].as_array().unwrap().iter().map(|group| group["purpose"].as_str().unwrap()).collect();
+    let purposes: Vec<&str> = told["purposes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["purpose"].as_str().unwrap())
+        .collect();
     assert_eq!(purposes, ["work", "compaction", "question"]);
     assert_eq!(agents[1]["models"][0]["missed_tokens"], 30_500);
     assert_eq!(agents[1]["purposes"][1]["missed_tokens"], 4);
 
     let shown = succeed(&project, &["cost", &main]);
-    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     let row = |begins: &[&str]| rows.iter().any(|row| row.starts_with(begins));
     assert!(
-        row(&["READ", "WRITTEN", "MISSED", "ALL", "READ", "ALL", "WRITTEN", "ALL", "MISSED", "AGENT"]),
+        row(&[
+            "READ", "WRITTEN", "MISSED", "ALL", "READ", "ALL", "WRITTEN", "ALL", "MISSED", "AGENT"
+        ]),
         "{shown}"
     );
-    assert!(row(&["3", "0", "30504", "4", "0", "30506", "one:"]), "{shown}");
-    assert!(rows.iter().any(|row| row.last() == Some(&"compaction")), "{shown}");
+    assert!(
+        row(&["3", "0", "30504", "4", "0", "30506", "one:"]),
+        "{shown}"
+    );
+    assert!(
+        rows.iter().any(|row| row.last() == Some(&"compaction")),
+        "{shown}"
+    );
     assert!(
         shown.contains(&format!(
             "30506 tokens had been in the cache and were not found there: `posse cache {}`",
@@ -227,31 +367,76 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
         "{shown}"
     );
     let plain = succeed(&project, &["cost", &session(&project, &["hello"])]);
-    assert!(!plain.contains("were not found") && !plain.contains("FOR"), "{plain}");
+    assert!(
+        !plain.contains("were not found") && !plain.contains("FOR"),
+        "{plain}"
+    );
 }
 
 #[test]
 fn a_bill_can_be_read() {
     let project = Project::new("cost-read", "");
-    refused(&project, &["cost"], 1, &["no session of", "sessions list --all"]);
+    refused(
+        &project,
+        &["cost"],
+        1,
+        &["no session of", "sessions list --all"],
+    );
     let main = session(&project, &["hello"]);
     let plain = succeed(&project, &["cost"]);
     assert!(
         plain.contains("idle") && plain.contains("/main\n") && plain.ends_with(" · 1 agent\n"),
         "{plain}"
     );
-    let one = sub_agent(&project, &main, &main, "one", vec![charge("m", 10, Some(1_234_500_000_000))]);
-    sub_agent(&project, &main, &one, "two", vec![charge("odd\u{1b}", 10, None)]);
+    let one = sub_agent(
+        &project,
+        &main,
+        &main,
+        "one",
+        vec![charge("m", 10, Some(1_234_500_000_000))],
+    );
+    sub_agent(
+        &project,
+        &main,
+        &one,
+        "two",
+        vec![charge("odd\u{1b}", 10, None)],
+    );
     let shown = succeed(&project, &["cost", &main]);
-    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
-    let head = ["COST", "WITH", "BELOW", "IN", "OUT", "TYPE", "STATE", "AGENT"];
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let head = [
+        "COST", "WITH", "BELOW", "IN", "OUT", "TYPE", "STATE", "AGENT",
+    ];
     assert_eq!(rows[0], head);
     assert_eq!(rows[1].last(), Some(&"/main"));
     let words = ["look", "\\u{1b}[2Jaround", "here"];
-    assert_eq!(rows[2], [&["$1.2345", "?", "11", "2", "Explore", "completed", "one:"], &words[..]].concat());
-    assert_eq!(rows[3], [&["?", "?", "11", "2", "Explore", "completed", "two:"], &words[..]].concat());
-    assert!(shown.contains("  one: look") && shown.contains("    two: look"), "{shown}");
-    assert!(shown.contains("total price not known · ") && shown.contains(" out · 3 agents\n"), "{shown}");
+    assert_eq!(
+        rows[2],
+        [
+            &["$1.2345", "?", "11", "2", "Explore", "completed", "one:"],
+            &words[..]
+        ]
+        .concat()
+    );
+    assert_eq!(
+        rows[3],
+        [
+            &["?", "?", "11", "2", "Explore", "completed", "two:"],
+            &words[..]
+        ]
+        .concat()
+    );
+    assert!(
+        shown.contains("  one: look") && shown.contains("    two: look"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("total price not known · ") && shown.contains(" out · 3 agents\n"),
+        "{shown}"
+    );
     assert!(
         shown.ends_with("there was no price for it\n") && shown.contains("what odd\\u{1b} cost"),
         "{shown}"
@@ -260,9 +445,21 @@ fn a_bill_can_be_read() {
     assert!(
         plain.contains(&format!(
             "total {} · ",
-            plain.lines().nth(1).unwrap().trim_start().split(' ').next().unwrap()
+            plain
+                .lines()
+                .nth(1)
+                .unwrap()
+                .trim_start()
+                .split(' ')
+                .next()
+                .unwrap()
         )),
         "{plain}"
     );
-    refused(&project, &["cost", "abc"], 1, &["no session abc", "sessions list --all"]);
+    refused(
+        &project,
+        &["cost", "abc"],
+        1,
+        &["no session abc", "sessions list --all"],
+    );
 }

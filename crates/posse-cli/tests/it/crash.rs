@@ -56,7 +56,9 @@ struct Scene {
 impl Scene {
     /// No two have the same path, which is in the system prompt: nobody reads another's cache.
     fn new(name: &str) -> Self {
-        let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("crash").join(name);
+        let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join("crash")
+            .join(name);
         let _ = std::fs::remove_dir_all(&base);
         let (home, work) = (base.join("home"), base.join("work"));
         std::fs::create_dir_all(&home).unwrap();
@@ -84,7 +86,11 @@ impl Scene {
             posse()
         } else {
             let mut command = Command::new("strace");
-            command.args(["-f", "-qq"]).args(strace).arg(plain.get_program()).env_clear();
+            command
+                .args(["-f", "-qq"])
+                .args(strace)
+                .arg(plain.get_program())
+                .env_clear();
             command
         };
         command
@@ -147,12 +153,17 @@ fn lines(output: &Output) -> Vec<Value> {
     // The last line may have been cut off; then nobody was told it.
     let text = stdout(output);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// The blocks that were acknowledged, in order.
 fn acknowledged(lines: &[Value]) -> Vec<Value> {
-    let spoken = lines.iter().filter(|line| line["type"] == "assistant" || line["type"] == "user");
+    let spoken = lines
+        .iter()
+        .filter(|line| line["type"] == "assistant" || line["type"] == "user");
     spoken.flat_map(|line| blocks(&line["message"])).collect()
 }
 
@@ -175,11 +186,18 @@ fn messages(request: &Recorded) -> String {
 /// same bytes, and no tool ran twice.
 fn check(scene: &Scene, server: &Server, output: &Output, what: &str) {
     let said = lines(output);
-    let Some(session) = said.first().and_then(|line| line["session_id"].as_str()) else { return };
+    let Some(session) = said.first().and_then(|line| line["session_id"].as_str()) else {
+        return;
+    };
     let export = scene.run(&[], &["sessions", "export", session]);
     let acknowledged = acknowledged(&said);
     if !export.status.success() {
-        assert_eq!(acknowledged, Vec::<Value>::new(), "{what}: {}", stderr(&export));
+        assert_eq!(
+            acknowledged,
+            Vec::<Value>::new(),
+            "{what}: {}",
+            stderr(&export)
+        );
         return;
     }
     let stored: Vec<Value> = lines(&export)
@@ -187,35 +205,62 @@ fn check(scene: &Scene, server: &Server, output: &Output, what: &str) {
         .flat_map(|line| line["messages"].as_array().unwrap().clone())
         .flat_map(|message| blocks(&message))
         .collect();
-    assert!(acknowledged.len() <= stored.len(), "{what}: {acknowledged:?}\n{stored:?}");
+    assert!(
+        acknowledged.len() <= stored.len(),
+        "{what}: {acknowledged:?}\n{stored:?}"
+    );
     for (said, kept) in acknowledged.iter().zip(&stored) {
         assert_eq!(said["type"], kept["type"], "{what}");
         assert_eq!(said["text"], kept["text"], "{what}");
         assert_eq!(said["tool_use_id"], kept["tool_use_id"], "{what}");
     }
     let before = log(scene);
-    let resumed = scene.run(&[], &scene.arguments(&server.url(), &["--resume", session, "go on"]));
-    assert!(resumed.status.success(), "{what}: {}\n{}", stderr(&resumed), stdout(&resumed));
+    let resumed = scene.run(
+        &[],
+        &scene.arguments(&server.url(), &["--resume", session, "go on"]),
+    );
+    assert!(
+        resumed.status.success(),
+        "{what}: {}\n{}",
+        stderr(&resumed),
+        stdout(&resumed)
+    );
     assert_eq!(log(scene), before, "{what}: something was run again");
     let unique: HashSet<&str> = before.lines().collect();
-    assert_eq!(unique.len(), before.lines().count(), "{what}: something ran twice");
+    assert_eq!(
+        unique.len(),
+        before.lines().count(),
+        "{what}: something ran twice"
+    );
 
     let requests: Vec<Recorded> = server.requests();
-    let mine: Vec<&Recorded> =
-        requests.iter().filter(|request| request.header("x-posse-session-id") == Some(session)).collect();
+    let mine: Vec<&Recorded> = requests
+        .iter()
+        .filter(|request| request.header("x-posse-session-id") == Some(session))
+        .collect();
     let (last, earlier) = mine.split_last().unwrap();
     for request in earlier {
-        assert!(messages(last).starts_with(&messages(request)), "{what}: other bytes were sent");
+        assert!(
+            messages(last).starts_with(&messages(request)),
+            "{what}: other bytes were sent"
+        );
     }
     if let Some(before) = earlier.last() {
-        let (read, sent) = (last.usage.unwrap().cache_read, before.usage.unwrap().prompt());
+        let (read, sent) = (
+            last.usage.unwrap().cache_read,
+            before.usage.unwrap().prompt(),
+        );
         assert_eq!(read, sent, "{what}: the cache was missed");
     }
     // A call that began and has no outcome is told so, in the request itself.
     let unknown = messages(last).contains("Outcome unknown");
     let stored = serde_json::to_string(&stored).unwrap();
-    let begun_alone = stored.contains("tool_use") && !stored.contains("tool_result") && !before.is_empty();
-    assert!(unknown || !begun_alone, "{what}: an open call was not reported");
+    let begun_alone =
+        stored.contains("tool_use") && !stored.contains("tool_result") && !before.is_empty();
+    assert!(
+        unknown || !begun_alone,
+        "{what}: an open call was not reported"
+    );
 }
 
 fn log(scene: &Scene) -> String {
@@ -227,7 +272,10 @@ pub(crate) fn serve(script: &str) -> Arc<Server> {
     let options = ServerOptions::playing(Script::parse(script).unwrap());
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let server = Arc::new(Server::start(options).unwrap());
             tell.send(Arc::clone(&server)).unwrap();
@@ -246,7 +294,13 @@ struct Series {
 }
 
 /// Injects `fault` at every `stride`-th of the calls.
-fn each(name: &str, calls: &[&str], stride: usize, fault: &str, judge: &dyn Fn(&Output, &str)) -> Series {
+fn each(
+    name: &str,
+    calls: &[&str],
+    stride: usize,
+    fault: &str,
+    judge: &dyn Fn(&Output, &str),
+) -> Series {
     let server = serve(SCRIPT);
     let counts = Scene::new(&format!("{name}-count")).count(&server.url(), calls);
     let mut faults = 0;
@@ -263,8 +317,14 @@ fn each(name: &str, calls: &[&str], stride: usize, fault: &str, judge: &dyn Fn(&
             faults += 1;
         }
     }
-    let _ = writeln!(std::io::stderr(), "{name}: {faults} faults ({fault}) at {counts:?}");
-    Series { counted: counts.values().sum(), faults }
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}: {faults} faults ({fault}) at {counts:?}"
+    );
+    Series {
+        counted: counts.values().sum(),
+        faults,
+    }
 }
 
 fn killed(stride: usize) {
@@ -274,11 +334,20 @@ fn killed(stride: usize) {
         let killed = output.status.signal() == Some(9) || output.status.code() == Some(137);
         hits.set(hits.get() + usize::from(killed));
     };
-    let Series { counted, faults } =
-        each(&format!("killed{stride}"), KILLED_AT, stride, "signal=KILL", &judge);
+    let Series { counted, faults } = each(
+        &format!("killed{stride}"),
+        KILLED_AT,
+        stride,
+        "signal=KILL",
+        &judge,
+    );
     assert!(counted > 10, "{counted}");
     // A few calls are made only by threads that were quicker in the counted run.
-    assert!(hits.get() * 10 >= faults * 8, "{} of {faults} killed posse", hits.get());
+    assert!(
+        hits.get() * 10 >= faults * 8,
+        "{} of {faults} killed posse",
+        hits.get()
+    );
 }
 
 // proves TR-01
@@ -304,9 +373,19 @@ fn failing_disk(stride: usize) {
             assert_eq!(output.status.code(), Some(1), "{what}");
         }
     };
-    for (call, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fsync", "EIO"), ("ftruncate", "EIO")]
-    {
-        each(&format!("disk-{error}-{stride}"), &[call], stride, &format!("error={error}"), &judge);
+    for (call, error) in [
+        ("pwrite64", "ENOSPC"),
+        ("pwrite64", "EIO"),
+        ("fsync", "EIO"),
+        ("ftruncate", "EIO"),
+    ] {
+        each(
+            &format!("disk-{error}-{stride}"),
+            &[call],
+            stride,
+            &format!("error={error}"),
+            &judge,
+        );
     }
 }
 
@@ -329,7 +408,13 @@ fn a_second_process_is_refused_and_told_by_whom() {
     let server = serve(script);
     let scene = Scene::new("second");
     let fifo = |name: &str| {
-        assert!(Command::new("mkfifo").arg(scene.work.join(name)).status().unwrap().success());
+        assert!(
+            Command::new("mkfifo")
+                .arg(scene.work.join(name))
+                .status()
+                .unwrap()
+                .success()
+        );
     };
     fifo("ready");
     fifo("hold");
@@ -340,14 +425,31 @@ fn a_second_process_is_refused_and_told_by_whom() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    assert_eq!(std::fs::read_to_string(scene.work.join("ready")).unwrap(), "up\n");
-    let second = scene.run(&[], &scene.arguments(&server.url(), &["--continue", "mine"]));
+    assert_eq!(
+        std::fs::read_to_string(scene.work.join("ready")).unwrap(),
+        "up\n"
+    );
+    let second = scene.run(
+        &[],
+        &scene.arguments(&server.url(), &["--continue", "mine"]),
+    );
     assert_eq!(second.status.code(), Some(1));
     let said = stderr(&second);
-    assert!(said.contains(&format!("pid {}", first.id())) && said.contains("--fork-session"), "{said}");
-    assert_eq!(server.requests().len(), 1, "a refused process calls no model");
+    assert!(
+        said.contains(&format!("pid {}", first.id())) && said.contains("--fork-session"),
+        "{said}"
+    );
+    assert_eq!(
+        server.requests().len(),
+        1,
+        "a refused process calls no model"
+    );
     std::fs::write(scene.work.join("hold"), "").unwrap();
-    assert_eq!(first.wait().unwrap().code(), Some(3), "the first went on undisturbed");
+    assert_eq!(
+        first.wait().unwrap().code(),
+        Some(3),
+        "the first went on undisturbed"
+    );
     // Nobody holds it any more.
     let third = scene.run(&[], &scene.arguments(&server.url(), &["--continue", "now"]));
     assert!(third.status.success(), "{}", stderr(&third));
@@ -356,7 +458,10 @@ fn a_second_process_is_refused_and_told_by_whom() {
 /// What the kernel says a process does: `T` is stopped.
 fn state(pid: u32) -> char {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap()
+    stat.rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next())
+        .unwrap()
 }
 
 #[test]
@@ -366,7 +471,13 @@ fn a_process_that_is_stopped_by_its_terminal_holds_up_nobody_and_goes_on() {
     let server = serve(script);
     let scene = Scene::new("stopped");
     for name in ["ready", "hold"] {
-        assert!(Command::new("mkfifo").arg(scene.work.join(name)).status().unwrap().success());
+        assert!(
+            Command::new("mkfifo")
+                .arg(scene.work.join(name))
+                .status()
+                .unwrap()
+                .success()
+        );
     }
     let first = posse()
         .args(scene.arguments(&server.url(), &["begin"]))
@@ -375,10 +486,19 @@ fn a_process_that_is_stopped_by_its_terminal_holds_up_nobody_and_goes_on() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    assert_eq!(std::fs::read_to_string(scene.work.join("ready")).unwrap(), "up\n");
+    assert_eq!(
+        std::fs::read_to_string(scene.work.join("ready")).unwrap(),
+        "up\n"
+    );
     let signal = |name: &str| {
         let pid = first.id().to_string();
-        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([name, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
     };
     signal("-TSTP");
     while state(first.id()) != 'T' {
@@ -389,5 +509,9 @@ fn a_process_that_is_stopped_by_its_terminal_holds_up_nobody_and_goes_on() {
     signal("-CONT");
     std::fs::write(scene.work.join("hold"), "").unwrap();
     let output = first.wait_with_output().unwrap();
-    assert!(output.status.success() && stdout(&output).contains("done"), "{}", stdout(&output));
+    assert!(
+        output.status.success() && stdout(&output).contains("done"),
+        "{}",
+        stdout(&output)
+    );
 }

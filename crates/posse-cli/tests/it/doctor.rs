@@ -9,7 +9,12 @@ fn grades(output: &std::process::Output) -> Vec<(String, String)> {
         let told: Value = serde_json::from_str(line).unwrap();
         let text = |name: &str| told[name].as_str().unwrap().to_owned();
         if text("grade") != "good" {
-            assert!(told["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{told}");
+            assert!(
+                told["advice"]
+                    .as_str()
+                    .is_some_and(|advice| !advice.is_empty()),
+                "{told}"
+            );
         }
         (text("check"), text("grade"))
     };
@@ -20,7 +25,9 @@ fn grades(output: &std::process::Output) -> Vec<(String, String)> {
 fn all_is_well_beside_a_scripted_model() {
     let server = Server::start("doctor", "");
     let output = run(&["doctor", "--json", "--base-url", &server.url]);
-    let all = ["key", "endpoint", "git", "tmux", "sandbox", "store", "place", "settings"];
+    let all = [
+        "key", "endpoint", "git", "tmux", "sandbox", "store", "place", "settings",
+    ];
     assert_eq!(
         grades(&output),
         all.map(|check| (check.to_owned(), "good".to_owned())),
@@ -38,7 +45,13 @@ fn what_is_missing_is_named() {
         .env("POSSE_HOME", "/proc/nobody")
         .output()
         .unwrap();
-    let grade = |check: &str| grades(&output).into_iter().find(|(name, _)| name == check).unwrap().1;
+    let grade = |check: &str| {
+        grades(&output)
+            .into_iter()
+            .find(|(name, _)| name == check)
+            .unwrap()
+            .1
+    };
     assert_eq!(["endpoint", "git", "store"].map(grade), ["bad"; 3]);
     assert_eq!(["tmux", "sandbox"].map(grade), ["lacking"; 2]);
     assert_eq!(output.status.code(), Some(1));
@@ -52,13 +65,34 @@ fn settings_are_checked_as_a_run_would_take_them() {
         std::fs::write(project.file("../home/settings.json"), text).unwrap();
         let output = project.run(&["doctor", "--json"]);
         let last: Value = serde_json::from_str(stdout(&output).lines().last().unwrap()).unwrap();
-        assert_eq!((&last["check"], &last["grade"]), (&"settings".into(), &grade.into()), "{last}");
-        assert!(found.iter().all(|what| last["found"].as_str().unwrap().contains(what)), "{last}");
+        assert_eq!(
+            (&last["check"], &last["grade"]),
+            (&"settings".into(), &grade.into()),
+            "{last}"
+        );
+        assert!(
+            found
+                .iter()
+                .all(|what| last["found"].as_str().unwrap().contains(what)),
+            "{last}"
+        );
     };
     check("{", "bad", &["settings.json", "EOF"]);
-    check(r#"{"permissions": {"deny": ["Bsh"]}}"#, "bad", &["settings.json", "Bsh"]);
-    check(r#"{"permissions": {"allow": ["Bsh"]}}"#, "lacking", &["settings.json", "Bsh"]);
-    check(r#"{"permissions": {"defaultMode": "plan"}}"#, "good", &["mode plan"]);
+    check(
+        r#"{"permissions": {"deny": ["Bsh"]}}"#,
+        "bad",
+        &["settings.json", "Bsh"],
+    );
+    check(
+        r#"{"permissions": {"allow": ["Bsh"]}}"#,
+        "lacking",
+        &["settings.json", "Bsh"],
+    );
+    check(
+        r#"{"permissions": {"defaultMode": "plan"}}"#,
+        "good",
+        &["mode plan"],
+    );
 }
 
 #[test]
@@ -74,7 +108,10 @@ fn a_missing_key_and_a_blocked_way_are_two_findings() {
 
 #[test]
 fn it_says_what_it_is() {
-    assert_eq!(stdout(&run(&["--version"])), format!("posse {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        stdout(&run(&["--version"])),
+        format!("posse {}\n", env!("CARGO_PKG_VERSION"))
+    );
     let help = stdout(&run(&["--help"]));
     for command in [
         "--print",
@@ -96,6 +133,10 @@ fn it_says_what_it_is() {
     assert_eq!(run(&["no-such-command"]).status.code(), Some(2));
     let mistyped = run(&["sesions", "list", "--json"]);
     assert_eq!(mistyped.status.code(), Some(2));
-    assert!(stderr(&mistyped).contains("did you mean `sessions`?"), "{}", stderr(&mistyped));
+    assert!(
+        stderr(&mistyped).contains("did you mean `sessions`?"),
+        "{}",
+        stderr(&mistyped)
+    );
     assert_eq!(run(&[]).status.code(), Some(2));
 }

@@ -40,10 +40,20 @@ impl Scene {
     fn new(name: &str) -> Self {
         let project = Project::new(&format!("guardian-{name}"), STUBBORN);
         let ready = project.file("ready");
-        assert!(Command::new("mkfifo").arg(&ready).status().unwrap().success());
+        assert!(
+            Command::new("mkfifo")
+                .arg(&ready)
+                .status()
+                .unwrap()
+                .success()
+        );
         // Open for writing, too, so that it does not end between two that write.
         let up = File::options().read(true).write(true).open(ready).unwrap();
-        Self { project, word: format!("GUARDED={name}-{}", std::process::id()), up }
+        Self {
+            project,
+            word: format!("GUARDED={name}-{}", std::process::id()),
+            up,
+        }
     }
 
     fn mark(&self, command: &mut Command) {
@@ -55,8 +65,14 @@ impl Scene {
     fn start(&mut self, prompt: &str) -> Child {
         let mut command = self.project.posse(&ARGUMENTS);
         self.mark(&mut command);
-        command.arg(prompt).env("POSSE", env!("CARGO_BIN_EXE_posse"));
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command
+            .arg(prompt)
+            .env("POSSE", env!("CARGO_BIN_EXE_posse"));
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         self.all_up();
         child
     }
@@ -71,7 +87,9 @@ impl Scene {
         let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let marked = |pid: &u32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|entry| entry == self.word.as_bytes())
+            environment
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == self.word.as_bytes())
         };
         pids.filter(marked).collect()
     }
@@ -79,15 +97,24 @@ impl Scene {
     fn guardian(&self) -> Option<Guardian> {
         self.living().into_iter().find_map(|pid| {
             let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-            let mut words = line.split_terminator('\0').skip_while(|word| !word.ends_with("posse"));
+            let mut words = line
+                .split_terminator('\0')
+                .skip_while(|word| !word.ends_with("posse"));
             let is_one = words.nth(1) == Some("guard");
-            is_one.then(|| Guardian { pid, cgroup: words.nth(1).map(PathBuf::from).filter(|it| it.exists()) })
+            is_one.then(|| Guardian {
+                pid,
+                cgroup: words.nth(1).map(PathBuf::from).filter(|it| it.exists()),
+            })
         })
     }
 
     /// The one that no word finds.
     fn hidden(&self) -> u32 {
-        fs::read_to_string(self.project.file("hidden")).unwrap().trim().parse().unwrap()
+        fs::read_to_string(self.project.file("hidden"))
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
     }
 
     /// Waits until nothing is left, and says how long that took since `begun`.
@@ -98,9 +125,18 @@ impl Scene {
             signal("-KILL", hidden);
         }
         let hidden_lives = || stat(hidden).is_some_and(|fields| fields[0] != "Z");
-        let cgroup_is_there = || guardian.cgroup.as_ref().is_some_and(|cgroup| cgroup.exists());
+        let cgroup_is_there = || {
+            guardian
+                .cgroup
+                .as_ref()
+                .is_some_and(|cgroup| cgroup.exists())
+        };
         while !self.living().is_empty() || hidden_lives() || cgroup_is_there() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{:?} live", self.living());
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "{:?} live",
+                self.living()
+            );
             std::thread::yield_now();
         }
         begun.elapsed()
@@ -114,13 +150,23 @@ struct Guardian {
 
 fn signal(name: &str, pid: u32) {
     // Who is gone needs none.
-    Command::new("kill").args([name, &pid.to_string()]).stderr(Stdio::null()).status().unwrap();
+    Command::new("kill")
+        .args([name, &pid.to_string()])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
 }
 
 /// What the kernel says of a process, from its state on.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    Some(stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect())
+    Some(
+        stat.rsplit_once(") ")?
+            .1
+            .split(' ')
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 // proves BG-14 (open: notification, and what ends a run while posse lives)
@@ -138,7 +184,10 @@ fn what_a_killed_posse_leaves_is_gone_soon_and_so_is_its_guardian() {
     let output = posse.wait_with_output().unwrap();
     let told = begun.elapsed();
     let took = scene.gone(begun, &guardian);
-    println!("readers knew after {told:?}, all was gone after {took:?}, cgroup: {:?}", guardian.cgroup);
+    println!(
+        "readers knew after {told:?}, all was gone after {took:?}, cgroup: {:?}",
+        guardian.cgroup
+    );
     assert!(took < SOON, "{took:?}");
     assert!(told < SOON, "{told:?}: {}", stderr(&output));
 }
@@ -165,19 +214,30 @@ fn who_leaves_by_the_terminal_leaves_nothing_either() {
         .map(|word| format!("'{}'", word.to_str().unwrap()))
         .collect();
     let mut script = Command::new("script");
-    script.args(["-qec", &line.join(" "), "/dev/null"]).env_clear();
+    script
+        .args(["-qec", &line.join(" "), "/dev/null"])
+        .env_clear();
     for (name, value) in posse.get_envs() {
         script.env(name, value.unwrap());
     }
     script.current_dir(posse.get_current_dir().unwrap());
     scene.mark(&mut script);
-    let mut script = script.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut script = script
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.all_up();
     let guardian = scene.guardian().expect("there is a guardian");
     let fields = stat(guardian.pid).unwrap();
     assert_eq!(fields[4], "0", "it has no terminal");
     // One stops the run, and the next leaves.
-    script.stdin.as_ref().unwrap().write_all(b"\x03\x03").unwrap();
+    script
+        .stdin
+        .as_ref()
+        .unwrap()
+        .write_all(b"\x03\x03")
+        .unwrap();
     let begun = Instant::now();
     script.wait().unwrap();
     let took = scene.gone(begun, &guardian);
@@ -199,36 +259,70 @@ fn a_posse_that_ends_takes_its_guardian_along_and_one_without_commands_has_none(
         let mut plain = scene.project.posse(&ARGUMENTS);
         plain.arg(prompt);
         let mut command = Command::new("strace");
-        command.args(["-f", "-qq", "-s", "500", "-e", "trace=execve", "-o"]).arg(&log);
-        command.arg(plain.get_program()).args(plain.get_args()).env_clear();
+        command
+            .args(["-f", "-qq", "-s", "500", "-e", "trace=execve", "-o"])
+            .arg(&log);
+        command
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .env_clear();
         for (name, value) in plain.get_envs() {
             command.env(name, value.unwrap());
         }
         scene.mark(&mut command);
-        let output = command.current_dir(plain.get_current_dir().unwrap()).output().unwrap();
-        assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+        let output = command
+            .current_dir(plain.get_current_dir().unwrap())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}{}",
+            stdout(&output),
+            stderr(&output)
+        );
         fs::read_to_string(&log).unwrap()
     };
-    assert_eq!(posse("hello").lines().count(), 1, "nothing but posse is started");
+    assert_eq!(
+        posse("hello").lines().count(),
+        1,
+        "nothing but posse is started"
+    );
     let started = posse("run");
     assert!(started.contains(r#""guard""#), "{started}");
     let mark = fs::read_to_string(scene.project.file("mark")).unwrap();
-    assert!(started.contains(mark.trim()), "the guardian knows what it guards: {started}");
+    assert!(
+        started.contains(mark.trim()),
+        "the guardian knows what it guards: {started}"
+    );
     // strace ends when all have.
     assert_eq!(scene.living(), Vec::<u32>::new());
     let name = format!("/posse-{}", mark.trim());
     let cgroup = started.split('"').find(|word| word.ends_with(&name));
-    assert!(cgroup.is_none_or(|cgroup| !PathBuf::from(cgroup).exists()), "{cgroup:?}");
+    assert!(
+        cgroup.is_none_or(|cgroup| !PathBuf::from(cgroup).exists()),
+        "{cgroup:?}"
+    );
 }
 
 #[test]
 fn people_are_not_told_of_it() {
     let project = Project::new("guardian-help", "");
-    for arguments in [&["--help"][..], &["completions", "bash"], &["completions", "zsh"]] {
+    for arguments in [
+        &["--help"][..],
+        &["completions", "bash"],
+        &["completions", "zsh"],
+    ] {
         let output = project.run(arguments);
-        assert!(output.status.success() && !stdout(&output).contains("guard"), "{arguments:?}");
+        assert!(
+            output.status.success() && !stdout(&output).contains("guard"),
+            "{arguments:?}"
+        );
     }
     let output = project.run(&["guard"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("there is no command `guard`"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("there is no command `guard`"),
+        "{}",
+        stderr(&output)
+    );
 }

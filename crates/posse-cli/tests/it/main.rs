@@ -35,5 +35,8 @@ mod worktrees;
 
 /// How often a long form is to be done: as `cargo xtask faults` was asked to, or as often as it is published.
 fn asked(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+    std::env::var(name)
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(usual)
 }

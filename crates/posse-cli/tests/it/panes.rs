@@ -67,7 +67,12 @@ struct Scene {
 impl Scene {
     /// The user's pane is %0, the lead's is %1.
     fn start(name: &str, names: &[&str], mode: &[&str]) -> Self {
-        Self::with(name, names, &[&["--team-backend", "tmux"], mode].concat(), |_| "{}".into())
+        Self::with(
+            name,
+            names,
+            &[&["--team-backend", "tmux"], mode].concat(),
+            |_| "{}".into(),
+        )
     }
 
     /// The same with these flags, and settings that may name the socket of tmux.
@@ -77,23 +82,54 @@ impl Scene {
         fs::create_dir_all(project.file("../home")).unwrap();
         let settings = settings(&socket.display().to_string());
         fs::write(project.file("../home/settings.json"), settings).unwrap();
-        let mut scene = Self { project, server, socket, tmux: String::new() };
-        let size = ["-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "50"];
+        let mut scene = Self {
+            project,
+            server,
+            socket,
+            tmux: String::new(),
+        };
+        let size = [
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "200",
+            "-y",
+            "50",
+        ];
         scene.tmux(&[&size[..], &["sh", "-c", "echo my own words; exec cat"]].concat());
-        scene.tmux = scene.tmux(&["display-message", "-p", "#{pid}"]).trim().to_owned();
-        scene.until("the user has a pane", |scene| scene.screen("%0").contains("my own words"));
-        let posse = [&[env!("CARGO_BIN_EXE_posse"), "-p", "--verbose"], flags, &["begin"]];
+        scene.tmux = scene
+            .tmux(&["display-message", "-p", "#{pid}"])
+            .trim()
+            .to_owned();
+        scene.until("the user has a pane", |scene| {
+            scene.screen("%0").contains("my own words")
+        });
+        let posse = [
+            &[env!("CARGO_BIN_EXE_posse"), "-p", "--verbose"],
+            flags,
+            &["begin"],
+        ];
         let line = format!("{}; echo code $?; exec cat", posse.concat().join(" "));
         let work = scene.project.file("").display().to_string();
         let variables = scene.environment();
         let mut split = vec!["split-window", "-d", "-h", "-t", "%0", "-c", &work];
-        variables.iter().for_each(|variable| split.extend(["-e", variable.as_str()]));
+        variables
+            .iter()
+            .for_each(|variable| split.extend(["-e", variable.as_str()]));
         scene.tmux(&[&split[..], &["--", "sh", "-c", &line]].concat());
         scene
     }
 
     fn environment(&self) -> [String; 4] {
-        let home = self.project.file("../home").canonicalize().unwrap().display().to_string();
+        let home = self
+            .project
+            .file("../home")
+            .canonicalize()
+            .unwrap()
+            .display()
+            .to_string();
         [
             format!("POSSE_HOME={home}"),
             format!("HOME={home}"),
@@ -103,7 +139,12 @@ impl Scene {
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
-        let output = Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).output().unwrap();
+        let output = Command::new("tmux")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .output()
+            .unwrap();
         stdout(&output)
     }
 
@@ -113,13 +154,19 @@ impl Scene {
 
     /// What tmux says of each pane.
     fn panes(&self, format: &str) -> Vec<String> {
-        self.tmux(&["list-panes", "-a", "-F", format]).lines().map(str::to_owned).collect()
+        self.tmux(&["list-panes", "-a", "-F", format])
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The pane of a teammate.
     fn pane_of(&self, name: &str) -> Option<String> {
         let panes = self.panes("#{pane_title} #{pane_id}");
-        panes.iter().find_map(|line| line.strip_prefix(&format!("{name}@parser "))).map(str::to_owned)
+        panes
+            .iter()
+            .find_map(|line| line.strip_prefix(&format!("{name}@parser ")))
+            .map(str::to_owned)
     }
 
     fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
@@ -127,9 +174,15 @@ impl Scene {
         while !holds(self) {
             if begun.elapsed() > LONG {
                 let screens = self.panes("#{pane_id}");
-                let screens = screens.iter().map(|pane| format!("{pane}:\n{}", self.screen(pane).trim()));
+                let screens = screens
+                    .iter()
+                    .map(|pane| format!("{pane}:\n{}", self.screen(pane).trim()));
                 let screens: Vec<String> = screens.collect();
-                panic!("{what}: {:?}\n{}", self.panes("#{pane_id} #{pane_title}"), screens.join("\n"));
+                panic!(
+                    "{what}: {:?}\n{}",
+                    self.panes("#{pane_id} #{pane_title}"),
+                    screens.join("\n")
+                );
             }
             std::thread::yield_now();
         }
@@ -138,8 +191,11 @@ impl Scene {
     /// All of them wait in panes for the file.
     fn all_work(&self, names: &[&str]) {
         self.until("all work in panes", |scene| {
-            let works =
-                |name: &&str| scene.pane_of(name).is_some_and(|pane| scene.screen(&pane).contains("until ["));
+            let works = |name: &&str| {
+                scene
+                    .pane_of(name)
+                    .is_some_and(|pane| scene.screen(&pane).contains("until ["))
+            };
             names.iter().all(works)
         });
     }
@@ -155,10 +211,15 @@ impl Scene {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let is_pane = line.starts_with(b"sh\0-c\0") || line == b"cat\0";
-            !is_pane && environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+            !is_pane
+                && environment
+                    .split(|byte| *byte == 0)
+                    .any(|variable| variable == home.as_bytes())
         };
         let pids = fs::read_dir("/proc").unwrap().flatten();
-        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(has).collect()
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(has)
+            .collect()
     }
 
     fn members(&self) -> Vec<Value> {
@@ -170,13 +231,22 @@ impl Scene {
 
     fn pid_of(&self, name: &str) -> u64 {
         let members = self.members();
-        members.iter().find(|member| member["name"] == name).unwrap()["pid"].as_u64().unwrap()
+        members
+            .iter()
+            .find(|member| member["name"] == name)
+            .unwrap()["pid"]
+            .as_u64()
+            .unwrap()
     }
 
     /// The lead has ended, nobody else is there, and the user's pane is as it was.
     fn all_is_over(&self) {
-        self.until("the lead has ended", |scene| scene.screen("%1").contains("code "));
-        self.until("the panes are gone", |scene| scene.panes("#{pane_id}") == ["%0", "%1"]);
+        self.until("the lead has ended", |scene| {
+            scene.screen("%1").contains("code ")
+        });
+        self.until("the panes are gone", |scene| {
+            scene.panes("#{pane_id}") == ["%0", "%1"]
+        });
         self.until("no process is left", |scene| scene.processes().is_empty());
         assert_eq!(self.screen("%0").trim(), "my own words");
     }
@@ -192,10 +262,21 @@ impl Scene {
     /// Goes on without any tmux, until all is done.
     fn resume(&self) -> String {
         let session = self.members()[0]["agent_id"].as_str().unwrap().to_owned();
-        let arguments =
-            ["-p", "--verbose", "--permission-mode", "bypassPermissions", "--resume", &session, "go on"];
-        let output =
-            self.project.posse(&arguments).env("ANTHROPIC_BASE_URL", self.server.url()).output().unwrap();
+        let arguments = [
+            "-p",
+            "--verbose",
+            "--permission-mode",
+            "bypassPermissions",
+            "--resume",
+            &session,
+            "go on",
+        ];
+        let output = self
+            .project
+            .posse(&arguments)
+            .env("ANTHROPIC_BASE_URL", self.server.url())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         stderr(&output)
     }
@@ -211,7 +292,10 @@ impl Drop for Scene {
 }
 
 fn kill(pid: &str) {
-    let _ = Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status();
+    let _ = Command::new("kill")
+        .args(["-9", pid])
+        .stderr(Stdio::null())
+        .status();
 }
 
 const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
@@ -226,25 +310,50 @@ fn teammates_in_panes_do_their_job_and_vanish() {
         let screen = scene.screen(&scene.pane_of(name).unwrap());
         let title = format!("{name}@parser  general-purpose · claude-opus-5-5");
         assert!(screen.starts_with(&title), "{screen}");
-        for line in [&format!("» team-lead: Work as {name}."), "I begin.", "→ $ until [ -e go ]"] {
+        for line in [
+            &format!("» team-lead: Work as {name}."),
+            "I begin.",
+            "→ $ until [ -e go ]",
+        ] {
             assert!(screen.contains(line), "{line}: {screen}");
         }
         let line = fs::read(format!("/proc/{}/cmdline", scene.pid_of(name))).unwrap();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        assert!(line.contains(" team join ") && !line.contains(KEY), "{line}");
+        assert!(
+            line.contains(" team join ") && !line.contains(KEY),
+            "{line}"
+        );
         let environment = fs::read(format!("/proc/{}/environ", scene.pid_of(name))).unwrap();
         let environment = String::from_utf8_lossy(&environment);
-        assert!(environment.contains(&format!("ANTHROPIC_API_KEY={KEY}\0")), "{environment}");
+        assert!(
+            environment.contains(&format!("ANTHROPIC_API_KEY={KEY}\0")),
+            "{environment}"
+        );
     }
     let hosts: HashSet<u64> = NAMES.map(|name| scene.pid_of(name)).into_iter().collect();
-    assert!(hosts.len() == 4 && !hosts.contains(&scene.pid_of("team-lead")), "{hosts:?}");
+    assert!(
+        hosts.len() == 4 && !hosts.contains(&scene.pid_of("team-lead")),
+        "{hosts:?}"
+    );
     let windows = scene.panes("#{window_id} #{pane_active}");
-    assert!(windows.iter().all(|line| line.starts_with("@0 ") || line.starts_with("@1 ")), "{windows:?}");
-    assert_eq!(scene.panes("#{pane_id} #{pane_active}")[0], "%0 1", "the user goes on where they are");
+    assert!(
+        windows
+            .iter()
+            .all(|line| line.starts_with("@0 ") || line.starts_with("@1 ")),
+        "{windows:?}"
+    );
+    assert_eq!(
+        scene.panes("#{pane_id} #{pane_active}")[0],
+        "%0 1",
+        "the user goes on where they are"
+    );
     scene.go();
     scene.all_is_over();
     let screen = scene.screen("%1");
-    assert!(screen.contains("code 0") && screen.contains("four@parser joined"), "{screen}");
+    assert!(
+        screen.contains("code 0") && screen.contains("four@parser joined"),
+        "{screen}"
+    );
     assert_eq!(scene.done(), 4);
 }
 
@@ -255,15 +364,30 @@ fn who_loses_its_pane_goes_on_with_the_lead() {
     scene.all_work(&NAMES);
     let member = |name: &str| {
         let members = scene.members();
-        members.iter().find(|member| member["name"] == name).unwrap()["agent_id"].as_str().unwrap().to_owned()
+        members
+            .iter()
+            .find(|member| member["name"] == name)
+            .unwrap()["agent_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let (session, two) = (member("team-lead"), member("two"));
-    let second = scene.project.run(&["team", "join", "--session", &session, "--member", &two]);
+    let second = scene
+        .project
+        .run(&["team", "join", "--session", &session, "--member", &two]);
     let holder = format!("pid {}", scene.pid_of("two"));
-    assert!(!second.status.success() && stderr(&second).contains(&holder), "{}", stderr(&second));
+    assert!(
+        !second.status.success() && stderr(&second).contains(&holder),
+        "{}",
+        stderr(&second)
+    );
     kill(&scene.pid_of("two").to_string());
     scene.until("the lead has it", |scene| {
-        scene.screen("%1").contains("two@parser goes on in this process") && scene.pane_of("two").is_none()
+        scene
+            .screen("%1")
+            .contains("two@parser goes on in this process")
+            && scene.pane_of("two").is_none()
     });
     assert_eq!(scene.pid_of("two"), scene.pid_of("team-lead"));
     scene.go();
@@ -278,11 +402,15 @@ fn panes_whose_lead_is_killed_finish_and_go() {
     let scene = Scene::start("lead", &NAMES[..2], &FREE);
     scene.all_work(&NAMES[..2]);
     kill(&scene.pid_of("team-lead").to_string());
-    scene.until("the lead is gone", |scene| scene.screen("%1").contains("code 137"));
+    scene.until("the lead is gone", |scene| {
+        scene.screen("%1").contains("code 137")
+    });
     scene.go();
     scene.until("they finish", |scene| scene.done() == 2);
     let pane = scene.pane_of("one").unwrap();
-    scene.until("it is idle", |scene| scene.screen(&pane).contains("one@parser is idle"));
+    scene.until("it is idle", |scene| {
+        scene.screen(&pane).contains("one@parser is idle")
+    });
     scene.all_is_over();
     scene.resume();
     assert_eq!(scene.done(), 2, "nothing that was finished is done again");
@@ -295,9 +423,18 @@ fn ctrl_c_leaves_members_to_their_panes() {
     scene.all_work(&NAMES[..2]);
     let (lead, begun) = (scene.pid_of("team-lead").to_string(), Instant::now());
     Command::new("kill").args(["-INT", &lead]).status().unwrap();
-    scene.until("the lead has left", |scene| scene.screen("%1").contains("code 130"));
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    assert!(scene.pane_of("one").is_some() && scene.pane_of("two").is_some(), "they work on");
+    scene.until("the lead has left", |scene| {
+        scene.screen("%1").contains("code 130")
+    });
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(
+        scene.pane_of("one").is_some() && scene.pane_of("two").is_some(),
+        "they work on"
+    );
     scene.go();
     scene.until("they finish", |scene| scene.done() == 2);
     scene.all_is_over();
@@ -328,8 +465,11 @@ fn a_tmux_that_is_killed_takes_nothing_with_it_but_itself() {
 #[test]
 fn a_person_in_a_pane_answers_speaks_and_leaves() {
     let scene = Scene::start("person", &NAMES[..2], &[]);
-    let asks =
-        |scene: &Scene, name| scene.pane_of(name).is_some_and(|pane| scene.screen(&pane).contains("y or n"));
+    let asks = |scene: &Scene, name| {
+        scene
+            .pane_of(name)
+            .is_some_and(|pane| scene.screen(&pane).contains("y or n"))
+    };
     scene.until("both ask", |scene| asks(scene, "one") && asks(scene, "two"));
     let (pane, other) = (scene.pane_of("one").unwrap(), scene.pane_of("two").unwrap());
     let types = |pane: &str, words: &str| scene.tmux(&["send-keys", "-t", pane, words, "Enter"]);
@@ -338,21 +478,31 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     types(&pane, "y");
     types(&other, "n");
     shows("→ $ until [");
-    scene.until("the other was denied", |scene| scene.screen(&other).contains("two@parser is idle"));
+    scene.until("the other was denied", |scene| {
+        scene.screen(&other).contains("two@parser is idle")
+    });
     assert_eq!(scene.done(), 0);
     // Somebody works on, so that the lead waits.
     types(&other, "once more, please");
-    scene.until("it asks again", |scene| scene.screen(&other).matches("y or n").count() == 2);
+    scene.until("it asks again", |scene| {
+        scene.screen(&other).matches("y or n").count() == 2
+    });
     interrupts();
     shows("interrupting; once more");
     shows("one@parser is idle");
     types(&pane, "and now?");
     shows("I heard you.");
-    scene.until("it is idle again", |scene| scene.screen(&pane).matches("one@parser is idle").count() == 2);
+    scene.until("it is idle again", |scene| {
+        scene.screen(&pane).matches("one@parser is idle").count() == 2
+    });
     interrupts();
     shows("once more to leave;");
     interrupts();
-    scene.until("the lead has it", |scene| scene.screen("%1").contains("one@parser goes on in this process"));
+    scene.until("the lead has it", |scene| {
+        scene
+            .screen("%1")
+            .contains("one@parser goes on in this process")
+    });
     scene.until("its pane is gone", |scene| scene.pane_of("one").is_none());
     types(&other, "y");
     scene.go();
@@ -370,14 +520,38 @@ fn every_backend_does_the_job_and_leaves_nothing() {
         format!(r#"{{"teams": {{"tmux": "window", "backend": "tmux", "paneCommand": {command}}}}}"#)
     };
     let none = |_: &str| "{}".to_owned();
-    type Case<'a> = (&'a str, &'a [&'a str], &'a dyn Fn(&str) -> String, &'a str, &'a [&'a str]);
+    type Case<'a> = (
+        &'a str,
+        &'a [&'a str],
+        &'a dyn Fn(&str) -> String,
+        &'a str,
+        &'a [&'a str],
+    );
     let cases: [Case<'_>; 5] = [
         ("default", &[], &none, "in-process", &["@0", "@0"]),
         // Nobody sits in front of it.
         ("headless", &[], &own, "in-process", &["@0", "@0"]),
-        ("split", &["--team-backend", "tmux"], &none, "tmux", &["@0", "@0", "@0"]),
-        ("window", &["--team-backend", "tmux"], &own, "tmux", &["@0", "@0", "@1"]),
-        ("command", &["--team-backend", "command"], &own, "command", &["@0", "@0", "@1"]),
+        (
+            "split",
+            &["--team-backend", "tmux"],
+            &none,
+            "tmux",
+            &["@0", "@0", "@0"],
+        ),
+        (
+            "window",
+            &["--team-backend", "tmux"],
+            &own,
+            "tmux",
+            &["@0", "@0", "@1"],
+        ),
+        (
+            "command",
+            &["--team-backend", "command"],
+            &own,
+            "command",
+            &["@0", "@0", "@1"],
+        ),
     ];
     for (name, flags, settings, backend, windows) in cases {
         let scene = Scene::with(name, &NAMES[..1], &[flags, &FREE].concat(), settings);
@@ -386,13 +560,21 @@ fn every_backend_does_the_job_and_leaves_nothing() {
             begun(scene) && scene.panes("#{window_id}").len() == windows.len()
         });
         assert_eq!(scene.panes("#{window_id}"), windows, "{name}");
-        let mate = scene.members().into_iter().find(|member| member["name"] == "one").unwrap();
+        let mate = scene
+            .members()
+            .into_iter()
+            .find(|member| member["name"] == "one")
+            .unwrap();
         assert_eq!(mate["backend"], backend, "{name}");
         let is_here = mate["pid"] == scene.pid_of("team-lead");
         assert_eq!(is_here, backend == "in-process", "{name}: {mate}");
         scene.go();
         scene.all_is_over();
-        assert!(scene.screen("%1").contains("code 0"), "{name}: {}", scene.screen("%1"));
+        assert!(
+            scene.screen("%1").contains("code 0"),
+            "{name}: {}",
+            scene.screen("%1")
+        );
         assert_eq!(scene.done(), 1, "{name}");
     }
 }
@@ -402,11 +584,26 @@ fn panes_that_cannot_be_are_said_to_be_so() {
     let project = Project::new("panes-none", "");
     let output = project.run(&["-p", "--team-backend", "tmux", "x"]);
     let said = stderr(&output);
-    assert!(said.contains("not started inside tmux") && said.contains("--team-backend in-process"), "{said}");
+    assert!(
+        said.contains("not started inside tmux") && said.contains("--team-backend in-process"),
+        "{said}"
+    );
     let output = project.run(&["-p", "--team-backend", "command", "x"]);
-    assert!(stderr(&output).contains("teams.paneCommand"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("teams.paneCommand"),
+        "{}",
+        stderr(&output)
+    );
     fs::create_dir_all(project.file("../home")).unwrap();
-    fs::write(project.file("../home/settings.json"), r#"{"teams": {"backend": "tmux"}}"#).unwrap();
+    fs::write(
+        project.file("../home/settings.json"),
+        r#"{"teams": {"backend": "tmux"}}"#,
+    )
+    .unwrap();
     let output = project.run(&["-p", "x"]);
-    assert!(output.status.success(), "nobody looks on: {}", stderr(&output));
+    assert!(
+        output.status.success(),
+        "nobody looks on: {}",
+        stderr(&output)
+    );
 }

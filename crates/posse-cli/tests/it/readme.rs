@@ -11,11 +11,20 @@ const STORY: &str = include_str!("../../../../docs/stories/teams.sh");
 
 /// Runs what stands in a page's blocks from a mark to the end of the section, and gives what it said.
 fn run(page: &str, mark: &str, port: &str, place: &str) -> (PathBuf, String) {
-    let (_, after) = page.split_once(&format!("<!-- tested: {mark} -->\n")).unwrap();
+    let (_, after) = page
+        .split_once(&format!("<!-- tested: {mark} -->\n"))
+        .unwrap();
     let (section, _) = after.split_once("\n## ").unwrap();
-    let blocks = section.split("```sh\n").skip(1).map(|block| block.split_once("```").unwrap().0);
+    let blocks = section
+        .split("```sh\n")
+        .skip(1)
+        .map(|block| block.split_once("```").unwrap().0);
     // Any free port, so that this test can run beside a server that somebody uses.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let script = blocks.collect::<String>().replace(port, &free.to_string());
     bash(&format!("{script}\nkill %1"), place)
 }
@@ -29,20 +38,30 @@ fn bash(script: &str, place: &str) -> (PathBuf, String) {
     let output = Command::new("bash")
         .args(["-euc", script])
         .env_clear()
-        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", binaries.display()))
+        .env(
+            "PATH",
+            format!("{}:/usr/local/bin:/usr/bin:/bin", binaries.display()),
+        )
         .env("POSSE_HOME", place.join("home"))
         .current_dir(&place)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     (place, said)
 }
 
 #[test]
 fn the_first_minute_works_as_written() {
     let (_, said) = run(README, "first minute", "4141", "minute");
-    assert!(said.contains("Hello! I am posse's scripted model"), "{said}");
+    assert!(
+        said.contains("Hello! I am posse's scripted model"),
+        "{said}"
+    );
     assert!(said.contains("You said: why?"), "{said}");
 }
 
@@ -91,14 +110,31 @@ fn an_agent_is_written_checked_and_tried_as_the_manual_says() {
 #[test]
 fn the_story_of_a_team_goes_as_the_manual_tells_it() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stories/teams.toml");
-    let (_, said) = bash(&format!("set +e; STORY={}\n{STORY}", script.display()), "story");
-    let told =
-        TEAMS.split_once("<!-- story: begin -->").unwrap().1.split_once("<!-- story: end -->").unwrap().0;
+    let (_, said) = bash(
+        &format!("set +e; STORY={}\n{STORY}", script.display()),
+        "story",
+    );
+    let told = TEAMS
+        .split_once("<!-- story: begin -->")
+        .unwrap()
+        .1
+        .split_once("<!-- story: end -->")
+        .unwrap()
+        .0;
     let steps = |text: &str| -> Vec<String> {
         let steps = text.lines().filter(|line| line.starts_with("$ "));
-        steps.map(|line| line.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()).collect()
+        steps
+            .map(|line| {
+                line.trim_end_matches(|c: char| c.is_ascii_digit())
+                    .to_owned()
+            })
+            .collect()
     };
-    assert_eq!(steps(&said), steps(told), "`cargo xtask story` writes it anew");
+    assert_eq!(
+        steps(&said),
+        steps(told),
+        "`cargo xtask story` writes it anew"
+    );
     for line in [
         "✓ #1 add.sh must add (dev-",
         "✓ #2 mul.sh must multiply (dev-",
@@ -109,10 +145,22 @@ fn the_story_of_a_team_goes_as_the_manual_tells_it() {
         "\ntasks: 3 completed\n",
     ] {
         assert!(said.contains(line), "{line} is not in:\n{said}");
-        assert!(told.contains(line), "{line} is not in the page: `cargo xtask story` writes it anew");
+        assert!(
+            told.contains(line),
+            "{line} is not in the page: `cargo xtask story` writes it anew"
+        );
     }
-    let declared = STORY.split_once("sums.toml <<'END'\n").unwrap().1.split_once("END\n").unwrap().0;
-    assert!(TEAMS.contains(declared), "the page shows the team that is run");
+    let declared = STORY
+        .split_once("sums.toml <<'END'\n")
+        .unwrap()
+        .1
+        .split_once("END\n")
+        .unwrap()
+        .0;
+    assert!(
+        TEAMS.contains(declared),
+        "the page shows the team that is run"
+    );
 }
 
 #[test]
@@ -120,5 +168,8 @@ fn a_team_written_by_hand_is_imported_as_the_manual_says() {
     let manual = include_str!("../../../../docs/cli.md");
     let (_, after) = manual.split_once("or you:\n\n```sh\n").unwrap();
     let (_, said) = bash(after.split_once("```").unwrap().0, "by-hand");
-    assert!(said.starts_with("imported team parser: 2 members, 2 tasks, 1 message, 1 note\n"), "{said}");
+    assert!(
+        said.starts_with("imported team parser: 2 members, 2 tasks, 1 message, 1 note\n"),
+        "{said}"
+    );
 }

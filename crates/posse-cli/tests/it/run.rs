@@ -18,11 +18,16 @@ const SLOW: &str = "[[rule]]\nreply = [{ text = 'one two three four five six sev
 pub(crate) const LINES: [&str; 3] = ["-p", "--output-format", "stream-json"];
 
 pub(crate) fn lines(output: &Output) -> Vec<Value> {
-    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    stdout(output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 pub(crate) fn result(output: &Output) -> Value {
-    lines(output).pop().unwrap_or_else(|| panic!("{}", stderr(output)))
+    lines(output)
+        .pop()
+        .unwrap_or_else(|| panic!("{}", stderr(output)))
 }
 
 #[test]
@@ -37,16 +42,27 @@ fn a_pipe_gets_the_result_and_nothing_else() {
     );
     assert_eq!(stderr(&output), "", "quiet in a pipe");
     let output = project.run(&["-p", "--verbose", "what?"]);
-    assert!(stderr(&output).contains("posse -p --resume"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("posse -p --resume"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
 fn what_is_piped_follows_the_prompt() {
     let project = Project::new("run-pipe", "");
-    let mut child =
-        project.posse(&["-p", "explain"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = project
+        .posse(&["-p", "explain"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(b"line 1").unwrap();
-    assert_eq!(stdout(&child.wait_with_output().unwrap()), "You said: explain\n\nline 1\n");
+    assert_eq!(
+        stdout(&child.wait_with_output().unwrap()),
+        "You said: explain\n\nline 1\n"
+    );
 }
 
 #[test]
@@ -62,24 +78,49 @@ fn what_is_piped_need_not_be_text() {
     child.stdin.take().unwrap().write_all(b"caf\xe9").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(stdout(&output), "You said: caf\u{fffd}\n");
-    assert!(stderr(&output).contains("not all UTF-8"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("not all UTF-8"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
 fn a_directory_that_is_gone_is_said() {
     let project = Project::new("run-gone", "");
     std::fs::create_dir(project.file("gone")).unwrap();
-    for command in
-        ["posse -p x", "posse -p -c x", "posse sessions list", "posse sessions show", "posse doctor"]
-    {
+    for command in [
+        "posse -p x",
+        "posse -p -c x",
+        "posse sessions list",
+        "posse sessions show",
+        "posse doctor",
+    ] {
         let line = format!("mkdir -p gone && cd gone && rmdir ../gone && {command}");
         let (binary, mut shell) = (project.posse(&[]), Command::new("bash"));
-        let path = std::path::Path::new(binary.get_program()).parent().unwrap().display().to_string();
-        shell.envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        shell.current_dir(binary.get_current_dir().unwrap()).env("PATH", format!("{path}:/usr/bin:/bin"));
-        let output = shell.args(["-c", &line]).stdin(Stdio::null()).output().unwrap();
+        let path = std::path::Path::new(binary.get_program())
+            .parent()
+            .unwrap()
+            .display()
+            .to_string();
+        shell.envs(
+            binary
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        shell
+            .current_dir(binary.get_current_dir().unwrap())
+            .env("PATH", format!("{path}:/usr/bin:/bin"));
+        let output = shell
+            .args(["-c", &line])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         let said = stdout(&output) + &stderr(&output);
-        assert!(said.contains("the working directory is not there any more"), "{command}: {said}");
+        assert!(
+            said.contains("the working directory is not there any more"),
+            "{command}: {said}"
+        );
         assert!(said.contains("cd to one that is"), "{command}: {said}");
         assert_eq!(output.status.code(), Some(1), "{command}");
     }
@@ -90,43 +131,88 @@ fn json_is_one_object_with_usage_and_cost() {
     let project = Project::new("run-json", "");
     let output = project.run(&["-p", "what?", "--output-format", "json"]);
     let told = result(&output);
-    assert_eq!((&told["subtype"], &told["result"]), (&json!("success"), &json!("You said: what?")), "{told}");
-    assert_eq!((&told["num_turns"], &told["stop_reason"]), (&json!(1), &json!("end_turn")));
+    assert_eq!(
+        (&told["subtype"], &told["result"]),
+        (&json!("success"), &json!("You said: what?")),
+        "{told}"
+    );
+    assert_eq!(
+        (&told["num_turns"], &told["stop_reason"]),
+        (&json!(1), &json!("end_turn"))
+    );
     assert!(
         told["total_cost_usd"].as_f64().unwrap() > 0.0
             && told["usage"]["output_tokens"].as_u64().unwrap() > 0
     );
     let early = project.run(&["-p", "x", "--output-format", "json", "--resume", "abc"]);
-    assert_eq!((&result(&early)["is_error"], early.status.code()), (&json!(true), Some(1)));
+    assert_eq!(
+        (&result(&early)["is_error"], early.status.code()),
+        (&json!(true), Some(1))
+    );
 }
 
 // proves TU-01 (open: cancelling and limits)
 #[test]
 fn lines_tell_all_that_happens_in_order() {
     let project = Project::new("run-lines", WRITES);
-    let output = project.run(&[&LINES[..], &["--permission-mode", "acceptEdits", "write it"]].concat());
+    let output = project.run(
+        &[
+            &LINES[..],
+            &["--permission-mode", "acceptEdits", "write it"],
+        ]
+        .concat(),
+    );
     let told = lines(&output);
-    let kinds: Vec<&str> = told.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = told
+        .iter()
+        .map(|line| line["type"].as_str().unwrap())
+        .collect();
     assert_eq!(
         kinds,
-        ["system", "user", "assistant", "assistant", "user", "assistant", "result"],
+        [
+            "system",
+            "user",
+            "assistant",
+            "assistant",
+            "user",
+            "assistant",
+            "result"
+        ],
         "{}",
         stderr(&output)
     );
-    assert!(told.iter().all(|line| line["session_id"] == told[0]["session_id"] && line["uuid"].is_string()));
-    assert!(told[0]["tools"].as_array().unwrap().contains(&json!("Write")));
-    assert_eq!(told[2]["message"]["id"], told[3]["message"]["id"], "one reply, a line per block");
+    assert!(
+        told.iter()
+            .all(|line| line["session_id"] == told[0]["session_id"] && line["uuid"].is_string())
+    );
+    assert!(
+        told[0]["tools"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("Write"))
+    );
+    assert_eq!(
+        told[2]["message"]["id"], told[3]["message"]["id"],
+        "one reply, a line per block"
+    );
     let call = &told[3]["message"]["content"][0];
     assert_eq!(told[4]["message"]["content"][0]["tool_use_id"], call["id"]);
-    assert_eq!((&told[6]["result"], &told[6]["num_turns"]), (&json!("done"), &json!(2)));
-    assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), "hello");
+    assert_eq!(
+        (&told[6]["result"], &told[6]["num_turns"]),
+        (&json!("done"), &json!(2))
+    );
+    assert_eq!(
+        std::fs::read_to_string(project.file("new.txt")).unwrap(),
+        "hello"
+    );
 }
 
 #[test]
 fn more_lines_at_once_than_are_written_at_once_hold_up_nothing() {
     let calls = "{ tool = 'Read', input = { file_path = 'a' } }, ".repeat(500);
-    let script =
-        format!("[[rule]]\nwhen.turn = 1\nreply = [{calls}]\n[[rule]]\nreply = [{{ text = 'done' }}]\n");
+    let script = format!(
+        "[[rule]]\nwhen.turn = 1\nreply = [{calls}]\n[[rule]]\nreply = [{{ text = 'done' }}]\n"
+    );
     let project = Project::new("run-many-lines", &script);
     let output = project.run(&[&LINES[..], &["read"]].concat());
     assert_eq!(result(&output)["result"], "done", "{}", stderr(&output));
@@ -137,9 +223,16 @@ fn more_lines_at_once_than_are_written_at_once_hold_up_nothing() {
 #[test]
 fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
     let project = Project::new("run-partial", "");
-    let told = lines(&project.run(&[&LINES[..], &["--include-partial-messages", "what?"]].concat()));
-    let events: Vec<&Value> = told.iter().filter(|line| line["type"] == "stream_event").collect();
-    let text: String = events.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
+    let told =
+        lines(&project.run(&[&LINES[..], &["--include-partial-messages", "what?"]].concat()));
+    let events: Vec<&Value> = told
+        .iter()
+        .filter(|line| line["type"] == "stream_event")
+        .collect();
+    let text: String = events
+        .iter()
+        .filter_map(|line| line["event"]["delta"]["text"].as_str())
+        .collect();
     assert_eq!(text, "You said: what?");
     assert_eq!(events.last().unwrap()["event"]["type"], "message_stop");
 }
@@ -150,14 +243,21 @@ fn what_nobody_can_be_asked_about_is_denied() {
     let project = Project::new("run-denied", WRITES);
     let output = project.run(&["-p", "write it", "--output-format", "json"]);
     let told = result(&output);
-    assert_eq!((&told["subtype"], output.status.code()), (&json!("success"), Some(0)), "{told}");
+    assert_eq!(
+        (&told["subtype"], output.status.code()),
+        (&json!("success"), Some(0)),
+        "{told}"
+    );
     assert_eq!(told["permission_denials"][0]["tool_name"], "Write");
     assert!(!project.file("new.txt").exists());
     assert_eq!(stderr(&output), "", "the object says it");
     let output = project.run(&["-p", "write it"]);
     assert_eq!(stdout(&output), "done\n");
     let said = stderr(&output);
-    assert!(said.starts_with("✗ Write denied, since nobody") && said.lines().count() == 1, "{said}");
+    assert!(
+        said.starts_with("✗ Write denied, since nobody") && said.lines().count() == 1,
+        "{said}"
+    );
     let allowed = project.run(&["-p", "write it", "--allowedTools", "Edit"]);
     assert_eq!(stdout(&allowed), "done\n", "{}", stderr(&allowed));
     assert!(project.file("new.txt").exists());
@@ -166,9 +266,23 @@ fn what_nobody_can_be_asked_about_is_denied() {
 #[test]
 fn limits_and_faults_are_no_success() {
     let project = Project::new("run-limit", WRITES);
-    let output = project.run(&["-p", "write it", "--max-turns", "1", "--output-format", "json"]);
-    assert_eq!((&result(&output)["subtype"], output.status.code()), (&json!("error_max_turns"), Some(3)));
-    assert!(stderr(&output).contains("--max-turns"), "{}", stderr(&output));
+    let output = project.run(&[
+        "-p",
+        "write it",
+        "--max-turns",
+        "1",
+        "--output-format",
+        "json",
+    ]);
+    assert_eq!(
+        (&result(&output)["subtype"], output.status.code()),
+        (&json!("error_max_turns"), Some(3))
+    );
+    assert!(
+        stderr(&output).contains("--max-turns"),
+        "{}",
+        stderr(&output)
+    );
     let refused = "[[rule]]\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = 401 }\n";
     let project = Project::new("run-refused", refused);
     let output = project.run(&["-p", "x", "--output-format", "json"]);
@@ -178,7 +292,11 @@ fn limits_and_faults_are_no_success() {
         (&json!("error_during_execution"), Some(1)),
         "{told}"
     );
-    assert!(stderr(&output).contains("hint: the key was refused"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("hint: the key was refused"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -189,7 +307,10 @@ fn attempts_that_fail_are_told_in_a_pipe_too() {
         let project = Project::new(&format!("run-retry-{format}"), once);
         let output = project.run(&["-p", "x", "--output-format", format]);
         let said = stderr(&output);
-        assert!(said.starts_with("attempt 1 failed: ") && said.contains("; next in "), "{said}");
+        assert!(
+            said.starts_with("attempt 1 failed: ") && said.contains("; next in "),
+            "{said}"
+        );
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(stdout(&output).contains("well"));
     }
@@ -205,9 +326,16 @@ pub(crate) struct Talk {
 impl Talk {
     pub(crate) fn start(project: &Project, arguments: &[&str]) -> Self {
         let arguments = [&LINES[..], &["--input-format", "stream-json"], arguments].concat();
-        let mut child =
-            project.posse(&arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut child = project
+            .posse(&arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (to, from) = (
+            child.stdin.take(),
+            BufReader::new(child.stdout.take().unwrap()),
+        );
         Self { child, to, from }
     }
 
@@ -223,7 +351,11 @@ impl Talk {
     pub(crate) fn hear(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
-            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "it ended before a {kind} came");
+            assert_ne!(
+                self.from.read_line(&mut line).unwrap(),
+                0,
+                "it ended before a {kind} came"
+            );
             let told: Value = serde_json::from_str(&line).unwrap();
             if told["type"] == kind || told["subtype"] == kind {
                 return told;
@@ -243,26 +375,36 @@ fn a_program_is_asked_and_its_answer_counts() {
     let project = Project::new("run-asked", WRITES);
     for (answer, exists) in [
         (json!({"behavior": "deny", "message": "not now"}), false),
-        (json!({"behavior": "allow", "updatedInput": {"file_path": "new.txt", "content": "better"}}), true),
+        (
+            json!({"behavior": "allow", "updatedInput": {"file_path": "new.txt", "content": "better"}}),
+            true,
+        ),
     ] {
         let mut talk = Talk::start(&project, &[]);
         talk.tell(
             &json!({"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}),
         );
-        assert_eq!(talk.hear("control_response")["response"]["subtype"], "success");
+        assert_eq!(
+            talk.hear("control_response")["response"]["subtype"],
+            "success"
+        );
         talk.prompt("write it");
         let asked = talk.hear("control_request");
         assert_eq!(
             (&asked["request"]["subtype"], &asked["request"]["tool_name"]),
             (&json!("can_use_tool"), &json!("Write"))
         );
-        let response = json!({"subtype": "success", "request_id": asked["request_id"], "response": answer});
+        let response =
+            json!({"subtype": "success", "request_id": asked["request_id"], "response": answer});
         talk.tell(&json!({"type": "control_response", "response": response}));
         assert_eq!(talk.hear("result")["result"], "done");
         assert_eq!(talk.end(), Some(0));
         assert_eq!(project.file("new.txt").exists(), exists);
     }
-    assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), "better");
+    assert_eq!(
+        std::fs::read_to_string(project.file("new.txt")).unwrap(),
+        "better"
+    );
 }
 
 #[test]
@@ -285,10 +427,15 @@ fn an_interrupt_stops_the_run_and_the_next_prompt_is_heard() {
     let mut talk = Talk::start(&project, &["--include-partial-messages"]);
     talk.prompt("slowly");
     talk.hear("stream_event");
-    talk.tell(&json!({"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}}));
+    talk.tell(
+        &json!({"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}}),
+    );
     let at = Instant::now();
     let told = talk.hear("result");
-    assert_eq!((&told["terminal_reason"], &told["is_error"]), (&json!("interrupted"), &json!(true)));
+    assert_eq!(
+        (&told["terminal_reason"], &told["is_error"]),
+        (&json!("interrupted"), &json!(true))
+    );
     assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
     talk.prompt("hurry");
     assert_eq!(talk.hear("result")["result"], "quick");
@@ -300,14 +447,21 @@ fn an_interrupt_stops_the_run_and_the_next_prompt_is_heard() {
 fn ctrl_c_ends_it_with_a_result() {
     let project = Project::new("run-signal", SLOW);
     let arguments = [&LINES[..], &["--include-partial-messages", "slowly"]].concat();
-    let mut child = project.posse(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = project
+        .posse(&arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut from = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     while !line.contains("stream_event") {
         line.clear();
         assert_ne!(from.read_line(&mut line).unwrap(), 0);
     }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     let last = from.lines().map_while(Result::ok).last().unwrap();
     let told: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(
@@ -323,9 +477,14 @@ pub(crate) fn processes_of(session: &str) -> usize {
     let mark = format!("POSSE_CALL={session}");
     let has_mark = |path: std::path::PathBuf| {
         let environment = std::fs::read(path.join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry.starts_with(mark.as_bytes()))
     };
-    std::fs::read_dir("/proc").unwrap().filter(|entry| has_mark(entry.as_ref().unwrap().path())).count()
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .filter(|entry| has_mark(entry.as_ref().unwrap().path()))
+        .count()
 }
 
 // proves TU-05 (open: Esc, which needs the terminal)
@@ -335,7 +494,11 @@ fn a_closed_terminal_leaves_nothing_running() {
     let project = Project::new("run-hangup", script);
     for signals in [&["-TERM"][..], &["-HUP"], &["-HUP", "-HUP"]] {
         let arguments = [&LINES[..], &["--allowedTools", "Bash", "sleep"]].concat();
-        let mut child = project.posse(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = project
+            .posse(&arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut from = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         from.read_line(&mut line).unwrap();
@@ -343,11 +506,17 @@ fn a_closed_terminal_leaves_nothing_running() {
         let session = init["session_id"].as_str().unwrap();
         let begun = Instant::now();
         while processes_of(session) == 0 {
-            assert!(begun.elapsed() < Duration::from_secs(20), "the command does not begin");
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "the command does not begin"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         for signal in signals {
-            Command::new("kill").args([signal, child.id().to_string().as_str()]).status().unwrap();
+            Command::new("kill")
+                .args([signal, child.id().to_string().as_str()])
+                .status()
+                .unwrap();
         }
         let last = from.lines().map_while(Result::ok).last().unwrap();
         assert!(last.contains("\"interrupted\""), "{signals:?}: {last}");
@@ -359,30 +528,54 @@ fn a_closed_terminal_leaves_nothing_running() {
 #[test]
 fn a_reader_that_leaves_ends_it_without_a_word() {
     let project = Project::new("run-unread", "");
-    let mut child =
-        project.posse(&["-p", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = project
+        .posse(&["-p", "x"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(
+        (output.status.code(), stderr(&output).as_str()),
+        (Some(0), "")
+    );
 }
 
 /// A reader that does not read must not make posse deaf.
 #[test]
 fn a_blocked_reader_does_not_block_signals() {
-    let script = format!("[[rule]]\nreply = [{{ text = '{}' }}]\n", "word ".repeat(100_000));
+    let script = format!(
+        "[[rule]]\nreply = [{{ text = '{}' }}]\n",
+        "word ".repeat(100_000)
+    );
     let project = Project::new("run-blocked", &script);
-    let mut child = project.posse(&["-p", "talk"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = project
+        .posse(&["-p", "talk"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let writes_in_vain = |task: std::fs::DirEntry| {
-        std::fs::read_to_string(task.path().join("wchan")).is_ok_and(|wait| wait.contains("pipe_write"))
+        std::fs::read_to_string(task.path().join("wchan"))
+            .is_ok_and(|wait| wait.contains("pipe_write"))
     };
     let tasks = format!("/proc/{}/task", child.id());
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !std::fs::read_dir(&tasks).unwrap().any(|task| task.is_ok_and(writes_in_vain)) {
-        assert!(Instant::now() < deadline, "it never had to wait for its reader");
+    while !std::fs::read_dir(&tasks)
+        .unwrap()
+        .any(|task| task.is_ok_and(writes_in_vain))
+    {
+        assert!(
+            Instant::now() < deadline,
+            "it never had to wait for its reader"
+        );
     }
     let start = Instant::now();
     for _ in 0..2 {
-        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let kill = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(kill.success());
         // The second one counts once the first has been taken.
         std::thread::yield_now();
@@ -395,9 +588,14 @@ fn a_blocked_reader_does_not_block_signals() {
         if again.elapsed() > Duration::from_millis(500) {
             // Two signals at once may count as one.
             again = Instant::now();
-            let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            let _ = Command::new("kill")
+                .args(["-INT", &child.id().to_string()])
+                .status();
         }
-        assert!(start.elapsed() < Duration::from_secs(5), "it does not leave");
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "it does not leave"
+        );
     };
     assert_eq!(status.code(), Some(130));
 }
@@ -405,8 +603,15 @@ fn a_blocked_reader_does_not_block_signals() {
 #[test]
 fn an_output_that_cannot_be_written_is_told() {
     let project = Project::new("run-full", "");
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = project.posse(&["-p", "what?"]).stdout(full).output().unwrap();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = project
+        .posse(&["-p", "what?"])
+        .stdout(full)
+        .output()
+        .unwrap();
     let said = stderr(&output);
     assert!(
         said.contains("cannot write to standard output") && said.contains("hint: free some space"),

@@ -15,18 +15,29 @@ fn a_session_goes_on_in_another_process() {
     let project = Project::new("sessions-resume", "");
     let first = told(&project, &["-p", "one"]);
     let id = first["session_id"].as_str().unwrap();
-    assert_eq!(told(&project, &["-p", "--continue", "two"])["session_id"], id);
-    assert_eq!(told(&project, &["-p", "--resume", &id[..30], "three"])["session_id"], id);
+    assert_eq!(
+        told(&project, &["-p", "--continue", "two"])["session_id"],
+        id
+    );
+    assert_eq!(
+        told(&project, &["-p", "--resume", &id[..30], "three"])["session_id"],
+        id
+    );
     let fork = told(&project, &["-p", "--resume", id, "--fork-session", "four"]);
     let copy = fork["session_id"].as_str().unwrap();
     assert_ne!(copy, id);
 
     let list = stdout(&project.run(&["sessions", "list", "--json"]));
-    let ids: Vec<Value> =
-        list.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["session_id"].clone()).collect();
+    let ids: Vec<Value> = list
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["session_id"].clone())
+        .collect();
     assert_eq!(ids, [copy, id], "the one used last first");
     let table = stdout(&project.run(&["sessions", "list"]));
-    assert!(table.contains("idle") && table.contains(" one\n"), "{table}");
+    assert!(
+        table.contains("idle") && table.contains(" one\n"),
+        "{table}"
+    );
 
     let shown = stdout(&project.run(&["sessions", "show", copy]));
     for words in ["> one", "You said: one", "> four", "You said: four"] {
@@ -35,9 +46,18 @@ fn a_session_goes_on_in_another_process() {
     let exported = stdout(&project.run(&["sessions", "export", id]));
     let kinds: Vec<String> = exported
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().to_owned())
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["kind"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
-    assert_eq!(kinds, ["prompt", "reply", "prompt", "reply", "prompt", "reply"], "the fork left it alone");
+    assert_eq!(
+        kinds,
+        ["prompt", "reply", "prompt", "reply", "prompt", "reply"],
+        "the fork left it alone"
+    );
     let file = project.file("export.jsonl");
     project.run(&["sessions", "export", id, "--output", file.to_str().unwrap()]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), exported);
@@ -49,20 +69,50 @@ fn what_cannot_go_on_is_said() {
     let check = |arguments: &[&str], what: &str, hint: &str| {
         let output = project.run(arguments);
         let said = stderr(&output);
-        assert!(said.contains(what) && said.contains(hint), "{arguments:?}: {said}");
-        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(
+            said.contains(what) && said.contains(hint),
+            "{arguments:?}: {said}"
+        );
+        assert_eq!(
+            (output.status.code(), stdout(&output).as_str()),
+            (Some(1), ""),
+            "{arguments:?}"
+        );
     };
-    check(&["-p", "--continue", "x"], "no session of", "sessions list --all");
-    check(&["-p", "--resume", "abc", "x"], "no session abc", "sessions list --all");
-    let id = told(&project, &["-p", "one"])["session_id"].as_str().unwrap().to_owned();
-    check(&["-p", "--resume", &id], "nothing left to do", "tell it something");
-    check(&["-p", "--resume", &id, "--model", "other", "x"], "held with claude-opus-5-5", "keeps its model");
+    check(
+        &["-p", "--continue", "x"],
+        "no session of",
+        "sessions list --all",
+    );
+    check(
+        &["-p", "--resume", "abc", "x"],
+        "no session abc",
+        "sessions list --all",
+    );
+    let id = told(&project, &["-p", "one"])["session_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    check(
+        &["-p", "--resume", &id],
+        "nothing left to do",
+        "tell it something",
+    );
+    check(
+        &["-p", "--resume", &id, "--model", "other", "x"],
+        "held with claude-opus-5-5",
+        "keeps its model",
+    );
     check(
         &["-p", "--resume", &id, "--system-prompt", "y", "x"],
         "system prompt it began with",
         "new session",
     );
-    check(&["sessions", "show", "abc"], "no session abc", "sessions list --all");
+    check(
+        &["sessions", "show", "abc"],
+        "no session abc",
+        "sessions list --all",
+    );
     told(&project, &["-p", "two"]);
     check(&["-p", "--resume", &id[..2], "x"], "several sessions", &id);
 }
@@ -74,7 +124,12 @@ const RUNS: &str = "[[rule]]\nwhen.tool = 're:.'\nreply = [{ text = 'done' }]\n[
 #[test]
 fn a_session_keeps_its_mode_but_no_bypass() {
     let project = Project::new("sessions-mode", RUNS);
-    let ran = || std::fs::read_to_string(project.file("log")).unwrap_or_default().lines().count();
+    let ran = || {
+        std::fs::read_to_string(project.file("log"))
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
     let bypass = ["--permission-mode", "bypassPermissions"];
     told(&project, &[&["-p", "run it"], &bypass[..]].concat());
     assert_eq!(ran(), 1);
@@ -83,24 +138,43 @@ fn a_session_keeps_its_mode_but_no_bypass() {
     assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
     assert_eq!(ran(), 1, "it was denied");
     let again = project.run(&["-p", "--continue", "run it"]);
-    assert!(!stderr(&again).contains("the session was"), "{}", stderr(&again));
+    assert!(
+        !stderr(&again).contains("the session was"),
+        "{}",
+        stderr(&again)
+    );
     let output = project.run(&[&["-p", "--continue", "run it"], &bypass[..]].concat());
-    assert!(!stderr(&output).contains("the session was"), "{}", stderr(&output));
+    assert!(
+        !stderr(&output).contains("the session was"),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(ran(), 2);
 
     let mode = |arguments: &[&str]| {
-        let lines = stdout(&project.run(&[arguments, &["--output-format", "stream-json"]].concat()));
+        let lines =
+            stdout(&project.run(&[arguments, &["--output-format", "stream-json"]].concat()));
         let init: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         init["permissionMode"].as_str().unwrap().to_owned()
     };
-    assert_eq!(mode(&["-p", "run it", "--permission-mode", "acceptEdits"]), "acceptEdits");
+    assert_eq!(
+        mode(&["-p", "run it", "--permission-mode", "acceptEdits"]),
+        "acceptEdits"
+    );
     assert_eq!(mode(&["-p", "-c", "run it"]), "acceptEdits", "kept");
     for directory in [".git", ".posse"] {
         std::fs::create_dir_all(project.file(directory)).unwrap();
     }
-    std::fs::write(project.file(".posse/settings.json"), r#"{"permissions": {"defaultMode": "plan"}}"#)
-        .unwrap();
-    assert_eq!(mode(&["-p", "-c", "run it"]), "plan", "a stricter repository counts");
+    std::fs::write(
+        project.file(".posse/settings.json"),
+        r#"{"permissions": {"defaultMode": "plan"}}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        mode(&["-p", "-c", "run it"]),
+        "plan",
+        "a stricter repository counts"
+    );
 }
 
 #[test]
@@ -112,14 +186,24 @@ fn what_came_to_nothing_is_not_continued() {
     let failed = told(&project, &["-p", "fail"]);
     assert_eq!(failed["is_error"], true);
     let output = project.run(&["-p", "--continue", "x"]);
-    assert!(stderr(&output).contains("has got a reply"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("has got a reply"),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(output.status.code(), Some(1));
     let good = told(&project, &["-p", "work"]);
     told(&project, &["-p", "fail"]);
-    assert_eq!(told(&project, &["-p", "--continue", "x"])["session_id"], good["session_id"]);
+    assert_eq!(
+        told(&project, &["-p", "--continue", "x"])["session_id"],
+        good["session_id"]
+    );
     let paused = told(&project, &["-p", "pause"]);
     assert_eq!(paused["terminal_reason"], "paused", "{paused}");
-    assert_eq!(told(&project, &["-p", "--continue", "x"])["session_id"], paused["session_id"]);
+    assert_eq!(
+        told(&project, &["-p", "--continue", "x"])["session_id"],
+        paused["session_id"]
+    );
 }
 
 #[test]
@@ -131,7 +215,10 @@ fn the_id_that_is_told_is_one_to_go_on_with() {
     let table = stdout(&project.run(&["sessions", "list"]));
     let listed = table.lines().nth(1).unwrap().split(' ').next().unwrap();
     assert!(id.len() < 36 && id.starts_with(listed), "{id} {listed}");
-    assert_eq!(project.run(&["-p", "--resume", id, "two"]).status.code(), Some(0));
+    assert_eq!(
+        project.run(&["-p", "--resume", id, "two"]).status.code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -142,9 +229,16 @@ fn a_list_says_that_it_goes_on() {
     }
     let output = project.run(&["sessions", "list", "-n", "2"]);
     assert_eq!(stdout(&output).lines().count(), 3, "{}", stdout(&output));
-    assert!(stderr(&output).contains("there are more; see them with -n 100"), "{}", stderr(&output));
-    for all in [&["sessions", "list"][..], &["sessions", "list", "--json"], &["sessions", "list", "-n", "3"]]
-    {
+    assert!(
+        stderr(&output).contains("there are more; see them with -n 100"),
+        "{}",
+        stderr(&output)
+    );
+    for all in [
+        &["sessions", "list"][..],
+        &["sessions", "list", "--json"],
+        &["sessions", "list", "-n", "3"],
+    ] {
         let output = project.run(all);
         assert_eq!(stderr(&output), "");
         assert!(stdout(&output).lines().count() >= 3);

@@ -31,7 +31,10 @@ impl Shape {
     /// How many agents there are on the lowest level, and above it without the main one.
     fn counts(self) -> (usize, usize) {
         let leaves = self.children.pow(self.levels);
-        ((leaves), (1..self.levels).map(|level| self.children.pow(level)).sum())
+        (
+            (leaves),
+            (1..self.levels).map(|level| self.children.pow(level)).sum(),
+        )
     }
 
     /// Who has children starts them in the background, with a command beside them, and ends its turn; who
@@ -43,7 +46,9 @@ impl Shape {
                 "{{ tool = 'Agent', input = {{ description = 'd', prompt = 'p', run_in_background = true{name} }} }}, "
             )
         };
-        let named: String = (0..self.children).map(|child| agent(&format!(", name = 'n{child}'"))).collect();
+        let named: String = (0..self.children)
+            .map(|child| agent(&format!(", name = 'n{child}'")))
+            .collect();
         let stops: String = (0..self.children)
             .map(|child| format!("{{ tool = 'TaskStop', input = {{ task_id = 'n{child}' }} }}, "))
             .collect();
@@ -92,32 +97,64 @@ impl Scene {
         let server = serve(&shape.script(&word));
         let project = Project::new(&format!("stop-{name}"), "");
         for fifo in ["up", "hold"] {
-            assert!(Command::new("mkfifo").arg(project.file(fifo)).status().unwrap().success());
+            assert!(
+                Command::new("mkfifo")
+                    .arg(project.file(fifo))
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }
         // Open for writing, too, so that it does not end between two that write.
-        let mut up = File::options().read(true).write(true).open(project.file("up")).unwrap();
-        let more = ["--permission-mode", "bypassPermissions", "--max-agents", "200", "begin"];
+        let mut up = File::options()
+            .read(true)
+            .write(true)
+            .open(project.file("up"))
+            .unwrap();
+        let more = [
+            "--permission-mode",
+            "bypassPermissions",
+            "--max-agents",
+            "200",
+            "begin",
+        ];
         let mut command = project.posse(&[&LINES[..], &more].concat());
-        command.env("ANTHROPIC_BASE_URL", server.url()).env("STUBBORN", &word);
+        command
+            .env("ANTHROPIC_BASE_URL", server.url())
+            .env("STUBBORN", &word);
         let mut posse = command.stdout(Stdio::piped()).spawn().unwrap();
         let from = BufReader::new(posse.stdout.take().unwrap());
         let (leaves, above) = shape.counts();
         // Two of each agent, with two bytes each.
         up.read_exact(&mut vec![0; (leaves + above) * 4]).unwrap();
-        let mut scene = Self { project, server, word, posse, from, asked: 0 };
+        let mut scene = Self {
+            project,
+            server,
+            word,
+            posse,
+            from,
+            asked: 0,
+        };
         // Those with children make another request, and end their turn by it.
         scene.asked = leaves + 2 * above;
         while scene.asked_below() < scene.asked {
             std::thread::yield_now();
         }
-        assert!(scene.survivors().len() >= (leaves + above) * 4, "{:?}", scene.survivors());
+        assert!(
+            scene.survivors().len() >= (leaves + above) * 4,
+            "{:?}",
+            scene.survivors()
+        );
         scene
     }
 
     fn asked_below(&self) -> usize {
         let below = |path: &str| path.starts_with("/main/");
         let requests = self.server.requests();
-        requests.iter().filter(|request| request.header("x-posse-agent").is_some_and(below)).count()
+        requests
+            .iter()
+            .filter(|request| request.header("x-posse-agent").is_some_and(below))
+            .count()
     }
 
     /// Processes of commands: by what posse marks them with, and by their own words.
@@ -128,20 +165,27 @@ impl Scene {
             let mut marks = (false, false);
             for variable in environment.split(|byte| *byte == 0) {
                 marks.0 |= variable == own.as_bytes();
-                marks.1 |= variable.starts_with(b"POSSE_CALL=") || variable.starts_with(b"POSSE_HOST=");
+                marks.1 |=
+                    variable.starts_with(b"POSSE_CALL=") || variable.starts_with(b"POSSE_HOST=");
             }
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             marks == (true, true) || String::from_utf8_lossy(&line).contains(&self.word)
         };
         let pids = fs::read_dir("/proc").unwrap().flatten();
-        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_one).collect()
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(is_one)
+            .collect()
     }
 
     /// The next line that the tools of the main agent have answered with.
     fn hear_results(&mut self) -> String {
         loop {
             let mut line = String::new();
-            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "it ended before its tools did");
+            assert_ne!(
+                self.from.read_line(&mut line).unwrap(),
+                0,
+                "it ended before its tools did"
+            );
             let told: Value = serde_json::from_str(&line).unwrap();
             if told["type"] == "user" && told.to_string().contains("tool_result") {
                 return line;
@@ -159,8 +203,17 @@ fn stopped_by_the_main_agent(name: &str, shape: Shape) {
     scene.hear_results();
     let told = scene.hear_results();
     let took = begun.elapsed();
-    assert_eq!(scene.survivors(), Vec::<u32>::new(), "it is told when they are gone: {told}");
-    assert_eq!(told.matches("Nothing that it had started is left running").count(), shape.children, "{told}");
+    assert_eq!(
+        scene.survivors(),
+        Vec::<u32>::new(),
+        "it is told when they are gone: {told}"
+    );
+    assert_eq!(
+        told.matches("Nothing that it had started is left running")
+            .count(),
+        shape.children,
+        "{told}"
+    );
     let _ = writeln!(
         std::io::stderr(),
         "{} agents were gone {took:?} after it was decided to stop them",
@@ -171,11 +224,22 @@ fn stopped_by_the_main_agent(name: &str, shape: Shape) {
     scene.from.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("All is stopped."), "{rest}");
     assert_eq!(scene.posse.wait().unwrap().code(), Some(0));
-    assert_eq!(scene.asked_below(), scene.asked, "nobody asks the model any more");
+    assert_eq!(
+        scene.asked_below(),
+        scene.asked,
+        "nobody asks the model any more"
+    );
     let bill = lines(&scene.project.run(&["cost", "--json"])).remove(0);
     let agents = bill["agents"].as_array().unwrap();
-    let killed = agents.iter().filter(|agent| agent["state"] == "killed").count();
-    assert_eq!((killed, agents.len()), (leaves + above, leaves + above + 1), "{bill}");
+    let killed = agents
+        .iter()
+        .filter(|agent| agent["state"] == "killed")
+        .count();
+    assert_eq!(
+        (killed, agents.len()),
+        (leaves + above, leaves + above + 1),
+        "{bill}"
+    );
 }
 
 fn killed(name: &str, shape: Shape) {
@@ -195,11 +259,21 @@ fn killed(name: &str, shape: Shape) {
     );
     assert!(took < SOON, "{took:?}");
     scene.posse.wait().unwrap();
-    assert_eq!(scene.asked_below(), scene.asked, "nobody asks the model any more");
+    assert_eq!(
+        scene.asked_below(),
+        scene.asked,
+        "nobody asks the model any more"
+    );
 }
 
-const SMALL: Shape = Shape { levels: 2, children: 3 };
-const LARGE: Shape = Shape { levels: 3, children: 4 };
+const SMALL: Shape = Shape {
+    levels: 2,
+    children: 3,
+};
+const LARGE: Shape = Shape {
+    levels: 3,
+    children: 4,
+};
 
 // proves BG-11
 // proves BG-12 (open: an agent that is just being started)

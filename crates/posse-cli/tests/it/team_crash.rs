@@ -140,35 +140,77 @@ impl Scene {
         let project = Project::new(&format!("team-crash-{name}"), "");
         std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
         std::fs::write(project.file(".posse/teams/crew.toml"), team()).unwrap();
-        Self { project, server: serve(&SCRIPT.replace("LOOK", LOOK)) }
+        Self {
+            project,
+            server: serve(&SCRIPT.replace("LOOK", LOOK)),
+        }
     }
 
     fn start(&self, more: &[&str]) -> Child {
-        let fixed = ["team", "run", "crew", "--permission-mode", "bypassPermissions"];
+        let fixed = [
+            "team",
+            "run",
+            "crew",
+            "--permission-mode",
+            "bypassPermissions",
+        ];
         let mut command = self.project.posse(&[&fixed, more].concat());
         command.env("ANTHROPIC_BASE_URL", self.server.url());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     fn look(&self) -> Found {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let store = Sqlite::open(&self.project.file("../home/posse.db")).unwrap();
             let team = store.teams(None, 10).await.unwrap().remove(0);
             let realm: RealmId = team.realm;
-            let list = ListId { realm, team: Some(team.name.clone()) };
-            let tasks = store.tasks(list, TaskFilter::default(), 1000).await.unwrap();
+            let list = ListId {
+                realm,
+                team: Some(team.name.clone()),
+            };
+            let tasks = store
+                .tasks(list, TaskFilter::default(), 1000)
+                .await
+                .unwrap();
             let requests = store.requests(realm, None).await.unwrap();
-            let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
+            let filter = AgentFilter {
+                realm: Some(realm),
+                ..AgentFilter::default()
+            };
             let (mut mail, mut texts) = (BTreeMap::new(), BTreeMap::new());
             for session in store.agents(filter, 1000).await.unwrap() {
                 let agent = session.agent;
-                mail.insert(agent, store.mail(realm, agent, MailFilter::default(), 10_000).await.unwrap());
+                mail.insert(
+                    agent,
+                    store
+                        .mail(realm, agent, MailFilter::default(), 10_000)
+                        .await
+                        .unwrap(),
+                );
                 let read = store.read(agent).await.unwrap();
                 let entries = read.entries.iter().map(|stored| stored.entry.sent());
-                texts.insert(agent, entries.map(|it| String::from_utf8(it.to_vec()).unwrap()).collect());
+                texts.insert(
+                    agent,
+                    entries
+                        .map(|it| String::from_utf8(it.to_vec()).unwrap())
+                        .collect(),
+                );
             }
-            Found { team, tasks, requests, mail, texts }
+            Found {
+                team,
+                tasks,
+                requests,
+                mail,
+                texts,
+            }
         })
     }
 
@@ -180,12 +222,19 @@ impl Scene {
     fn asked(&self, since: u64) -> Vec<String> {
         let requests = self.server.requests();
         let later = requests.iter().filter(|request| request.number >= since);
-        later.map(|request| String::from_utf8(request.body.to_vec()).unwrap()).collect()
+        later
+            .map(|request| String::from_utf8(request.body.to_vec()).unwrap())
+            .collect()
     }
 
     fn ends(&self, posse: Child, what: &str) {
         let output = posse.wait_with_output().unwrap();
-        assert!(output.status.success(), "{what}: {}\n{}", stderr(&output), stdout(&output));
+        assert!(
+            output.status.success(),
+            "{what}: {}\n{}",
+            stderr(&output),
+            stdout(&output)
+        );
     }
 }
 
@@ -193,12 +242,22 @@ impl Found {
     /// What is true of the team when it has ended, however often it was killed.
     fn check(&self, log: &str, what: &str) {
         assert_eq!(self.tasks.len() as u64, PARTS, "{what}");
-        let done = self.tasks.iter().all(|task| task.status == TaskStatus::Completed);
+        let done = self
+            .tasks
+            .iter()
+            .all(|task| task.status == TaskStatus::Completed);
         assert!(done, "{what}: {:?}", self.tasks);
-        assert_eq!((self.team.members.len(), self.team.former.len()), (1, 6), "{what}: {:?}", self.team);
+        assert_eq!(
+            (self.team.members.len(), self.team.former.len()),
+            (1, 6),
+            "{what}: {:?}",
+            self.team
+        );
         assert!(self.requests.is_empty(), "{what}: {:?}", self.requests);
         let all: String = self.texts.values().map(String::as_str).collect();
-        let parts = (1..=PARTS).map(|number| format!("part-{number}.")).chain(["plan.".to_owned()]);
+        let parts = (1..=PARTS)
+            .map(|number| format!("part-{number}."))
+            .chain(["plan.".to_owned()]);
         for part in parts {
             let left = log.lines().filter(|line| **line == part).count();
             let unknown = || all.contains("Outcome unknown: ");
@@ -212,7 +271,10 @@ impl Found {
                 assert!(mail.shown_in.is_some(), "{what}: never shown: {mail:?}");
                 if mail.kind == MailKind::Text {
                     let shown = self.texts[agent].matches(&framed(mail)).count();
-                    let same = self.mail[agent].iter().filter(|other| other.body == mail.body).count();
+                    let same = self.mail[agent]
+                        .iter()
+                        .filter(|other| other.body == mail.body)
+                        .count();
                     assert_eq!(shown, same, "{what}: {}", mail.body);
                 }
             }
@@ -229,7 +291,11 @@ impl Found {
     }
 
     fn unread(&self) -> Vec<&Mail> {
-        self.mail.values().flatten().filter(|mail| mail.shown_in.is_none()).collect()
+        self.mail
+            .values()
+            .flatten()
+            .filter(|mail| mail.shown_in.is_none())
+            .collect()
     }
 }
 
@@ -259,28 +325,53 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> Option<Open> {
     if !hit {
         return None;
     }
-    let (before, log, asked) = (scene.look(), scene.log(), scene.server.requests().len() as u64);
+    let (before, log, asked) = (
+        scene.look(),
+        scene.log(),
+        scene.server.requests().len() as u64,
+    );
     scene.ends(scene.start(&["--resume"]), &what);
     let after = scene.look();
     after.check(&scene.log(), &what);
-    assert!(scene.log().starts_with(&log), "{what}: what was left is there");
-    for task in before.tasks.iter().filter(|task| task.status == TaskStatus::Completed) {
+    assert!(
+        scene.log().starts_with(&log),
+        "{what}: what was left is there"
+    );
+    for task in before
+        .tasks
+        .iter()
+        .filter(|task| task.status == TaskStatus::Completed)
+    {
         let now = after.tasks.iter().find(|now| now.id == task.id).unwrap();
         assert_eq!(now, task, "{what}: what is finished stays as it is");
     }
     let later = scene.asked(asked);
     let shows = |text: &str| later.iter().any(|body| body.contains(text));
     for request in &before.requests {
-        assert!(shows(&request.id.to_string()), "{what}: {request:?} is not heard of again");
+        assert!(
+            shows(&request.id.to_string()),
+            "{what}: {request:?} is not heard of again"
+        );
         let all: String = after.texts.values().map(String::as_str).collect();
         assert!(all.contains("has approved your plan"), "{what}: {all}");
     }
     let unread = before.unread();
-    for mail in unread.iter().filter(|mail| mail.kind == MailKind::Text && !mail.body.is_empty()) {
+    for mail in unread
+        .iter()
+        .filter(|mail| mail.kind == MailKind::Text && !mail.body.is_empty())
+    {
         assert!(shows(&framed(mail)), "{what}: {mail:?} was not told");
     }
-    let undone = before.tasks.iter().filter(|task| task.status != TaskStatus::Completed).count();
-    Some(Open { plans: before.requests.len(), unread: unread.len(), undone })
+    let undone = before
+        .tasks
+        .iter()
+        .filter(|task| task.status != TaskStatus::Completed)
+        .count();
+    Some(Open {
+        plans: before.requests.len(),
+        unread: unread.len(),
+        undone,
+    })
 }
 
 fn killed(name: &str, times: u64) {
@@ -289,10 +380,18 @@ fn killed(name: &str, times: u64) {
     scene.ends(scene.start(&["Do it all."]), "undisturbed");
     let took = begun.elapsed();
     scene.look().check(&scene.log(), "undisturbed");
-    assert_eq!(scene.log().lines().count() as u64, PARTS + 1, "undisturbed: {}", scene.log());
+    assert_eq!(
+        scene.log().lines().count() as u64,
+        PARTS + 1,
+        "undisturbed: {}",
+        scene.log()
+    );
     let requests = scene.server.requests().len() as u64;
     let mut seed = RandomState::new().hash_one(0) | 1;
-    let _ = writeln!(std::io::stderr(), "undisturbed: {requests} requests in {took:?}; seed {seed}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "undisturbed: {requests} requests in {took:?}; seed {seed}"
+    );
     let (mut hits, mut number, mut open) = (0, 0, Open::default());
     // Moments after its end hit nothing, and others are drawn for them.
     while hits < times {
@@ -305,14 +404,24 @@ fn killed(name: &str, times: u64) {
             open.undone += found.undone;
         }
         number += 1;
-        assert!(number < 2 * times + 10, "the run is over before it can be killed");
+        assert!(
+            number < 2 * times + 10,
+            "the run is over before it can be killed"
+        );
     }
-    let Open { plans, unread, undone } = open;
+    let Open {
+        plans,
+        unread,
+        undone,
+    } = open;
     let _ = writeln!(
         std::io::stderr(),
         "killed at {hits} of {number} moments with {plans} plans, {unread} letters and {undone} tasks open, and whole again each time"
     );
-    assert!(undone > 0 && (times < 50 || plans > 0 && unread > 0), "nothing was open");
+    assert!(
+        undone > 0 && (times < 50 || plans > 0 && unread > 0),
+        "nothing was open"
+    );
 }
 
 // proves TE-11 (open: that an approval is pending at one of the moments; the long form insists on it)

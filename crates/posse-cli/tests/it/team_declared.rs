@@ -11,7 +11,8 @@ fn declare(project: &Project, name: &str, text: &str) {
     std::fs::write(directory.join(format!("{name}.toml")), text).unwrap();
 }
 
-const GOOD: &str = "description = \"Mends it.\"\n[roles.dev]\ncount = 2\n[[tasks]]\nsubject = \"mend\"\n";
+const GOOD: &str =
+    "description = \"Mends it.\"\n[roles.dev]\ncount = 2\n[[tasks]]\nsubject = \"mend\"\n";
 
 // proves TE-14 (open: write ownership; that it is started, and held to)
 #[test]
@@ -19,11 +20,22 @@ fn what_is_declared_is_listed_and_checked() {
     let project = Project::new("declared", "");
     assert_eq!(succeed(&project, &["team", "list", "--declared"]), "");
     declare(&project, "parser", GOOD);
-    assert_eq!(succeed(&project, &["team", "check"]), "1 definition: 0 errors, 0 warnings, 0 notes\n");
+    assert_eq!(
+        succeed(&project, &["team", "check"]),
+        "1 definition: 0 errors, 0 warnings, 0 notes\n"
+    );
     let table = succeed(&project, &["team", "list", "--declared"]);
-    assert!(table.contains("parser  project  2 dev      1  Mends it."), "{table}");
-    let [told] = &lines(&project, &["team", "list", "--declared", "--json"])[..] else { panic!() };
-    assert_eq!((&told["roles"], &told["tasks"]), (&json!({"dev": 2}), &json!(1)));
+    assert!(
+        table.contains("parser  project  2 dev      1  Mends it."),
+        "{table}"
+    );
+    let [told] = &lines(&project, &["team", "list", "--declared", "--json"])[..] else {
+        panic!()
+    };
+    assert_eq!(
+        (&told["roles"], &told["tasks"]),
+        (&json!({"dev": 2}), &json!(1))
+    );
     declare(
         &project,
         "docs",
@@ -32,10 +44,21 @@ fn what_is_declared_is_listed_and_checked() {
     let output = project.run(&["team", "check"]);
     let told = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains(".posse/teams/docs.toml:2: error: there is no type of agents `nobody`"), "{told}");
-    assert!(told.contains(".posse/teams/docs.toml:3: error: nobody takes task 1"), "{told}");
+    assert!(
+        told.contains(".posse/teams/docs.toml:2: error: there is no type of agents `nobody`"),
+        "{told}"
+    );
+    assert!(
+        told.contains(".posse/teams/docs.toml:3: error: nobody takes task 1"),
+        "{told}"
+    );
     assert!(succeed(&project, &["team", "check", "parser"]).starts_with("1 definition: 0 errors"));
-    refused(&project, &["team", "check", "printer"], 1, &["no team printer is declared here"]);
+    refused(
+        &project,
+        &["team", "check", "printer"],
+        1,
+        &["no team printer is declared here"],
+    );
 }
 
 #[test]
@@ -50,11 +73,35 @@ fn a_team_that_cannot_be_raised_is_not_begun() {
         1,
         &["no team parsr is declared here", "did you mean parser?"],
     );
-    refused(&project, &["team", "run", "broken", goal], 1, &["broken.toml:2: `owns`", "not built yet"]);
-    refused(&project, &["team", "run", "parser"], 1, &["there is no goal"]);
-    refused(&project, &["team", "run", "parser", "--resume"], 1, &["has a team parser"]);
-    refused(&project, &["team", "run", "parser", goal, "--include-partial-messages"], 2, &["stream-json"]);
-    assert_eq!(succeed(&project, &["sessions", "list", "--json"]), "", "nothing was begun");
+    refused(
+        &project,
+        &["team", "run", "broken", goal],
+        1,
+        &["broken.toml:2: `owns`", "not built yet"],
+    );
+    refused(
+        &project,
+        &["team", "run", "parser"],
+        1,
+        &["there is no goal"],
+    );
+    refused(
+        &project,
+        &["team", "run", "parser", "--resume"],
+        1,
+        &["has a team parser"],
+    );
+    refused(
+        &project,
+        &["team", "run", "parser", goal, "--include-partial-messages"],
+        2,
+        &["stream-json"],
+    );
+    assert_eq!(
+        succeed(&project, &["sessions", "list", "--json"]),
+        "",
+        "nothing was begun"
+    );
     for (format, arguments) in [
         ("json", &["team", "run", "parsr", goal][..]),
         ("stream-json", &["team", "run", "parser"]),
@@ -63,9 +110,15 @@ fn a_team_that_cannot_be_raised_is_not_begun() {
     ] {
         let output = project.run(&[arguments, &["--output-format", format]].concat());
         let told = stdout(&output);
-        let [line] = &told.lines().collect::<Vec<_>>()[..] else { panic!("{arguments:?}: {told}") };
+        let [line] = &told.lines().collect::<Vec<_>>()[..] else {
+            panic!("{arguments:?}: {told}")
+        };
         let line: Value = serde_json::from_str(line).unwrap();
-        assert_eq!((&line["type"], &line["is_error"]), (&json!("result"), &json!(true)), "{arguments:?}");
+        assert_eq!(
+            (&line["type"], &line["is_error"]),
+            (&json!("result"), &json!(true)),
+            "{arguments:?}"
+        );
         assert_eq!(output.status.code(), Some(1));
     }
 }
@@ -79,9 +132,17 @@ fn a_broken_file_that_does_not_count_is_in_nobodys_way() {
     std::fs::write(own.join("parser.toml"), "[roles").unwrap();
     std::fs::write(own.join("old/printer.toml"), GOOD).unwrap();
     let told = succeed(&project, &["team", "check"]);
-    assert!(told.contains("note: ") && told.contains("1 definition: 0 errors"), "{told}");
+    assert!(
+        told.contains("note: ") && told.contains("1 definition: 0 errors"),
+        "{told}"
+    );
     succeed(&project, &["team", "run", "parser", "go"]);
-    refused(&project, &["team", "run", "printer", "go"], 1, &["no team printer is declared here"]);
+    refused(
+        &project,
+        &["team", "run", "printer", "go"],
+        1,
+        &["no team printer is declared here"],
+    );
     let long = format!("[roles.{}]\ncount = 12\n", "a".repeat(62));
     declare(&project, "long", &long);
     let told = stdout(&project.run(&["team", "check", "long"]));
@@ -91,12 +152,25 @@ fn a_broken_file_that_does_not_count_is_in_nobodys_way() {
 #[test]
 fn a_team_is_deleted_by_its_name() {
     let project = with_team("team-delete");
-    refused(&project, &["team", "delete", "printer"], 1, &["there is no team printer"]);
-    assert_eq!(succeed(&project, &["team", "delete", "parser"]), "parser is deleted\n");
+    refused(
+        &project,
+        &["team", "delete", "printer"],
+        1,
+        &["there is no team printer"],
+    );
+    assert_eq!(
+        succeed(&project, &["team", "delete", "parser"]),
+        "parser is deleted\n"
+    );
     assert_eq!(succeed(&project, &["team", "list", "--json"]), "");
     succeed(&project, &["team", "import", "parser"]);
-    let [told] = &lines(&project, &["team", "delete", "parser", "--json"])[..] else { panic!() };
-    assert_eq!((&told["team"], &told["deleted"]), (&json!("parser"), &json!(true)));
+    let [told] = &lines(&project, &["team", "delete", "parser", "--json"])[..] else {
+        panic!()
+    };
+    assert_eq!(
+        (&told["team"], &told["deleted"]),
+        (&json!("parser"), &json!(true))
+    );
 }
 
 #[test]
@@ -108,21 +182,50 @@ fn whoever_is_meant_is_told_from_the_others() {
         1,
         &["nobody called alise in team parser", "did you mean alice?"],
     );
-    refused(&project, &["team", "stop", "alice@printer"], 1, &["there is no team printer"]);
-    refused(&project, &["team", "attach", "../x@y/z"], 1, &["is no name"]);
+    refused(
+        &project,
+        &["team", "stop", "alice@printer"],
+        1,
+        &["there is no team printer"],
+    );
+    refused(
+        &project,
+        &["team", "attach", "../x@y/z"],
+        1,
+        &["is no name"],
+    );
     let told = succeed(&project, &["team", "interrupt", "alice@parser"]);
-    assert!(told.starts_with("alice@parser is told to stop what it does; no process runs it"), "{told}");
+    assert!(
+        told.starts_with("alice@parser is told to stop what it does; no process runs it"),
+        "{told}"
+    );
     assert!(told.contains("posse team run parser --resume "), "{told}");
-    let [told] = &lines(&project, &["team", "stop", "alice", "--force", "--json"])[..] else { panic!() };
-    assert_eq!(told, &json!({"member": "alice@parser", "dismissed": true, "held": false}));
-    for arguments in [&["team", "interrupt", "team-lead"][..], &["team", "stop", "team-lead", "--force"]] {
+    let [told] = &lines(&project, &["team", "stop", "alice", "--force", "--json"])[..] else {
+        panic!()
+    };
+    assert_eq!(
+        told,
+        &json!({"member": "alice@parser", "dismissed": true, "held": false})
+    );
+    for arguments in [
+        &["team", "interrupt", "team-lead"][..],
+        &["team", "stop", "team-lead", "--force"],
+    ] {
         refused(&project, arguments, 1, &["team-lead@parser leads the team"]);
     }
-    refused(&project, &["team", "stop", "alice", "--reason", " "], 1, &["no words"]);
-    let kinds: Vec<Value> = lines(&project, &["mail", "list", "--to", "alice@parser", "--json"])
-        .into_iter()
-        .map(|mail| mail["kind"].clone())
-        .collect();
+    refused(
+        &project,
+        &["team", "stop", "alice", "--reason", " "],
+        1,
+        &["no words"],
+    );
+    let kinds: Vec<Value> = lines(
+        &project,
+        &["mail", "list", "--to", "alice@parser", "--json"],
+    )
+    .into_iter()
+    .map(|mail| mail["kind"].clone())
+    .collect();
     assert_eq!(kinds, ["text", "interruption", "dismissal"]);
 }
 
@@ -131,18 +234,50 @@ fn whoever_is_meant_is_told_from_the_others() {
 fn a_member_is_asked_to_end_and_only_it_can_answer() {
     let project = with_team("team-requests");
     let stop = ["team", "stop", "alice", "--reason", "we are done", "--json"];
-    let [asked] = &lines(&project, &stop)[..] else { panic!() };
-    assert_eq!(lines(&project, &stop), std::slice::from_ref(asked), "it is not asked twice");
-    let [open] = &lines(&project, &["team", "requests", "--json"])[..] else { panic!("one is open") };
+    let [asked] = &lines(&project, &stop)[..] else {
+        panic!()
+    };
+    assert_eq!(
+        lines(&project, &stop),
+        std::slice::from_ref(asked),
+        "it is not asked twice"
+    );
+    let [open] = &lines(&project, &["team", "requests", "--json"])[..] else {
+        panic!("one is open")
+    };
     assert_eq!(open["request_id"], asked["request_id"]);
-    assert_eq!((&open["kind"], &open["from"]), (&json!("shutdown"), &json!("user")));
-    assert_eq!((&open["to"], &open["text"]), (&json!("alice"), &json!("we are done")));
+    assert_eq!(
+        (&open["kind"], &open["from"]),
+        (&json!("shutdown"), &json!("user"))
+    );
+    assert_eq!(
+        (&open["to"], &open["text"]),
+        (&json!("alice"), &json!("we are done"))
+    );
     let shown = succeed(&project, &["team", "show"]);
-    assert!(shown.contains("requests") && shown.contains("we are done"), "{shown}");
+    assert!(
+        shown.contains("requests") && shown.contains("we are done"),
+        "{shown}"
+    );
     let id = open["request_id"].as_str().unwrap();
-    refused(&project, &["team", "reject", id], 1, &["a no needs a reason"]);
-    refused(&project, &["team", "approve", "ffff"], 1, &["no request ffff is open"]);
-    refused(&project, &["team", "approve", &id[..18]], 1, &["a member says itself", "--force"]);
+    refused(
+        &project,
+        &["team", "reject", id],
+        1,
+        &["a no needs a reason"],
+    );
+    refused(
+        &project,
+        &["team", "approve", "ffff"],
+        1,
+        &["no request ffff is open"],
+    );
+    refused(
+        &project,
+        &["team", "approve", &id[..18]],
+        1,
+        &["a member says itself", "--force"],
+    );
 }
 
 #[test]
@@ -153,7 +288,9 @@ fn one_can_look_at_a_member_that_has_never_worked() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(told.starts_with("● alice@parser · general · "), "{told}");
     assert!(told.contains("no process runs it"), "{told}");
-    let [state] = &lines(&project, &["team", "attach", "alice", "--json"])[..] else { panic!() };
+    let [state] = &lines(&project, &["team", "attach", "alice", "--json"])[..] else {
+        panic!()
+    };
     assert_eq!(
         (&state["type"], &state["held"], &state["task"]),
         (&json!("state"), &json!(false), &Value::Null)

@@ -73,7 +73,11 @@ struct Listening {
 
 impl Listening {
     fn start(project: &Project, arguments: &[&str]) -> Self {
-        let mut child = project.posse(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = project
+            .posse(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let from = BufReader::new(child.stdout.take().unwrap());
         Self { child, from }
     }
@@ -82,7 +86,11 @@ impl Listening {
     fn hear(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
-            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "it ended before that came");
+            assert_ne!(
+                self.from.read_line(&mut line).unwrap(),
+                0,
+                "it ended before that came"
+            );
             let told: Value = serde_json::from_str(&line).unwrap();
             if is_it(&told) {
                 return told;
@@ -94,7 +102,9 @@ impl Listening {
     fn until_held(&mut self, project: &Project) {
         self.hear(|told| told["subtype"] == "team_task" && told["task"]["owner"] == "reviewer");
         until("the reviewer begins", || {
-            requests(project).iter().any(|(_, asked)| asked.contains("Task 2 is yours"))
+            requests(project)
+                .iter()
+                .any(|(_, asked)| asked.contains("Task 2 is yours"))
         });
     }
 }
@@ -114,13 +124,22 @@ fn a_declared_team_reaches_its_goal_with_one_command() {
     let project = project("team-run", "");
     let output = project.run(&["team", "run", "mend", "make it work"]);
     let told = stderr(&output);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "All is mended.\n"), "{told}");
-    for line in ["● dev@mend joined (general-purpose, ", "✓ #1 mend it (dev)", "✓ #2 look at it (reviewer)"]
-    {
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "All is mended.\n"),
+        "{told}"
+    );
+    for line in [
+        "● dev@mend joined (general-purpose, ",
+        "✓ #1 mend it (dev)",
+        "✓ #2 look at it (reviewer)",
+    ] {
         assert!(told.contains(line), "{line}: {told}");
     }
     assert!(!told.contains('\x1b'), "no terminal, no colours: {told}");
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
     assert_eq!(shown["open_tasks"], 0);
     assert_eq!(shown["description"], "Mends it.");
 }
@@ -129,27 +148,52 @@ fn a_declared_team_reaches_its_goal_with_one_command() {
 fn programs_hear_of_members_and_tasks() {
     let project = project("team-lines", "");
     let output = project.run(&[&LINES[..], &["make it work"]].concat());
-    let told: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<Value> = stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let members: Vec<(&str, &str)> = told
         .iter()
         .filter(|line| line["subtype"] == "member")
-        .map(|line| (line["event"].as_str().unwrap(), line["name"].as_str().unwrap()))
+        .map(|line| {
+            (
+                line["event"].as_str().unwrap(),
+                line["name"].as_str().unwrap(),
+            )
+        })
         .collect();
-    for expected in [("joined", "dev"), ("joined", "reviewer"), ("idle", "dev"), ("idle", "reviewer")] {
+    for expected in [
+        ("joined", "dev"),
+        ("joined", "reviewer"),
+        ("idle", "dev"),
+        ("idle", "reviewer"),
+    ] {
         assert!(members.contains(&expected), "{expected:?}: {members:?}");
     }
     let at = |is_it: &dyn Fn(&Value) -> bool| told.iter().position(is_it).unwrap();
     let done = |id: u64| {
         at(&|line| {
-            line["task"]["id"] == id && line["task"]["status"] == "completed" && line["team"] == "mend"
+            line["task"]["id"] == id
+                && line["task"]["status"] == "completed"
+                && line["team"] == "mend"
         })
     };
     let result = at(&|line| line["type"] == "result" && line["result"] == "All is mended.");
-    assert!(done(1) <= done(2) && done(2) < result, "the last word comes last");
-    let as_task = |line: &&Value| line["subtype"].as_str().is_some_and(|word| word.starts_with("task_"));
+    assert!(
+        done(1) <= done(2) && done(2) < result,
+        "the last word comes last"
+    );
+    let as_task = |line: &&Value| {
+        line["subtype"]
+            .as_str()
+            .is_some_and(|word| word.starts_with("task_"))
+    };
     assert_eq!(told.iter().find(as_task), None, "members are no tasks");
     let prompt = at(&|line| line["type"] == "user" && line["isReplay"] == true);
-    assert_eq!(told[prompt]["message"]["content"][0]["text"], "make it work");
+    assert_eq!(
+        told[prompt]["message"]["content"][0]["text"],
+        "make it work"
+    );
 }
 
 // proves TE-11 (open: pending approvals)
@@ -164,52 +208,102 @@ fn a_team_that_was_killed_is_brought_back_by_one_command() {
     assert!(told.starts_with("sent to reviewer"), "{told}");
     let output = project.run(&["team", "run", "mend", "--resume"]);
     let told = stderr(&output);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "All is mended.\n"), "{told}");
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "All is mended.\n"),
+        "{told}"
+    );
     assert!(!told.contains("✓ #1"), "what was done is no news: {told}");
     let requests = requests(&project);
-    let of = |words: &str| requests.iter().filter(|(_, text)| text.contains(words)).count();
+    let of = |words: &str| {
+        requests
+            .iter()
+            .filter(|(_, text)| text.contains(words))
+            .count()
+    };
     assert!(of("Look twice.") > 0, "mail that waited was shown");
     let done = lines(&project, &["task", "list", "--team", "mend", "--json"]);
-    assert!(done.iter().all(|task| task["status"] == "completed"), "{done:?}");
+    assert!(
+        done.iter().all(|task| task["status"] == "completed"),
+        "{done:?}"
+    );
 }
 
 #[test]
 fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
     let project = project("team-stop", HELD);
     let arguments = [&LINES[..], &["make it work"]].concat();
-    let mut child = project.posse(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = project
+        .posse(&arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let from = BufReader::new(child.stdout.take().unwrap());
     let mut listening = Listening { child, from };
     listening.until_held(&project);
     let (id, begun) = (listening.child.id().to_string(), std::time::Instant::now());
-    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status()
+        .unwrap();
     std::io::copy(&mut listening.from, &mut std::io::sink()).unwrap();
     let mut told = String::new();
     std::io::Read::read_to_string(&mut listening.child.stderr.take().unwrap(), &mut told).unwrap();
     assert_eq!(listening.child.wait().unwrap().code(), Some(130), "{told}");
-    assert!(begun.elapsed().as_secs() < 20, "who works is not waited for");
-    assert_eq!(told.matches("go on with: posse team run mend --resume ").count(), 1, "{told}");
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    assert!(
+        begun.elapsed().as_secs() < 20,
+        "who works is not waited for"
+    );
+    assert_eq!(
+        told.matches("go on with: posse team run mend --resume ")
+            .count(),
+        1,
+        "{told}"
+    );
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
     assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
     let output = project.run(&["team", "run", "mend", "--resume"]);
     let told = stderr(&output);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "All is mended.\n"), "{told}");
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "All is mended.\n"),
+        "{told}"
+    );
     let done = lines(&project, &["task", "list", "--team", "mend", "--json"]);
-    assert!(done.len() == 2 && done.iter().all(|task| task["status"] == "completed"), "{done:?}");
+    assert!(
+        done.len() == 2 && done.iter().all(|task| task["status"] == "completed"),
+        "{done:?}"
+    );
 }
 
 #[test]
 fn text_that_is_broken_off_is_no_result() {
     let project = project("team-broken-off", HELD);
     let posse = &mut project.posse(&["team", "run", "mend", "make it work", "--verbose"]);
-    let child = posse.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = posse
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     until("the reviewer works", || {
-        requests(&project).iter().any(|(_, asked)| asked.contains("Task 2 is yours"))
+        requests(&project)
+            .iter()
+            .any(|(_, asked)| asked.contains("Task 2 is yours"))
     });
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let told = stderr(&output);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(130), ""), "{told}");
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(130), ""),
+        "{told}"
+    );
     assert_eq!(told.matches("go on with: ").count(), 1, "{told}");
 }
 
@@ -217,7 +311,9 @@ fn text_that_is_broken_off_is_no_result() {
 fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     let project = project("team-again", "");
     succeed(&project, &["team", "run", "mend", "make it work"]);
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
     let id = shown["session_id"].as_str().unwrap();
     let output = project.run(&["team", "run", "mend", "--resume", id, "and now more"]);
     let told = stderr(&output);
@@ -229,9 +325,17 @@ fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     let shown = succeed(&project, &["team", "show"]);
     assert!(shown.contains("have left: dev ($0."), "{shown}");
     let refused = project.run(&["team", "attach", "dev"]);
-    assert!(stderr(&refused).contains("posse sessions show 0"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("posse sessions show 0"),
+        "{}",
+        stderr(&refused)
+    );
     let refused = project.run(&["team", "run", "mend", "--resume", "and now more"]);
-    assert!(stderr(&refused).contains("a goal needs an id before it"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("a goal needs an id before it"),
+        "{}",
+        stderr(&refused)
+    );
 }
 
 /// What the first line of a run says of the session's mode and model, and stderr of all of it.
@@ -239,7 +343,11 @@ fn begun(project: &Project, team: &str) -> (Value, Value, String) {
     let output = project.run(&["team", "run", team, "go", "--output-format", "stream-json"]);
     let first: Value = serde_json::from_str(stdout(&output).lines().next().unwrap()).unwrap();
     assert_eq!(first["subtype"], "init", "{first}");
-    (first["permissionMode"].clone(), first["model"].clone(), stderr(&output))
+    (
+        first["permissionMode"].clone(),
+        first["model"].clone(),
+        stderr(&output),
+    )
 }
 
 // proves PE-04 (open: all but the lead of a declared team)
@@ -257,7 +365,10 @@ fn a_repository_never_loosens_what_the_lead_may_do() {
         )
     };
     let led_by = |name: &str| format!("[lead]\nagent = \"{name}\"\n[roles.dev]\n");
-    write(".posse/agents/theirs.md", &boss("theirs", "bypassPermissions"));
+    write(
+        ".posse/agents/theirs.md",
+        &boss("theirs", "bypassPermissions"),
+    );
     write(".posse/agents/strict.md", &boss("strict", "plan"));
     write("../home/agents/mine.md", &boss("mine", "bypassPermissions"));
     write("../home/teams/a.toml", &led_by("theirs"));
@@ -268,14 +379,25 @@ fn a_repository_never_loosens_what_the_lead_may_do() {
     );
     for team in ["a", "b", "c"] {
         let (mode, model, told) = begun(&project, team);
-        assert_eq!((&mode, &model), (&json!("default"), &json!("claude-opus-5-5")), "{team}: {told}");
-        assert!(told.contains("ignored: model claude-haiku-5-5"), "{team}: {told}");
+        assert_eq!(
+            (&mode, &model),
+            (&json!("default"), &json!("claude-opus-5-5")),
+            "{team}: {told}"
+        );
+        assert!(
+            told.contains("ignored: model claude-haiku-5-5"),
+            "{team}: {told}"
+        );
     }
     write("../home/teams/d.toml", &led_by("strict"));
     assert_eq!(begun(&project, "d").0, "plan", "it may tighten");
     write("../home/teams/e.toml", &led_by("mine"));
     let (mode, model, told) = begun(&project, "e");
-    assert_eq!((mode, model), (json!("bypassPermissions"), json!("claude-haiku-5-5")), "{told}");
+    assert_eq!(
+        (mode, model),
+        (json!("bypassPermissions"), json!("claude-haiku-5-5")),
+        "{told}"
+    );
 }
 
 /// One is of another model and mode, one has no money.
@@ -295,29 +417,66 @@ fn what_is_declared_of_a_role_holds() {
     let project = Project::new("team-terms", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
     std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
     std::fs::write(project.file(".posse/teams/mend.toml"), TERMS).unwrap();
-    let output = project.run(&["team", "run", "mend", "go", "--permission-mode", "acceptEdits"]);
+    let output = project.run(&[
+        "team",
+        "run",
+        "mend",
+        "go",
+        "--permission-mode",
+        "acceptEdits",
+    ]);
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("● poor@mend failed: ") || told.contains("● poor@mend idle"), "{told}");
+    assert!(
+        told.contains("● poor@mend failed: ") || told.contains("● poor@mend idle"),
+        "{told}"
+    );
     let asked = requests(&project);
     let of = |name: &str| {
-        asked.iter().filter(|(agent, _)| agent.starts_with(&format!("/main/{name}-"))).collect::<Vec<_>>()
+        asked
+            .iter()
+            .filter(|(agent, _)| agent.starts_with(&format!("/main/{name}-")))
+            .collect::<Vec<_>>()
     };
     assert!(
-        of("dev").iter().all(|(_, body)| body.contains(r#"{\"model\":\"claude-haiku-5-5\","#)),
+        of("dev")
+            .iter()
+            .all(|(_, body)| body.contains(r#"{\"model\":\"claude-haiku-5-5\","#)),
         "{asked:?}"
     );
     assert!(
-        of("other").iter().all(|(_, body)| body.contains(r#"{\"model\":\"claude-opus-5-5\","#)),
+        of("other")
+            .iter()
+            .all(|(_, body)| body.contains(r#"{\"model\":\"claude-opus-5-5\","#)),
         "{asked:?}"
     );
-    assert_eq!((of("dev").is_empty(), of("other").is_empty(), of("poor").len()), (false, false, 0), "{told}");
+    assert_eq!(
+        (
+            of("dev").is_empty(),
+            of("other").is_empty(),
+            of("poor").len()
+        ),
+        (false, false, 0),
+        "{told}"
+    );
     let agents = lines(&project, &["agents", "ps", "--all", "--json"]);
     let mode = |name: &str| {
-        let is_it = |agent: &&Value| agent["path"].as_str().unwrap().starts_with(&format!("/main/{name}-"));
-        agents.iter().find(is_it).unwrap_or_else(|| panic!("{agents:?}"))["permission_mode"].clone()
+        let is_it = |agent: &&Value| {
+            agent["path"]
+                .as_str()
+                .unwrap()
+                .starts_with(&format!("/main/{name}-"))
+        };
+        agents
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{agents:?}"))["permission_mode"]
+            .clone()
     };
-    assert_eq!((mode("dev"), mode("other")), (json!("plan"), json!("acceptEdits")));
+    assert_eq!(
+        (mode("dev"), mode("other")),
+        (json!("plan"), json!("acceptEdits"))
+    );
 }
 
 // proves SM-11 (open: the frame for the model; panes)
@@ -326,21 +485,53 @@ fn mail_is_shown_in_the_colour_of_its_sender() {
     let project = project("team-colours", HELD);
     let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
     run.until_held(&project);
-    let shown =
-        |arguments: &[&str]| stdout(&project.posse(arguments).env("CLICOLOR_FORCE", "1").output().unwrap());
-    let [team] = &lines(&project, &["team", "show", "--json"])[..] else { panic!() };
+    let shown = |arguments: &[&str]| {
+        stdout(
+            &project
+                .posse(arguments)
+                .env("CLICOLOR_FORCE", "1")
+                .output()
+                .unwrap(),
+        )
+    };
+    let [team] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
     // The lead is the first, and the first colour is blue.
     assert_eq!(team["members"][0]["color"], "blue");
     let seen = shown(&["team", "attach", "reviewer"]);
     let letter = "\x1b[34m  <mail from=\"team-lead\"";
-    assert!(seen.contains(letter) && seen.contains("\x1b[34m  You review.\x1b[39m"), "{seen:?}");
-    let own = seen.lines().find(|line| line.contains("Task 2 is yours")).unwrap();
+    assert!(
+        seen.contains(letter) && seen.contains("\x1b[34m  You review.\x1b[39m"),
+        "{seen:?}"
+    );
+    let own = seen
+        .lines()
+        .find(|line| line.contains("Task 2 is yours"))
+        .unwrap();
     assert!(!own.contains("\x1b[34m"), "{own:?}");
     let listed = shown(&["mail", "list", "--team", "mend"]);
-    let of_lead = listed.lines().filter(|line| line.contains("  team-lead  ")).collect::<Vec<_>>();
-    assert!(!of_lead.is_empty() && of_lead.iter().all(|line| line.starts_with("\x1b[34m")), "{listed:?}");
-    let long = shown(&["mail", "list", "--team", "mend", "--to", "reviewer", "--verbose"]);
-    assert!(long.contains("\x1b[34mteam-lead → reviewer 1\x1b[39m"), "{long:?}");
+    let of_lead = listed
+        .lines()
+        .filter(|line| line.contains("  team-lead  "))
+        .collect::<Vec<_>>();
+    assert!(
+        !of_lead.is_empty() && of_lead.iter().all(|line| line.starts_with("\x1b[34m")),
+        "{listed:?}"
+    );
+    let long = shown(&[
+        "mail",
+        "list",
+        "--team",
+        "mend",
+        "--to",
+        "reviewer",
+        "--verbose",
+    ]);
+    assert!(
+        long.contains("\x1b[34mteam-lead → reviewer 1\x1b[39m"),
+        "{long:?}"
+    );
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {
@@ -356,10 +547,17 @@ fn a_person_talks_to_a_member_from_elsewhere() {
     let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
     run.until_held(&project);
     let seen = succeed(&project, &["team", "attach", "reviewer"]);
-    for words in ["● reviewer@mend · general-purpose", "Task 2 is yours", "● running · #2 look at it"] {
+    for words in [
+        "● reviewer@mend · general-purpose",
+        "Task 2 is yours",
+        "● running · #2 look at it",
+    ] {
         assert!(seen.contains(words), "{words}: {seen}");
     }
-    succeed(&project, &["mail", "send", "reviewer@mend", "Begin with the lexer."]);
+    succeed(
+        &project,
+        &["mail", "send", "reviewer@mend", "Begin with the lexer."],
+    );
     let result = run.hear(|told| told["type"] == "result" && told["result"] == "All is mended.");
     assert_eq!(result["is_error"], false);
     let heard = |(agent, asked): &(String, String)| {
@@ -376,16 +574,26 @@ fn a_member_that_is_interrupted_from_elsewhere_stays() {
     run.until_held(&project);
     succeed(&project, &["team", "interrupt", "reviewer"]);
     let idle = run.hear(|told| told["event"] == "idle" && told["reason"] == "interrupted");
-    assert_eq!((&idle["name"], &idle["tasks"][0]["id"]), (&json!("reviewer"), &json!(2)));
+    assert_eq!(
+        (&idle["name"], &idle["tasks"][0]["id"]),
+        (&json!("reviewer"), &json!(2))
+    );
 }
 
 /// All that the model was asked: who asked, and what.
 fn requests(project: &Project) -> Vec<(String, String)> {
     let url = format!("{}/_scripted/requests", project.url());
-    let output = std::process::Command::new("curl").args(["-s", &url]).output().unwrap();
+    let output = std::process::Command::new("curl")
+        .args(["-s", &url])
+        .output()
+        .unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let read = |request: &Value| {
-        let agent = request["headers"].as_array().unwrap().iter().find(|pair| pair[0] == "x-posse-agent");
+        let agent = request["headers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|pair| pair[0] == "x-posse-agent");
         let agent = agent.map_or_else(String::new, |pair| pair[1].as_str().unwrap().to_owned());
         (agent, request["body"].to_string())
     };

@@ -50,13 +50,24 @@ impl Scene {
         let project = Project::new(&format!("worker-{name}"), SCRIPT);
         std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
         std::fs::write(project.file(".posse/teams/crew.toml"), TEAM).unwrap();
-        Self { project, store: store.to_owned() }
+        Self {
+            project,
+            store: store.to_owned(),
+        }
     }
 
     fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.project.posse(arguments);
-        command.args(["--permission-mode", "bypassPermissions"]).env("POSSE_STORE", &self.store);
-        Running::new(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        command
+            .args(["--permission-mode", "bypassPermissions"])
+            .env("POSSE_STORE", &self.store);
+        Running::new(
+            command
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     fn lead(&self) -> Running {
@@ -81,12 +92,22 @@ impl Running {
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let also = send.clone();
         std::thread::spawn(move || {
-            BufReader::new(out).lines().map_while(Result::ok).try_for_each(|it| send.send(it))
+            BufReader::new(out)
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|it| send.send(it))
         });
         std::thread::spawn(move || {
-            BufReader::new(err).lines().map_while(Result::ok).try_for_each(|it| also.send(it))
+            BufReader::new(err)
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|it| also.send(it))
         });
-        Self { child, lines, said: Vec::new() }
+        Self {
+            child,
+            lines,
+            said: Vec::new(),
+        }
     }
 
     /// Waits for a line that is meant.
@@ -150,16 +171,28 @@ fn another_goes_on(scene: &Scene, soon: Duration) {
     assert!(took <= soon, "taken over after {took:?}");
     std::fs::write(scene.project.file("go"), "").unwrap();
     assert_eq!(lead.ends(), 0, "{:#?}", lead.said);
-    assert!(lead.said.iter().any(|line| line == "All is done."), "{:#?}", lead.said);
+    assert!(
+        lead.said.iter().any(|line| line == "All is done."),
+        "{:#?}",
+        lead.said
+    );
     second.until_members("left", 2);
     second.interrupt();
     assert_eq!(second.ends(), 0, "{:#?}", second.said);
     let done = std::fs::read_to_string(scene.project.file("done.log")).unwrap();
     assert!(done.contains("part-1") && done.contains("part-2"), "{done}");
-    let output =
-        scene.project.posse(&["team", "show", "--json"]).env("POSSE_STORE", &scene.store).output().unwrap();
+    let output = scene
+        .project
+        .posse(&["team", "show", "--json"])
+        .env("POSSE_STORE", &scene.store)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(!stdout(&output).contains("in_progress"), "{}", stdout(&output));
+    assert!(
+        !stdout(&output).contains("in_progress"),
+        "{}",
+        stdout(&output)
+    );
 }
 
 #[test]
@@ -171,24 +204,44 @@ fn a_second_worker_goes_on_with_what_a_killed_one_had() {
 
 #[test]
 fn workers_of_one_machine_share_a_file() {
-    let place = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("project-worker-file/w.db");
+    let place =
+        std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("project-worker-file/w.db");
     let scene = Scene::new("file", &format!("sqlite:{}", place.display()));
     another_goes_on(&scene, Duration::from_secs(3));
 }
 
 #[test]
 fn a_worker_takes_no_more_than_it_is_told_and_gives_back_what_it_has() {
-    let place = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("project-worker-most/w.db");
+    let place =
+        std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("project-worker-most/w.db");
     let scene = Scene::new("most", &format!("sqlite:{}", place.display()));
     let mut lead = scene.lead();
     let mut small = scene.worker(&["--max", "1"]);
     small.until_members("running", 1);
     // It has looked several times since, and has taken nobody else: that is the lead's to say.
-    lead.until("one is left", |line| line.contains("no worker has taken dev-"));
-    assert_eq!(small.said.iter().filter(|line| line.contains("\"hosted\"")).count(), 1, "{:#?}", small.said);
+    lead.until("one is left", |line| {
+        line.contains("no worker has taken dev-")
+    });
+    assert_eq!(
+        small
+            .said
+            .iter()
+            .filter(|line| line.contains("\"hosted\""))
+            .count(),
+        1,
+        "{:#?}",
+        small.said
+    );
     small.interrupt();
     assert_eq!(small.ends(), 0, "{:#?}", small.said);
-    assert!(small.said.iter().any(|line| line.contains("\"given_back\":1")), "{:#?}", small.said);
+    assert!(
+        small
+            .said
+            .iter()
+            .any(|line| line.contains("\"given_back\":1")),
+        "{:#?}",
+        small.said
+    );
     let mut other = scene.worker(&[]);
     other.until_members("hosted", 2);
     std::fs::write(scene.project.file("go"), "").unwrap();
@@ -197,7 +250,8 @@ fn a_worker_takes_no_more_than_it_is_told_and_gives_back_what_it_has() {
 
 #[test]
 fn what_is_not_here_is_left_to_others() {
-    let place = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("project-worker-away/w.db");
+    let place =
+        std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("project-worker-away/w.db");
     let scene = Scene::new("away", &format!("sqlite:{}", place.display()));
     let _lead = scene.lead();
     let work = scene.project.file("");
@@ -210,7 +264,13 @@ fn what_is_not_here_is_left_to_others() {
         .args(["worker", "--json"])
         .env("POSSE_STORE", &scene.store)
         .env("ANTHROPIC_BASE_URL", scene.project.url());
-    let mut stranger = Running::new(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut stranger = Running::new(
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
     let told = stranger.until("it is told", |line| line.contains("left_out"));
     assert!(told.contains("is not here"), "{told}");
 }

@@ -30,12 +30,33 @@ fn repository(name: &str) -> Project {
 
 fn commit(at: &Path) {
     git(at, &["add", "-A"]);
-    git(at, &["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "-q", "-m", "All of it"]);
+    git(
+        at,
+        &[
+            "-c",
+            "user.name=me",
+            "-c",
+            "user.email=me@localhost",
+            "commit",
+            "-q",
+            "-m",
+            "All of it",
+        ],
+    );
 }
 
 fn git(at: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").arg("-C").arg(at).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(at)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        stderr(&output)
+    );
     stdout(&output).trim_end().to_owned()
 }
 
@@ -47,14 +68,25 @@ struct Host {
 
 impl Host {
     fn new(project: &Project) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { worktrees: GitWorktrees::new(project.file("../home/worktrees")), runtime }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        Self {
+            worktrees: GitWorktrees::new(project.file("../home/worktrees")),
+            runtime,
+        }
     }
 
     fn make(&self, project: &Project, agent: &str) -> Worktree {
         let agent: AgentId = agent.parse().unwrap();
         let (from, base, dirty) = (project.file("."), Base::Head, Dirty::Tell);
-        let made = self.runtime.block_on(self.worktrees.make(Wanted { agent, from, base, dirty }));
+        let made = self.runtime.block_on(self.worktrees.make(Wanted {
+            agent,
+            from,
+            base,
+            dirty,
+        }));
         made.unwrap().worktree
     }
 
@@ -62,7 +94,11 @@ impl Host {
     fn make_kept(&self, project: &Project, agent: &str) -> Worktree {
         let worktree = self.make(project, agent);
         std::fs::write(worktree.path.join("new.txt"), agent).unwrap();
-        assert!(self.runtime.block_on(self.worktrees.release(&worktree)).is_some());
+        assert!(
+            self.runtime
+                .block_on(self.worktrees.release(&worktree))
+                .is_some()
+        );
         worktree
     }
 }
@@ -80,31 +116,50 @@ fn three(project: &Project) -> (Host, [Worktree; 3]) {
 fn states(project: &Project) -> Vec<(String, String)> {
     let text = |told: &Value, key: &str| told[key].as_str().unwrap().to_owned();
     let told = lines(project, &["worktrees", "list", "--json"]);
-    told.iter().map(|told| (text(told, "agent_id"), text(told, "state"))).collect()
+    told.iter()
+        .map(|told| (text(told, "agent_id"), text(told, "state")))
+        .collect()
 }
 
 fn expected(pairs: &[(usize, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(id, state)| (IDS[*id].to_owned(), (*state).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(id, state)| (IDS[*id].to_owned(), (*state).to_owned()))
+        .collect()
 }
 
 #[test]
 fn each_is_listed_with_its_state_and_what_it_holds() {
     let project = repository("worktrees-list");
     let (_host, [kept, left, live]) = three(&project);
-    assert_eq!(states(&project), expected(&[(0, "kept"), (1, "left"), (2, "live")]));
+    assert_eq!(
+        states(&project),
+        expected(&[(0, "kept"), (1, "left"), (2, "live")])
+    );
     let told = lines(&project, &["worktrees", "list", "--json"]);
     let repository = project.file(".").canonicalize().unwrap();
     let head = git(&repository, &["rev-parse", "HEAD"]);
     for (told, worktree) in told.iter().zip([&kept, &left, &live]) {
         assert_eq!(told["path"], json!(worktree.path), "{told}");
-        assert_eq!((&told["branch"], &told["base"]), (&json!(worktree.branch), &json!(head)), "{told}");
+        assert_eq!(
+            (&told["branch"], &told["base"]),
+            (&json!(worktree.branch), &json!(head)),
+            "{told}"
+        );
         assert_eq!(told["repository"], json!(repository), "{told}");
     }
-    assert!(told[0]["keeps"].as_str().unwrap().contains("new.txt"), "{}", told[0]);
+    assert!(
+        told[0]["keeps"].as_str().unwrap().contains("new.txt"),
+        "{}",
+        told[0]
+    );
     assert_eq!(told[1]["keeps"], Value::Null);
     let table = succeed(&project, &["worktrees", "list"]);
     let branch = format!("  {}\n  {}\n", kept.branch, kept.path.display());
-    assert!(table.contains(&branch) && table.contains("git merge posse/ID"), "{table}");
+    assert!(
+        table.contains(&branch) && table.contains("git merge posse/ID"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -118,10 +173,21 @@ fn those_of_this_repository_can_be_listed_from_any_of_its_checkouts() {
     };
     let count = |at: &Path| stdout(&here(at)).lines().count();
     std::fs::create_dir(project.file("sub")).unwrap();
-    assert_eq!((count(&project.file("sub")), count(&kept.path), count(&other.file("."))), (3, 3, 0));
+    assert_eq!(
+        (
+            count(&project.file("sub")),
+            count(&kept.path),
+            count(&other.file("."))
+        ),
+        (3, 3, 0)
+    );
     let outside = here(Path::new("/"));
     assert_eq!(outside.status.code(), Some(1));
-    assert!(stderr(&outside).contains("/ lies in no git repository"), "{}", stderr(&outside));
+    assert!(
+        stderr(&outside).contains("/ lies in no git repository"),
+        "{}",
+        stderr(&outside)
+    );
 }
 
 #[test]
@@ -129,16 +195,31 @@ fn what_holds_nothing_is_removed_and_the_rest_is_told() {
     let project = repository("worktrees-clean");
     let (host, [kept, left, live]) = three(&project);
     let said = succeed(&project, &["worktrees", "clean"]);
-    assert!(said.contains(&format!("removed {}\n", left.path.display())), "{said}");
+    assert!(
+        said.contains(&format!("removed {}\n", left.path.display())),
+        "{said}"
+    );
     let told = said.lines().find(|line| line.starts_with("kept ")).unwrap();
-    assert!(told.contains(kept.path.to_str().unwrap()) && told.contains("new.txt"), "{said}");
+    assert!(
+        told.contains(kept.path.to_str().unwrap()) && told.contains("new.txt"),
+        "{said}"
+    );
     assert!(!said.contains(live.path.to_str().unwrap()), "{said}");
     assert_eq!(states(&project), expected(&[(0, "kept"), (2, "live")]));
     assert!(!git(&project.file("."), &["branch", "--list", "posse/*"]).contains(IDS[1]));
     drop(host);
     let told = lines(&project, &["worktrees", "clean", "--json"]);
-    let removed: Vec<_> = told.iter().map(|it| (&it["agent_id"], &it["removed"])).collect();
-    assert_eq!(removed, [(&json!(IDS[0]), &json!(false)), (&json!(IDS[2]), &json!(true))]);
+    let removed: Vec<_> = told
+        .iter()
+        .map(|it| (&it["agent_id"], &it["removed"]))
+        .collect();
+    assert_eq!(
+        removed,
+        [
+            (&json!(IDS[0]), &json!(false)),
+            (&json!(IDS[2]), &json!(true))
+        ]
+    );
 }
 
 #[test]
@@ -148,12 +229,21 @@ fn named_ones_are_removed_only_if_nothing_is_lost() {
     let clean = |ids: &[&str], said: &[&str]| {
         refused(&project, &[&["worktrees", "clean"], ids].concat(), 1, said);
     };
-    clean(&["ffff"], &["no worktree of an agent ffff", "posse worktrees list"]);
-    clean(&["0197f0aa"], &["begins the ids of several", IDS[0], IDS[1], IDS[2]]);
+    clean(
+        &["ffff"],
+        &["no worktree of an agent ffff", "posse worktrees list"],
+    );
+    clean(
+        &["0197f0aa"],
+        &["begins the ids of several", IDS[0], IDS[1], IDS[2]],
+    );
     clean(&[IDS[2]], &["an agent at work", "posse agents ps"]);
     clean(&[IDS[2], "--discard"], &["an agent at work"]);
     // None is removed if one of them may not be.
-    clean(&["0197f0aa-0002", "0197f0aa-0001"], &["new.txt", "would be lost", "--discard"]);
+    clean(
+        &["0197f0aa-0002", "0197f0aa-0001"],
+        &["new.txt", "would be lost", "--discard"],
+    );
     assert!(kept.path.is_dir() && left.path.is_dir());
     let said = succeed(&project, &["worktrees", "clean", "0197f0aa-0002"]);
     assert_eq!(said, format!("removed {}\n", left.path.display()));
@@ -170,18 +260,37 @@ fn what_was_thrown_away_can_be_got_back_if_it_was_committed() {
     std::fs::write(worktree.path.join("newer.txt"), "newer\n").unwrap();
     let tip = git(&worktree.path, &["rev-parse", "HEAD"]);
     let said = succeed(&project, &["worktrees", "clean", IDS[0], "--discard"]);
-    assert!(said.starts_with(&format!("threw away {}: ", worktree.path.display())), "{said}");
-    assert!(said.contains("newer.txt") && said.contains(&format!("git branch NAME {tip}\n")), "{said}");
+    assert!(
+        said.starts_with(&format!("threw away {}: ", worktree.path.display())),
+        "{said}"
+    );
+    assert!(
+        said.contains("newer.txt") && said.contains(&format!("git branch NAME {tip}\n")),
+        "{said}"
+    );
     assert!(!worktree.path.exists());
-    assert_eq!(git(&project.file("."), &["branch", "--list", "posse/*"]), "");
+    assert_eq!(
+        git(&project.file("."), &["branch", "--list", "posse/*"]),
+        ""
+    );
     git(&project.file("."), &["merge", "-q", &tip]);
-    assert_eq!(std::fs::read_to_string(project.file("new.txt")).unwrap(), IDS[0]);
+    assert_eq!(
+        std::fs::read_to_string(project.file("new.txt")).unwrap(),
+        IDS[0]
+    );
 
     let other = host.make_kept(&project, IDS[1]);
-    let [told] = &lines(&project, &["worktrees", "clean", IDS[1], "--discard", "--json"])[..] else {
+    let [told] = &lines(
+        &project,
+        &["worktrees", "clean", IDS[1], "--discard", "--json"],
+    )[..] else {
         panic!("one object");
     };
-    assert_eq!((&told["removed"], &told["path"]), (&json!(true), &json!(other.path)), "{told}");
+    assert_eq!(
+        (&told["removed"], &told["path"]),
+        (&json!(true), &json!(other.path)),
+        "{told}"
+    );
     assert_eq!(told["commits"], json!([]), "nothing was committed: {told}");
     assert!(lines(&project, &["worktrees", "list", "--json"]).is_empty());
 }
@@ -190,7 +299,11 @@ fn what_was_thrown_away_can_be_got_back_if_it_was_committed() {
 fn where_there_are_none_nothing_is_made_and_git_is_not_needed() {
     let project = Project::new("worktrees-none", "");
     let run = |arguments: &[&str]| {
-        let output = project.posse(arguments).env("PATH", "/nowhere").output().unwrap();
+        let output = project
+            .posse(arguments)
+            .env("PATH", "/nowhere")
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         stdout(&output)
     };
@@ -198,7 +311,12 @@ fn where_there_are_none_nothing_is_made_and_git_is_not_needed() {
     assert_eq!(run(&["worktrees", "list", "--json"]), "");
     assert_eq!(run(&["worktrees", "clean"]), "nothing to remove\n");
     assert!(!project.file("../home").exists());
-    refused(&project, &["worktrees", "clean", "0197"], 1, &["no worktree of an agent 0197"]);
+    refused(
+        &project,
+        &["worktrees", "clean", "0197"],
+        1,
+        &["no worktree of an agent 0197"],
+    );
 }
 
 // proves WT-04
@@ -212,17 +330,36 @@ fn a_start_removes_what_the_dead_left_clean_and_tells_of_the_others() {
     let host = Host::new(&project);
     let live = host.make(&project, IDS[2]);
     let porcelain = git(&project.file("."), &["worktree", "list", "--porcelain"]);
-    let of_live = porcelain.split("\n\n").find(|it| it.contains(IDS[2])).unwrap();
+    let of_live = porcelain
+        .split("\n\n")
+        .find(|it| it.contains(IDS[2]))
+        .unwrap();
     assert!(of_live.contains("\nlocked"), "{porcelain}");
 
     // It goes on until its input ends.
-    let lines = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    let lines = [
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ];
     let mut command = project.posse(&lines);
-    let mut posse =
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let said = BufReader::new(posse.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut posse = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(posse.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
     let told = said.into_iter().find(|line| line.contains("worktree"));
-    assert_eq!(told.unwrap(), "1 worktree of an agent that is gone holds work: posse worktrees list");
+    assert_eq!(
+        told.unwrap(),
+        "1 worktree of an agent that is gone holds work: posse worktrees list"
+    );
     assert!(!clean.path.exists() && dirty.path.join("new.txt").exists() && live.path.is_dir());
     drop(posse.stdin.take());
     assert_eq!(posse.wait().unwrap().code(), Some(0));
@@ -274,15 +411,30 @@ fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
     let project = repository("worktrees-killed");
     let server = crate::crash::serve(HALF);
     let posse = |more: &[&str]| {
-        let lines = ["-p", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
+        let lines = [
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--permission-mode",
+            "bypassPermissions",
+        ];
         let mut command = project.posse(&[&lines[..], more].concat());
-        command.env("ANTHROPIC_BASE_URL", server.url()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("ANTHROPIC_BASE_URL", server.url())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     };
     let mut first = posse(&["begin"]).spawn().unwrap();
     let calls = |path: &str| {
         let requests = server.requests();
-        requests.iter().filter(|it| it.header("x-posse-agent").is_some_and(|at| at.starts_with(path))).count()
+        requests
+            .iter()
+            .filter(|it| {
+                it.header("x-posse-agent")
+                    .is_some_and(|at| at.starts_with(path))
+            })
+            .count()
     };
     while calls("/main/half-") < 2 || calls("/main/none-") < 2 {
         assert!(first.try_wait().unwrap().is_none(), "it has ended");
@@ -293,44 +445,78 @@ fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
     let began = stdout(&output);
     let session: Value = serde_json::from_str(began.lines().next().unwrap()).unwrap();
     let before = lines(&project, &["worktrees", "list", "--json"]);
-    assert_eq!(before.iter().map(|told| &told["state"]).collect::<Vec<_>>(), ["kept", "left"]);
+    assert_eq!(
+        before.iter().map(|told| &told["state"]).collect::<Vec<_>>(),
+        ["kept", "left"]
+    );
 
     // Swept, what holds nothing goes.
     succeed(&project, &["worktrees", "clean"]);
     let swept = lines(&project, &["worktrees", "list", "--json"]);
     assert_eq!(swept.len(), 1);
-    assert!(swept[0]["keeps"].as_str().unwrap().contains("half.rs"), "{}", swept[0]);
+    assert!(
+        swept[0]["keeps"].as_str().unwrap().contains("half.rs"),
+        "{}",
+        swept[0]
+    );
 
-    let output = posse(&["--resume", session["session_id"].as_str().unwrap()]).output().unwrap();
+    let output = posse(&["--resume", session["session_id"].as_str().unwrap()])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let told: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<Value> = stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let end = |description: &str| {
         let ends: Vec<&Value> = told
             .iter()
-            .filter(|line| line["subtype"] == "task_notification" && line["description"] == description)
+            .filter(|line| {
+                line["subtype"] == "task_notification" && line["description"] == description
+            })
             .collect();
         assert_eq!(ends.len(), 1, "{description}: {told:#?}");
         assert_eq!(ends[0]["status"], "completed", "{description}");
         ends[0]["worktree"].clone()
     };
     let (half, none) = (end("half"), end("none"));
-    assert!(half["kept"].as_str().unwrap().contains("half.rs") && none["kept"].is_null(), "{half} {none}");
+    assert!(
+        half["kept"].as_str().unwrap().contains("half.rs") && none["kept"].is_null(),
+        "{half} {none}"
+    );
     let text = |path: &Value, file: &str| {
         std::fs::read_to_string(Path::new(path.as_str().unwrap()).join(file)).unwrap_or_default()
     };
     assert_eq!(text(&half["path"], "half.rs"), "half");
     let requests = server.requests();
     let last = |path: &str| {
-        let mut own =
-            requests.iter().filter(|it| it.header("x-posse-agent").is_some_and(|at| at.starts_with(path)));
+        let mut own = requests.iter().filter(|it| {
+            it.header("x-posse-agent")
+                .is_some_and(|at| at.starts_with(path))
+        });
         String::from_utf8_lossy(&own.next_back().unwrap().body).into_owned()
     };
     // Both worked where they had been, on their own branches.
     for (path, worktree) in [("/main/half-", &half), ("/main/none-", &none)] {
-        assert!(last(path).contains(worktree["path"].as_str().unwrap()), "{}", last(path));
+        assert!(
+            last(path).contains(worktree["path"].as_str().unwrap()),
+            "{}",
+            last(path)
+        );
     }
-    assert!(last("/main/half-").contains(half["branch"].as_str().unwrap()), "{}", last("/main/half-"));
-    assert!(last("/main/none-").contains("was made again"), "{}", last("/main/none-"));
+    assert!(
+        last("/main/half-").contains(half["branch"].as_str().unwrap()),
+        "{}",
+        last("/main/half-")
+    );
+    assert!(
+        last("/main/none-").contains("was made again"),
+        "{}",
+        last("/main/none-")
+    );
     let left = lines(&project, &["worktrees", "list", "--json"]);
-    assert_eq!(left.iter().map(|told| &told["state"]).collect::<Vec<_>>(), ["kept"]);
+    assert_eq!(
+        left.iter().map(|told| &told["state"]).collect::<Vec<_>>(),
+        ["kept"]
+    );
 }

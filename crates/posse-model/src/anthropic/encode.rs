@@ -17,24 +17,41 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
         )
     });
     list(&mut out, r#","tools":["#, tools, &mut mark_at);
-    let system = preamble.system.iter().filter(|text| !text.trim().is_empty()).map(|text| text_block(text));
+    let system = preamble
+        .system
+        .iter()
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| text_block(text));
     list(&mut out, r#","system":["#, system, &mut mark_at);
     match preamble.thinking {
         Thinking::Default => {}
         Thinking::Adaptive => out.push_str(r#","thinking":{"type":"adaptive"}"#),
         Thinking::Budget(tokens) => {
-            out.push_str(&format!(r#","thinking":{{"type":"enabled","budget_tokens":{tokens}}}"#));
+            out.push_str(&format!(
+                r#","thinking":{{"type":"enabled","budget_tokens":{tokens}}}"#
+            ));
         }
         Thinking::Off => out.push_str(r#","thinking":{"type":"disabled"}"#),
     }
     if let Some(effort) = preamble.effort {
-        out.push_str(&format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()));
+        out.push_str(&format!(
+            r#","output_config":{{"effort":"{}"}}"#,
+            effort.as_str()
+        ));
     }
-    Piece { bytes: out.into(), mark_at }
+    Piece {
+        bytes: out.into(),
+        mark_at,
+    }
 }
 
 /// Writes a list if it has items, and notes the splice inside its last one.
-fn list(out: &mut String, open: &str, items: impl Iterator<Item = String>, mark_at: &mut Option<usize>) {
+fn list(
+    out: &mut String,
+    open: &str,
+    items: impl Iterator<Item = String>,
+    mark_at: &mut Option<usize>,
+) {
     let mut separator = open;
     for item in items {
         out.push_str(separator);
@@ -54,7 +71,11 @@ pub(super) fn entry(message: &Message) -> Piece {
         Role::Assistant => "assistant",
     };
     // The API refuses a reply that ends in thinking; thoughts that led to nothing bind nothing.
-    let said = message.content.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
+    let said = message
+        .content
+        .iter()
+        .rposition(|block| !is_thinking(block))
+        .map_or(0, |last| last + 1);
     // Nor does it take an empty message; one that had nothing to say says so.
     let spelt = blocks(&message.content[..said]).unwrap_or_else(|| blocks_of("(nothing)"));
     around(&format!(r#"{{"role":"{role}","content":["#), &spelt, "]}")
@@ -77,14 +98,19 @@ fn around(before: &str, spelt: &Piece, after: &str) -> Piece {
     for part in [before.as_bytes(), &spelt.bytes, after.as_bytes()] {
         out.extend_from_slice(part);
     }
-    Piece { bytes: out.into(), mark_at: spelt.mark_at.map(|at| before.len() + at) }
+    Piece {
+        bytes: out.into(),
+        mark_at: spelt.mark_at.map(|at| before.len() + at),
+    }
 }
 
 /// Blocks with commas between them; none if nothing of them can be sent.
 fn blocks(content: &[ContentBlock]) -> Option<Piece> {
     let (mut out, mut mark_at) = (String::new(), None);
     for block in content {
-        let Some(text) = block_json(block) else { continue };
+        let Some(text) = block_json(block) else {
+            continue;
+        };
         if !out.is_empty() {
             out.push(',');
         }
@@ -93,16 +119,25 @@ fn blocks(content: &[ContentBlock]) -> Option<Piece> {
             mark_at = Some(out.len() - 1);
         }
     }
-    (!out.is_empty()).then(|| Piece { bytes: out.into(), mark_at })
+    (!out.is_empty()).then(|| Piece {
+        bytes: out.into(),
+        mark_at,
+    })
 }
 
 fn blocks_of(text: &str) -> Piece {
     let spelt = text_block(text);
-    Piece { mark_at: Some(spelt.len() - 1), bytes: spelt.into() }
+    Piece {
+        mark_at: Some(spelt.len() - 1),
+        bytes: spelt.into(),
+    }
 }
 
 fn is_thinking(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
+    matches!(
+        block,
+        ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. }
+    )
 }
 
 fn can_carry_mark(block: &ContentBlock) -> bool {
@@ -120,8 +155,15 @@ fn block_json(block: &ContentBlock) -> Option<String> {
             json(data)
         ),
         ContentBlock::Thinking { signature, .. } if signature.is_empty() => return None,
-        ContentBlock::Thinking { thinking, signature } => {
-            format!(r#"{{"type":"thinking","thinking":{},"signature":{}}}"#, json(thinking), json(signature))
+        ContentBlock::Thinking {
+            thinking,
+            signature,
+        } => {
+            format!(
+                r#"{{"type":"thinking","thinking":{},"signature":{}}}"#,
+                json(thinking),
+                json(signature)
+            )
         }
         ContentBlock::RedactedThinking { data } => {
             format!(r#"{{"type":"redacted_thinking","data":{}}}"#, json(data))
@@ -132,13 +174,26 @@ fn block_json(block: &ContentBlock) -> Option<String> {
             json(name),
             input.get()
         ),
-        ContentBlock::ToolResult { tool_use_id, content, is_error } => {
-            let parts: Vec<String> =
-                content.iter().cloned().filter_map(|part| block_json(&part.into())).collect();
-            let content =
-                if parts.is_empty() { String::new() } else { format!(r#","content":[{}]"#, parts.join(",")) };
+        ContentBlock::ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+        } => {
+            let parts: Vec<String> = content
+                .iter()
+                .cloned()
+                .filter_map(|part| block_json(&part.into()))
+                .collect();
+            let content = if parts.is_empty() {
+                String::new()
+            } else {
+                format!(r#","content":[{}]"#, parts.join(","))
+            };
             let error = if *is_error { r#","is_error":true"# } else { "" };
-            format!(r#"{{"type":"tool_result","tool_use_id":{}{content}{error}}}"#, json(tool_use_id))
+            format!(
+                r#"{{"type":"tool_result","tool_use_id":{}{content}{error}}}"#,
+                json(tool_use_id)
+            )
         }
         ContentBlock::Opaque { block } => block.get().to_owned(),
     })

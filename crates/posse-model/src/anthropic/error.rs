@@ -29,11 +29,27 @@ struct Details {
 }
 
 /// An error response.
-pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> ApiError {
+pub(super) fn read(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: SystemTime,
+) -> ApiError {
     let envelope = serde_json::from_slice::<Envelope>(body).ok();
-    let request_id = headers.get("request-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let request_id = headers
+        .get("request-id")
+        .and_then(|id| id.to_str().ok())
+        .map(str::to_owned);
     let (error, in_body) = envelope.map_or_else(
-        || (Body { message: excerpt(body, status), ..Body::default() }, None),
+        || {
+            (
+                Body {
+                    message: excerpt(body, status),
+                    ..Body::default()
+                },
+                None,
+            )
+        },
         |envelope| (envelope.error, envelope.request_id),
     );
     let retry_after = retry_after(headers, now);
@@ -50,17 +66,36 @@ pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8], now: Sy
 /// An error that came inside a stream that had begun well.
 pub(super) fn in_stream(data: &str) -> ApiError {
     let envelope = serde_json::from_str::<Envelope>(data).ok();
-    let request_id = envelope.as_ref().and_then(|envelope| envelope.request_id.clone());
-    let error =
-        envelope.map_or_else(|| Body { message: data.to_owned(), ..Body::default() }, |found| found.error);
+    let request_id = envelope
+        .as_ref()
+        .and_then(|envelope| envelope.request_id.clone());
+    let error = envelope.map_or_else(
+        || Body {
+            message: data.to_owned(),
+            ..Body::default()
+        },
+        |found| found.error,
+    );
     let kind = classify(&error, StatusCode::INTERNAL_SERVER_ERROR);
-    ApiError { kind, status: 200, message: error.message, request_id, retry_after: None, should_retry: None }
+    ApiError {
+        kind,
+        status: 200,
+        message: error.message,
+        request_id,
+        retry_after: None,
+        should_retry: None,
+    }
 }
 
 fn classify(error: &Body, status: StatusCode) -> ApiErrorKind {
-    let code = error.details.as_ref().and_then(|details| details.error_code.as_deref());
+    let code = error
+        .details
+        .as_ref()
+        .and_then(|details| details.error_code.as_deref());
     match error.kind.as_str() {
-        "rate_limit_error" if code == Some("enforced_spend_limit_reached") => ApiErrorKind::SpendLimit,
+        "rate_limit_error" if code == Some("enforced_spend_limit_reached") => {
+            ApiErrorKind::SpendLimit
+        }
         "rate_limit_error" => ApiErrorKind::RateLimited,
         // The API has no code for it.
         "invalid_request_error" if error.message.starts_with("prompt is too long") => {
@@ -87,9 +122,22 @@ mod tests {
     #[test]
     fn a_spending_cap_is_never_retried_and_a_gateway_page_is_shown() {
         let body = br#"{"type":"error","error":{"type":"rate_limit_error","message":"cap","details":{"error_code":"enforced_spend_limit_reached"}}}"#;
-        let error = read(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), body, SystemTime::now());
+        let error = read(
+            StatusCode::TOO_MANY_REQUESTS,
+            &HeaderMap::new(),
+            body,
+            SystemTime::now(),
+        );
         assert_eq!(error.kind, ApiErrorKind::SpendLimit);
-        let page = read(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"<h1>Bad</h1>", SystemTime::now());
-        assert_eq!((page.kind, page.message.as_str()), (ApiErrorKind::Server, "<h1>Bad</h1>"));
+        let page = read(
+            StatusCode::BAD_GATEWAY,
+            &HeaderMap::new(),
+            b"<h1>Bad</h1>",
+            SystemTime::now(),
+        );
+        assert_eq!(
+            (page.kind, page.message.as_str()),
+            (ApiErrorKind::Server, "<h1>Bad</h1>")
+        );
     }
 }

@@ -13,7 +13,12 @@ pub(super) fn read(headers: &HeaderMap) -> RateLimits {
 }
 
 fn allowance(headers: &HeaderMap, what: &str) -> Option<Allowance> {
-    let text = |part: &str| headers.get(format!("anthropic-ratelimit-{what}-{part}"))?.to_str().ok();
+    let text = |part: &str| {
+        headers
+            .get(format!("anthropic-ratelimit-{what}-{part}"))?
+            .to_str()
+            .ok()
+    };
     Some(Allowance {
         limit: text("limit")?.parse().ok()?,
         remaining: text("remaining")?.parse().ok()?,
@@ -30,12 +35,28 @@ mod tests {
     #[test]
     fn headers_become_allowances() {
         let mut headers = HeaderMap::new();
-        for (part, value) in [("limit", "50"), ("remaining", "49"), ("reset", "2026-11-15T00:00:01Z")] {
-            let name: http::HeaderName = format!("anthropic-ratelimit-requests-{part}").parse().unwrap();
+        for (part, value) in [
+            ("limit", "50"),
+            ("remaining", "49"),
+            ("reset", "2026-11-15T00:00:01Z"),
+        ] {
+            let name: http::HeaderName = format!("anthropic-ratelimit-requests-{part}")
+                .parse()
+                .unwrap();
             headers.insert(name, value.parse().unwrap());
         }
         let limits = read(&headers);
-        let expected = Allowance { limit: 50, remaining: 49, reset_at_ms: Some(1_794_700_801_000) };
-        assert_eq!(limits, RateLimits { requests: Some(expected), ..RateLimits::default() });
+        let expected = Allowance {
+            limit: 50,
+            remaining: 49,
+            reset_at_ms: Some(1_794_700_801_000),
+        };
+        assert_eq!(
+            limits,
+            RateLimits {
+                requests: Some(expected),
+                ..RateLimits::default()
+            }
+        );
     }
 }

@@ -14,13 +14,20 @@ const SMALL: &str = "haiku";
 /// The model that a short name stands for.
 pub(super) fn model_of(short: &str) -> Option<&'static str> {
     let family = if short == "small" { SMALL } else { short };
-    FAMILIES.into_iter().find(|(name, _)| *name == family).map(|(_, newest)| newest)
+    FAMILIES
+        .into_iter()
+        .find(|(name, _)| *name == family)
+        .map(|(_, newest)| newest)
 }
 
 /// The family that one of an id's words names.
 pub(super) fn family_of(model: &str) -> Option<&'static str> {
     let words = model.split(|c: char| !c.is_ascii_alphanumeric());
-    let family = |word: &str| FAMILIES.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
+    let family = |word: &str| {
+        FAMILIES
+            .into_iter()
+            .find(|(name, _)| word.eq_ignore_ascii_case(name))
+    };
     words.into_iter().find_map(family).map(|(name, _)| name)
 }
 
@@ -29,7 +36,9 @@ pub(super) fn window_of(model: &str) -> Option<u64> {
     let family = family_of(model)?;
     let model = model.to_ascii_lowercase();
     let after = model.split_once(family).map_or("", |(_, after)| after);
-    let version = after.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
+    let version = after
+        .split(|c: char| !c.is_ascii_digit())
+        .find(|word| !word.is_empty());
     let is_large = version
         .and_then(|version| version.parse().ok())
         .is_some_and(|version: u64| (5..100).contains(&version));
@@ -43,7 +52,10 @@ mod tests {
 
     /// What follows the family in an id, as numbers.
     fn version(id: &str, family: &str) -> Option<Vec<u32>> {
-        let rest = id.strip_prefix("claude-")?.strip_prefix(family)?.strip_prefix('-')?;
+        let rest = id
+            .strip_prefix("claude-")?
+            .strip_prefix(family)?
+            .strip_prefix('-')?;
         rest.split('-').map(|number| number.parse().ok()).collect()
     }
 
@@ -51,7 +63,9 @@ mod tests {
     fn short_names_stand_for_the_newest_models_that_have_a_price() {
         let prices = PriceList::built_in().unwrap();
         for (family, newest) in FAMILIES {
-            let known = prices.ids().filter_map(|id| Some((version(id, family)?, id)));
+            let known = prices
+                .ids()
+                .filter_map(|id| Some((version(id, family)?, id)));
             assert_eq!(known.max().map(|(_, id)| id), Some(newest), "{family}");
             assert_eq!(model_of(family), Some(newest));
         }

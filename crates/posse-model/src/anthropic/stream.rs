@@ -15,7 +15,9 @@ use serde::Deserialize;
 use super::error;
 use crate::dialect::{self, Listener, garbled};
 use crate::sse;
-use wire::{BlockDelta, BlockStart, BlockStop, Delta, Kind, MessageDelta, MessageStart, UsageFields};
+use wire::{
+    BlockDelta, BlockStart, BlockStop, Delta, Kind, MessageDelta, MessageStart, UsageFields,
+};
 
 /// A reply in the making.
 #[derive(Default)]
@@ -35,15 +37,26 @@ pub(crate) struct Assembly {
 /// The block that is arriving.
 enum Open {
     Text(String),
-    Thinking { thinking: String, signature: String },
-    ToolUse { id: String, name: String, given: Option<RawJson>, streamed: String },
+    Thinking {
+        thinking: String,
+        signature: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        given: Option<RawJson>,
+        streamed: String,
+    },
     Whole(ContentBlock),
 }
 
 impl dialect::Assembly for Assembly {
     fn event(&mut self, event: sse::Event<'_>, on: Listener<'_>) -> Result<(), ModelError> {
-        let kind =
-            if event.name.is_empty() { parse::<Kind<'_>>(event.data)?.kind } else { event.name.into() };
+        let kind = if event.name.is_empty() {
+            parse::<Kind<'_>>(event.data)?.kind
+        } else {
+            event.name.into()
+        };
         match &*kind {
             "message_start" => self.message_start(checked(&kind, event.data)?, on),
             "content_block_start" => self.block_start(checked(&kind, event.data)?, on),
@@ -61,7 +74,8 @@ impl dialect::Assembly for Assembly {
     }
 
     fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError> {
-        let (Some(id), Some(stop), true) = (self.id.clone(), self.stop.clone(), self.complete) else {
+        let (Some(id), Some(stop), true) = (self.id.clone(), self.stop.clone(), self.complete)
+        else {
             return Err(garbled("it ended without saying why"));
         };
         if let Some(why) = &self.half_call
@@ -94,12 +108,18 @@ impl dialect::Assembly for Assembly {
 }
 
 impl Assembly {
-    fn message_start(&mut self, event: MessageStart<'_>, on: Listener<'_>) -> Result<(), ModelError> {
+    fn message_start(
+        &mut self,
+        event: MessageStart<'_>,
+        on: Listener<'_>,
+    ) -> Result<(), ModelError> {
         if self.id.is_some() {
             return Err(garbled("it began twice"));
         }
         let message = event.message;
-        on(ModelEvent::Started { model: &message.model });
+        on(ModelEvent::Started {
+            model: &message.model,
+        });
         self.id = Some(message.id.into_owned());
         self.model = message.model.into_owned();
         self.usage.merge(&message.usage);
@@ -110,7 +130,10 @@ impl Assembly {
     fn block_start(&mut self, event: BlockStart<'_>, on: Listener<'_>) -> Result<(), ModelError> {
         let in_order = event.index == self.blocks.len() && self.half_call.is_none();
         if self.id.is_none() || self.open.is_some() || self.stop.is_some() || !in_order {
-            return Err(garbled(format!("block {} begins out of order", event.index)));
+            return Err(garbled(format!(
+                "block {} begins out of order",
+                event.index
+            )));
         }
         let raw = event.content_block.get();
         let kind = parse::<Kind<'_>>(raw)?.kind;
@@ -129,8 +152,14 @@ impl Assembly {
             }
             "tool_use" => {
                 let start = parse::<wire::ToolUseStart<'_>>(raw)?;
-                on(ModelEvent::ToolUse { id: &start.id, name: &start.name });
-                let given = start.input.map(|input| RawJson::parse(input.get())).transpose();
+                on(ModelEvent::ToolUse {
+                    id: &start.id,
+                    name: &start.name,
+                });
+                let given = start
+                    .input
+                    .map(|input| RawJson::parse(input.get()))
+                    .transpose();
                 Open::ToolUse {
                     id: start.id.into_owned(),
                     name: start.name.into_owned(),
@@ -142,16 +171,31 @@ impl Assembly {
                 let data = parse::<wire::RedactedStart<'_>>(raw)?.data.into_owned();
                 Open::Whole(ContentBlock::RedactedThinking { data })
             }
-            _ => Open::Whole(ContentBlock::Opaque { block: RawJson::parse(raw).map_err(not_json)? }),
+            _ => Open::Whole(ContentBlock::Opaque {
+                block: RawJson::parse(raw).map_err(not_json)?,
+            }),
         });
         Ok(())
     }
 
     fn block_delta(&mut self, event: &BlockDelta<'_>, on: Listener<'_>) -> Result<(), ModelError> {
-        let Some(open) = self.open.as_mut().filter(|_| event.index == self.blocks.len()) else {
-            return Err(garbled(format!("more of block {}, which is not open", event.index)));
+        let Some(open) = self
+            .open
+            .as_mut()
+            .filter(|_| event.index == self.blocks.len())
+        else {
+            return Err(garbled(format!(
+                "more of block {}, which is not open",
+                event.index
+            )));
         };
-        let Delta { kind, text, thinking, signature, partial_json } = &event.delta;
+        let Delta {
+            kind,
+            text,
+            thinking,
+            signature,
+            partial_json,
+        } = &event.delta;
         match (open, &*kind.0, text, thinking, signature, partial_json) {
             (Open::Text(all), "text_delta", Some(more), None, None, None) => {
                 on(ModelEvent::Text(&more.0));
@@ -169,34 +213,63 @@ impl Assembly {
                 streamed.push_str(&more.0);
             }
             // Something new that adds to a block, citations for one, and takes nothing from it.
-            (Open::Text(_) | Open::Thinking { .. } | Open::ToolUse { .. }, _, None, None, None, None)
-                if !matches!(
-                    &*kind.0,
-                    "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta"
-                ) => {}
-            (_, kind, ..) => return Err(garbled(format!("a `{kind}` that does not fit its block"))),
+            (
+                Open::Text(_) | Open::Thinking { .. } | Open::ToolUse { .. },
+                _,
+                None,
+                None,
+                None,
+                None,
+            ) if !matches!(
+                &*kind.0,
+                "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta"
+            ) => {}
+            (_, kind, ..) => {
+                return Err(garbled(format!("a `{kind}` that does not fit its block")));
+            }
         }
         Ok(())
     }
 
     fn block_stop(&mut self, event: &BlockStop<'_>, on: Listener<'_>) -> Result<(), ModelError> {
-        let Some(open) = self.open.take().filter(|_| event.index == self.blocks.len()) else {
-            return Err(garbled(format!("block {} ends, which is not open", event.index)));
+        let Some(open) = self
+            .open
+            .take()
+            .filter(|_| event.index == self.blocks.len())
+        else {
+            return Err(garbled(format!(
+                "block {} ends, which is not open",
+                event.index
+            )));
         };
         self.blocks.push(match open {
             Open::Text(text) => ContentBlock::Text { text },
-            Open::Thinking { thinking, signature } => ContentBlock::Thinking { thinking, signature },
-            Open::ToolUse { id, name, given, streamed } => {
+            Open::Thinking {
+                thinking,
+                signature,
+            } => ContentBlock::Thinking {
+                thinking,
+                signature,
+            },
+            Open::ToolUse {
+                id,
+                name,
+                given,
+                streamed,
+            } => {
                 let input = match streamed.as_str() {
                     "" => Ok(given.unwrap_or_else(RawJson::empty_object)),
                     streamed => RawJson::parse(streamed),
                 };
                 match input {
                     Ok(input) if input.is_object() => ContentBlock::ToolUse { id, name, input },
-                    Ok(_) => return Err(garbled(format!("the input of `{name}` is not an object"))),
+                    Ok(_) => {
+                        return Err(garbled(format!("the input of `{name}` is not an object")));
+                    }
                     // Whether this is damage or the cap on output is known when the reply stops.
                     Err(error) => {
-                        self.half_call = Some(format!("the input of `{name}` is not JSON: {error}"));
+                        self.half_call =
+                            Some(format!("the input of `{name}` is not JSON: {error}"));
                         return Ok(());
                     }
                 }
@@ -235,7 +308,10 @@ fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
 }
 
 /// Parses an event whose `type` must be the name it came under.
-fn checked<'a, T: Deserialize<'a> + wire::Typed>(name: &str, data: &'a str) -> Result<T, ModelError> {
+fn checked<'a, T: Deserialize<'a> + wire::Typed>(
+    name: &str,
+    data: &'a str,
+) -> Result<T, ModelError> {
     let event = parse::<T>(data)?;
     if event.kind() == name {
         Ok(event)
@@ -244,7 +320,10 @@ fn checked<'a, T: Deserialize<'a> + wire::Typed>(name: &str, data: &'a str) -> R
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err wants"
+)]
 fn not_json(error: serde_json::Error) -> ModelError {
     garbled(error.to_string())
 }

@@ -57,7 +57,9 @@ impl Kind {
 
     /// Of a tool in a list of them.
     fn tool(self) -> String {
-        self.name.or(self.function.map(|function| function.name)).unwrap_or_default()
+        self.name
+            .or(self.function.map(|function| function.name))
+            .unwrap_or_default()
     }
 
     /// Of a block of a message.
@@ -94,7 +96,12 @@ pub(super) fn preamble(bytes: &Bytes) -> Result<(Vec<Block>, usize), serde_json:
         let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value.get()) else {
             let what = serde_json::from_str(value.get()).unwrap_or_default();
             let place = Place::Field(name.into_owned());
-            blocks.push(Block { place, role: String::new(), what, bytes: bytes(value) });
+            blocks.push(Block {
+                place,
+                role: String::new(),
+                what,
+                bytes: bytes(value),
+            });
             continue;
         };
         for (number, item) in items.into_iter().enumerate() {
@@ -104,7 +111,12 @@ pub(super) fn preamble(bytes: &Bytes) -> Result<(Vec<Block>, usize), serde_json:
                 continue;
             }
             let (place, what) = (Place::Item(name.to_string(), number), Kind::of(item).tool());
-            blocks.push(Block { place, role: String::new(), what, bytes: bytes(item) });
+            blocks.push(Block {
+                place,
+                role: String::new(),
+                what,
+                bytes: bytes(item),
+            });
         }
     }
     Ok((blocks, messages))
@@ -120,9 +132,16 @@ pub(super) fn entry(
     let messages: Vec<&RawValue> = serde_json::from_slice(&text)?;
     for (at, raw) in messages.iter().enumerate() {
         if entry.kind == EntryKind::Compaction {
-            let (role, bytes) =
-                (Kind::of(raw).role.unwrap_or_default(), text.slice_ref(raw.get().as_bytes()));
-            blocks.push(Block { place: Place::Message(number + at), role, what: COMPACTION.into(), bytes });
+            let (role, bytes) = (
+                Kind::of(raw).role.unwrap_or_default(),
+                text.slice_ref(raw.get().as_bytes()),
+            );
+            blocks.push(Block {
+                place: Place::Message(number + at),
+                role,
+                what: COMPACTION.into(),
+                bytes,
+            });
         } else {
             message(&text, raw, number + at, blocks)?;
         }
@@ -138,11 +157,19 @@ fn message(
     blocks: &mut Vec<Block>,
 ) -> Result<(), serde_json::Error> {
     let fields: Fields<'_> = serde_json::from_str(raw.get())?;
-    let field = |wanted: &str| fields.0.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+    let field = |wanted: &str| {
+        fields
+            .0
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, value)| *value)
+    };
     let (role, content) = (field("role"), field("content"));
     let content = content.filter(|_| fields.0.len() == 2).map(RawValue::get);
     let content = content.and_then(|content| serde_json::from_str::<Vec<&RawValue>>(content).ok());
-    let role = role.and_then(|role| serde_json::from_str(role.get()).ok()).unwrap_or_default();
+    let role = role
+        .and_then(|role| serde_json::from_str(role.get()).ok())
+        .unwrap_or_default();
     match content {
         Some(content) => blocks.extend(content.into_iter().enumerate().map(|(at, item)| Block {
             place: Place::Content(number, at),

@@ -13,16 +13,26 @@ type Spell<'a> = &'a dyn Model;
 
 fn dialects() -> [Box<dyn Model>; 2] {
     let connection = || {
-        let (base_url, auth) = ("http://127.0.0.1:1".to_owned(), Auth::ApiKey("test".to_owned().into()));
+        let (base_url, auth) = (
+            "http://127.0.0.1:1".to_owned(),
+            Auth::ApiKey("test".to_owned().into()),
+        );
         let clock = Arc::new(SystemClock::default());
         Connection::new(&Endpoint { base_url, auth }, clock, RetryPolicy::default()).unwrap()
     };
-    [Box::new(Anthropic::new(connection(), ApiVersion::V2026)), Box::new(OpenAi::new(connection()))]
+    [
+        Box::new(Anthropic::new(connection(), ApiVersion::V2026)),
+        Box::new(OpenAi::new(connection())),
+    ]
 }
 
 fn tool(name: &str) -> ToolSpec {
     let input_schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
-    ToolSpec { name: name.into(), description: "does \"things\"".into(), input_schema }
+    ToolSpec {
+        name: name.into(),
+        description: "does \"things\"".into(),
+        input_schema,
+    }
 }
 
 fn words(tools: &[&str], system: &[&str]) -> Preamble {
@@ -36,7 +46,14 @@ fn words(tools: &[&str], system: &[&str]) -> Preamble {
 }
 
 fn entry(kind: EntryKind, piece: Piece) -> NewEntry {
-    NewEntry { seq: 0, kind, head: None, piece, checksum: 0, reply: None }
+    NewEntry {
+        seq: 0,
+        kind,
+        head: None,
+        piece,
+        checksum: 0,
+        reply: None,
+    }
 }
 
 fn said(text: &str) -> Message {
@@ -44,16 +61,27 @@ fn said(text: &str) -> Message {
 }
 
 fn told(content: Vec<ContentBlock>) -> Message {
-    Message { role: Role::User, content }
+    Message {
+        role: Role::User,
+        content,
+    }
 }
 
 fn call(id: &str) -> ContentBlock {
-    ContentBlock::ToolUse { id: id.into(), name: "Read".into(), input: RawJson::parse("{}").unwrap() }
+    ContentBlock::ToolUse {
+        id: id.into(),
+        name: "Read".into(),
+        input: RawJson::parse("{}").unwrap(),
+    }
 }
 
 fn result(id: &str, text: &str) -> ContentBlock {
     let content = vec![ToolContent::Text { text: text.into() }];
-    ContentBlock::ToolResult { tool_use_id: id.into(), content, is_error: false }
+    ContentBlock::ToolResult {
+        tool_use_id: id.into(),
+        content,
+        is_error: false,
+    }
 }
 
 /// Where the second of two requests first differs from the first.
@@ -64,13 +92,18 @@ fn check(
     expected: Option<&str>,
 ) -> u64 {
     let sent = [then, now].map(|(preamble, messages)| {
-        let entries: Vec<NewEntry> =
-            messages.iter().map(|message| entry(EntryKind::Prompt, spell.entry(message))).collect();
+        let entries: Vec<NewEntry> = messages
+            .iter()
+            .map(|message| entry(EntryKind::Prompt, spell.entry(message)))
+            .collect();
         Sent::read(&spell.preamble(preamble), &entries).unwrap()
     });
     let [then, now] = [&sent[0], &sent[1]].map(|sent| sent.request(0..usize::MAX));
     let shared = now.shared(&then);
-    assert_eq!(shared.differs.map(|differs| differs.to_string()).as_deref(), expected);
+    assert_eq!(
+        shared.differs.map(|differs| differs.to_string()).as_deref(),
+        expected
+    );
     assert!(shared.bytes <= then.bytes().min(now.bytes()));
     shared.bytes
 }
@@ -83,33 +116,73 @@ fn the_block_that_differs_is_named() {
         said("go \u{1f600}"),
         Message {
             role: Role::Assistant,
-            content: vec![ContentBlock::text("I look"), call("toolu_1"), call("toolu_2")],
+            content: vec![
+                ContentBlock::text("I look"),
+                call("toolu_1"),
+                call("toolu_2"),
+            ],
         },
-        told(vec![result("toolu_1", "one"), result("toolu_2", "two"), ContentBlock::text("and")]),
+        told(vec![
+            result("toolu_1", "one"),
+            result("toolu_2", "two"),
+            ContentBlock::text("and"),
+        ]),
     ];
     let changed = [
         history[0].clone(),
         history[1].clone(),
-        told(vec![result("toolu_1", "one"), result("toolu_2", "2"), ContentBlock::text("and")]),
+        told(vec![
+            result("toolu_1", "one"),
+            result("toolu_2", "2"),
+            ContentBlock::text("and"),
+        ]),
     ];
     let [anthropic, openai] = dialects();
     let both = |now: &Preamble, expected: [&str; 2]| {
-        check(&*anthropic, (&three, &history), (now, &history), Some(expected[0]));
-        check(&*openai, (&three, &history), (now, &history), Some(expected[1]));
+        check(
+            &*anthropic,
+            (&three, &history),
+            (now, &history),
+            Some(expected[0]),
+        );
+        check(
+            &*openai,
+            (&three, &history),
+            (now, &history),
+            Some(expected[1]),
+        );
     };
-    both(&words(&["Edit", "Read"], &["who you are", "where"]), ["tools[0] (Edit, was Bash)"; 2]);
+    both(
+        &words(&["Edit", "Read"], &["who you are", "where"]),
+        ["tools[0] (Edit, was Bash)"; 2],
+    );
     both(
         &words(&["Bash", "Edit", "Read", "Web"], &["who you are", "where"]),
-        ["tools[3] (Web), was system[0]", "tools[3] (Web), was reasoning_effort (none)"],
+        [
+            "tools[3] (Web), was system[0]",
+            "tools[3] (Web), was reasoning_effort (none)",
+        ],
     );
     both(
         &words(&["Bash", "Edit", "Read"], &["who you are", "elsewhere"]),
         ["system[1]", "messages[0] (system)"],
     );
-    both(&Preamble { model: "n".into(), ..three.clone() }, ["model (n, was m)"; 2]);
     both(
-        &Preamble { thinking: Thinking::Adaptive, ..three.clone() },
-        ["thinking", "messages[0] (system), was reasoning_effort (none)"],
+        &Preamble {
+            model: "n".into(),
+            ..three.clone()
+        },
+        ["model (n, was m)"; 2],
+    );
+    both(
+        &Preamble {
+            thinking: Thinking::Adaptive,
+            ..three.clone()
+        },
+        [
+            "thinking",
+            "messages[0] (system), was reasoning_effort (none)",
+        ],
     );
     let mut other = three.clone();
     other.tools[1].description = "does more".into();
@@ -120,7 +193,12 @@ fn the_block_that_differs_is_named() {
         (&three, &changed),
         Some("messages[2].content[1] (tool_result toolu_2)"),
     );
-    check(&*openai, (&three, &history), (&three, &changed), Some("messages[4] (tool toolu_2)"));
+    check(
+        &*openai,
+        (&three, &history),
+        (&three, &changed),
+        Some("messages[4] (tool toolu_2)"),
+    );
     check(
         &*anthropic,
         (&three, &history),
@@ -132,11 +210,18 @@ fn the_block_that_differs_is_named() {
 #[test]
 fn what_goes_on_shares_all_that_was_there() {
     let preamble = words(&["Bash"], &["who"]);
-    let history: Vec<Message> = (0..40).map(|number| said(&format!("entry {number}"))).collect();
+    let history: Vec<Message> = (0..40)
+        .map(|number| said(&format!("entry {number}")))
+        .collect();
     for spell in dialects() {
         let all = check(&*spell, (&preamble, &history), (&preamble, &history), None);
         for upto in [0, 1, 7, 39] {
-            let shared = check(&*spell, (&preamble, &history[..upto]), (&preamble, &history), None);
+            let shared = check(
+                &*spell,
+                (&preamble, &history[..upto]),
+                (&preamble, &history),
+                None,
+            );
             assert!(shared < all);
         }
         // Who speaks is part of it, and so is where a message ends.
@@ -165,28 +250,39 @@ fn what_goes_on_shares_all_that_was_there() {
 #[test]
 fn heads_are_read_with_what_they_begin() {
     let preamble = words(&["Bash"], &["who"]);
-    let (results, directive) = ([result("toolu_1", "held")], |text: &str| [ContentBlock::text(text)]);
+    let (results, directive) = ([result("toolu_1", "held")], |text: &str| {
+        [ContentBlock::text(text)]
+    });
     for (number, spell) in dialects().iter().enumerate() {
         let fork = |text: &str| {
             let head = Some(spell.opening(&results));
             vec![
                 entry(EntryKind::Prompt, spell.entry(&said("go"))),
-                NewEntry { head, ..entry(EntryKind::Prompt, spell.closing(&directive(text))) },
+                NewEntry {
+                    head,
+                    ..entry(EntryKind::Prompt, spell.closing(&directive(text)))
+                },
             ]
         };
         let [one, two] =
             ["one", "two"].map(|text| Sent::read(&spell.preamble(&preamble), &fork(text)).unwrap());
         let shared = two.request(0..2).shared(&one.request(0..2));
-        let expected = ["messages[1].content[1] (text)", "messages[3].content[0] (text)"][number];
+        let expected = [
+            "messages[1].content[1] (text)",
+            "messages[3].content[0] (text)",
+        ][number];
         assert_eq!(shared.differs.unwrap().to_string(), expected);
         // As one message it is the same.
         let whole = told([&results[..], &directive("one")].concat());
-        let whole =
-            [spell.entry(&said("go")), spell.entry(&whole)].map(|piece| entry(EntryKind::Prompt, piece));
+        let whole = [spell.entry(&said("go")), spell.entry(&whole)]
+            .map(|piece| entry(EntryKind::Prompt, piece));
         let whole = Sent::read(&spell.preamble(&preamble), &whole).unwrap();
         assert_eq!(
             whole.request(0..2).shared(&one.request(0..2)),
-            Shared { bytes: one.request(0..2).bytes(), differs: None }
+            Shared {
+                bytes: one.request(0..2).bytes(),
+                differs: None
+            }
         );
     }
 }
@@ -196,15 +292,31 @@ fn a_compaction_is_named_as_such_and_begins_the_count_anew() {
     let preamble = words(&[], &["who"]);
     for (number, spell) in dialects().iter().enumerate() {
         let mut entries: Vec<NewEntry> = (0..6)
-            .map(|number| entry(EntryKind::Prompt, spell.entry(&said(&format!("entry {number}")))))
+            .map(|number| {
+                entry(
+                    EntryKind::Prompt,
+                    spell.entry(&said(&format!("entry {number}"))),
+                )
+            })
             .collect();
         entries[3].kind = EntryKind::Compaction;
         let sent = Sent::read(&spell.preamble(&preamble), &entries).unwrap();
-        let differs = sent.request(3..5).shared(&sent.request(0..3)).differs.unwrap();
+        let differs = sent
+            .request(3..5)
+            .shared(&sent.request(0..3))
+            .differs
+            .unwrap();
         assert!(differs.is_compaction());
-        assert_eq!(differs.to_string(), ["messages[0] (compaction)", "messages[1] (compaction)"][number]);
+        assert_eq!(
+            differs.to_string(),
+            ["messages[0] (compaction)", "messages[1] (compaction)"][number]
+        );
         assert_eq!(sent.request(3..6).shared(&sent.request(3..5)).differs, None);
-        let later = sent.request(3..5).shared(&sent.request(3..6)).differs.unwrap();
+        let later = sent
+            .request(3..5)
+            .shared(&sent.request(3..6))
+            .differs
+            .unwrap();
         assert_eq!(
             later.to_string(),
             [
@@ -218,7 +330,22 @@ fn a_compaction_is_named_as_such_and_begins_the_count_anew() {
 #[test]
 fn what_is_no_request_is_an_error() {
     let [anthropic, _] = dialects();
-    let garbled = entry(EntryKind::Prompt, Piece { bytes: "{\"role\":".into(), mark_at: None });
+    let garbled = entry(
+        EntryKind::Prompt,
+        Piece {
+            bytes: "{\"role\":".into(),
+            mark_at: None,
+        },
+    );
     assert!(Sent::read(&anthropic.preamble(&words(&[], &[])), [&garbled]).is_err());
-    assert!(Sent::read(&Piece { bytes: "{}".into(), mark_at: None }, []).is_err());
+    assert!(
+        Sent::read(
+            &Piece {
+                bytes: "{}".into(),
+                mark_at: None
+            },
+            []
+        )
+        .is_err()
+    );
 }

@@ -20,7 +20,10 @@ pub(super) struct RopeBody {
 
 impl RopeBody {
     pub(super) fn wrap(body: &Body) -> reqwest::Body {
-        reqwest::Body::wrap(Self { parts: body.parts().iter().cloned().collect(), left: body.len() as u64 })
+        reqwest::Body::wrap(Self {
+            parts: body.parts().iter().cloned().collect(),
+            left: body.len() as u64,
+        })
     }
 
     fn next(&mut self) -> Option<Bytes> {
@@ -38,7 +41,9 @@ impl RopeBody {
         // No larger than it must be: many of them wait in as many connections.
         let mut joined = Vec::with_capacity(size);
         joined.extend_from_slice(&first);
-        self.parts.drain(..count).for_each(|next| joined.extend_from_slice(&next));
+        self.parts
+            .drain(..count)
+            .for_each(|next| joined.extend_from_slice(&next));
         Some(joined.into())
     }
 }

@@ -30,18 +30,28 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
         out.push_str(&format!(r#","reasoning_effort":"{effort}""#));
     }
     out.push_str(r#","messages":["#);
-    let system: Vec<&str> =
-        preamble.system.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    let system: Vec<&str> = preamble
+        .system
+        .iter()
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+        .collect();
     if !system.is_empty() {
         out.push_str(&json!({"role": "system", "content": system.join("\n\n")}).to_string());
     }
-    Piece { bytes: out.into(), mark_at: None }
+    Piece {
+        bytes: out.into(),
+        mark_at: None,
+    }
 }
 
 /// One message; a user message with tool results is several on this wire, answers first.
 pub(super) fn entry(message: &Message) -> Piece {
     match message.role {
-        Role::Assistant => Piece { bytes: assistant(&message.content).to_string().into(), mark_at: None },
+        Role::Assistant => Piece {
+            bytes: assistant(&message.content).to_string().into(),
+            mark_at: None,
+        },
         Role::User => closing(&message.content),
     }
 }
@@ -54,7 +64,10 @@ pub(super) fn opening(content: &[ContentBlock]) -> Piece {
 /// What it says after them.
 pub(super) fn closing(content: &[ContentBlock]) -> Piece {
     let spelt: Vec<String> = user(content).iter().map(Value::to_string).collect();
-    Piece { bytes: spelt.join(",").into(), mark_at: None }
+    Piece {
+        bytes: spelt.join(",").into(),
+        mark_at: None,
+    }
 }
 
 fn assistant(content: &[ContentBlock]) -> Value {
@@ -74,7 +87,11 @@ fn assistant(content: &[ContentBlock]) -> Value {
         let text = if text.is_empty() { "(nothing)" } else { &text };
         return json!({"role": "assistant", "content": text});
     }
-    let content = if text.is_empty() { Value::Null } else { Value::from(text) };
+    let content = if text.is_empty() {
+        Value::Null
+    } else {
+        Value::from(text)
+    };
     json!({"role": "assistant", "content": content, "tool_calls": calls})
 }
 
@@ -83,7 +100,11 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
     let mut parts = Vec::new();
     for block in content {
         match block {
-            ContentBlock::ToolResult { tool_use_id, content, is_error } => {
+            ContentBlock::ToolResult {
+                tool_use_id,
+                content,
+                is_error,
+            } => {
                 // This wire has no flag for it, and the model must know.
                 let mut text = String::from(if *is_error { "Error: " } else { "" });
                 for block in content {
@@ -93,7 +114,8 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
                         image => parts.extend(part(&image.clone().into())),
                     }
                 }
-                messages.push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": text}));
+                messages
+                    .push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": text}));
             }
             other => parts.extend(part(other)),
         }
@@ -108,7 +130,9 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
 
 fn part(block: &ContentBlock) -> Option<Value> {
     match block {
-        ContentBlock::Text { text } if !text.trim().is_empty() => Some(json!({"type": "text", "text": text})),
+        ContentBlock::Text { text } if !text.trim().is_empty() => {
+            Some(json!({"type": "text", "text": text}))
+        }
         ContentBlock::Image { media_type, data } => Some(json!({
             "type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")},
         })),

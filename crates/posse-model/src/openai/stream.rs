@@ -100,9 +100,14 @@ impl dialect::Assembly for Assembly {
     fn event(&mut self, event: sse::Event<'_>, on: Listener<'_>) -> Result<(), ModelError> {
         if event.data == "[DONE]" {
             self.done = true;
-            return if self.finish.is_some() { Ok(()) } else { Err(garbled("it ended without saying why")) };
+            return if self.finish.is_some() {
+                Ok(())
+            } else {
+                Err(garbled("it ended without saying why"))
+            };
         }
-        let chunk: Chunk = serde_json::from_str(event.data).map_err(|error| garbled(error.to_string()))?;
+        let chunk: Chunk =
+            serde_json::from_str(event.data).map_err(|error| garbled(error.to_string()))?;
         if chunk.error.is_some() {
             return Err(in_stream(event.data));
         }
@@ -130,11 +135,15 @@ impl dialect::Assembly for Assembly {
     }
 
     fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError> {
-        let Some(mut stop) = self.finish.clone() else { return Err(garbled("it ended without saying why")) };
+        let Some(mut stop) = self.finish.clone() else {
+            return Err(garbled("it ended without saying why"));
+        };
         let content = self.content(stop == StopReason::MaxTokens)?;
         // Some servers say `stop` after tool calls; what counts is that calls wait for results.
         if stop == StopReason::EndTurn
-            && content.iter().any(|block| matches!(block, ContentBlock::ToolUse { .. }))
+            && content
+                .iter()
+                .any(|block| matches!(block, ContentBlock::ToolUse { .. }))
         {
             stop = StopReason::ToolUse;
         }
@@ -160,11 +169,19 @@ impl dialect::Assembly for Assembly {
 
 impl Assembly {
     fn delta(&mut self, delta: Delta, on: Listener<'_>) -> Result<(), ModelError> {
-        if let Some(more) = delta.reasoning_content.or(delta.reasoning).filter(|more| !more.is_empty()) {
+        if let Some(more) = delta
+            .reasoning_content
+            .or(delta.reasoning)
+            .filter(|more| !more.is_empty())
+        {
             on(ModelEvent::Thinking(&more));
             self.thinking.push_str(&more);
         }
-        for more in [delta.content, delta.refusal].into_iter().flatten().filter(|more| !more.is_empty()) {
+        for more in [delta.content, delta.refusal]
+            .into_iter()
+            .flatten()
+            .filter(|more| !more.is_empty())
+        {
             on(ModelEvent::Text(&more));
             self.text.push_str(&more);
         }
@@ -176,23 +193,44 @@ impl Assembly {
 
     /// A fragment of a call. Servers that send whole calls leave the index out, or send 0 for each.
     fn call(&mut self, delta: CallDelta, on: Listener<'_>) -> Result<(), ModelError> {
-        let (name, arguments) = delta.function.map_or((None, None), |call| (call.name, call.arguments));
+        let (name, arguments) = delta
+            .function
+            .map_or((None, None), |call| (call.name, call.arguments));
         let id = delta.id.filter(|id| !id.is_empty());
         let same = |call: &&mut ToolCall| delta.index.is_none_or(|index| call.index == index);
-        let goes_on = self.calls.iter_mut().rev().find(same).filter(|call| match &id {
-            Some(id) => *id == call.id,
-            None => name.as_ref().is_none_or(|name| delta.index.is_some() && *name == call.name),
-        });
+        let goes_on = self
+            .calls
+            .iter_mut()
+            .rev()
+            .find(same)
+            .filter(|call| match &id {
+                Some(id) => *id == call.id,
+                None => name
+                    .as_ref()
+                    .is_none_or(|name| delta.index.is_some() && *name == call.name),
+            });
         let call = if let Some(call) = goes_on {
             call
         } else {
-            let Some(name) = name else { return Err(garbled("a tool call without a name")) };
+            let Some(name) = name else {
+                return Err(garbled("a tool call without a name"));
+            };
             let place = self.calls.len();
             let id = id.unwrap_or_else(|| format!("call_{}_{place}", self.id));
-            on(ModelEvent::ToolUse { id: &id, name: &name });
+            on(ModelEvent::ToolUse {
+                id: &id,
+                name: &name,
+            });
             let index = delta.index.unwrap_or(place as u64);
-            self.calls.push(ToolCall { index, id, name, arguments: String::new() });
-            let Some(call) = self.calls.last_mut() else { return Ok(()) };
+            self.calls.push(ToolCall {
+                index,
+                id,
+                name,
+                arguments: String::new(),
+            });
+            let Some(call) = self.calls.last_mut() else {
+                return Ok(());
+            };
             call
         };
         if let Some(more) = arguments {
@@ -207,20 +245,38 @@ impl Assembly {
         let mut content = Vec::new();
         if !self.thinking.is_empty() {
             let thinking = std::mem::take(&mut self.thinking);
-            content.push(ContentBlock::Thinking { thinking, signature: String::new() });
+            content.push(ContentBlock::Thinking {
+                thinking,
+                signature: String::new(),
+            });
         }
         if !self.text.is_empty() {
-            content.push(ContentBlock::Text { text: std::mem::take(&mut self.text) });
+            content.push(ContentBlock::Text {
+                text: std::mem::take(&mut self.text),
+            });
         }
         let mut calls = std::mem::take(&mut self.calls).into_iter().peekable();
         while let Some(call) = calls.next() {
-            let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+            let arguments = if call.arguments.trim().is_empty() {
+                "{}"
+            } else {
+                &call.arguments
+            };
             match RawJson::parse(arguments) {
                 Ok(input) if input.is_object() => {
-                    content.push(ContentBlock::ToolUse { id: call.id, name: call.name, input });
+                    content.push(ContentBlock::ToolUse {
+                        id: call.id,
+                        name: call.name,
+                        input,
+                    });
                 }
                 Err(_) if capped && calls.peek().is_none() => {}
-                _ => return Err(garbled(format!("the input of `{}` is not an object", call.name))),
+                _ => {
+                    return Err(garbled(format!(
+                        "the input of `{}` is not an object",
+                        call.name
+                    )));
+                }
             }
         }
         Ok(content)
@@ -231,14 +287,25 @@ impl ChunkUsage {
     /// On this wire the prompt's count includes what the cache served.
     fn total(self) -> Usage {
         let details = self.prompt_tokens_details.unwrap_or_default();
-        let (read, written) = (details.cached_tokens.unwrap_or(0), details.cache_write_tokens.unwrap_or(0));
+        let (read, written) = (
+            details.cached_tokens.unwrap_or(0),
+            details.cache_write_tokens.unwrap_or(0),
+        );
         Usage {
-            input: self.prompt_tokens.unwrap_or(0).saturating_sub(read).saturating_sub(written),
+            input: self
+                .prompt_tokens
+                .unwrap_or(0)
+                .saturating_sub(read)
+                .saturating_sub(written),
             cache_read: read,
             cache_write_5m: written,
             cache_write_1h: 0,
             output: self.completion_tokens.unwrap_or(0),
-            thinking: self.completion_tokens_details.unwrap_or_default().reasoning_tokens.unwrap_or(0),
+            thinking: self
+                .completion_tokens_details
+                .unwrap_or_default()
+                .reasoning_tokens
+                .unwrap_or(0),
         }
     }
 }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use posse_protocol::{
-    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Name, Outcome, RawJson,
-    RealmId, RunEnd, TaskId, Usage,
+    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Name, Outcome,
+    RawJson, RealmId, RunEnd, TaskId, Usage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -281,7 +281,11 @@ impl Actor {
     }
 
     /// What came, as an input; none if there is nothing to decide about it.
-    async fn understood(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
+    async fn understood(
+        &mut self,
+        next: Next,
+        work: &mut Work,
+    ) -> Result<Option<Input>, StoreError> {
         Ok(match next {
             Next::Command(Some(command)) => match work.following.hold(command) {
                 Ok(input) => input,
@@ -335,7 +339,14 @@ impl Actor {
             ran.map(|output| match output.then {
                 Then::First { tool, input } => {
                     let intent = self.intent(&tool, &input);
-                    Answered { content: Vec::new(), then: Consequence::First { tool, input, intent } }
+                    Answered {
+                        content: Vec::new(),
+                        then: Consequence::First {
+                            tool,
+                            input,
+                            intent,
+                        },
+                    }
                 }
                 _ => answered(output, call, work),
             })
@@ -349,7 +360,11 @@ impl Actor {
             return None;
         }
         match work.following.take()? {
-            Command::Skill { name, arguments, words } => self.call_skill(&name, arguments, words, work),
+            Command::Skill {
+                name,
+                arguments,
+                words,
+            } => self.call_skill(&name, arguments, words, work),
             command => self.heard(command, work),
         }
     }
@@ -357,27 +372,55 @@ impl Actor {
     fn heard(&mut self, command: Command, work: &mut Work) -> Option<Input> {
         match command {
             Command::Prompt(blocks) => Some(Input::Prompt(blocks)),
-            Command::Skill { name, arguments, words } => self.call_skill(&name, arguments, words, work),
+            Command::Skill {
+                name,
+                arguments,
+                words,
+            } => self.call_skill(&name, arguments, words, work),
             Command::Continue => Some(Input::Continue),
             Command::Interrupt => {
                 work.following.stop();
                 Some(Input::Interrupt)
             }
             Command::SetMode(mode) => Some(Input::SetMode(mode)),
-            Command::Answer { agent, call, answer } if agent == self.identity.agent => {
+            Command::Answer {
+                agent,
+                call,
+                answer,
+            } if agent == self.identity.agent => {
                 let answer = self.house.questions.answer(agent, &call, answer)?;
                 let intent = match &answer {
-                    Answer::Allow { input: Some(input) } => {
-                        self.machine.asked_tool(&call).map(|tool| self.intent(tool, input))
-                    }
+                    Answer::Allow { input: Some(input) } => self
+                        .machine
+                        .asked_tool(&call)
+                        .map(|tool| self.intent(tool, input)),
                     _ => None,
                 };
-                Some(Input::Answer { call, answer, intent })
+                Some(Input::Answer {
+                    call,
+                    answer,
+                    intent,
+                })
             }
-            Command::Answer { agent, call, answer } => {
-                let passed = self.house.pass_on(agent, Command::Answer { agent, call: call.clone(), answer });
+            Command::Answer {
+                agent,
+                call,
+                answer,
+            } => {
+                let passed = self.house.pass_on(
+                    agent,
+                    Command::Answer {
+                        agent,
+                        call: call.clone(),
+                        answer,
+                    },
+                );
                 // Who is not here cannot have asked: here nobody has either, and it is reported so.
-                let unheard = |_| Input::Answer { call, answer: Answer::Allow { input: None }, intent: None };
+                let unheard = |_| Input::Answer {
+                    call,
+                    answer: Answer::Allow { input: None },
+                    intent: None,
+                };
                 passed.err().map(unheard)
             }
             Command::Compact { keep } => Some(Input::Compact { keep }),
@@ -395,7 +438,9 @@ impl Actor {
                 // Who stops everything wants nothing to begin by it.
                 self.machine.fall_asleep();
                 let (house, root) = (Arc::clone(&self.house), self.tree.root);
-                self.house.supervisor.start_errand(async move { house.stop_all(root, By::Person).await });
+                self.house
+                    .supervisor
+                    .start_errand(async move { house.stop_all(root, By::Person).await });
                 None
             }
             Command::Detach => {
@@ -417,7 +462,11 @@ impl Actor {
         }
     }
 
-    async fn nudged(&mut self, nudged: Nudged, work: &mut Work) -> Result<Option<Input>, StoreError> {
+    async fn nudged(
+        &mut self,
+        nudged: Nudged,
+        work: &mut Work,
+    ) -> Result<Option<Input>, StoreError> {
         if nudged.about(About::Unattended) {
             work.inputs.push_back(Input::Unattended);
         }
@@ -440,8 +489,16 @@ impl Actor {
     /// What waits in the inbox and was not looked at yet.
     async fn fetch_mail(&mut self) -> Result<Input, StoreError> {
         let Identity { realm, agent, .. } = self.identity;
-        let filter = MailFilter { waiting: true, after: self.last_mail };
-        let mut mail = self.house.ports.store.mail(realm, agent, filter, MAIL).await?;
+        let filter = MailFilter {
+            waiting: true,
+            after: self.last_mail,
+        };
+        let mut mail = self
+            .house
+            .ports
+            .store
+            .mail(realm, agent, filter, MAIL)
+            .await?;
         self.last_mail = mail.last().map_or(self.last_mail, |mail| mail.number);
         if mail.len() == MAIL {
             // There may be more.
@@ -468,12 +525,15 @@ impl Actor {
 
     /// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
     pub(super) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (outlet, house, identity) = (self.outlet.clone(), Arc::clone(&self.house), self.identity);
+        let (outlet, house, identity) =
+            (self.outlet.clone(), Arc::clone(&self.house), self.identity);
         let run = self.sub.as_ref().map(|sub| Arc::clone(&sub.run));
         let worktree = self.sub.as_ref().and_then(|sub| sub.worktree.clone());
         async move {
             let message = "posse itself failed in the middle of the run".to_owned();
-            let mut end = run.as_ref().map(|run| ending::broken(&run.facts, run.id, message.clone()));
+            let mut end = run
+                .as_ref()
+                .map(|run| ending::broken(&run.facts, run.id, message.clone()));
             if let (Some(end), Some(worktree)) = (&mut end, &worktree) {
                 end.worktree = Some(runs::worktree_end(&house, worktree).await);
             }
@@ -489,21 +549,41 @@ impl Actor {
             match run.zip(end) {
                 Some((run, end)) => run.over(end),
                 None => {
-                    let fault = Fault { class: FaultClass::Internal, status: None, message };
-                    outlet.emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))))).await;
+                    let fault = Fault {
+                        class: FaultClass::Internal,
+                        status: None,
+                        message,
+                    };
+                    outlet
+                        .emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(
+                            fault,
+                        )))))
+                        .await;
                 }
             }
             // If it fails, others find out by themselves that this process has ended.
-            let _ = house.ports.store.release(identity.agent, identity.epoch).await;
+            let _ = house
+                .ports
+                .store
+                .release(identity.agent, identity.epoch)
+                .await;
         }
     }
 
     /// The store refused: nothing that it did not take has happened, and nothing more will.
     fn lost(&mut self, error: &StoreError, work: &mut Work) -> EventKind {
         let fault = Fault::from(error);
-        let ended = Ended { outcome: Outcome::Failed(fault), run: self.machine.take_run() };
+        let ended = Ended {
+            outcome: Outcome::Failed(fault),
+            run: self.machine.take_run(),
+        };
         // Whoever waits for it waits no longer.
-        drop((work.calling.take(), work.squeezing.take(), work.admission.take(), work.entry.take()));
+        drop((
+            work.calling.take(),
+            work.squeezing.take(),
+            work.admission.take(),
+            work.entry.take(),
+        ));
         work.calls.cancel();
         self.ended(ended, work, 0)
     }
@@ -511,7 +591,11 @@ impl Actor {
     fn ended(&self, ended: Ended, work: &Work, busy: usize) -> EventKind {
         let Ended { outcome, run } = ended;
         let is_root = self.sub.is_none();
-        let (below, mut misses) = if is_root { self.account.take_below() } else { Default::default() };
+        let (below, mut misses) = if is_root {
+            self.account.take_below()
+        } else {
+            Default::default()
+        };
         misses.append(self.own_misses(&run));
         EventKind::Ended(Box::new(RunEnd {
             outcome,
@@ -537,10 +621,26 @@ impl Actor {
     /// What it missed in the cache in a run.
     fn own_misses(&self, run: &Run) -> Misses {
         let missed = run.missed.clone();
-        let usage = run.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage);
+        let usage = run
+            .spent
+            .iter()
+            .fold(Usage::default(), |sum, spent| sum + spent.usage);
         let (agent, path) = (self.identity.agent, self.attribution.path.clone());
-        let line = AgentMisses { agent, path, usage, missed: missed.clone() };
-        Misses { agents: if missed.is_empty() { Vec::new() } else { vec![line] }, missed, others: 0 }
+        let line = AgentMisses {
+            agent,
+            path,
+            usage,
+            missed: missed.clone(),
+        };
+        Misses {
+            agents: if missed.is_empty() {
+                Vec::new()
+            } else {
+                vec![line]
+            },
+            missed,
+            others: 0,
+        }
     }
 }
 
@@ -554,10 +654,17 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
         Then::Runs(run) => {
             let (id, description, output) = (run.id, run.description.clone(), run.output.clone());
             work.begun.insert(id, (*run, call.to_owned()));
-            Consequence::Began { id, description, output }
+            Consequence::Began {
+                id,
+                description,
+                output,
+            }
         }
     };
-    Answered { content: output.content, then }
+    Answered {
+        content: output.content,
+        then,
+    }
 }
 
 /// Now, in milliseconds of Unix time.

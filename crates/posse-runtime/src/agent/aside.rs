@@ -89,7 +89,11 @@ struct Talk {
 
 impl Talk {
     fn ended(self, text: Result<String, AsideError>) -> Answer {
-        Answer { charges: self.charges, facts: self.facts, text }
+        Answer {
+            charges: self.charges,
+            facts: self.facts,
+            text,
+        }
     }
 }
 
@@ -104,7 +108,13 @@ impl Aside {
         };
         let mut said = placeholders(&self.open);
         said.extend(words.spelt());
-        self.say(&mut talk, Message { role: Role::User, content: said });
+        self.say(
+            &mut talk,
+            Message {
+                role: Role::User,
+                content: said,
+            },
+        );
         for turn in 0..hands.turns() {
             if turn > 0 {
                 self.mark_end(&mut talk);
@@ -115,18 +125,31 @@ impl Aside {
             };
             let (stop, content) = (reply.stop.clone(), reply.content.clone());
             talk.facts = Some(facts(reply));
-            let results = match hands.answer(&content, &self.ports.clock, &self.cancel).await {
+            let results = match hands
+                .answer(&content, &self.ports.clock, &self.cancel)
+                .await
+            {
                 Ok(results) => results,
                 Err(error) => return talk.ended(Err(error)),
             };
             if results.is_empty() && stop != StopReason::PauseTurn {
                 let text = text(&content);
-                let answer = if text.trim().is_empty() { Err(AsideError::Silent) } else { Ok(text) };
+                let answer = if text.trim().is_empty() {
+                    Err(AsideError::Silent)
+                } else {
+                    Ok(text)
+                };
                 return talk.ended(answer);
             }
             self.say(&mut talk, Message::assistant(content));
             if !results.is_empty() {
-                self.say(&mut talk, Message { role: Role::User, content: results });
+                self.say(
+                    &mut talk,
+                    Message {
+                        role: Role::User,
+                        content: results,
+                    },
+                );
             }
         }
         talk.ended(Err(AsideError::Tools))
@@ -139,7 +162,10 @@ impl Aside {
     /// There will be more turns than one: what they share is kept.
     fn mark_end(&self, talk: &mut Talk) {
         talk.marks = self.history.marks_before(self.ttl);
-        talk.marks.push(Mark { place: Place::Entry(talk.pieces.len() - 1), ttl: self.ttl });
+        talk.marks.push(Mark {
+            place: Place::Entry(talk.pieces.len() - 1),
+            ttl: self.ttl,
+        });
     }
 
     /// One call, and what it took.
@@ -165,7 +191,14 @@ impl Aside {
             }
         };
         let (model, attribution) = (&self.ports.model, &self.attribution);
-        let result = model.call(Call { body, attribution, cancel: &cancel, on: &mut on }).await;
+        let result = model
+            .call(Call {
+                body,
+                attribution,
+                cancel: &cancel,
+                on: &mut on,
+            })
+            .await;
         let mut charges = fare::charges(&*self.ports.prices, &self.model, purpose, &result);
         if let Some(missed) = result.as_ref().ok().and_then(missed) {
             fare.miss(&self.attribution, &missed, &mut charges);
@@ -176,12 +209,22 @@ impl Aside {
         match (result, broke) {
             (Ok(reply), _) => {
                 let tokens = reply.usage.prompt().saturating_add(reply.usage.output);
-                self.paid = Paid { tokens, bytes: size, begun: true };
+                self.paid = Paid {
+                    tokens,
+                    bytes: size,
+                    begun: true,
+                };
                 self.previous = Some(reply.id.clone()).filter(|id| !id.is_empty());
                 Ok(reply)
             }
             (Err(_), Some(why)) => Err(AsideError::Refused(why)),
-            (Err(Failure { error: ModelError::Cancelled, .. }), None) => Err(AsideError::Cancelled),
+            (
+                Err(Failure {
+                    error: ModelError::Cancelled,
+                    ..
+                }),
+                None,
+            ) => Err(AsideError::Cancelled),
             (Err(failure), None) => Err(AsideError::Model(failure.error)),
         }
     }
@@ -191,7 +234,13 @@ impl Aside {
         loop {
             let freed = self.account.freed();
             let input = self.paid.input(size);
-            match fare::reserve(&self.ports, &self.account, &self.model, (input, self.ttl), self.max_tokens) {
+            match fare::reserve(
+                &self.ports,
+                &self.account,
+                &self.model,
+                (input, self.ttl),
+                self.max_tokens,
+            ) {
                 Ok(reservation) => return Ok(reservation),
                 Err(exceeded) if exceeded.may_pass() => tokio::select! {
                     () = freed => {}
@@ -207,12 +256,21 @@ impl Aside {
 fn missed(reply: &Reply) -> Option<Missed> {
     let miss = reply.cache_miss.as_ref()?;
     let tokens = miss.missed_tokens.filter(|tokens| *tokens > 0)?;
-    Some(Missed { tokens, why: miss.reason.clone() })
+    Some(Missed {
+        tokens,
+        why: miss.reason.clone(),
+    })
 }
 
 fn facts(reply: Reply) -> ReplyFacts {
     let missed = missed(&reply);
-    ReplyFacts { id: reply.id, model: reply.model, stop: Some(reply.stop), usage: reply.usage, missed }
+    ReplyFacts {
+        id: reply.id,
+        model: reply.model,
+        stop: Some(reply.stop),
+        usage: reply.usage,
+        missed,
+    }
 }
 
 fn text(content: &[ContentBlock]) -> String {

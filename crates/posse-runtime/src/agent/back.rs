@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use posse_protocol::{AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender};
+use posse_protocol::{
+    AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender,
+};
 use uuid::Uuid;
 
 use super::StartError;
@@ -40,7 +42,10 @@ impl Waiting {
     /// Who is told of the end of the run that it begins: whoever wrote it. An end that wakes somebody is
     /// told up the tree: two who told each other of their ends would wake each other for ever.
     fn starter(&self, session: &Session) -> AgentId {
-        let parent = session.origin.as_ref().map_or(session.agent, |origin| origin.parent);
+        let parent = session
+            .origin
+            .as_ref()
+            .map_or(session.agent, |origin| origin.parent);
         self.from.unwrap_or(parent)
     }
 }
@@ -54,10 +59,18 @@ impl House {
 
     async fn try_revive(self: &Arc<Self>, agent: AgentId) -> Result<(), StartError> {
         // Whoever is being brought back looks into its inbox when it is here: no hint is lost.
-        let Some(living) = self.supervisor.room_for(agent) else { return Ok(()) };
-        let Some(session) = self.row(agent).await? else { return Ok(()) };
-        let Some(waiting) = self.wants_back(&session).await? else { return Ok(()) };
-        let Some(tree) = self.tree_of(&session).await? else { return Ok(()) };
+        let Some(living) = self.supervisor.room_for(agent) else {
+            return Ok(());
+        };
+        let Some(session) = self.row(agent).await? else {
+            return Ok(());
+        };
+        let Some(waiting) = self.wants_back(&session).await? else {
+            return Ok(());
+        };
+        let Some(tree) = self.tree_of(&session).await? else {
+            return Ok(());
+        };
         if is_mate(&session) {
             // Who has a pane is waited for there; if its process dies, it is taken up then.
             let card = self.card(session.realm, agent).await?;
@@ -85,7 +98,9 @@ impl House {
     }
 
     fn beyond_reach(&self) -> MutexGuard<'_, HashMap<AgentId, u64>> {
-        self.beyond_reach.lock().unwrap_or_else(PoisonError::into_inner)
+        self.beyond_reach
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The mail for which an agent that has ended is brought back: none for a root, for one that a person
@@ -95,30 +110,52 @@ impl House {
         if session.origin.is_none() || ended.is_some_and(|ended| ended.by_person) {
             return Ok(None);
         }
-        let filter = MailFilter { waiting: true, after: 0 };
-        let mail = self.ports.store.mail(session.realm, session.agent, filter, UNFINISHED).await?;
+        let filter = MailFilter {
+            waiting: true,
+            after: 0,
+        };
+        let mail = self
+            .ports
+            .store
+            .mail(session.realm, session.agent, filter, UNFINISHED)
+            .await?;
         let newest = mail.last().map_or(0, |mail| mail.number);
         let stopped = ended.map_or(0, |ended| ended.mail);
-        let tried = self.beyond_reach().get(&session.agent).copied().unwrap_or(0);
-        let frozen = session
-            .origin
-            .as_ref()
-            .is_some_and(|origin| self.resident(origin.parent).is_some() && self.is_frozen(origin.parent));
+        let tried = self
+            .beyond_reach()
+            .get(&session.agent)
+            .copied()
+            .unwrap_or(0);
+        let frozen = session.origin.as_ref().is_some_and(|origin| {
+            self.resident(origin.parent).is_some() && self.is_frozen(origin.parent)
+        });
         if newest <= stopped.max(tried) || frozen {
             return Ok(None);
         }
-        let words = mail.iter().filter(|mail| mail.kind != MailKind::Notification);
+        let words = mail
+            .iter()
+            .filter(|mail| mail.kind != MailKind::Notification);
         let from = words.filter_map(|mail| match mail.from {
             Sender::Agent { id, .. } if id != session.agent => Some(id),
             _ => None,
         });
-        Ok(Some(Waiting { newest, from: from.into_iter().next() }))
+        Ok(Some(Waiting {
+            newest,
+            from: from.into_iter().next(),
+        }))
     }
 
     /// Takes up the sub-agents of a session that a dead process left at work, or that mail waits for.
     /// They do not live yet.
-    pub(crate) async fn adopt(self: &Arc<Self>, tree: &Arc<Tree>) -> Result<Vec<Assembled>, StartError> {
-        let filter = AgentFilter { realm: Some(tree.realm), unfinished: true, ..AgentFilter::default() };
+    pub(crate) async fn adopt(
+        self: &Arc<Self>,
+        tree: &Arc<Tree>,
+    ) -> Result<Vec<Assembled>, StartError> {
+        let filter = AgentFilter {
+            realm: Some(tree.realm),
+            unfinished: true,
+            ..AgentFilter::default()
+        };
         // Teammates come first: others come from them.
         let mut found = self.members_of(tree).await?;
         for session in self.ports.store.agents(filter, UNFINISHED).await? {
@@ -130,7 +167,9 @@ impl House {
         for session in &found {
             match self.take_up(session, tree).await {
                 Ok(assembled) => adopted.extend(assembled),
-                Err(StartError::Store(error @ (StoreError::Engine { .. } | StoreError::Full { .. }))) => {
+                Err(StartError::Store(
+                    error @ (StoreError::Engine { .. } | StoreError::Full { .. }),
+                )) => {
                     for (actor, _) in adopted {
                         actor.give_back().await;
                     }
@@ -140,8 +179,12 @@ impl House {
                 Err(StartError::Store(StoreError::Held { .. })) => {}
                 // One that is damaged keeps nobody from the rest.
                 Err(error) => {
-                    let what = format!("sub-agent {} could not be taken up: {error}", session.agent);
-                    let event = Event { agent: tree.root, kind: EventKind::Unheard(what) };
+                    let what =
+                        format!("sub-agent {} could not be taken up: {error}", session.agent);
+                    let event = Event {
+                        agent: tree.root,
+                        kind: EventKind::Unheard(what),
+                    };
                     let _ = tree.events.try_send(event);
                 }
             }
@@ -167,18 +210,30 @@ impl House {
             return Ok(None);
         }
         let starter = match session.state.is_open() || is_mate(session) {
-            true => session.starter.or(session.origin.as_ref().map(|origin| origin.parent)),
-            false => self.wants_back(session).await?.map(|waiting| waiting.starter(session)),
+            true => session
+                .starter
+                .or(session.origin.as_ref().map(|origin| origin.parent)),
+            false => self
+                .wants_back(session)
+                .await?
+                .map(|waiting| waiting.starter(session)),
         };
-        let Some(starter) = starter else { return Ok(None) };
-        let mine = self.tree_of(session).await?.is_some_and(|found| Arc::ptr_eq(&found, tree));
+        let Some(starter) = starter else {
+            return Ok(None);
+        };
+        let mine = self
+            .tree_of(session)
+            .await?
+            .is_some_and(|found| Arc::ptr_eq(&found, tree));
         if !mine || is_mate(session) && !self.has_room(tree) {
             return Ok(None);
         }
         if !self.is_for(session, tree).await? || !self.is_fit_for(session, tree).await? {
             return Ok(None);
         }
-        let Some(living) = self.supervisor.room_for(session.agent) else { return Ok(None) };
+        let Some(living) = self.supervisor.room_for(session.agent) else {
+            return Ok(None);
+        };
         let taken = self.ports.store.take(session.agent).await?;
         let (assembled, unanswered) = self.bring_back(taken, living, tree, starter).await?;
         if unanswered {
@@ -228,7 +283,12 @@ impl House {
         let Some(worktree) = terms.worktree.clone() else {
             return self.rebuild(taken, tree, starter, terms).await;
         };
-        let remade = self.ports.worktrees.reclaim(&worktree).await.map_err(StartError::Place)?;
+        let remade = self
+            .ports
+            .worktrees
+            .reclaim(&worktree)
+            .await
+            .map_err(StartError::Place)?;
         match self.rebuild(taken, tree, starter, terms).await {
             Ok((mut assembled, unanswered)) => {
                 if remade {
@@ -253,13 +313,34 @@ impl House {
         starter: AgentId,
         error: &StartError,
     ) {
-        let run = Run::new(facts(session, starter, tree.output(session.agent)), Uuid::now_v7(), true);
+        let run = Run::new(
+            facts(session, starter, tree.output(session.agent)),
+            Uuid::now_v7(),
+            true,
+        );
         let mut end = ending::broken(&run.facts, run.id, format!("it could not go on: {error}"));
-        end.worktree = session.ended.as_ref().and_then(|ended| ended.worktree.clone());
-        let filter = MailFilter { waiting: true, after: 0 };
-        let mail = self.ports.store.mail(session.realm, session.agent, filter, UNFINISHED).await;
-        let newest = mail.ok().and_then(|mail| mail.last().map(|mail| mail.number)).unwrap_or(0);
-        let who = Identity { realm: session.realm, agent: session.agent, epoch };
+        end.worktree = session
+            .ended
+            .as_ref()
+            .and_then(|ended| ended.worktree.clone());
+        let filter = MailFilter {
+            waiting: true,
+            after: 0,
+        };
+        let mail = self
+            .ports
+            .store
+            .mail(session.realm, session.agent, filter, UNFINISHED)
+            .await;
+        let newest = mail
+            .ok()
+            .and_then(|mail| mail.last().map(|mail| mail.number))
+            .unwrap_or(0);
+        let who = Identity {
+            realm: session.realm,
+            agent: session.agent,
+            epoch,
+        };
         last_resort(self, who, &run, &end, newest).await;
     }
 
@@ -278,7 +359,10 @@ impl House {
             // No call has begun this run, a message has.
             facts.call.clear();
         }
-        let parent = session.origin.as_ref().map_or(tree.root, |origin| origin.parent);
+        let parent = session
+            .origin
+            .as_ref()
+            .map_or(tree.root, |origin| origin.parent);
         let card = match &terms.mate {
             Some(_) => self.card(session.realm, agent).await?.map(Arc::new),
             None => None,
@@ -289,17 +373,26 @@ impl House {
         // Whoever follows the mode of one who has gone keeps the last that was known.
         // And a teammate may have come out of its plan.
         let follows = parent_here.is_some() && terms.mate.as_ref().is_none_or(|mate| !mate.plan);
-        let mode = if follows { terms.mode } else { Some(session.mode) };
+        let mode = if follows {
+            terms.mode
+        } else {
+            Some(session.mode)
+        };
         let (above, account) = match parent_here.or(root_here) {
             Some(above) => (above.standing.clone(), above.account.clone()),
             None => (tree.standing.clone(), tree.account.clone()),
         };
         let workspace = workspace_again(&above, &session, &terms).map_err(StartError::Place)?;
-        let standing =
-            above.child(mode, workspace).map_err(|outside| StartError::Place(outside.to_string()))?;
+        let standing = above
+            .child(mode, workspace)
+            .map_err(|outside| StartError::Place(outside.to_string()))?;
         terms.give(&standing).map_err(StartError::Place)?;
         let about = About {
-            identity: Identity { realm: session.realm, agent, epoch: taken.epoch },
+            identity: Identity {
+                realm: session.realm,
+                agent,
+                epoch: taken.epoch,
+            },
             model: session.model.clone(),
             mode: session.mode,
             effort: terms.effort,
@@ -313,7 +406,10 @@ impl House {
         };
         let name = match &card {
             Some(card) => card.address(),
-            None => facts.name.as_ref().map_or_else(|| session.path.clone(), ToString::to_string),
+            None => facts
+                .name
+                .as_ref()
+                .map_or_else(|| session.path.clone(), ToString::to_string),
         };
         let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
         let sub = Sub::new(run, parent, Output::new(output_file), String::new());
@@ -323,14 +419,20 @@ impl House {
             sub,
             depth,
             account: account.reopen(
-                door::budgets(&tree.setup.spawning, terms.mate.as_ref().and_then(|mate| mate.budget)),
+                door::budgets(
+                    &tree.setup.spawning,
+                    terms.mate.as_ref().and_then(|mate| mate.budget),
+                ),
                 self.ports.clock.now(),
                 &session.charges,
             ),
             tools: self.tools_of_sub(agent, &tree.setup, &terms, types.as_deref()),
             turns: terms.turns,
             // What could be checked once can be checked again.
-            contract: terms.schema.as_deref().and_then(|schema| Contract::new(schema).ok()),
+            contract: terms
+                .schema
+                .as_deref()
+                .and_then(|schema| Contract::new(schema).ok()),
             standing,
             name,
             mate: card.map(|card| Mate::new(card, MemberChange::TakenOver)),
@@ -343,7 +445,11 @@ impl House {
             Err(error) => Err(error),
         };
         let settled = match settled {
-            Ok(()) => assembled.0.back_among_mates(session.entries == 0).await.map_err(StartError::from),
+            Ok(()) => assembled
+                .0
+                .back_among_mates(session.entries == 0)
+                .await
+                .map_err(StartError::from),
             Err(error) => Err(error),
         };
         if let Err(error) = settled {
@@ -365,11 +471,19 @@ impl House {
         let Some(living) = self.supervisor.room_for(agent) else {
             return Err(StartError::AlreadyHere { agent });
         };
-        let session = self.row(agent).await?.ok_or(StoreError::NotFound { agent })?;
+        let session = self
+            .row(agent)
+            .await?
+            .ok_or(StoreError::NotFound { agent })?;
         if !is_mate(&session) || !self.belongs(&session).await? {
-            return Err(StartError::Place(format!("agent {agent} is in no team of the session")));
+            return Err(StartError::Place(format!(
+                "agent {agent} is in no team of the session"
+            )));
         }
-        let starter = session.origin.as_ref().map_or(tree.root, |origin| origin.parent);
+        let starter = session
+            .origin
+            .as_ref()
+            .map_or(tree.root, |origin| origin.parent);
         let taken = self.ports.store.take(agent).await?;
         let (assembled, unanswered) = self.bring_back(taken, living, tree, starter).await?;
         if unanswered {
@@ -384,7 +498,10 @@ impl House {
     async fn members_of(&self, tree: &Tree) -> Result<Vec<Session>, StoreError> {
         let mut found = Vec::new();
         for team in self.teams(tree.realm).await? {
-            let others = team.members.iter().filter(|member| member.agent != tree.root);
+            let others = team
+                .members
+                .iter()
+                .filter(|member| member.agent != tree.root);
             for member in others.filter(|member| member.state != MemberState::ShutDown) {
                 found.extend(self.row(member.agent).await?.filter(is_mate));
             }
@@ -407,7 +524,10 @@ impl House {
         let at_ms = wall_ms(&*self.ports.clock);
         self.ports
             .store
-            .commit(Step { state, ..Step::new(session.realm, session.agent, epoch, at_ms) })
+            .commit(Step {
+                state,
+                ..Step::new(session.realm, session.agent, epoch, at_ms)
+            })
             .await?;
         if let Some(worktree) = terms(session, tree).worktree {
             self.ports.worktrees.release(&worktree).await;
@@ -420,7 +540,9 @@ impl House {
         for tree in self.trees().into_iter().filter(|tree| tree.takes_over > 0) {
             // A store that fails is noticed by whoever commits next.
             if let Ok(adopted) = self.adopt(&tree).await {
-                adopted.into_iter().for_each(|adopted| self.animate(adopted));
+                adopted
+                    .into_iter()
+                    .for_each(|adopted| self.animate(adopted));
             }
             self.expect_workers(&tree);
         }
@@ -430,28 +552,47 @@ impl House {
 /// Whether a stored agent is a teammate, or was one.
 pub(crate) fn is_mate(session: &Session) -> bool {
     let origin = session.origin.as_deref();
-    origin.and_then(Terms::kept).is_some_and(|terms| terms.mate.is_some())
+    origin
+        .and_then(Terms::kept)
+        .is_some_and(|terms| terms.mate.is_some())
 }
 
 /// Whether it is the store that fails, and not this one agent.
 fn is_of_the_store(error: &StartError) -> bool {
-    let others = |error: &StoreError| !matches!(error, StoreError::BadStep(_) | StoreError::Damaged { .. });
+    let others =
+        |error: &StoreError| !matches!(error, StoreError::BadStep(_) | StoreError::Damaged { .. });
     matches!(error, StartError::Store(error) if others(error))
 }
 
 /// Where an agent works that is brought back below `above`. Who worked in a worktree works there or not at
 /// all; of others, where they worked may not be worked in any more.
-fn workspace_again(above: &Standing, session: &Session, terms: &Terms) -> Result<Workspace, String> {
+fn workspace_again(
+    above: &Standing,
+    session: &Session,
+    terms: &Terms,
+) -> Result<Workspace, String> {
     let here = above.workspace();
-    let shared = here.mirror.as_ref().is_some_and(|mirror| session.cwd.starts_with(&mirror.here));
+    let shared = here
+        .mirror
+        .as_ref()
+        .is_some_and(|mirror| session.cwd.starts_with(&mirror.here));
     let mut workspace = match &terms.worktree {
         Some(worktree) => {
             // If its parent has gone, it lies below one whose checkout is a copy's original, or contains it.
             let origins = [&worktree.origin].into_iter().chain(&terms.copies);
-            let found = origins.map(|origin| here.below(origin.clone()).in_worktree(&worktree.path, origin));
+            let found = origins.map(|origin| {
+                here.below(origin.clone())
+                    .in_worktree(&worktree.path, origin)
+            });
             let within = |workspace: &Workspace| !workspace.roots.is_empty();
-            let found = found.flatten().find(within).ok_or("its worktree is of another repository")?;
-            let workspace = Workspace { cwd: session.cwd.clone(), ..found };
+            let found = found
+                .flatten()
+                .find(within)
+                .ok_or("its worktree is of another repository")?;
+            let workspace = Workspace {
+                cwd: session.cwd.clone(),
+                ..found
+            };
             door::make_room(&workspace, &worktree.path)?;
             workspace
         }
@@ -469,9 +610,18 @@ fn workspace_again(above: &Standing, session: &Session, terms: &Terms) -> Result
 
 /// What holds for a stored sub-agent.
 pub(crate) fn terms(session: &Session, tree: &Tree) -> Terms {
-    let Some(origin) = session.origin.as_deref() else { return Terms::lost() };
-    let of_type = || tree.definition(&origin.agent_type).map(|kind| Terms::of(&kind));
+    let Some(origin) = session.origin.as_deref() else {
+        return Terms::lost();
+    };
+    let of_type = || {
+        tree.definition(&origin.agent_type)
+            .map(|kind| Terms::of(&kind))
+    };
     // An older posse kept none; then it is the type that is there now, or nothing.
-    let kept = if origin.terms.is_empty() { of_type() } else { Terms::kept(origin) };
+    let kept = if origin.terms.is_empty() {
+        of_type()
+    } else {
+        Terms::kept(origin)
+    };
     kept.unwrap_or_else(Terms::lost)
 }

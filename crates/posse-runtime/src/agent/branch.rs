@@ -72,7 +72,9 @@ impl Actor {
             seq,
             preamble: self.preamble.clone(),
             history: self.history.forked(),
-            segments: self.history.segments(self.identity.agent, self.segments.clone()),
+            segments: self
+                .history
+                .segments(self.identity.agent, self.segments.clone()),
             head: self.house.ports.model.opening(&answers),
             previous_reply: self.previous_reply.clone(),
             paid: self.paid.of_parent(),

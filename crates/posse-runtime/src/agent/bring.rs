@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use posse_protocol::{
-    AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RealmId, RunFacts,
-    RunKind, Takes,
+    AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RealmId,
+    RunFacts, RunKind, Takes,
 };
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ use crate::permission::Standing;
 use crate::port::model::{Preamble, Thinking};
 use crate::port::panes::NewPane;
 use crate::port::store::{
-    AgentFilter, AgentState, Birth, Done, Epoch, Joining, Op, Operation, Origin, Session, StateChange, Step,
-    StoreError,
+    AgentFilter, AgentState, Birth, Done, Epoch, Joining, Op, Operation, Origin, Session,
+    StateChange, Step, StoreError,
 };
 use crate::skill::call::loadable;
 use crate::skill::{self, Skill, Values};
@@ -79,7 +79,11 @@ impl Plan {
             let directive = words::directive(&self.prompt, &self.told);
             return vec![ContentBlock::text(directive)];
         }
-        self.told.iter().chain([&self.prompt]).map(ContentBlock::text).collect()
+        self.told
+            .iter()
+            .chain([&self.prompt])
+            .map(ContentBlock::text)
+            .collect()
     }
 
     /// Where a teammate runs. What it spends counts for its session here alone: one without a budget of its own
@@ -111,7 +115,14 @@ impl Plan {
     }
 
     fn facts(&self) -> RunFacts {
-        let Origin { parent, call_id, agent_type, name, description, .. } = &self.origin;
+        let Origin {
+            parent,
+            call_id,
+            agent_type,
+            name,
+            description,
+            ..
+        } = &self.origin;
         RunFacts {
             task: self.agent.uuid(),
             kind: RunKind::Agent,
@@ -133,11 +144,17 @@ impl House {
         let types = startable_at(depth, &plan.tree.setup, &plan.terms);
         let tools = self.tools_of_sub(agent, &plan.tree.setup, &plan.terms, types.as_deref());
         let (preamble, warmth, told, segments) = match &plan.branch {
-            Some(branch) => {
-                (branch.preamble.clone(), Some(branch.warmth()), branch.told, branch.segments.clone())
-            }
+            Some(branch) => (
+                branch.preamble.clone(),
+                Some(branch.warmth()),
+                branch.told,
+                branch.segments.clone(),
+            ),
             None => {
-                let (types, skills) = (types.as_deref().unwrap_or_default(), loadable(&plan.tree.setup));
+                let (types, skills) = (
+                    types.as_deref().unwrap_or_default(),
+                    loadable(&plan.tree.setup),
+                );
                 let told = Offer::of(&tools, types, &skills).fingerprint();
                 let Common { piece, warmth } = self.preamble(&plan, &tools, told);
                 (piece, warmth, told, Vec::new())
@@ -145,8 +162,23 @@ impl House {
         };
         let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
         let first = Command::Prompt(plan.first_message());
-        let Plan { tree, origin, branch, terms, path, model, standing, account, prompt, contract, .. } = plan;
-        let name = origin.name.as_ref().map_or_else(|| path.clone(), ToString::to_string);
+        let Plan {
+            tree,
+            origin,
+            branch,
+            terms,
+            path,
+            model,
+            standing,
+            account,
+            prompt,
+            contract,
+            ..
+        } = plan;
+        let name = origin
+            .name
+            .as_ref()
+            .map_or_else(|| path.clone(), ToString::to_string);
         let parent = origin.parent;
         let birth = Birth {
             origin: Some(Box::new(origin)),
@@ -158,10 +190,16 @@ impl House {
             preamble: preamble.clone(),
             segments: segments.clone(),
         };
-        let seed = branch.map_or_else(Seed::default, |branch| Seed::grown(branch, terms.worktree.is_some()));
+        let seed = branch.map_or_else(Seed::default, |branch| {
+            Seed::grown(branch, terms.worktree.is_some())
+        });
         let turns = terms.turns;
         let about = About {
-            identity: Identity { realm: tree.realm, agent, epoch: Epoch(1) },
+            identity: Identity {
+                realm: tree.realm,
+                agent,
+                epoch: Epoch(1),
+            },
             model,
             mode,
             effort: terms.effort,
@@ -175,7 +213,18 @@ impl House {
         };
         let output = Output::new(run.facts.output_file.clone());
         let sub = Sub::new(Arc::clone(&run), parent, output, prompt);
-        let below = Below { tree, sub, depth, standing, account, tools, turns, contract, name, mate: None };
+        let below = Below {
+            tree,
+            sub,
+            depth,
+            standing,
+            account,
+            tools,
+            turns,
+            contract,
+            name,
+            mate: None,
+        };
         let (mut actor, commands) = self.assemble_sub(about, seed, below)?;
         actor.has_worktree(lease.take());
         actor.warmth = warmth;
@@ -195,15 +244,24 @@ impl House {
         let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
         let types = startable_at(depth, &plan.tree.setup, &plan.terms);
         let tools = self.tools_of_sub(agent, &plan.tree.setup, &plan.terms, types.as_deref());
-        let (known, skills) = (types.as_deref().unwrap_or_default(), loadable(&plan.tree.setup));
+        let (known, skills) = (
+            types.as_deref().unwrap_or_default(),
+            loadable(&plan.tree.setup),
+        );
         let told = Offer::of(&tools, known, &skills).fingerprint();
-        let Common { piece: preamble, warmth } = self.preamble(&plan, &tools, told);
+        let Common {
+            piece: preamble,
+            warmth,
+        } = self.preamble(&plan, &tools, told);
         // Mail is the first thing that it gets: nobody else may bring it to life because of it.
         let living = self.supervisor.room_for(agent);
         let quarters = plan.quarters();
         let card = Arc::new(self.join(&plan, preamble.clone(), told).await?);
         let run = Arc::new(Run::new(
-            RunFacts { name: Some(card.name.clone()), ..plan.facts() },
+            RunFacts {
+                name: Some(card.name.clone()),
+                ..plan.facts()
+            },
             Uuid::now_v7(),
             true,
         ));
@@ -212,22 +270,40 @@ impl House {
             model: plan.model.clone(),
             backend: card.backend.clone(),
         };
-        let identity = Identity { realm: plan.tree.realm, agent, epoch: Epoch(1) };
+        let identity = Identity {
+            realm: plan.tree.realm,
+            agent,
+            epoch: Epoch(1),
+        };
         if !matches!(quarters, Quarters::Here) {
             run.born();
             lease.keep();
-            let event = Event { agent, kind: EventKind::Member(card.news(arrival)) };
+            let event = Event {
+                agent,
+                kind: EventKind::Member(card.news(arrival)),
+            };
             // A front end that does not read holds up whoever starts somebody, as elsewhere.
             let _ = plan.tree.events.send(event).await;
             match &quarters {
                 Quarters::Panes(panes) => {
-                    self.give_pane((plan.pane(&card), panes.as_ref()), &plan.tree, living).await;
+                    self.give_pane((plan.pane(&card), panes.as_ref()), &plan.tree, living)
+                        .await;
                 }
                 _ => self.leave_to_workers(agent, &plan.tree).await,
             }
             return Ok((run, card));
         }
-        let Plan { tree, origin, terms, path, model, standing, account, prompt, .. } = plan;
+        let Plan {
+            tree,
+            origin,
+            terms,
+            path,
+            model,
+            standing,
+            account,
+            prompt,
+            ..
+        } = plan;
         let turns = terms.turns;
         let about = About {
             identity,
@@ -246,9 +322,22 @@ impl House {
         let sub = Sub::new(Arc::clone(&run), origin.parent, output, prompt);
         let mate = Some(Mate::new(Arc::clone(&card), arrival));
         let (name, contract) = (card.address(), None);
-        let below = Below { tree, sub, depth, standing, account, tools, turns, contract, name, mate };
+        let below = Below {
+            tree,
+            sub,
+            depth,
+            standing,
+            account,
+            tools,
+            turns,
+            contract,
+            name,
+            mate,
+        };
         let gone = || "nothing is started any more: the agent is being stopped".to_owned();
-        let (mut actor, commands) = self.assemble_sub(about, Seed::default(), below).ok_or_else(gone)?;
+        let (mut actor, commands) = self
+            .assemble_sub(about, Seed::default(), below)
+            .ok_or_else(gone)?;
         actor.has_worktree(lease.take());
         actor.warmth = warmth;
         if let Err(error) = actor.welcome().await {
@@ -267,7 +356,14 @@ impl House {
         preamble: crate::port::model::Piece,
         told: Option<u64>,
     ) -> Result<Card, String> {
-        let Some(Joins { team, name, role, takes, .. }) = plan.joins.as_deref() else {
+        let Some(Joins {
+            team,
+            name,
+            role,
+            takes,
+            ..
+        }) = plan.joins.as_deref()
+        else {
             return Err("it joins no team".into());
         };
         let cwd = plan.standing.workspace().cwd.clone();
@@ -276,7 +372,13 @@ impl House {
             agent: plan.agent,
             agent_type: plan.origin.agent_type.clone(),
             model: plan.model.clone(),
-            prompt: plan.told.iter().chain([&plan.prompt]).cloned().collect::<Vec<_>>().join("\n\n"),
+            prompt: plan
+                .told
+                .iter()
+                .chain([&plan.prompt])
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("\n\n"),
             color: plan.definition.color.clone(),
             backend: backend.clone(),
             cwd: cwd.clone(),
@@ -294,7 +396,12 @@ impl House {
             segments: Vec::new(),
         };
         let greeting = Some(MailId::from(Uuid::now_v7()));
-        let op = Op::Join { team: team.clone(), name: name.clone(), member: Box::new(member), greeting };
+        let op = Op::Join {
+            team: team.clone(),
+            name: name.clone(),
+            member: Box::new(member),
+            greeting,
+        };
         let at_ms = wall_ms(&*self.ports.clock);
         let step = Step {
             birth: Some(Box::new(birth)),
@@ -304,14 +411,26 @@ impl House {
             types: told,
             ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
         };
-        let committed = self.ports.store.commit(step).await.map_err(|error| error.to_string())?;
+        let committed = self
+            .ports
+            .store
+            .commit(step)
+            .await
+            .map_err(|error| error.to_string())?;
         match committed.results.into_iter().next() {
-            Some(Ok(Done::Joined { name, color })) => {
-                Ok(Card { team: team.clone(), name, color, takes: takes.clone(), backend })
-            }
+            Some(Ok(Done::Joined { name, color })) => Ok(Card {
+                team: team.clone(),
+                name,
+                color,
+                takes: takes.clone(),
+                backend,
+            }),
             Some(Err(refusal)) => {
                 let state = Some(StateChange::To(AgentState::Killed));
-                let step = Step { state, ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms) };
+                let step = Step {
+                    state,
+                    ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
+                };
                 let _ = self.ports.store.commit(step).await;
                 Err(refusal.to_string())
             }
@@ -321,17 +440,33 @@ impl House {
 
     /// What stays the same for a new sub-agent. Siblings share it.
     fn preamble(&self, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
-        let Plan { definition, model, terms, tree, notes, .. } = plan;
+        let Plan {
+            definition,
+            model,
+            terms,
+            tree,
+            notes,
+            ..
+        } = plan;
         let (effort, names) = (terms.effort, tools.names().join(","));
         let skills = skills_of(definition, tree);
-        let said = [Some(definition.prompt.as_str()), notes.as_deref(), skills.as_deref()];
+        let said = [
+            Some(definition.prompt.as_str()),
+            notes.as_deref(),
+            skills.as_deref(),
+        ];
         let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
         let team = plan.joins.is_some();
-        let key = format!("{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}", definition.name);
+        let key = format!(
+            "{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}",
+            definition.name
+        );
         tree.preamble(key, || {
             let mut system = Vec::new();
             if team {
-                let general = tree.definition(GENERAL_PURPOSE).filter(|_| definition.name != GENERAL_PURPOSE);
+                let general = tree
+                    .definition(GENERAL_PURPOSE)
+                    .filter(|_| definition.name != GENERAL_PURPOSE);
                 system.extend(general.map(|general| general.prompt.trim_end().to_owned()));
                 system.push(team_words::rules());
             }
@@ -340,20 +475,37 @@ impl House {
             system.extend(tree.setup.spawning.context.iter().cloned());
             system.extend(notes.clone());
             let (model, tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
-            self.ports.model.preamble(&Preamble { model, tools, system, thinking, effort })
+            self.ports.model.preamble(&Preamble {
+                model,
+                tools,
+                system,
+                thinking,
+                effort,
+            })
         })
     }
 
     /// An agent as the store has it, without its history.
     pub(crate) async fn row(&self, agent: AgentId) -> Result<Option<Session>, StoreError> {
-        let filter = AgentFilter { id: Some(agent), ..AgentFilter::default() };
+        let filter = AgentFilter {
+            id: Some(agent),
+            ..AgentFilter::default()
+        };
         Ok(self.ports.store.agents(filter, 1).await?.pop())
     }
 
     /// The agent of a realm that is registered under a name.
-    pub(crate) async fn named(&self, realm: RealmId, name: &Name) -> Result<Option<Session>, StoreError> {
+    pub(crate) async fn named(
+        &self,
+        realm: RealmId,
+        name: &Name,
+    ) -> Result<Option<Session>, StoreError> {
         let (realm, name) = (Some(realm), Some(name.clone()));
-        let filter = AgentFilter { realm, name, ..AgentFilter::default() };
+        let filter = AgentFilter {
+            realm,
+            name,
+            ..AgentFilter::default()
+        };
         Ok(self.ports.store.agents(filter, 1).await?.pop())
     }
 
@@ -374,16 +526,36 @@ impl House {
 /// The skills that agents of a type begin with. They are those of the session, wherever an agent works: all of
 /// a type share what they are told.
 fn skills_of(definition: &Definition, tree: &Tree) -> Option<String> {
-    let skills = tree.setup.spawning.skills.as_ref().map(|skills| skills.now()).unwrap_or_default();
+    let skills = tree
+        .setup
+        .spawning
+        .skills
+        .as_ref()
+        .map(|skills| skills.now())
+        .unwrap_or_default();
     let forbidden = |skill: &&Arc<Skill>| tree.setup.policy.forbids_skill(&skill.name);
-    let skills: Vec<_> = skills.iter().filter(|skill| !forbidden(skill)).cloned().collect();
+    let skills: Vec<_> = skills
+        .iter()
+        .filter(|skill| !forbidden(skill))
+        .cloned()
+        .collect();
     let (session, project) = (tree.root.to_string(), &tree.standing.workspace().cwd);
-    let values = Values { arguments: "", session: &session, directory: project, project, effort: None };
+    let values = Values {
+        arguments: "",
+        session: &session,
+        directory: project,
+        project,
+        effort: None,
+    };
     skill::words::preloaded(&definition.skills, &skills, &values)
 }
 
 /// The types that an agent at this depth may start. A fork is told of them as if it were its parent.
-pub(super) fn startable_at(depth: u32, setup: &Setup, terms: &Terms) -> Option<Vec<Arc<Definition>>> {
+pub(super) fn startable_at(
+    depth: u32,
+    setup: &Setup,
+    terms: &Terms,
+) -> Option<Vec<Arc<Definition>>> {
     let depth = depth.saturating_sub(u32::from(terms.fork.is_some()));
     (depth < setup.spawning.depth).then(|| startable(setup))
 }

@@ -66,13 +66,18 @@ pub(super) struct Seed {
 impl Seed {
     /// What the store has.
     pub(super) fn of(taken: &Taken) -> Result<Self, StoreError> {
-        let Taken { transcript, seen, .. } = taken;
+        let Taken {
+            transcript, seen, ..
+        } = taken;
         Ok(Self {
             history: restore(transcript)?,
             seen: Seen::remembered(seen.clone()),
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
-            paid: Paid { begun: false, ..paid(transcript) },
+            paid: Paid {
+                begun: false,
+                ..paid(transcript)
+            },
             reuse: Reuse::of(transcript),
             opening: None,
         })
@@ -82,7 +87,11 @@ impl Seed {
     pub(super) fn grown(branch: Arc<Branch>, elsewhere: bool) -> Self {
         Self {
             history: branch.history.clone(),
-            seen: if elsewhere { Seen::default() } else { branch.seen.fork() },
+            seen: if elsewhere {
+                Seen::default()
+            } else {
+                branch.seen.fork()
+            },
             unanswered: false,
             previous_reply: branch.previous_reply.clone(),
             paid: branch.paid,
@@ -128,7 +137,11 @@ struct Kind {
 impl House {
     pub(super) fn same_dialect(&self, transcript: &Transcript) -> Result<(), StartError> {
         let (stored, asked) = (transcript.dialect.clone(), self.ports.model.dialect());
-        if stored == asked { Ok(()) } else { Err(StartError::OtherDialect { stored, asked }) }
+        if stored == asked {
+            Ok(())
+        } else {
+            Err(StartError::OtherDialect { stored, asked })
+        }
     }
 
     /// A root, with the front end's way to it.
@@ -138,14 +151,23 @@ impl House {
         seed: Seed,
         setup: Setup,
     ) -> (Actor, mpsc::Receiver<Command>, Agent) {
-        let Identity { realm, agent: id, .. } = about.identity;
+        let Identity {
+            realm, agent: id, ..
+        } = about.identity;
         let (events, heard) = mpsc::channel(EVENTS);
         let (commands, told) = mpsc::channel(COMMANDS);
-        let budgets = Budgets { subtree: setup.limits.budget, ..Budgets::default() };
+        let budgets = Budgets {
+            subtree: setup.limits.budget,
+            ..Budgets::default()
+        };
         let account = Account::session(budgets, self.ports.clock.now());
         let tools = self.tools_of_root(id, &setup, &startable(&setup));
         let workspace = own_spill(&setup.workspace, id);
-        let standing = Standing::root(about.mode, Arc::clone(&setup.policy), Arc::clone(&workspace));
+        let standing = Standing::root(
+            about.mode,
+            Arc::clone(&setup.policy),
+            Arc::clone(&workspace),
+        );
         let tree = Arc::new(Tree {
             standing: standing.clone(),
             root: id,
@@ -183,12 +205,34 @@ impl House {
         let nudge = self.enter(id, who).unwrap_or_default();
         let life = Life::Root { joins: setup.joins };
         let names = tools.names().into_iter().map(str::to_owned).collect();
-        let setup = Setup { tools, workspace, ..setup };
+        let setup = Setup {
+            tools,
+            workspace,
+            ..setup
+        };
         let (sub, mate, contract, name) = (None, None, None, None);
-        let kind = Kind { tree, life, standing, account, stop, nudge, sub, mate, contract, name };
+        let kind = Kind {
+            tree,
+            life,
+            standing,
+            account,
+            stop,
+            nudge,
+            sub,
+            mate,
+            contract,
+            name,
+        };
         let actor = self.assemble(about, seed, setup, kind);
         let handle = AgentHandle { commands };
-        let agent = Agent { id, found: None, unfinished: false, tools: names, handle, events: heard };
+        let agent = Agent {
+            id,
+            found: None,
+            unfinished: false,
+            tools: names,
+            handle,
+            events: heard,
+        };
         (actor, told, agent)
     }
 
@@ -199,7 +243,18 @@ impl House {
         seed: Seed,
         below: Below,
     ) -> Option<Assembled> {
-        let Below { tree, sub, depth, standing, account, tools, turns, contract, name, mate } = below;
+        let Below {
+            tree,
+            sub,
+            depth,
+            standing,
+            account,
+            tools,
+            turns,
+            contract,
+            name,
+            mate,
+        } = below;
         let id = about.identity.agent;
         let (commands, told) = mpsc::channel(COMMANDS);
         let stop = Stop::new(self.supervisor.branch());
@@ -215,17 +270,42 @@ impl House {
             commands: Some(commands),
             stop: stop.clone(),
             run: Some(Arc::clone(&sub.run)),
-            fork: about.terms.as_ref().is_some_and(|terms| terms.fork.is_some()),
+            fork: about
+                .terms
+                .as_ref()
+                .is_some_and(|terms| terms.fork.is_some()),
             mate: mate.as_ref().map(|mate| Arc::clone(&mate.card)),
         };
         let nudge = self.enter(id, who)?;
-        let mut setup = Setup { tools, workspace: Arc::clone(standing.workspace()), ..tree.setup.clone() };
+        let mut setup = Setup {
+            tools,
+            workspace: Arc::clone(standing.workspace()),
+            ..tree.setup.clone()
+        };
         setup.limits.turns = turns;
         setup.asker = tree.asker();
-        let then = about.terms.as_ref().and_then(|terms| terms.mate.as_ref()?.then);
-        let life = if mate.is_some() { Life::Mate { then } } else { Life::Sub };
+        let then = about
+            .terms
+            .as_ref()
+            .and_then(|terms| terms.mate.as_ref()?.then);
+        let life = if mate.is_some() {
+            Life::Mate { then }
+        } else {
+            Life::Sub
+        };
         let (sub, name) = (Some(sub), Some(name));
-        let kind = Kind { tree, life, standing, account, stop, nudge, sub, mate, contract, name };
+        let kind = Kind {
+            tree,
+            life,
+            standing,
+            account,
+            stop,
+            nudge,
+            sub,
+            mate,
+            contract,
+            name,
+        };
         Some((self.assemble(about, seed, setup, kind), told))
     }
 
@@ -236,9 +316,15 @@ impl House {
         members: Members,
         setup: Setup,
     ) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
-        let row = self.row(session).await?.ok_or(StoreError::NotFound { agent: session })?;
+        let row = self
+            .row(session)
+            .await?
+            .ok_or(StoreError::NotFound { agent: session })?;
         let (events, heard) = mpsc::channel(EVENTS);
-        let budgets = Budgets { subtree: setup.limits.budget, ..Budgets::default() };
+        let budgets = Budgets {
+            subtree: setup.limits.budget,
+            ..Budgets::default()
+        };
         let workspace = own_spill(&setup.workspace, session);
         let tree = Tree {
             standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
@@ -267,9 +353,36 @@ impl House {
     }
 
     fn assemble(self: &Arc<Self>, about: About, seed: Seed, setup: Setup, kind: Kind) -> Actor {
-        let About { identity, model, path, living, preamble, segments, birth, told, terms, .. } = about;
-        let Kind { tree, life, standing, account, stop, nudge, sub, mate, contract, name } = kind;
-        let rights = Rights { standing, asker: setup.asker, name, limits: setup.limits };
+        let About {
+            identity,
+            model,
+            path,
+            living,
+            preamble,
+            segments,
+            birth,
+            told,
+            terms,
+            ..
+        } = about;
+        let Kind {
+            tree,
+            life,
+            standing,
+            account,
+            stop,
+            nudge,
+            sub,
+            mate,
+            contract,
+            name,
+        } = kind;
+        let rights = Rights {
+            standing,
+            asker: setup.asker,
+            name,
+            limits: setup.limits,
+        };
         let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
         machine.bind(contract);
         machine.inherits(!seed.history.pieces().is_empty());
@@ -331,7 +444,10 @@ impl House {
     ) -> Agent {
         let unfinished = actor.machine.unfinished();
         self.animate((actor, commands));
-        Agent { unfinished, ..agent }
+        Agent {
+            unfinished,
+            ..agent
+        }
     }
 
     /// Lets an agent live. If mail has come when it ends, it comes back.
@@ -356,5 +472,8 @@ impl Actor {
 /// The same workspace with a place of the session's own: what one has printed is nothing for another to find.
 fn own_spill(workspace: &Workspace, agent: AgentId) -> Arc<Workspace> {
     let spill = workspace.spill.join(agent.to_string());
-    Arc::new(Workspace { spill, ..workspace.clone() })
+    Arc::new(Workspace {
+        spill,
+        ..workspace.clone()
+    })
 }

@@ -28,18 +28,27 @@ pub(crate) struct Paid {
 impl Paid {
     /// What is known of the first request of a fork.
     pub(super) fn of_parent(self) -> Self {
-        Self { begun: false, ..self }
+        Self {
+            begun: false,
+            ..self
+        }
     }
 
     /// The most tokens that a request of this size can be: no token is shorter than a byte.
     pub(super) fn input(&self, size: usize) -> u64 {
-        self.tokens.saturating_add(size.saturating_sub(self.bytes) as u64)
+        self.tokens
+            .saturating_add(size.saturating_sub(self.bytes) as u64)
     }
 }
 
 /// More than the size of a request of these pieces, in bytes.
 pub(super) fn size<'a>(preamble: &Piece, pieces: impl IntoIterator<Item = &'a Piece>) -> usize {
-    preamble.bytes.len() + pieces.into_iter().map(|piece| piece.bytes.len()).sum::<usize>() + AROUND
+    preamble.bytes.len()
+        + pieces
+            .into_iter()
+            .map(|piece| piece.bytes.len())
+            .sum::<usize>()
+        + AROUND
 }
 
 /// Sets aside what a call of `model` could take.
@@ -52,11 +61,28 @@ pub(super) fn reserve(
 ) -> Result<Reservation, Exceeded> {
     let price = |input: u64, output: u32| -> Option<Cost> {
         // Nothing costs more than to be written to the cache.
-        let (cache_write_5m, cache_write_1h) = if ttl == Ttl::OneHour { (0, input) } else { (input, 0) };
+        let (cache_write_5m, cache_write_1h) = if ttl == Ttl::OneHour {
+            (0, input)
+        } else {
+            (input, 0)
+        };
         let output = output.into();
-        ports.prices.cost(model, &Usage { cache_write_5m, cache_write_1h, output, ..Usage::default() })
+        ports.prices.cost(
+            model,
+            &Usage {
+                cache_write_5m,
+                cache_write_1h,
+                output,
+                ..Usage::default()
+            },
+        )
     };
-    let ask = Ask { input, output: max_tokens, least: LEAST_OUTPUT.min(max_tokens), price: &price };
+    let ask = Ask {
+        input,
+        output: max_tokens,
+        least: LEAST_OUTPUT.min(max_tokens),
+        price: &price,
+    };
     account.reserve(&ask, ports.clock.now())
 }
 
@@ -69,8 +95,15 @@ pub(super) fn charges(
 ) -> Vec<Charge> {
     let (model, spent): (&str, Vec<Usage>) = match result {
         Ok(reply) => {
-            let model = if reply.model.is_empty() { asked } else { &reply.model };
-            (model, reply.wasted.iter().copied().chain([reply.usage]).collect())
+            let model = if reply.model.is_empty() {
+                asked
+            } else {
+                &reply.model
+            };
+            (
+                model,
+                reply.wasted.iter().copied().chain([reply.usage]).collect(),
+            )
         }
         Err(failure) => (asked, failure.spent.clone()),
     };
@@ -78,7 +111,9 @@ pub(super) fn charges(
         model: model.to_owned(),
         usage,
         // A gateway may call the model by a name of its own.
-        cost: prices.cost(model, &usage).or_else(|| prices.cost(asked, &usage)),
+        cost: prices
+            .cost(model, &usage)
+            .or_else(|| prices.cost(asked, &usage)),
         purpose,
         missed: 0,
     };
@@ -95,7 +130,11 @@ pub(super) struct Fare {
 impl Fare {
     /// `cancel` ends the call if another attempt cannot be paid for.
     pub(super) fn new(reservation: Reservation, cancel: CancellationToken) -> Self {
-        Self { reservation, broke: false, cancel }
+        Self {
+            reservation,
+            broke: false,
+            cancel,
+        }
     }
 
     /// An attempt has failed: what was used may have to be paid for, and so will another.
@@ -113,13 +152,18 @@ impl Fare {
 
     /// Why the call was ended, if another attempt could not have been paid for.
     pub(super) fn broke(&self) -> Option<String> {
-        self.broke.then(|| "the attempt failed, and the budget does not hold another".to_owned())
+        self.broke
+            .then(|| "the attempt failed, and the budget does not hold another".to_owned())
     }
 
     /// The call of this agent missed something in the cache: booked with it, and kept with the charge of its
     /// reply.
     pub(super) fn miss(&mut self, who: &Attribution, missed: &Missed, charges: &mut [Charge]) {
-        charges.iter_mut().next_back().into_iter().for_each(|charge| charge.missed = missed.tokens);
+        charges
+            .iter_mut()
+            .next_back()
+            .into_iter()
+            .for_each(|charge| charge.missed = missed.tokens);
         if let Ok(agent) = who.agent.parse() {
             self.reservation.miss(agent, &who.path, missed.clone());
         }

@@ -17,9 +17,16 @@ impl From<&ModelError> for Fault {
         };
         let mut message = in_a_line(error);
         if let Some(wait) = error.retry_after() {
-            message.push_str(&format!("; it asks to be left alone for {} s", wait.as_secs_f64().ceil()));
+            message.push_str(&format!(
+                "; it asks to be left alone for {} s",
+                wait.as_secs_f64().ceil()
+            ));
         }
-        Self { class, status, message }
+        Self {
+            class,
+            status,
+            message,
+        }
     }
 }
 
@@ -29,7 +36,11 @@ impl From<&StoreError> for Fault {
             StoreError::Fenced { .. } => FaultClass::Fenced,
             _ => FaultClass::Store,
         };
-        Self { class, status: None, message: in_a_line(error) }
+        Self {
+            class,
+            status: None,
+            message: in_a_line(error),
+        }
     }
 }
 

@@ -69,7 +69,11 @@ impl History {
 
     /// All of it as the store has it, for another to begin with. `inherited` is what it began with itself.
     pub(crate) fn segments(&self, agent: AgentId, inherited: Vec<Segment>) -> Vec<Segment> {
-        let mut segments = if self.since.is_some() { Vec::new() } else { inherited };
+        let mut segments = if self.since.is_some() {
+            Vec::new()
+        } else {
+            inherited
+        };
         let (from, to) = (self.since.unwrap_or(0), self.next_seq);
         segments.extend((from < to).then_some(Segment { agent, from, to }));
         segments
@@ -97,7 +101,10 @@ impl History {
     /// What came after that, as it was sent.
     pub(crate) fn after_last_request(&self) -> String {
         let from = self.request_end.map_or(0, |end| end + 1);
-        let parts: Vec<&[u8]> = self.pieces[from..].iter().map(|piece| &piece.bytes[..]).collect();
+        let parts: Vec<&[u8]> = self.pieces[from..]
+            .iter()
+            .map(|piece| &piece.bytes[..])
+            .collect();
         String::from_utf8_lossy(&parts.join(&b","[..])).into_owned()
     }
 
@@ -109,10 +116,22 @@ impl History {
     /// Makes the entries that follow; they are part of the history once they are [`push`](Self::push)ed.
     pub(crate) fn draft(&self, parts: Vec<Part>) -> Vec<NewEntry> {
         let (mut seq, mut chain) = (self.next_seq, self.chain);
-        let entry = |Part { kind, head, piece, reply }: Part| {
+        let entry = |Part {
+                         kind,
+                         head,
+                         piece,
+                         reply,
+                     }: Part| {
             chain = checksum(chain, seq, kind, head.as_ref(), &piece);
             seq += 1;
-            NewEntry { seq: seq - 1, kind, head, piece, checksum: chain, reply }
+            NewEntry {
+                seq: seq - 1,
+                kind,
+                head,
+                piece,
+                checksum: chain,
+                reply,
+            }
         };
         parts.into_iter().map(entry).collect()
     }
@@ -124,7 +143,10 @@ impl History {
         if entry.kind == EntryKind::Compaction {
             (self.pieces, self.apart) = (Vec::new(), Vec::new());
             (self.shared, self.request_end, self.since) = (0, None, Some(entry.seq));
-            (self.summary, self.tagged) = (entry.piece.bytes.len(), self.tagged || says_fork(&entry.piece));
+            (self.summary, self.tagged) = (
+                entry.piece.bytes.len(),
+                self.tagged || says_fork(&entry.piece),
+            );
         }
         if entry.kind == EntryKind::Reply {
             self.request_end = self.pieces.len().checked_sub(1);
@@ -144,7 +166,13 @@ impl History {
 
     /// Adds an entry that a store had, if it is the one that was stored.
     pub(crate) fn restore(&mut self, entry: &NewEntry) -> Result<(), u64> {
-        let expected = checksum(self.chain, entry.seq, entry.kind, entry.head.as_ref(), &entry.piece);
+        let expected = checksum(
+            self.chain,
+            entry.seq,
+            entry.kind,
+            entry.head.as_ref(),
+            &entry.piece,
+        );
         let follows = entry.seq == self.next_seq || entry.kind == EntryKind::Compaction;
         if !follows || entry.checksum != expected {
             return Err(self.next_seq);
@@ -167,7 +195,9 @@ impl History {
         // Like a counter that carries: pieces at the front are at least twice as large as the next.
         loop {
             let end = self.pieces.len() - self.apart.len();
-            let [.., before, last] = &self.pieces[self.shared..end] else { return };
+            let [.., before, last] = &self.pieces[self.shared..end] else {
+                return;
+            };
             let large = before.bytes.len() >= LARGE || before.bytes.len() >= 2 * last.bytes.len();
             if large || self.request_end == Some(end - 2) {
                 return;
@@ -199,23 +229,32 @@ impl History {
 
     /// The same but for the end of this one: what others have left is read, and nothing is left.
     pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<Mark> {
-        let mut places: Vec<usize> =
-            [self.shared.checked_sub(1), self.request_end].into_iter().flatten().collect();
+        let mut places: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
+            .into_iter()
+            .flatten()
+            .collect();
         places.sort_unstable();
         places.dedup();
         let entries = places.into_iter().map(Place::Entry);
-        [Place::Preamble].into_iter().chain(entries).map(|place| Mark { place, ttl }).collect()
+        [Place::Preamble]
+            .into_iter()
+            .chain(entries)
+            .map(|place| Mark { place, ttl })
+            .collect()
     }
 }
 
 /// Whether what an entry begins with says that it is a fork's.
 fn says_fork(head: &Piece) -> bool {
-    head.bytes.windows(FORK_TAG.len()).any(|window| window == FORK_TAG.as_bytes())
+    head.bytes
+        .windows(FORK_TAG.len())
+        .any(|window| window == FORK_TAG.as_bytes())
 }
 
 fn join(pieces: &[Piece]) -> Piece {
     let [piece] = pieces else {
-        let mut bytes = BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len() + 1).sum());
+        let mut bytes =
+            BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len() + 1).sum());
         let mut mark_at = None;
         for (index, piece) in pieces.iter().enumerate() {
             if index > 0 {
@@ -224,7 +263,10 @@ fn join(pieces: &[Piece]) -> Piece {
             mark_at = piece.mark_at.map(|at| bytes.len() + at);
             bytes.extend_from_slice(&piece.bytes);
         }
-        return Piece { bytes: Bytes::from(bytes), mark_at };
+        return Piece {
+            bytes: Bytes::from(bytes),
+            mark_at,
+        };
     };
     piece.clone()
 }
@@ -235,15 +277,27 @@ mod tests {
 
     fn entry(index: usize) -> Piece {
         let text = format!("{{entry {index} {}}}", "x".repeat(index % 97));
-        Piece { mark_at: Some(text.len() - 1), bytes: text.into() }
+        Piece {
+            mark_at: Some(text.len() - 1),
+            bytes: text.into(),
+        }
     }
 
     fn part(kind: EntryKind, index: usize) -> Part {
-        Part { kind, head: None, piece: entry(index), reply: None }
+        Part {
+            kind,
+            head: None,
+            piece: entry(index),
+            reply: None,
+        }
     }
 
     fn kind(index: usize) -> EntryKind {
-        if index.is_multiple_of(2) { EntryKind::Prompt } else { EntryKind::Reply }
+        if index.is_multiple_of(2) {
+            EntryKind::Prompt
+        } else {
+            EntryKind::Reply
+        }
     }
 
     fn grown(entries: usize) -> History {
@@ -257,7 +311,11 @@ mod tests {
     }
 
     fn text(history: &History) -> Vec<u8> {
-        let parts: Vec<&[u8]> = history.pieces().iter().map(|piece| &piece.bytes[..]).collect();
+        let parts: Vec<&[u8]> = history
+            .pieces()
+            .iter()
+            .map(|piece| &piece.bytes[..])
+            .collect();
         parts.join(&b","[..])
     }
 
@@ -274,7 +332,11 @@ mod tests {
             if entries.is_multiple_of(37) || entries < 50 {
                 let history = grown(entries);
                 assert_eq!(text(&history), expected);
-                assert!(history.pieces().len() <= APART + JOIN_AT + 12, "{}", history.pieces().len());
+                assert!(
+                    history.pieces().len() <= APART + JOIN_AT + 12,
+                    "{}",
+                    history.pieces().len()
+                );
                 assert_eq!(history.next_seq(), entries as u64);
             }
         }
@@ -291,14 +353,22 @@ mod tests {
                     String::from_utf8(piece.bytes[..piece.mark_at.unwrap()].to_vec()).unwrap()
                 }),
             };
-            let marked: Vec<String> =
-                history.marks(Ttl::FiveMinutes).iter().filter_map(|mark| ends(mark.place)).collect();
+            let marked: Vec<String> = history
+                .marks(Ttl::FiveMinutes)
+                .iter()
+                .filter_map(|mark| ends(mark.place))
+                .collect();
             let spelt = |index: usize| format!("{{entry {index} {}", "x".repeat(index % 97));
-            let last =
-                |text: &String| text.rsplit_once("},{").map_or(text.clone(), |(_, last)| format!("{{{last}"));
+            let last = |text: &String| {
+                text.rsplit_once("},{")
+                    .map_or(text.clone(), |(_, last)| format!("{{{last}"))
+            };
             let marked: Vec<String> = marked.iter().map(last).collect();
-            let expected: Vec<String> =
-                [entries.checked_sub(3), Some(entries - 1)].into_iter().flatten().map(spelt).collect();
+            let expected: Vec<String> = [entries.checked_sub(3), Some(entries - 1)]
+                .into_iter()
+                .flatten()
+                .map(spelt)
+                .collect();
             assert_eq!(marked, expected, "{entries} entries");
         }
     }
@@ -318,10 +388,27 @@ mod tests {
             (0..unanswered).for_each(|index| push(EntryKind::Prompt, 400 + index));
             let before = text(&history.before_last_reply());
             assert_eq!(before[..sent.len()], sent[..]);
-            assert_eq!(before[sent.len() + 1..], entry(300).bytes[..], "{unanswered}");
+            assert_eq!(
+                before[sent.len() + 1..],
+                entry(300).bytes[..],
+                "{unanswered}"
+            );
             let marked = history.marks(Ttl::FiveMinutes);
-            let [_, Mark { place: Place::Entry(at), .. }, _] = marked[..] else { panic!("{marked:?}") };
-            let up_to: Vec<&[u8]> = history.pieces()[..=at].iter().map(|piece| &piece.bytes[..]).collect();
+            let [
+                _,
+                Mark {
+                    place: Place::Entry(at),
+                    ..
+                },
+                _,
+            ] = marked[..]
+            else {
+                panic!("{marked:?}")
+            };
+            let up_to: Vec<&[u8]> = history.pieces()[..=at]
+                .iter()
+                .map(|piece| &piece.bytes[..])
+                .collect();
             assert_eq!(up_to.join(&b","[..]), before, "{unanswered}");
             assert!(history.after_last_request().starts_with("{entry 301"));
         }
@@ -338,7 +425,11 @@ mod tests {
             }
         }
         for (mine, theirs) in fork.pieces().iter().zip(parent.pieces()) {
-            assert_eq!(mine.bytes.as_ptr(), theirs.bytes.as_ptr(), "the same memory");
+            assert_eq!(
+                mine.bytes.as_ptr(),
+                theirs.bytes.as_ptr(),
+                "the same memory"
+            );
         }
         assert!(
             fork.marks(Ttl::FiveMinutes)
@@ -360,7 +451,10 @@ mod tests {
         assert_eq!(restored(&|_| {}), Ok(()));
         assert_eq!(restored(&|entries| entries.swap(0, 1)), Err(3));
         assert_eq!(restored(&|entries| drop(entries.remove(0))), Err(3));
-        assert_eq!(restored(&|entries| entries[1].kind = EntryKind::Results), Err(4));
+        assert_eq!(
+            restored(&|entries| entries[1].kind = EntryKind::Results),
+            Err(4)
+        );
         let flip = |entries: &mut Vec<NewEntry>| {
             let mut bytes = entries[1].piece.bytes.to_vec();
             bytes[3] ^= 1;

@@ -64,13 +64,22 @@ impl Runtime {
         inquiry: Inquiry,
     ) -> Result<Findings, StartError> {
         let transcript = self.house.ports.store.read(agent).await?;
-        self.house.inquire(&transcript, &Words::Question(question.to_owned()), Hands::Tied, inquiry).await
+        self.house
+            .inquire(
+                &transcript,
+                &Words::Question(question.to_owned()),
+                Hands::Tied,
+                inquiry,
+            )
+            .await
     }
 
     /// Where an agent's work stands, in a line or two.
     pub async fn progress(&self, agent: AgentId, inquiry: Inquiry) -> Result<Findings, StartError> {
         let transcript = self.house.ports.store.read(agent).await?;
-        self.house.inquire(&transcript, &Words::Progress, Hands::Tied, inquiry).await
+        self.house
+            .inquire(&transcript, &Words::Progress, Hands::Tied, inquiry)
+            .await
     }
 
     /// What of an agent's work is worth remembering. One that keeps notes brings them up to date; of any
@@ -86,10 +95,15 @@ impl Runtime {
         let terms = session.origin.as_deref().and_then(Terms::kept);
         let noting = terms.and_then(|terms| Some((terms.notes.clone()?.directory, terms)));
         let (notes, hands) = match noting {
-            Some((directory, terms)) => (Some(directory.clone()), at_desk(desk, session, &terms, directory)),
+            Some((directory, terms)) => (
+                Some(directory.clone()),
+                at_desk(desk, session, &terms, directory),
+            ),
             None => (None, Hands::Tied),
         };
-        self.house.inquire(&transcript, &Words::Memory { notes }, hands, inquiry).await
+        self.house
+            .inquire(&transcript, &Words::Memory { notes }, hands, inquiry)
+            .await
     }
 }
 
@@ -102,15 +116,29 @@ impl House {
         inquiry: Inquiry,
     ) -> Result<Findings, StartError> {
         self.same_dialect(transcript)?;
-        let (session, Inquiry { max_tokens, cancel, hear }) = (&transcript.session, inquiry);
+        let (
+            session,
+            Inquiry {
+                max_tokens,
+                cancel,
+                hear,
+            },
+        ) = (&transcript.session, inquiry);
         // Who lives here pays out of the session's budget; nobody knows that of another process.
-        let account = self.resident(session.agent).map(|resident| resident.account.clone());
-        let account = account.unwrap_or_else(|| Account::session(Budgets::default(), self.ports.clock.now()));
+        let account = self
+            .resident(session.agent)
+            .map(|resident| resident.account.clone());
+        let account =
+            account.unwrap_or_else(|| Account::session(Budgets::default(), self.ports.clock.now()));
         let aside = Aside {
             ports: self.ports.clone(),
             preamble: transcript.preamble.clone(),
             history: restore(transcript)?,
-            open: transcript.open_calls.iter().map(|call| call.id.clone()).collect(),
+            open: transcript
+                .open_calls
+                .iter()
+                .map(|call| call.id.clone())
+                .collect(),
             attribution: Arc::new(self.attribution(session).await?),
             model: session.model.clone(),
             previous: last_reply(transcript),
@@ -121,9 +149,18 @@ impl House {
             cancel,
             hear,
         };
-        let Answer { charges, facts, text } = aside.ask(words, hands).await;
+        let Answer {
+            charges,
+            facts,
+            text,
+        } = aside.ask(words, hands).await;
         let unbooked = self.book(session, &charges).await;
-        Ok(Findings { answer: text, facts, charges, unbooked })
+        Ok(Findings {
+            answer: text,
+            facts,
+            charges,
+            unbooked,
+        })
     }
 
     /// Whose calls are made about an agent: its own.
@@ -132,7 +169,11 @@ impl House {
         let (mut root, mut above) = (session.agent, parent);
         while let Some(parent) = above {
             root = parent;
-            above = self.row(parent).await?.and_then(|row| row.origin).map(|origin| origin.parent);
+            above = self
+                .row(parent)
+                .await?
+                .and_then(|row| row.origin)
+                .map(|origin| origin.parent);
         }
         Ok(Attribution {
             session: root.to_string(),
@@ -144,14 +185,29 @@ impl House {
 
     /// Books what was spent on an agent by somebody who does not hold it; else why it could not be.
     async fn book(&self, session: &Session, charges: &[Charge]) -> Option<String> {
-        let op = |charge: &Charge| Op::Charge { agent: session.agent, charge: Box::new(charge.clone()) };
+        let op = |charge: &Charge| Op::Charge {
+            agent: session.agent,
+            charge: Box::new(charge.clone()),
+        };
         let ops: Vec<Op> = charges.iter().map(op).collect();
         if ops.is_empty() {
             return None;
         }
         let at_ms = wall_ms(&*self.ports.clock);
-        match self.ports.store.operate(Order { realm: session.realm, ops, at_ms }).await {
-            Ok(results) => results.into_iter().find_map(Result::err).map(|refusal| refusal.to_string()),
+        match self
+            .ports
+            .store
+            .operate(Order {
+                realm: session.realm,
+                ops,
+                at_ms,
+            })
+            .await
+        {
+            Ok(results) => results
+                .into_iter()
+                .find_map(Result::err)
+                .map(|refusal| refusal.to_string()),
             Err(error) => Some(super::in_a_line(&error)),
         }
     }
@@ -159,7 +215,12 @@ impl House {
 
 /// Tools that reach an agent's notes and nothing else.
 fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> Hands {
-    let Desk { mut tools, policy, spill, home } = desk;
+    let Desk {
+        mut tools,
+        policy,
+        spill,
+        home,
+    } = desk;
     tools.retain(|name| NOTING.contains(&name) && terms.has(name));
     let workspace = Workspace {
         cwd: directory.clone(),
@@ -167,7 +228,10 @@ fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> 
         spill,
         home,
         mirror: None,
-        notes: Some(Notes { directory, only: true }),
+        notes: Some(Notes {
+            directory,
+            only: true,
+        }),
     };
     // Who plans changes nothing, not even notes; more rights than to keep them nobody has here.
     let mode = match session.mode {
@@ -175,22 +239,37 @@ fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> 
         _ => PermissionMode::Default,
     };
     let standing = Standing::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
-    Hands::Free { tools, standing, seen: Seen::default() }
+    Hands::Free {
+        tools,
+        standing,
+        seen: Seen::default(),
+    }
 }
 
 /// How large the last request was, as far as its reply tells.
 pub(super) fn paid(transcript: &Transcript) -> Paid {
     let entries = transcript.entries.iter().map(|stored| &stored.entry);
-    let summary = transcript.entries.iter().rposition(|stored| stored.entry.kind == EntryKind::Compaction);
+    let summary = transcript
+        .entries
+        .iter()
+        .rposition(|stored| stored.entry.kind == EntryKind::Compaction);
     let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();
     // Of a reply that was cut off it is not known what it took.
     let whole = |entry: &NewEntry| {
         let facts = entry.reply.as_ref().filter(|facts| facts.stop.is_some())?;
         (entry.kind == EntryKind::Reply).then_some(facts.usage)
     };
-    let last = entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, whole(entry)?)));
-    let Some((at, usage)) = last else { return Paid::default() };
-    let sent = entries[..at].iter().flat_map(|entry| entry.head.iter().chain([&entry.piece]));
+    let last = entries
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, entry)| Some((at, whole(entry)?)));
+    let Some((at, usage)) = last else {
+        return Paid::default();
+    };
+    let sent = entries[..at]
+        .iter()
+        .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
     Paid {
         tokens: usage.prompt().saturating_add(usage.output),
         bytes: fare::size(&transcript.preamble, sent),

@@ -35,7 +35,10 @@ impl Outlet {
         if self.below && !concerns_others(&kind) {
             return;
         }
-        let event = Event { agent: self.agent, kind };
+        let event = Event {
+            agent: self.agent,
+            kind,
+        };
         tokio::select! {
             biased;
             room = self.events.reserve() => {
@@ -50,7 +53,10 @@ impl Outlet {
 
 fn concerns_others(kind: &EventKind) -> bool {
     use EventKind::{Asked, Denied, Member, Run, Unheard, Withdrawn};
-    matches!(kind, Run(_) | Member(_) | Asked(_) | Withdrawn { .. } | Denied(_) | Unheard(_))
+    matches!(
+        kind,
+        Run(_) | Member(_) | Asked(_) | Withdrawn { .. } | Denied(_) | Unheard(_)
+    )
 }
 
 /// A reply that is arriving.
@@ -64,7 +70,12 @@ pub(super) struct Arriving {
 
 impl Arriving {
     pub(super) fn new(outlet: Outlet, fare: Fare, warming: Warming) -> Self {
-        Self { outlet, fare, warming, waiting: VecDeque::new() }
+        Self {
+            outlet,
+            fare,
+            warming,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// What is set aside for it.
@@ -83,7 +94,12 @@ impl Arriving {
         let arriving = Mutex::new(self);
         let held = || arriving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut on = |event: ModelEvent<'_>| held().on(event);
-        let mut calling = model.call(Call { body, attribution, cancel, on: &mut on });
+        let mut calling = model.call(Call {
+            body,
+            attribution,
+            cancel,
+            on: &mut on,
+        });
         let result = poll_fn(|context| {
             let polled = calling.as_mut().poll(context);
             held().tell();
@@ -91,7 +107,11 @@ impl Arriving {
         })
         .await;
         drop(calling);
-        arriving.into_inner().unwrap_or_else(PoisonError::into_inner).finish().await;
+        arriving
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .finish()
+            .await;
         result
     }
 
@@ -104,7 +124,8 @@ impl Arriving {
         if let ModelEvent::Retry { .. } = event {
             self.fare.retried();
             // What the failed attempt said is void; whoever has not heard of it need not.
-            self.waiting.retain(|kind| matches!(kind, EventKind::Retry(_)));
+            self.waiting
+                .retain(|kind| matches!(kind, EventKind::Retry(_)));
         }
         match (self.waiting.back_mut(), &event) {
             (Some(EventKind::Delta(Delta::Text(text))), ModelEvent::Text(more))
@@ -121,7 +142,10 @@ impl Arriving {
         while let Some(kind) = self.waiting.pop_front() {
             match self.outlet.events.try_reserve() {
                 Ok(_) if self.outlet.below => {}
-                Ok(room) => room.send(Event { agent: self.outlet.agent, kind }),
+                Ok(room) => room.send(Event {
+                    agent: self.outlet.agent,
+                    kind,
+                }),
                 Err(TrySendError::Full(())) => return self.waiting.push_front(kind),
                 // Nobody listens any more.
                 Err(TrySendError::Closed(())) => self.waiting.clear(),
@@ -160,15 +184,28 @@ impl Warming {
 
 fn told(event: ModelEvent<'_>) -> EventKind {
     EventKind::Delta(match event {
-        ModelEvent::Started { model } => Delta::Started { model: model.to_owned() },
+        ModelEvent::Started { model } => Delta::Started {
+            model: model.to_owned(),
+        },
         ModelEvent::Text(text) => Delta::Text(text.to_owned()),
         ModelEvent::Thinking(text) => Delta::Thinking(text.to_owned()),
-        ModelEvent::ToolUse { id, name } => Delta::ToolUse { id: id.to_owned(), name: name.to_owned() },
+        ModelEvent::ToolUse { id, name } => Delta::ToolUse {
+            id: id.to_owned(),
+            name: name.to_owned(),
+        },
         ModelEvent::ToolInput(text) => Delta::ToolInput(text.to_owned()),
         ModelEvent::BlockDone => Delta::BlockDone,
-        ModelEvent::Retry { attempt, wait, error } => {
+        ModelEvent::Retry {
+            attempt,
+            wait,
+            error,
+        } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            return EventKind::Retry(Retry { attempt, wait_ms, fault: Fault::from(error) });
+            return EventKind::Retry(Retry {
+                attempt,
+                wait_ms,
+                fault: Fault::from(error),
+            });
         }
     })
 }

@@ -10,7 +10,8 @@ use super::actor::{Actor, marker};
 use super::back::terms;
 use super::step::{Decision, failure};
 use crate::port::store::{
-    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError, Taken,
+    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
+    Taken,
 };
 use crate::spawn::ending;
 use crate::spawn::house::House;
@@ -32,9 +33,14 @@ impl House {
         taken: Taken,
     ) -> Result<Decision, StartError> {
         let agent = actor.identity.agent;
-        let Taken { transcript, runs, .. } = taken;
+        let Taken {
+            transcript, runs, ..
+        } = taken;
         let open = transcript.open_calls;
-        for call in open.iter().filter(|call| call.begun && call.outcome.is_none()) {
+        for call in open
+            .iter()
+            .filter(|call| call.begun && call.outcome.is_none())
+        {
             if let Some(tool) = actor.setup.tools.get(&call.tool) {
                 tool.abandon(marker(agent, call.key)).await;
             }
@@ -60,7 +66,11 @@ impl House {
         }
         let facts = shell_facts(run.id, agent, run.description, String::new(), run.output);
         let summary = "posse ended while it ran, and it was ended too".to_owned();
-        let report = RunReport { status: RunStatus::Killed, summary, result: String::new() };
+        let report = RunReport {
+            status: RunStatus::Killed,
+            summary,
+            result: String::new(),
+        };
         let end = ending::of_shell(&facts, &report, RunUsage::default());
         actor.keep_shell_end(&end, false).await
     }
@@ -78,11 +88,20 @@ impl House {
             return Ok(known);
         }
         let (realm, parent) = (Some(actor.identity.realm), Some(actor.identity.agent));
-        let filter = AgentFilter { realm, parent, ..AgentFilter::default() };
+        let filter = AgentFilter {
+            realm,
+            parent,
+            ..AgentFilter::default()
+        };
         let children = self.ports.store.agents(filter, CHILDREN).await?;
         let mates = self.spawned(actor.identity.realm).await?;
         for call in calls {
-            let made = |child: &&Session| child.origin.as_ref().is_some_and(|origin| origin.call == call.key);
+            let made = |child: &&Session| {
+                child
+                    .origin
+                    .as_ref()
+                    .is_some_and(|origin| origin.call == call.key)
+            };
             let told = match children.iter().find(made) {
                 None => failure("Not started: posse ended before the sub-agent was there."),
                 Some(child) => child_outcome(actor, child, &mates),
@@ -95,13 +114,30 @@ impl House {
 
 impl House {
     /// What whoever started them is told of the teammates of a session.
-    async fn spawned(&self, realm: posse_protocol::RealmId) -> Result<HashMap<AgentId, String>, StoreError> {
+    async fn spawned(
+        &self,
+        realm: posse_protocol::RealmId,
+    ) -> Result<HashMap<AgentId, String>, StoreError> {
         let mut told = HashMap::new();
         for team in self.teams(realm).await? {
             for member in &team.members {
-                let Member { agent, name, agent_type, color, .. } = member;
+                let Member {
+                    agent,
+                    name,
+                    agent_type,
+                    color,
+                    ..
+                } = member;
                 let (team, plan) = (&team.name, false);
-                let spawned = Spawned { agent: *agent, agent_type, wished: name, name, team, color, plan };
+                let spawned = Spawned {
+                    agent: *agent,
+                    agent_type,
+                    wished: name,
+                    name,
+                    team,
+                    color,
+                    plan,
+                };
                 told.insert(*agent, team_words::spawned(&spawned));
             }
         }
@@ -118,32 +154,55 @@ fn child_outcome(actor: &Actor, child: &Session, mates: &HashMap<AgentId, String
     match (&child.ended, child.state.status()) {
         // If mail tells of its end, that is what it is told by.
         (Some(ended), Some(status)) if ended.text.is_some() => {
-            let EndedRun { run, error, usage, text, value, worktree, .. } = &**ended;
+            let EndedRun {
+                run,
+                error,
+                usage,
+                text,
+                value,
+                worktree,
+                ..
+            } = &**ended;
             let text = text.as_deref().unwrap_or_default();
             let mut end = ending::of_agent(&facts, *run, (status, error.clone()), text, *usage);
             (end.value, end.worktree) = (value.clone(), worktree.clone());
             let one_shot = terms(child, &actor.tree).one_shot;
-            let of = Returned { agent_type: &facts.agent_type, one_shot, model: &child.model };
+            let of = Returned {
+                agent_type: &facts.agent_type,
+                one_shot,
+                model: &child.model,
+            };
             outcome(words::result(&end, of, reader))
         }
         _ => {
             let told = words::launched(&facts, "", reader);
-            let why = "posse ended while this was waited for; the same run goes on in the background.";
+            let why =
+                "posse ended while this was waited for; the same run goes on in the background.";
             outcome(Ok(ToolOutput::text(format!("{why}\n{told}"))))
         }
     }
 }
 
 /// What is known of a stored sub-agent's run.
-pub(crate) fn facts(child: &Session, starter: AgentId, output_file: std::path::PathBuf) -> RunFacts {
+pub(crate) fn facts(
+    child: &Session,
+    starter: AgentId,
+    output_file: std::path::PathBuf,
+) -> RunFacts {
     let origin = child.origin.as_deref();
     RunFacts {
         task: child.agent.uuid(),
         kind: RunKind::Agent,
-        agent_type: origin.map(|origin| origin.agent_type.clone()).unwrap_or_default(),
+        agent_type: origin
+            .map(|origin| origin.agent_type.clone())
+            .unwrap_or_default(),
         name: origin.and_then(|origin| origin.name.clone()),
-        description: origin.map(|origin| origin.description.clone()).unwrap_or_default(),
-        call: origin.map(|origin| origin.call_id.clone()).unwrap_or_default(),
+        description: origin
+            .map(|origin| origin.description.clone())
+            .unwrap_or_default(),
+        call: origin
+            .map(|origin| origin.call_id.clone())
+            .unwrap_or_default(),
         starter,
         depth: depth(&child.path),
         output_file,
@@ -157,7 +216,10 @@ pub(super) fn depth(path: &str) -> u32 {
 
 fn outcome(told: Result<ToolOutput, ToolError>) -> CallOutcome {
     match told {
-        Ok(output) => CallOutcome { content: output.content.into(), is_error: false },
+        Ok(output) => CallOutcome {
+            content: output.content.into(),
+            is_error: false,
+        },
         Err(ToolError::Tell(what) | ToolError::Stop(what)) => failure(what),
     }
 }

@@ -65,11 +65,20 @@ impl Reuse {
     pub(crate) fn ttl(&self, at_ms: i64) -> Ttl {
         let prompt = self.left.map_or(0, |left| left.prompt);
         let [five_minutes, one_hour] = self.costs(at_ms, prompt);
-        if one_hour < five_minutes { Ttl::OneHour } else { Ttl::FiveMinutes }
+        if one_hour < five_minutes {
+            Ttl::OneHour
+        } else {
+            Ttl::FiveMinutes
+        }
     }
 
     /// A call was made: how much of what was left it has missed.
-    pub(crate) fn called(&mut self, at_ms: i64, usage: &Usage, told: Option<&CacheMiss>) -> Option<Missed> {
+    pub(crate) fn called(
+        &mut self,
+        at_ms: i64,
+        usage: &Usage,
+        told: Option<&CacheMiss>,
+    ) -> Option<Missed> {
         let prompt = usage.prompt();
         if prompt == 0 {
             // It was cut off before the provider said what it had read.
@@ -82,22 +91,34 @@ impl Reuse {
             (0, 1..) => Ttl::FiveMinutes,
             (0, 0) => self.left.map_or(Ttl::FiveMinutes, |left| left.ttl),
         };
-        let tokens =
-            usage.cache_read.saturating_add(usage.cache_write_5m).saturating_add(usage.cache_write_1h);
-        self.left = Some(Left { at_ms, tokens, prompt, ttl });
+        let tokens = usage
+            .cache_read
+            .saturating_add(usage.cache_write_5m)
+            .saturating_add(usage.cache_write_1h);
+        self.left = Some(Left {
+            at_ms,
+            tokens,
+            prompt,
+            ttl,
+        });
         missed
     }
 
     /// What all prompts and a next one would have cost with marks of either length.
     fn costs(&self, at_ms: i64, prompt: u64) -> [u64; 2] {
         let cost = |before: u64, ttl: Ttl, write: u64| {
-            let readable = self.left.filter(|left| at_ms.saturating_sub(left.at_ms) < lifetime_ms(ttl));
+            let readable = self
+                .left
+                .filter(|left| at_ms.saturating_sub(left.at_ms) < lifetime_ms(ttl));
             let read = readable.map_or(0, |left| left.prompt).min(prompt);
             before
                 .saturating_add(read.saturating_mul(READ))
                 .saturating_add((prompt - read).saturating_mul(write))
         };
-        [cost(self.five_minutes, Ttl::FiveMinutes, FIVE_MINUTES), cost(self.one_hour, Ttl::OneHour, ONE_HOUR)]
+        [
+            cost(self.five_minutes, Ttl::FiveMinutes, FIVE_MINUTES),
+            cost(self.one_hour, Ttl::OneHour, ONE_HOUR),
+        ]
     }
 
     fn missed(&self, at_ms: i64, usage: &Usage, told: Option<&CacheMiss>) -> Option<Missed> {
@@ -106,13 +127,18 @@ impl Reuse {
         if tokens <= FEW.max(left.tokens / SMALL_PART) {
             return None;
         }
-        let changed = told.map(|miss| miss.reason.as_str()).filter(|reason| reason.ends_with("_changed"));
+        let changed = told
+            .map(|miss| miss.reason.as_str())
+            .filter(|reason| reason.ends_with("_changed"));
         let why = match changed {
             Some(reason) => reason,
             None if at_ms.saturating_sub(left.at_ms) >= lifetime_ms(left.ttl) => "expired",
             None => "unknown",
         };
-        Some(Missed { tokens, why: why.to_owned() })
+        Some(Missed {
+            tokens,
+            why: why.to_owned(),
+        })
     }
 }
 

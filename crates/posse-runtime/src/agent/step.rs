@@ -20,8 +20,8 @@ use self::acting::Acting;
 pub(super) use self::acting::failure;
 use self::compact::Compaction;
 pub(crate) use self::decision::{
-    Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input, Resting,
-    Squeeze,
+    Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input,
+    Resting, Squeeze,
 };
 pub(super) use self::queue::PROMPTS;
 use self::queue::Queue;
@@ -302,11 +302,21 @@ impl Machine {
                 acting::recovered(call, outcome)
             };
             let results = open.into_iter().map(result).collect();
-            self.add(&mut decision, EntryKind::Results, Message { role: Role::User, content: results }, None);
+            self.add(
+                &mut decision,
+                EntryKind::Results,
+                Message {
+                    role: Role::User,
+                    content: results,
+                },
+                None,
+            );
         }
         match self.life {
             Life::Root { .. } => decision.commit.state = Some(AgentState::Idle),
-            Life::Sub if state == AgentState::Waiting && !self.unanswered => self.state = State::Waiting,
+            Life::Sub if state == AgentState::Waiting && !self.unanswered => {
+                self.state = State::Waiting
+            }
             // Its reply was kept, and what it would have done then was not.
             Life::Mate { .. } if state.is_open() && !self.unanswered => self.state = State::Waiting,
             Life::Sub | Life::Mate { .. } => {}
@@ -318,14 +328,20 @@ impl Machine {
     pub(crate) fn step(&mut self, input: Input) -> Decision {
         let mut decision = Decision::default();
         match input {
-            Input::Prompt(blocks) if matches!(self.state, State::Idle) => self.begin(&mut decision, blocks),
+            Input::Prompt(blocks) if matches!(self.state, State::Idle) => {
+                self.begin(&mut decision, blocks)
+            }
             Input::Team { words, ops } => self.raise(&mut decision, words, ops),
             Input::Look => self.look_again(&mut decision),
             Input::Found { open, claimed } => self.found(&mut decision, &open, claimed),
             Input::Prompt(blocks) => {
                 if !self.queue.prompt(blocks) {
                     let message = format!("{PROMPTS} prompts wait already; this one was not taken");
-                    let fault = Fault { class: FaultClass::Busy, status: None, message };
+                    let fault = Fault {
+                        class: FaultClass::Busy,
+                        status: None,
+                        message,
+                    };
                     decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
                 }
             }
@@ -341,15 +357,27 @@ impl Machine {
                     decision.commit.state = Some(AgentState::Idle);
                 } else {
                     let (outcome, run) = (Outcome::Completed, Run::default());
-                    decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+                    decision
+                        .after
+                        .push(Effect::End(Box::new(Ended { outcome, run })));
                 }
             }
             Input::Continue => {}
-            Input::Reply { reply, charges, intents, capped, missed } => {
+            Input::Reply {
+                reply,
+                charges,
+                intents,
+                capped,
+                missed,
+            } => {
                 self.reply(&mut decision, (*reply, missed), charges, intents, capped);
             }
             Input::Compact { keep } => self.compact(&mut decision, keep),
-            Input::Compacted { content, facts, charges } => {
+            Input::Compacted {
+                content,
+                facts,
+                charges,
+            } => {
                 self.compacted(&mut decision, content, facts, charges);
             }
             Input::NotCompacted { why, charges } => self.not_compacted(&mut decision, why, charges),
@@ -361,7 +389,11 @@ impl Machine {
                 }
             }
             Input::Failed { failure, charges } => self.failed(&mut decision, *failure, charges),
-            Input::Answer { call, answer, intent } => self.answer(&mut decision, &call, answer, intent),
+            Input::Answer {
+                call,
+                answer,
+                intent,
+            } => self.answer(&mut decision, &call, answer, intent),
             Input::CallDone { key, result } => self.call_done(&mut decision, key, result),
             Input::Interrupt => {
                 self.calm();
@@ -389,15 +421,31 @@ impl Machine {
     /// Begins a run in which another agent follows a skill.
     fn delegate(&mut self, decision: &mut Decision, content: Vec<ContentBlock>) {
         if !matches!(self.state, State::Idle) {
-            let message = "another run has begun before the skill was ready; call it again".to_owned();
-            let fault = Fault { class: FaultClass::Busy, status: None, message };
+            let message =
+                "another run has begun before the skill was ready; call it again".to_owned();
+            let fault = Fault {
+                class: FaultClass::Busy,
+                status: None,
+                message,
+            };
             return decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
         }
         self.awake = true;
         self.run = Run::default();
         decision.after.push(Effect::Begin);
-        let key = CallKey { seq: self.next_seq, ordinal: 0 };
-        self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, None);
+        let key = CallKey {
+            seq: self.next_seq,
+            ordinal: 0,
+        };
+        self.add(
+            decision,
+            EntryKind::Prompt,
+            Message {
+                role: Role::User,
+                content,
+            },
+            None,
+        );
         self.state = State::Delegating;
         decision.commit.state = Some(AgentState::Waiting);
         decision.after.push(Effect::Delegate(key));
@@ -408,11 +456,26 @@ impl Machine {
         if !matches!(self.state, State::Delegating) {
             return;
         }
-        let Delegated { outcome, text, told } = delegated;
+        let Delegated {
+            outcome,
+            text,
+            told,
+        } = delegated;
         // It asks the model for nothing, also when somebody goes on with the session later.
         let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
-        let facts = ReplyFacts { id: String::new(), model: String::new(), stop, usage, missed: None };
-        self.add(decision, EntryKind::Prompt, Message::user(told), Some(facts));
+        let facts = ReplyFacts {
+            id: String::new(),
+            model: String::new(),
+            stop,
+            usage,
+            missed: None,
+        };
+        self.add(
+            decision,
+            EntryKind::Prompt,
+            Message::user(told),
+            Some(facts),
+        );
         self.run.text = text;
         self.end(decision, outcome);
     }
@@ -421,7 +484,15 @@ impl Machine {
     fn go_on(&mut self, decision: &mut Decision, mut content: Vec<ContentBlock>) {
         content.extend(self.show_news(decision));
         if !content.is_empty() {
-            self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, None);
+            self.add(
+                decision,
+                EntryKind::Prompt,
+                Message {
+                    role: Role::User,
+                    content,
+                },
+                None,
+            );
         }
         self.call_model(decision);
     }
@@ -432,13 +503,23 @@ impl Machine {
         let mail = self.queue.next_mail();
         self.heed_plan(decision, &mail);
         let entry = self.next_seq;
-        decision.commit.mail.extend(mail.iter().map(|mail| TakenMail { number: mail.number, entry }));
+        decision
+            .commit
+            .mail
+            .extend(mail.iter().map(|mail| TakenMail {
+                number: mail.number,
+                entry,
+            }));
         let mut notices = std::mem::take(&mut self.notices);
         if let Some((fingerprint, text)) = self.offer.take() {
             decision.commit.types = Some(fingerprint);
             notices.push(text);
         }
-        notices.into_iter().map(ContentBlock::text).chain(words::arrivals(&mail)).collect()
+        notices
+            .into_iter()
+            .map(ContentBlock::text)
+            .chain(words::arrivals(&mail))
+            .collect()
     }
 
     fn mail(&mut self, decision: &mut Decision, mut mail: Vec<Mail>) {
@@ -461,18 +542,29 @@ impl Machine {
 
     /// The next model call, unless a limit forbids it. The one place where calls are made from.
     fn call_model(&mut self, decision: &mut Decision) {
-        if self.rights.limits.turns.is_some_and(|most| self.run.turns >= most) {
+        if self
+            .rights
+            .limits
+            .turns
+            .is_some_and(|most| self.run.turns >= most)
+        {
             return self.end(decision, Outcome::Partial(Limit::Turns));
         }
         self.run.turns += 1;
         self.state = State::Calling { cancelled: false };
         decision.commit.state = Some(AgentState::Running);
-        decision.after.push(self.compaction.due().map_or(Effect::CallModel, Effect::Compact));
+        decision.after.push(
+            self.compaction
+                .due()
+                .map_or(Effect::CallModel, Effect::Compact),
+        );
     }
 
     /// A budget forbids the call: a root's run has come to its limit, a sub-agent waits for more.
     fn refused(&mut self, decision: &mut Decision, message: String, charges: Vec<Charge>) {
-        let State::Calling { cancelled } = self.state else { return };
+        let State::Calling { cancelled } = self.state else {
+            return;
+        };
         if charges.is_empty() {
             self.run.turns = self.run.turns.saturating_sub(1);
         }
@@ -481,9 +573,11 @@ impl Machine {
         let outcome = match self.life {
             _ if cancelled => Outcome::Interrupted,
             Life::Root { .. } => Outcome::Partial(Limit::Budget),
-            Life::Sub | Life::Mate { .. } => {
-                Outcome::Paused(Fault { class: FaultClass::Budget, status: None, message })
-            }
+            Life::Sub | Life::Mate { .. } => Outcome::Paused(Fault {
+                class: FaultClass::Budget,
+                status: None,
+                message,
+            }),
         };
         self.end(decision, outcome);
     }
@@ -496,7 +590,9 @@ impl Machine {
         intents: Vec<Result<Intent, ToolError>>,
         capped: bool,
     ) {
-        let State::Calling { cancelled } = self.state else { return };
+        let State::Calling { cancelled } = self.state else {
+            return;
+        };
         if reply.stop != StopReason::ContextFull {
             self.compaction.answered();
         }
@@ -513,12 +609,19 @@ impl Machine {
         };
         self.run.miss(facts.missed.as_ref());
         let acting = Acting::new(seq, &reply.content, intents);
-        self.add(decision, EntryKind::Reply, Message::assistant(reply.content), Some(facts));
+        self.add(
+            decision,
+            EntryKind::Reply,
+            Message::assistant(reply.content),
+            Some(facts),
+        );
         if acting.is_empty() {
             return match reply.stop {
                 _ if cancelled => self.end(decision, Outcome::Interrupted),
                 StopReason::PauseTurn => self.call_model(decision),
-                StopReason::MaxTokens if capped => self.end(decision, Outcome::Partial(Limit::Budget)),
+                StopReason::MaxTokens if capped => {
+                    self.end(decision, Outcome::Partial(Limit::Budget))
+                }
                 StopReason::MaxTokens => self.end(decision, Outcome::Partial(Limit::Output)),
                 StopReason::ContextFull => self.overfull(decision),
                 StopReason::Refusal => self.end(decision, Outcome::Refused),
@@ -539,9 +642,14 @@ impl Machine {
     }
 
     fn failed(&mut self, decision: &mut Decision, failure: Failure, charges: Vec<Charge>) {
-        let State::Calling { cancelled } = self.state else { return };
+        let State::Calling { cancelled } = self.state else {
+            return;
+        };
         self.run.charge(&charges);
-        let model = charges.last().map(|charge| charge.model.clone()).unwrap_or_default();
+        let model = charges
+            .last()
+            .map(|charge| charge.model.clone())
+            .unwrap_or_default();
         decision.commit.charges = charges;
         if let ModelError::Api(error) = &failure.error
             && error.kind == ApiErrorKind::ContextFull
@@ -554,23 +662,49 @@ impl Machine {
         if !matches!(failure.error, ModelError::Cancelled) {
             let fault = Fault::from(&failure.error);
             let passes = failure.error.retryable();
-            let outcome = if passes { Outcome::Paused(fault) } else { Outcome::Failed(fault) };
+            let outcome = if passes {
+                Outcome::Paused(fault)
+            } else {
+                Outcome::Failed(fault)
+            };
             return self.end(decision, outcome);
         }
         // What was said was said; half a tool call never was, and thoughts alone say nothing.
         let said = |block: &ContentBlock| {
-            !matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
+            !matches!(
+                block,
+                ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. }
+            )
         };
         // One whose process ends says it again, and all of it.
         if !self.suspended && failure.finished.iter().any(said) {
             self.run.heard(&failure.finished, None);
             let usage = failure.spent.last().copied().unwrap_or_default();
-            let facts = ReplyFacts { id: String::new(), model, stop: None, usage, missed: None };
+            let facts = ReplyFacts {
+                id: String::new(),
+                model,
+                stop: None,
+                usage,
+                missed: None,
+            };
             let acting = Acting::new(self.next_seq, &failure.finished, Vec::new());
-            self.add(decision, EntryKind::Reply, Message::assistant(failure.finished), Some(facts));
+            self.add(
+                decision,
+                EntryKind::Reply,
+                Message::assistant(failure.finished),
+                Some(facts),
+            );
             if !acting.is_empty() {
                 let results = acting.not_run();
-                self.add(decision, EntryKind::Results, Message { role: Role::User, content: results }, None);
+                self.add(
+                    decision,
+                    EntryKind::Results,
+                    Message {
+                        role: Role::User,
+                        content: results,
+                    },
+                    None,
+                );
             }
         }
         self.end(decision, Outcome::Interrupted);
@@ -617,8 +751,10 @@ impl Machine {
                 Ok(value) => {
                     self.run.value = value;
                     self.state = State::Ending(Outcome::Completed);
-                    decision.commit.closing =
-                        Some(Closing { outcome: Outcome::Completed, unless_mail: true });
+                    decision.commit.closing = Some(Closing {
+                        outcome: Outcome::Completed,
+                        unless_mail: true,
+                    });
                 }
                 Err(Wrong::Repairable(words)) => {
                     self.run.repaired = true;
@@ -626,7 +762,11 @@ impl Machine {
                 }
                 Err(Wrong::Again(wrong)) => {
                     let message = format!("its answer does not fit the output schema: {wrong}");
-                    let fault = Fault { class: FaultClass::Answer, status: None, message };
+                    let fault = Fault {
+                        class: FaultClass::Answer,
+                        status: None,
+                        message,
+                    };
                     self.end(decision, Outcome::Failed(fault));
                 }
             },
@@ -635,7 +775,9 @@ impl Machine {
 
     /// The answer as a value, if it must be one.
     fn checked(&self) -> Result<Option<RawJson>, Wrong> {
-        let Some(contract) = &self.contract else { return Ok(None) };
+        let Some(contract) = &self.contract else {
+            return Ok(None);
+        };
         if self.run.turns == 0 {
             // It had answered when posse was ended, and what it said is not known here.
             let again = "posse was started anew before it could be handed on";
@@ -649,7 +791,9 @@ impl Machine {
     }
 
     fn settled(&mut self, decision: &mut Decision, mail_waits: bool) {
-        let State::Ending(outcome) = &self.state else { return };
+        let State::Ending(outcome) = &self.state else {
+            return;
+        };
         let outcome = outcome.clone();
         if mail_waits {
             // What it answered is not its answer any more.
@@ -662,7 +806,9 @@ impl Machine {
         }
         self.state = State::Idle;
         let run = std::mem::take(&mut self.run);
-        decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+        decision
+            .after
+            .push(Effect::End(Box::new(Ended { outcome, run })));
     }
 
     /// Ends the run.
@@ -672,26 +818,45 @@ impl Machine {
         match self.life {
             Life::Root { .. } => {
                 let paused = matches!(outcome, Outcome::Paused(_));
-                decision.commit.state = Some(if paused { AgentState::Paused } else { AgentState::Idle });
+                decision.commit.state = Some(if paused {
+                    AgentState::Paused
+                } else {
+                    AgentState::Idle
+                });
             }
             Life::Mate { .. } if !self.leaving => self.rest_after(decision, &outcome),
             Life::Sub | Life::Mate { .. } => {
-                decision.commit.closing = Some(Closing { outcome: outcome.clone(), unless_mail: false });
+                decision.commit.closing = Some(Closing {
+                    outcome: outcome.clone(),
+                    unless_mail: false,
+                });
                 // Whatever comes of the mail comes of another run.
                 self.left_mail = self.queue.has_mail();
                 self.queue.clear();
             }
         }
         let run = std::mem::take(&mut self.run);
-        decision.after.push(Effect::End(Box::new(Ended { outcome, run })));
+        decision
+            .after
+            .push(Effect::End(Box::new(Ended { outcome, run })));
     }
 
-    fn add(&mut self, decision: &mut Decision, kind: EntryKind, message: Message, reply: Option<ReplyFacts>) {
+    fn add(
+        &mut self,
+        decision: &mut Decision,
+        kind: EntryKind,
+        message: Message,
+        reply: Option<ReplyFacts>,
+    ) {
         self.next_seq += 1;
         self.unanswered = unanswered(kind, reply.as_ref());
         let message = Arc::new(message);
         self.compaction.added(kind, &message);
-        decision.commit.entries.push(Draft { kind, message, reply });
+        decision.commit.entries.push(Draft {
+            kind,
+            message,
+            reply,
+        });
     }
 }
 

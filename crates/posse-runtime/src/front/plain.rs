@@ -25,21 +25,35 @@ pub(super) fn fields(yaml: &str, broken: Broken, keys: &Keys) -> Result<Fields, 
     if broken.too_much {
         return Err(broken.problem);
     }
-    let Some(blocks) = blocks(yaml, keys) else { return Err(broken.problem) };
+    let Some(blocks) = blocks(yaml, keys) else {
+        return Err(broken.problem);
+    };
     let mut seen = HashSet::new();
     let (mut fields, mut notes) = (Vec::new(), Vec::new());
     if let Some(block) = blocks.get(MOST) {
-        return Err(Problem::new(block.line, format!("there are more than {MOST} keys")));
+        return Err(Problem::new(
+            block.line,
+            format!("there are more than {MOST} keys"),
+        ));
     }
     for block in blocks {
         if !seen.insert(block.key) {
-            return Err(Problem::new(block.line, format!("`{}` is there already", quoted(block.key))));
+            return Err(Problem::new(
+                block.line,
+                format!("`{}` is there already", quoted(block.key)),
+            ));
         }
         match yaml::fields(&block.lines.join("\n"), keys) {
             Ok((found, odd)) => {
                 let above = block.line - 1;
-                fields.extend(found.into_iter().map(|field| Field { line: field.line + above, ..field }));
-                notes.extend(odd.into_iter().map(|note| Problem { line: note.line + above, ..note }));
+                fields.extend(found.into_iter().map(|field| Field {
+                    line: field.line + above,
+                    ..field
+                }));
+                notes.extend(odd.into_iter().map(|note| Problem {
+                    line: note.line + above,
+                    ..note
+                }));
             }
             Err(_) if let Some(text) = block.plain(keys) => {
                 let reason = format!("`{}` is not quoted; read as plain text", quoted(block.key));
@@ -51,7 +65,10 @@ pub(super) fn fields(yaml: &str, broken: Broken, keys: &Keys) -> Result<Fields, 
                 });
             }
             Err(Broken { problem, .. }) => {
-                return Err(Problem { line: problem.line + block.line - 1, ..problem });
+                return Err(Problem {
+                    line: problem.line + block.line - 1,
+                    ..problem
+                });
             }
         }
     }
@@ -67,7 +84,11 @@ fn blocks<'a>(yaml: &'a str, keys: &Keys) -> Option<Vec<Block<'a>>> {
         match key_of(line).filter(|key| open == 0 || is_meant(key, keys)) {
             Some(key) => {
                 open = 0;
-                blocks.push(Block { key, line: at + 1, lines: vec![line] });
+                blocks.push(Block {
+                    key,
+                    line: at + 1,
+                    lines: vec![line],
+                });
             }
             None if line.trim().is_empty() || line.starts_with('#') => {
                 if let Some(block) = blocks.last_mut() {
@@ -76,7 +97,8 @@ fn blocks<'a>(yaml: &'a str, keys: &Keys) -> Option<Vec<Block<'a>>> {
             }
             None => blocks.last_mut()?.lines.push(line),
         }
-        open = (open + line.matches("<example>").count()).saturating_sub(line.matches("</example>").count());
+        open = (open + line.matches("<example>").count())
+            .saturating_sub(line.matches("</example>").count());
     }
     (!blocks.is_empty()).then_some(blocks)
 }
@@ -85,7 +107,9 @@ fn blocks<'a>(yaml: &'a str, keys: &Keys) -> Option<Vec<Block<'a>>> {
 fn key_of(line: &str) -> Option<&str> {
     let (key, rest) = line.split_once(':')?;
     let fits = key.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     (fits && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some(key)
 }
 
@@ -108,7 +132,10 @@ impl Block<'_> {
         if first.is_empty() || first.starts_with(marked) {
             return None;
         }
-        let lines: Vec<&str> = [first].into_iter().chain(more.iter().map(|line| line.trim())).collect();
+        let lines: Vec<&str> = [first]
+            .into_iter()
+            .chain(more.iter().map(|line| line.trim()))
+            .collect();
         let text = lines.join("\n");
         let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         (!text.contains(odd)).then(|| text.trim_end().to_owned())

@@ -10,7 +10,10 @@ pub(crate) fn text(key: &str, value: Value) -> Result<String, String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
         Value::String(_) | Value::Null => Err(format!("`{key}` is empty")),
-        other => Err(format!("`{key}` is a text, not {}; put it in quotes", kind(&other))),
+        other => Err(format!(
+            "`{key}` is a text, not {}; put it in quotes",
+            kind(&other)
+        )),
     }
 }
 
@@ -38,10 +41,20 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// What is said of a key that there is not. `otherwise` are keys that other programs have, or that come to
 /// mind, each with what is meant by it.
-pub(crate) fn unknown(key: &str, known: &[&'static str], otherwise: &[(&str, &'static str)]) -> String {
-    let letters: String = key.chars().filter(|c| !matches!(c, '-' | '_')).take(64).collect();
-    let otherwise =
-        otherwise.iter().find(|(name, _)| *name == letters.to_lowercase()).map(|(_, field)| *field);
+pub(crate) fn unknown(
+    key: &str,
+    known: &[&'static str],
+    otherwise: &[(&str, &'static str)],
+) -> String {
+    let letters: String = key
+        .chars()
+        .filter(|c| !matches!(c, '-' | '_'))
+        .take(64)
+        .collect();
+    let otherwise = otherwise
+        .iter()
+        .find(|(name, _)| *name == letters.to_lowercase())
+        .map(|(_, field)| *field);
     match otherwise.or_else(|| closest(&letters, known)) {
         Some(meant) => format!("`{}` is not known; did you mean `{meant}`?", quoted(key)),
         None => format!("`{}` is not known, and not heeded", quoted(key)),
@@ -55,8 +68,9 @@ pub(crate) fn idle(key: &str) -> String {
 
 /// One of some words.
 pub(crate) fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, String> {
-    if let Some((_, meant)) =
-        value.as_str().and_then(|word| words.iter().find(|(name, _)| *name == word.trim()))
+    if let Some((_, meant)) = value
+        .as_str()
+        .and_then(|word| words.iter().find(|(name, _)| *name == word.trim()))
     {
         return Ok(*meant);
     }
@@ -75,7 +89,12 @@ pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Ef
         notes.push("`effort` as a number is not heeded; it is a word here".to_owned());
         return Ok(None);
     }
-    one_of("effort", value, &Effort::ALL.map(|effort| (effort.as_str(), effort))).map(Some)
+    one_of(
+        "effort",
+        value,
+        &Effort::ALL.map(|effort| (effort.as_str(), effort)),
+    )
+    .map(Some)
 }
 
 /// Yes or no.
@@ -89,9 +108,12 @@ pub(crate) fn truth(key: &str, value: &Value) -> Result<bool, String> {
 /// Names in a list, or in a text with commas.
 pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
     match value {
-        Value::String(names) => {
-            Ok(names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
-        }
+        Value::String(names) => Ok(names
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()),
         Value::Array(items) => items
             .into_iter()
             .map(|item| match item {
@@ -100,14 +122,21 @@ pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
                 other => Err(format!("`{key}` lists names, not {}", kind(&other))),
             })
             .collect(),
-        other => Err(format!("`{key}` is a list of names, or names with commas, not {}", kind(&other))),
+        other => Err(format!(
+            "`{key}` is a list of names, or names with commas, not {}",
+            kind(&other)
+        )),
     }
 }
 
 /// All names as one text: a list in YAML is cut at commas in parentheses too.
 pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
-    let wrong =
-        |value: &Value| format!("`{key}` is a list of names, or names with commas, not {}", kind(value));
+    let wrong = |value: &Value| {
+        format!(
+            "`{key}` is a list of names, or names with commas, not {}",
+            kind(value)
+        )
+    };
     match value {
         Value::String(names) => Ok(names.clone()),
         Value::Array(items) => {
@@ -116,7 +145,11 @@ pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
                 Some(_) => Err(format!("`{key}` has an empty name in it")),
                 None => Err(format!("`{key}` lists names, not {}", kind(item))),
             };
-            Ok(items.iter().map(text).collect::<Result<Vec<_>, _>>()?.join(", "))
+            Ok(items
+                .iter()
+                .map(text)
+                .collect::<Result<Vec<_>, _>>()?
+                .join(", "))
         }
         other => Err(wrong(other)),
     }

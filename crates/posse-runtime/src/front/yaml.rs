@@ -40,7 +40,10 @@ pub(super) fn fields(yaml: &str, keys: &Keys) -> Result<Fields, Broken> {
 
 /// Whether a text on the line of its key is shorter than it looks.
 fn is_cut(field: &Field, line: &str, keys: &Keys) -> bool {
-    let Some(rest) = line.strip_prefix(&field.key).and_then(|rest| rest.strip_prefix(':')) else {
+    let Some(rest) = line
+        .strip_prefix(&field.key)
+        .and_then(|rest| rest.strip_prefix(':'))
+    else {
         return false;
     };
     let plain = !rest.trim_start().starts_with(['"', '\'', '|', '>', '#']);
@@ -75,19 +78,29 @@ fn broken(error: &Error) -> Broken {
         | Error::AliasReplayCounterOverflow { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => {
-            (true, "this is too much: too long, too deep or repeated too often".to_owned())
-        }
+        | Error::AliasReplayStackDepthExceeded { .. } => (
+            true,
+            "this is too much: too long, too deep or repeated too often".to_owned(),
+        ),
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             (false, format!("`{}` is there already", quoted(key)))
         }
-        Error::Unexpected { .. } => (false, "front matter is lines of `key: value`; this is none".to_owned()),
+        Error::Unexpected { .. } => (
+            false,
+            "front matter is lines of `key: value`; this is none".to_owned(),
+        ),
         cause => {
             let said = UserMessageFormatter.format_message(cause);
-            (false, format!("this is no YAML: {}", said.replace(char::is_control, " ")))
+            (
+                false,
+                format!("this is no YAML: {}", said.replace(char::is_control, " ")),
+            )
         }
     };
-    Broken { problem: Problem::new(line, reason), too_much }
+    Broken {
+        problem: Problem::new(line, reason),
+        too_much,
+    }
 }
 
 /// What is wrong, wherever it was repeated from.
@@ -123,7 +136,11 @@ impl<'de> Deserialize<'de> for Pairs {
                 let mut fields = Vec::new();
                 while let Some((key, value)) = map.next_entry::<Spanned<String>, Value>()? {
                     let line = line_of(key.referenced);
-                    fields.push(Field { key: key.value, line, value });
+                    fields.push(Field {
+                        key: key.value,
+                        line,
+                        value,
+                    });
                 }
                 Ok(Pairs(fields))
             }

@@ -66,7 +66,12 @@ impl Account {
 
     /// An account below this one, for an agent that this one's starts.
     pub fn open(&self, budgets: Budgets, now: Duration) -> Self {
-        Self::new(Some(Arc::clone(&self.0)), budgets, now, Arc::clone(&self.0.freed))
+        Self::new(
+            Some(Arc::clone(&self.0)),
+            budgets,
+            now,
+            Arc::clone(&self.0.freed),
+        )
     }
 
     /// The same for an agent that was here before: what it had used counts for its own budgets.
@@ -81,8 +86,18 @@ impl Account {
 
     fn new(parent: Option<Arc<Node>>, budgets: Budgets, now: Duration, freed: Arc<Notify>) -> Self {
         let (alone, subtree) = (Purse::new(budgets.alone), Purse::new(budgets.subtree));
-        let sums = Mutex::new(Sums { alone, subtree, recent: Recent::default(), below: Below::default() });
-        Self(Arc::new(Node { parent, opened: now, sums, freed }))
+        let sums = Mutex::new(Sums {
+            alone,
+            subtree,
+            recent: Recent::default(),
+            below: Below::default(),
+        });
+        Self(Arc::new(Node {
+            parent,
+            opened: now,
+            sums,
+            freed,
+        }))
     }
 
     /// Sets aside what a call could use at worst, with the highest cap on its output that every budget
@@ -96,10 +111,21 @@ impl Account {
         let left = room(&chain, ask.tokens(least), (ask.price)(ask.input, least))?;
         let output = ask.highest(least, left);
         let (tokens, cost) = (ask.tokens(output), (ask.price)(ask.input, output));
-        let held = Hold { tokens, cost: cost.unwrap_or_default(), turns: 1 };
+        let held = Hold {
+            tokens,
+            cost: cost.unwrap_or_default(),
+            turns: 1,
+        };
         hold(&mut chain, held);
         drop(chain);
-        Ok(Reservation { output, account: self.clone(), tokens, cost, held, miss: None })
+        Ok(Reservation {
+            output,
+            account: self.clone(),
+            tokens,
+            cost,
+            held,
+            miss: None,
+        })
     }
 
     /// Waits until a call of the session that is under way now, or begins later, is over. Counts from
@@ -121,7 +147,9 @@ impl Account {
     /// What all agents of the session but the root have used, and missed in the cache, since the last time
     /// that this was asked.
     pub fn take_below(&self) -> (Vec<Spent>, Misses) {
-        let Some(root) = self.nodes().last() else { return Default::default() };
+        let Some(root) = self.nodes().last() else {
+            return Default::default();
+        };
         sums(root).below.take()
     }
 
@@ -143,9 +171,9 @@ impl Ask<'_> {
     fn highest(&self, least: u32, left: Left) -> u32 {
         let fits = |output: u32| {
             left.tokens.is_none_or(|left| self.tokens(output) <= left)
-                && left
-                    .cost
-                    .is_none_or(|left| (self.price)(self.input, output).is_some_and(|cost| cost <= left))
+                && left.cost.is_none_or(|left| {
+                    (self.price)(self.input, output).is_some_and(|cost| cost <= left)
+                })
         };
         if fits(self.output) {
             return self.output;
@@ -153,7 +181,11 @@ impl Ask<'_> {
         let (mut fitting, mut exceeding) = (least, self.output);
         while exceeding - fitting > 1 {
             let middle = fitting + (exceeding - fitting) / 2;
-            if fits(middle) { fitting = middle } else { exceeding = middle }
+            if fits(middle) {
+                fitting = middle
+            } else {
+                exceeding = middle
+            }
         }
         fitting
     }
@@ -182,7 +214,11 @@ impl Reservation {
         if room(&chain, self.tokens, self.cost).is_err() {
             return false;
         }
-        let more = Hold { tokens: self.tokens, cost: self.cost.unwrap_or_default(), turns: 0 };
+        let more = Hold {
+            tokens: self.tokens,
+            cost: self.cost.unwrap_or_default(),
+            turns: 0,
+        };
         hold(&mut chain, more);
         self.held.add(more);
         true
@@ -190,7 +226,11 @@ impl Reservation {
 
     /// The call missed something in the cache that had been there. It is booked when the call is settled.
     pub fn miss(&mut self, agent: AgentId, path: &str, missed: Missed) {
-        self.miss = Some(Miss { agent, path: path.to_owned(), missed });
+        self.miss = Some(Miss {
+            agent,
+            path: path.to_owned(),
+            missed,
+        });
     }
 
     /// The call is over: what was set aside is free, and what it really took is booked.
@@ -247,7 +287,10 @@ fn hold(chain: &mut Chain<'_>, more: Hold) {
 }
 
 /// Looks at every budget that encloses a call, from the agent's own up to the session's.
-fn each(chain: &Chain<'_>, mut look: impl FnMut(usize, &Purse) -> Result<(), Short>) -> Result<(), Exceeded> {
+fn each(
+    chain: &Chain<'_>,
+    mut look: impl FnMut(usize, &Purse) -> Result<(), Short>,
+) -> Result<(), Exceeded> {
     let exceeded = |whose| move |short| Exceeded { whose, short };
     for (level, sums) in chain.iter().enumerate() {
         if level == 0 {

@@ -36,21 +36,38 @@ impl Below {
     pub(super) fn book(&mut self, recent: &mut Recent, charges: &[Charge], miss: Option<Miss>) {
         add(&mut self.spent, charges);
         if recent.told != self.told {
-            *recent = Recent { told: self.told, ..Recent::default() };
+            *recent = Recent {
+                told: self.told,
+                ..Recent::default()
+            };
         }
-        recent.usage = charges.iter().fold(recent.usage, |sum, charge| sum + charge.usage);
+        recent.usage = charges
+            .iter()
+            .fold(recent.usage, |sum, charge| sum + charge.usage);
         let again = recent.line.is_some();
         if let Some(line) = &mut recent.line {
             line.usage = recent.usage;
         }
         match miss {
-            Some(Miss { agent, path, missed }) => {
+            Some(Miss {
+                agent,
+                path,
+                missed,
+            }) => {
                 let (usage, fresh) = (recent.usage, Vec::new());
-                let line = recent.line.get_or_insert(AgentMisses { agent, path, usage, missed: fresh });
+                let line = recent.line.get_or_insert(AgentMisses {
+                    agent,
+                    path,
+                    usage,
+                    missed: fresh,
+                });
                 misses::add(&mut line.missed, &missed);
                 self.misses.count(&missed, line, again);
             }
-            None => recent.line.iter().for_each(|line| self.misses.update(line, again)),
+            None => recent
+                .line
+                .iter()
+                .for_each(|line| self.misses.update(line, again)),
         }
     }
 }

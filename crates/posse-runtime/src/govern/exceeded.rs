@@ -20,8 +20,12 @@ impl Exceeded {
     /// [`Account::freed`](super::Account::freed) waits for that.
     pub fn may_pass(&self) -> bool {
         match self.short {
-            Short::Tokens { budget, used, need, .. } => used.saturating_add(need) <= budget,
-            Short::Cost { budget, used, need, .. } => used + need <= budget,
+            Short::Tokens {
+                budget, used, need, ..
+            } => used.saturating_add(need) <= budget,
+            Short::Cost {
+                budget, used, need, ..
+            } => used + need <= budget,
             Short::Turns { budget, used } => used < budget,
             Short::Price { .. } | Short::Time { .. } => false,
         }
@@ -29,12 +33,20 @@ impl Exceeded {
 
     fn words(&self) -> String {
         let whose = self.whose;
-        let under_way = if self.may_pass() { " together with the calls that are under way" } else { "" };
+        let under_way = if self.may_pass() {
+            " together with the calls that are under way"
+        } else {
+            ""
+        };
         match self.short {
-            Short::Tokens { budget, used, need, .. } => format!(
+            Short::Tokens {
+                budget, used, need, ..
+            } => format!(
                 "{whose} is limited to {budget} tokens; {used} are used, and the next call could use {need}, which{under_way} is more than what is left"
             ),
-            Short::Cost { budget, used, need, .. } => format!(
+            Short::Cost {
+                budget, used, need, ..
+            } => format!(
                 "{whose} is limited to {budget}; {used} is spent, and the next call could cost {need}, which{under_way} is more than what is left"
             ),
             Short::Price { budget } => {
@@ -46,7 +58,10 @@ impl Exceeded {
                 format!("{whose} is limited to {budget} model calls, and they are made")
             }
             Short::Time { budget } => {
-                format!("{whose} is limited to {} seconds, and they are over", budget.as_secs_f64())
+                format!(
+                    "{whose} is limited to {} seconds, and they are over",
+                    budget.as_secs_f64()
+                )
             }
         }
     }
@@ -71,7 +86,10 @@ impl fmt::Display for Whose {
             Self::Alone => f.write_str("the agent itself"),
             Self::Subtree => f.write_str("the agent with all it started"),
             Self::Above(1) => f.write_str("the agent's parent with all it started"),
-            Self::Above(levels) => write!(f, "the agent's ancestor {levels} levels up with all it started"),
+            Self::Above(levels) => write!(
+                f,
+                "the agent's ancestor {levels} levels up with all it started"
+            ),
             Self::Session => f.write_str("the session"),
         }
     }

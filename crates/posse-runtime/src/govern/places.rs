@@ -34,7 +34,10 @@ pub enum Coming {
 impl Places {
     /// So many places, at least one.
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Mutex::new(Room { free: limit.max(1), ..Room::default() })))
+        Self(Arc::new(Mutex::new(Room {
+            free: limit.max(1),
+            ..Room::default()
+        })))
     }
 
     /// Waits for a place. `whose` is whose child asks: children of one agent share a queue.
@@ -45,9 +48,16 @@ impl Places {
         } else {
             let (tell, told) = oneshot::channel();
             let line = Line { whose, coming };
-            State::Queued { line, number: room.enter(line, tell), told }
+            State::Queued {
+                line,
+                number: room.enter(line, tell),
+                told,
+            }
         };
-        Waiting { places: self.clone(), state }
+        Waiting {
+            places: self.clone(),
+            state,
+        }
     }
 
     /// A place, if one is free.
@@ -62,7 +72,9 @@ impl Places {
     /// Gives a place to whoever is next. Whoever leaves at this very moment does not take it.
     fn give(&self) {
         loop {
-            let Some(next) = self.room().next_or_free() else { return };
+            let Some(next) = self.room().next_or_free() else {
+                return;
+            };
             if next.send(()).is_ok() {
                 return;
             }
@@ -87,7 +99,11 @@ pub struct Waiting {
 #[derive(Debug)]
 enum State {
     Given(Place),
-    Queued { line: Line, number: u64, told: oneshot::Receiver<()> },
+    Queued {
+        line: Line,
+        number: u64,
+        told: oneshot::Receiver<()>,
+    },
     Over,
 }
 
@@ -97,7 +113,11 @@ impl Future for Waiting {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Place> {
         match replace(&mut self.state, State::Over) {
             State::Given(place) => Poll::Ready(place),
-            State::Queued { line, number, mut told } => match Pin::new(&mut told).poll(cx) {
+            State::Queued {
+                line,
+                number,
+                mut told,
+            } => match Pin::new(&mut told).poll(cx) {
                 Poll::Ready(Ok(())) => Poll::Ready(Place(self.places.clone())),
                 // A queue that somebody waits in is never dropped, so this is not there to be told.
                 Poll::Ready(Err(_)) | Poll::Pending => {
@@ -112,7 +132,9 @@ impl Future for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let State::Queued { line, number, told } = &mut self.state else { return };
+        let State::Queued { line, number, told } = &mut self.state else {
+            return;
+        };
         let queued = self.places.room().leave(*line, *number);
         // Whoever is not in the queue any more was chosen. From here on nobody can tell it so; if
         // somebody has, the place is the next one's.
@@ -156,7 +178,9 @@ impl Room {
         match (line.coming, self.siblings(line.whose)) {
             (Coming::Back, _) => _ = self.back.insert(number, tell),
             (Coming::Anew, Some(at)) => _ = self.anew[at].1.insert(number, tell),
-            (Coming::Anew, None) => self.anew.push_back((line.whose, Queue::from([(number, tell)]))),
+            (Coming::Anew, None) => self
+                .anew
+                .push_back((line.whose, Queue::from([(number, tell)]))),
         }
         number
     }
@@ -184,7 +208,9 @@ impl Room {
         if line.coming == Coming::Back {
             return self.back.remove(&number).is_some();
         }
-        let Some(at) = self.siblings(line.whose) else { return false };
+        let Some(at) = self.siblings(line.whose) else {
+            return false;
+        };
         let queue = &mut self.anew[at].1;
         let waited = queue.remove(&number).is_some();
         if queue.is_empty() {

@@ -57,7 +57,10 @@ impl Left {
 
 impl Purse {
     pub(super) fn new(budget: Budget) -> Self {
-        Self { budget, ..Self::default() }
+        Self {
+            budget,
+            ..Self::default()
+        }
     }
 
     /// Whether a call may be begun at all, `age` after the budget was given.
@@ -67,7 +70,10 @@ impl Purse {
         }
         match self.budget.turns {
             Some(budget) if self.turns.saturating_add(self.held.turns) >= budget => {
-                Err(Short::Turns { budget, used: self.turns })
+                Err(Short::Turns {
+                    budget,
+                    used: self.turns,
+                })
             }
             _ => Ok(()),
         }
@@ -76,26 +82,49 @@ impl Purse {
     /// What is left after all that is set aside; or why there is no room for `tokens` that cost `cost`.
     /// A cost of none is not known.
     pub(super) fn left(&self, tokens: u64, cost: Option<Cost>) -> Result<Left, Short> {
-        Ok(Left { tokens: self.tokens_left(tokens)?, cost: self.cost_left(cost)? })
+        Ok(Left {
+            tokens: self.tokens_left(tokens)?,
+            cost: self.cost_left(cost)?,
+        })
     }
 
     fn tokens_left(&self, need: u64) -> Result<Option<u64>, Short> {
-        let Some(budget) = self.budget.tokens else { return Ok(None) };
+        let Some(budget) = self.budget.tokens else {
+            return Ok(None);
+        };
         let (used, held) = (self.tokens(), self.held.tokens);
         match budget.checked_sub(used.saturating_add(held)) {
             Some(left) if need <= left => Ok(Some(left)),
-            _ => Err(Short::Tokens { budget, used, held, need }),
+            _ => Err(Short::Tokens {
+                budget,
+                used,
+                held,
+                need,
+            }),
         }
     }
 
     fn cost_left(&self, need: Option<Cost>) -> Result<Option<Cost>, Short> {
-        let Some(budget) = self.budget.cost else { return Ok(None) };
+        let Some(budget) = self.budget.cost else {
+            return Ok(None);
+        };
         // What has no price may cost anything, and may have.
-        let (Some(need), Some(used)) = (need, self.cost()) else { return Err(Short::Price { budget }) };
+        let (Some(need), Some(used)) = (need, self.cost()) else {
+            return Err(Short::Price { budget });
+        };
         let held = self.held.cost;
-        match budget.pico_usd().checked_sub((used + held).pico_usd()).map(Cost::from_pico_usd) {
+        match budget
+            .pico_usd()
+            .checked_sub((used + held).pico_usd())
+            .map(Cost::from_pico_usd)
+        {
             Some(left) if need <= left => Ok(Some(left)),
-            _ => Err(Short::Cost { budget, used, held, need }),
+            _ => Err(Short::Cost {
+                budget,
+                used,
+                held,
+                need,
+            }),
         }
     }
 
@@ -111,7 +140,10 @@ impl Purse {
     }
 
     fn tokens(&self) -> u64 {
-        let each = self.spent.iter().map(|spent| spent.usage.prompt().saturating_add(spent.usage.output));
+        let each = self
+            .spent
+            .iter()
+            .map(|spent| spent.usage.prompt().saturating_add(spent.usage.output));
         each.fold(0, u64::saturating_add)
     }
 
@@ -123,13 +155,20 @@ impl Purse {
 
 /// Adds charges to a tally by model.
 pub(crate) fn add(spent: &mut Vec<Spent>, charges: &[Charge]) {
-    for Charge { model, usage, cost, .. } in charges {
+    for Charge {
+        model, usage, cost, ..
+    } in charges
+    {
         match spent.iter_mut().find(|spent| spent.model == *model) {
             Some(spent) => {
                 spent.usage += *usage;
                 spent.cost = spent.cost.zip(*cost).map(|(sum, more)| sum + more);
             }
-            None => spent.push(Spent { model: model.clone(), usage: *usage, cost: *cost }),
+            None => spent.push(Spent {
+                model: model.clone(),
+                usage: *usage,
+                cost: *cost,
+            }),
         }
     }
 }

@@ -32,7 +32,10 @@ impl Warmth {
     /// Somebody is about to make its first call.
     pub fn enter(self: &Arc<Self>, now: Duration) -> Entry {
         let mut room = self.room();
-        if room.used.is_some_and(|used| now.saturating_sub(used) < KEPT) {
+        if room
+            .used
+            .is_some_and(|used| now.saturating_sub(used) < KEPT)
+        {
             return Entry::Go(None);
         }
         if !room.led {
@@ -43,7 +46,11 @@ impl Warmth {
         let number = room.arrivals;
         room.arrivals += 1;
         room.queue.insert(number, tell);
-        Entry::Wait(Waiting { warmth: Arc::clone(self), number, told })
+        Entry::Wait(Waiting {
+            warmth: Arc::clone(self),
+            number,
+            told,
+        })
     }
 
     /// A reply of one of them has begun: what they share can be read, and whoever waits goes on. `sent` is
@@ -118,7 +125,9 @@ impl Future for Waiting {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Lead>> {
         // A queue that somebody waits in is never dropped; if it were, there would be nobody to wait for.
-        Pin::new(&mut self.told).poll(cx).map(|told| told.ok().flatten())
+        Pin::new(&mut self.told)
+            .poll(cx)
+            .map(|told| told.ok().flatten())
     }
 }
 

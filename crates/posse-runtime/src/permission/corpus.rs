@@ -28,8 +28,12 @@ const NEED_THE_DISK: &[&str] = &["C110", "C145", "C154", "C155"];
 const INEXACT: &[&str] = &["C140", "C158", "C160"];
 
 fn policy() -> Policy {
-    let source =
-        Source { name: "corpus".into(), root: "/w".into(), cwd: "/w".into(), home: Some("/h".into()) };
+    let source = Source {
+        name: "corpus".into(),
+        root: "/w".into(),
+        cwd: "/w".into(),
+        home: Some("/h".into()),
+    };
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let rules = RuleList {
         deny: texts(&[
@@ -71,7 +75,9 @@ fn subjects(entry: &Entry) -> Vec<Subject> {
     let paths = |all: &[&str]| -> Vec<PathBuf> { all.iter().map(PathBuf::from).collect() };
     let reads = |all: &[&str]| vec![Subject::Reads(paths(all))];
     let edits = |all: &[&str]| vec![Subject::Edits(paths(all))];
-    let host = |host: &str| Subject::Fetches { host: host.to_owned() };
+    let host = |host: &str| Subject::Fetches {
+        host: host.to_owned(),
+    };
     match entry.id.as_str() {
         _ if entry.tool == "Bash" => vec![Subject::Runs(entry.input.clone())],
         "C140" => reads(&["/w-evil/x"]),
@@ -84,16 +90,26 @@ fn subjects(entry: &Entry) -> Vec<Subject> {
         "C148" => edits(&["/w/sub/.git/config"]),
         "C149" | "C151" => edits(&["/w/.agent/settings.json"]),
         "C150" => edits(&["/w/.Agent/settings.json"]),
-        "C152" => [".mcp.json", ".vscode/settings.json", ".envrc", ".npmrc", ".gitmodules"]
-            .iter()
-            .map(|name| Subject::Edits(vec![PathBuf::from("/w").join(name)]))
-            .collect(),
+        "C152" => [
+            ".mcp.json",
+            ".vscode/settings.json",
+            ".envrc",
+            ".npmrc",
+            ".gitmodules",
+        ]
+        .iter()
+        .map(|name| Subject::Edits(vec![PathBuf::from("/w").join(name)]))
+        .collect(),
         "C153" => edits(&["/w/linkdir/x", "/out/x"]),
         "C156" => edits(&["/w/x\0/../.git/config"]),
         "C157" => edits(&["/tmp/fixed-name.md"]),
         "C158" => vec![host("docs.python.org.evil.invalid")],
         "C159" => vec![host("evil.invalid\0.allowed.com")],
-        "C160" => vec![host("127.0.0.1"), host("[::ffff:127.0.0.1]"), host("169.254.169.254")],
+        "C160" => vec![
+            host("127.0.0.1"),
+            host("[::ffff:127.0.0.1]"),
+            host("169.254.169.254"),
+        ],
         "C161" => vec![host("denied.com")],
         other => panic!("{other} has no subject"),
     }
@@ -111,14 +127,30 @@ fn workspace() -> Workspace {
 }
 
 fn entries() -> impl Iterator<Item = Entry> {
-    let entries = include_str!("corpus.jsonl").lines().map(|line| serde_json::from_str(line).unwrap());
-    entries.filter(|entry: &Entry| !OTHER_ROOMS.contains(&&*entry.id) && !NEED_THE_DISK.contains(&&*entry.id))
+    let entries = include_str!("corpus.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    entries.filter(|entry: &Entry| {
+        !OTHER_ROOMS.contains(&&*entry.id) && !NEED_THE_DISK.contains(&&*entry.id)
+    })
 }
 
 fn verdict(entry: &Entry, subject: Subject, workspace: &Workspace) -> (&'static str, String) {
     let read_only = matches!(subject, Subject::Reads(_) | Subject::Fetches { .. });
-    let intent = Intent { read_only, beside_others: false, subject, waits: false, title: String::new() };
-    match decide(&policy(), PermissionMode::Default, workspace, &entry.tool, &intent) {
+    let intent = Intent {
+        read_only,
+        beside_others: false,
+        subject,
+        waits: false,
+        title: String::new(),
+    };
+    match decide(
+        &policy(),
+        PermissionMode::Default,
+        workspace,
+        &entry.tool,
+        &intent,
+    ) {
         Verdict::Allow => ("allow", String::new()),
         Verdict::Ask(why) => ("ask", why),
         Verdict::Deny(why) => ("deny", why),
@@ -136,10 +168,17 @@ fn the_corpus_is_answered() {
         for subject in subjects(&entry) {
             let (given, why) = verdict(&entry, subject, &workspace());
             let input: String = entry.input.chars().take(80).collect();
-            assert!(given != "allow" || entry.verdict == "allow", "{} is allowed: {input}", entry.id);
+            assert!(
+                given != "allow" || entry.verdict == "allow",
+                "{} is allowed: {input}",
+                entry.id
+            );
             if given != entry.verdict {
                 exact = false;
-                told.push(format!("{} {given} not {}: {input} ({why})", entry.id, entry.verdict));
+                told.push(format!(
+                    "{} {given} not {}: {input} ({why})",
+                    entry.id, entry.verdict
+                ));
             }
         }
         if !exact {
@@ -155,7 +194,10 @@ const WORKTREES: [&str; 2] = ["/h/.posse/worktrees/w-1/a", "/h/.posse/worktrees/
 /// The same in the worktree: files of `/w` are those of the worktree. None if a command names `/w` itself.
 fn moved(subject: &Subject, top: &Path) -> Option<Subject> {
     let all = |paths: &[PathBuf]| {
-        let one = |path: &PathBuf| path.strip_prefix("/w").map_or(path.clone(), |inside| top.join(inside));
+        let one = |path: &PathBuf| {
+            path.strip_prefix("/w")
+                .map_or(path.clone(), |inside| top.join(inside))
+        };
         paths.iter().map(one).collect()
     };
     match subject {
@@ -175,14 +217,21 @@ fn the_corpus_is_answered_alike_in_a_worktree() {
         let mut count = 0;
         for entry in entries() {
             for subject in subjects(&entry) {
-                let Some(moved) = moved(&subject, top) else { continue };
+                let Some(moved) = moved(&subject, top) else {
+                    continue;
+                };
                 count += 1;
                 let leaves = matches!(&moved, Subject::Runs(command) if command.contains(".."));
                 let (given, why) = verdict(&entry, moved, there);
                 let (expected, _) = verdict(&entry, subject, &workspace());
                 // What lies around a worktree is protected.
                 let stricter = leaves && (expected, given) == ("ask", "deny");
-                assert!(given == expected || stricter, "{}: {} ({why})", entry.id, entry.input);
+                assert!(
+                    given == expected || stricter,
+                    "{}: {} ({why})",
+                    entry.id,
+                    entry.input
+                );
             }
         }
         assert!(count > 140, "{count} were compared");

@@ -33,7 +33,14 @@ pub fn decide(
         Subject::Runs(command) => Some(Line::read(command, workspace)),
         _ => None,
     };
-    let call = Call { policy, mode, workspace, tool, intent, line };
+    let call = Call {
+        policy,
+        mode,
+        workspace,
+        tool,
+        intent,
+        line,
+    };
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
     }
@@ -58,9 +65,14 @@ pub fn decide(
              plan, or leave plan mode with another --permission-mode"
         ));
     }
-    let why = match (call.ruled(&policy.ask), doubted.or_else(|| call.perhaps_ruled(&policy.ask))) {
+    let why = match (
+        call.ruled(&policy.ask),
+        doubted.or_else(|| call.perhaps_ruled(&policy.ask)),
+    ) {
         (Some(rule), _) => format!("the rule {rule} wants a person to be asked"),
-        (None, Some(rule)) => format!("the rule {rule} could be about what the wildcards stand for"),
+        (None, Some(rule)) => {
+            format!("the rule {rule} could be about what the wildcards stand for")
+        }
         (None, None) => match call.allowed() {
             Ok(()) => return Verdict::Allow,
             Err(why) => why,
@@ -88,17 +100,24 @@ impl Call<'_> {
         let touches = |rule: &&Rule| {
             rule.names_tool(self.tool)
                 || match (&self.intent.subject, &rule.about) {
-                    (Subject::Reads(paths), About::Read(pattern)) => {
-                        paths.iter().any(|path| pattern.touches(path, self.workspace))
-                    }
+                    (Subject::Reads(paths), About::Read(pattern)) => paths
+                        .iter()
+                        .any(|path| pattern.touches(path, self.workspace)),
                     // What may not be read cannot be edited either.
-                    (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => {
-                        paths.iter().any(|path| pattern.touches(path, self.workspace))
-                    }
+                    (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => paths
+                        .iter()
+                        .any(|path| pattern.touches(path, self.workspace)),
                     (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
-                    (Subject::Starts { agent }, About::Agent(name)) => name.matches(&agent.to_lowercase()),
-                    (Subject::Follows { skill }, About::Skill(name)) => name.matches(&skill.to_lowercase()),
-                    _ => self.line.as_ref().is_some_and(|line| line.touched_by(&rule.about)),
+                    (Subject::Starts { agent }, About::Agent(name)) => {
+                        name.matches(&agent.to_lowercase())
+                    }
+                    (Subject::Follows { skill }, About::Skill(name)) => {
+                        name.matches(&skill.to_lowercase())
+                    }
+                    _ => self
+                        .line
+                        .as_ref()
+                        .is_some_and(|line| line.touched_by(&rule.about)),
                 }
         };
         rules.iter().find(touches)
@@ -107,13 +126,17 @@ impl Call<'_> {
     /// The first of these rules that could be about what a command's wildcards stand for.
     fn perhaps_ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
         let line = self.line.as_ref()?;
-        rules.iter().find(|rule| line.perhaps_touched_by(&rule.about))
+        rules
+            .iter()
+            .find(|rule| line.perhaps_touched_by(&rule.about))
     }
 
     /// Whether an agent that may edit its notes only is about to edit something else.
     fn beyond_notes(&self) -> Option<String> {
         let notes = self.workspace.notes.as_ref().filter(|notes| notes.only)?;
-        let Subject::Edits(paths) = &self.intent.subject else { return None };
+        let Subject::Edits(paths) = &self.intent.subject else {
+            return None;
+        };
         let beyond = !paths.iter().all(|path| self.workspace.notes_hold(path));
         beyond.then(|| {
             let notes = notes.directory.display();
@@ -133,7 +156,9 @@ impl Call<'_> {
             Subject::Fetches { host } if strange(host) => {
                 Some("the host's name has control characters".into())
             }
-            Subject::Edits(paths) => paths.iter().find_map(|path| forbidden_edit(path, self.workspace)),
+            Subject::Edits(paths) => paths
+                .iter()
+                .find_map(|path| forbidden_edit(path, self.workspace)),
             Subject::Runs(_) => self.line.as_ref().and_then(Line::untouchable),
             _ => None,
         }
@@ -148,12 +173,20 @@ impl Call<'_> {
                 path.display()
             ));
         }
-        if self.policy.allow.iter().any(|rule| rule.names_tool(self.tool)) {
+        if self
+            .policy
+            .allow
+            .iter()
+            .any(|rule| rule.names_tool(self.tool))
+        {
             return Ok(());
         }
         let free = match &self.intent.subject {
             Subject::Runs(_) => {
-                return self.line.as_ref().map_or(Ok(()), |line| line.allowed(self.policy));
+                return self
+                    .line
+                    .as_ref()
+                    .map_or(Ok(()), |line| line.allowed(self.policy));
             }
             // A server says itself whether its tools only read: its word is not enough.
             Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),
@@ -166,7 +199,8 @@ impl Call<'_> {
                 (inside && self.intent.read_only) || self.allows(rule)
             }),
             Subject::Edits(paths) => paths.iter().all(|path| {
-                let accepted = self.mode == PermissionMode::AcceptEdits && self.workspace.holds(path);
+                let accepted =
+                    self.mode == PermissionMode::AcceptEdits && self.workspace.holds(path);
                 let rule = |about: &About| match about {
                     About::Edit(pattern) => pattern.allows(path, self.workspace),
                     _ => false,
@@ -179,13 +213,22 @@ impl Call<'_> {
             // What it may do is judged when it does it; it has no more rights than who starts it.
             Subject::Starts { .. } | Subject::Follows { .. } => true,
         };
-        if free { Ok(()) } else { Err(unallowed(&self.wanted())) }
+        if free {
+            Ok(())
+        } else {
+            Err(unallowed(&self.wanted()))
+        }
     }
 
     /// A file in what a worktree was made from, whatever rules say of it to those who work there.
     fn original(&self) -> Option<&Path> {
-        let (Subject::Reads(paths) | Subject::Edits(paths)) = &self.intent.subject else { return None };
-        paths.iter().map(PathBuf::as_path).find(|path| self.workspace.is_original(path))
+        let (Subject::Reads(paths) | Subject::Edits(paths)) = &self.intent.subject else {
+            return None;
+        };
+        paths
+            .iter()
+            .map(PathBuf::as_path)
+            .find(|path| self.workspace.is_original(path))
     }
 
     fn allows(&self, fits: impl Fn(&About) -> bool) -> bool {
@@ -196,7 +239,9 @@ impl Call<'_> {
     fn wanted(&self) -> String {
         let last = |paths: &[PathBuf]| {
             // What is named comes first and what it leads to last: both must be allowed.
-            let last = paths.last().map(|path| self.workspace.lasting(path).display().to_string());
+            let last = paths
+                .last()
+                .map(|path| self.workspace.lasting(path).display().to_string());
             last.unwrap_or_default()
         };
         match &self.intent.subject {

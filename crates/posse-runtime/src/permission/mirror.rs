@@ -10,18 +10,26 @@ use crate::tool::Workspace;
 impl Workspace {
     /// What a rule that allows is asked about: the path just as it is, here and in the originals.
     pub(super) fn twins<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>> {
-        let originals = self.mirror.iter().flat_map(move |mirror| mirror.originals(path));
+        let originals = self
+            .mirror
+            .iter()
+            .flat_map(move |mirror| mirror.originals(path));
         std::iter::once(Cow::Borrowed(path)).chain(originals.map(Cow::Owned))
     }
 
     /// What a rule that denies or asks is asked about: also what the path could be if case does not count or
     /// it has a shell's wildcards, and for paths of an original what that is a copy of.
     pub(super) fn lookalikes<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>> {
-        let tops: Vec<&PathBuf> =
-            self.mirror.iter().flat_map(|mirror| std::iter::once(&mirror.here).chain(&mirror.of)).collect();
+        let tops: Vec<&PathBuf> = self
+            .mirror
+            .iter()
+            .flat_map(|mirror| std::iter::once(&mirror.here).chain(&mirror.of))
+            .collect();
         let mut found = Vec::new();
         for (at, top) in tops.iter().enumerate() {
-            let Some(inside) = perhaps_inside(path, top) else { continue };
+            let Some(inside) = perhaps_inside(path, top) else {
+                continue;
+            };
             let older = tops.iter().skip(at + 1);
             found.extend(older.map(|top| Cow::Owned(top.join(&inside))));
         }
@@ -40,7 +48,9 @@ impl Workspace {
 
     /// Whether the path lies in the agent's notes.
     pub(super) fn notes_hold(&self, path: &Path) -> bool {
-        self.notes.as_ref().is_some_and(|notes| path.starts_with(&notes.directory))
+        self.notes
+            .as_ref()
+            .is_some_and(|notes| path.starts_with(&notes.directory))
     }
 
     /// Whether the path lies in a checkout that this worktree was made from. Rules about that one are meant
@@ -54,7 +64,8 @@ impl Workspace {
 
     /// Directories whose own names say nothing about what lies in them.
     pub(super) fn tops(&self) -> impl Iterator<Item = &Path> {
-        self.reach().chain(self.mirror.iter().map(|mirror| mirror.here.as_path()))
+        self.reach()
+            .chain(self.mirror.iter().map(|mirror| mirror.here.as_path()))
     }
 }
 
@@ -67,7 +78,8 @@ fn perhaps_inside(path: &Path, top: &Path) -> Option<PathBuf> {
     for name in top.components() {
         let part = parts.next()?;
         if part != name {
-            let [part, name] = [part, name].map(|part| part.as_os_str().to_string_lossy().to_lowercase());
+            let [part, name] =
+                [part, name].map(|part| part.as_os_str().to_string_lossy().to_lowercase());
             if !overlap(&part, &name) {
                 return None;
             }

@@ -45,38 +45,59 @@ impl PathPattern {
         let named = line.trim_end_matches("/**").trim_end_matches('/');
         let literal = (!named.contains(['*', '?', '[', '\\', '{'])).then(|| {
             let path = base.join(named.trim_start_matches('/'));
-            Literal { path, anywhere: !named.contains('/') && line == named, beneath: line.ends_with("/**") }
+            Literal {
+                path,
+                anywhere: !named.contains('/') && line == named,
+                beneath: line.ends_with("/**"),
+            }
         });
         let anywhere = if named.contains('/') { "" } else { "**" };
         let above = base.to_string_lossy();
-        let parts = above.split('/').chain([anywhere]).chain(named.split('/')).map(fold_text);
+        let parts = above
+            .split('/')
+            .chain([anywhere])
+            .chain(named.split('/'))
+            .map(fold_text);
         let parts = parts.filter(|part| !part.is_empty()).collect();
         let exact = Beneath::new(base.to_owned(), line)?;
         let folded = Beneath::new(fold(base), &line.to_lowercase())?;
-        Ok(Self { exact, folded, literal, parts })
+        Ok(Self {
+            exact,
+            folded,
+            literal,
+            parts,
+        })
     }
 
     /// For allowing: the path just as it is.
     pub(super) fn allows(&self, path: &Path, workspace: &Workspace) -> bool {
-        workspace.twins(path).any(|path| self.exact.matches(&path, false))
+        workspace
+            .twins(path)
+            .any(|path| self.exact.matches(&path, false))
     }
 
     /// Whether it names this very file and no other.
     pub(super) fn is_just(&self, path: &Path, workspace: &Workspace) -> bool {
         let just = |named: &Literal| {
-            !named.anywhere && !named.beneath && workspace.twins(path).any(|path| named.path == path)
+            !named.anywhere
+                && !named.beneath
+                && workspace.twins(path).any(|path| named.path == path)
         };
         self.literal.as_ref().is_some_and(just)
     }
 
     /// For denying and asking: `.ENV` is `.env`, and what could be a directory is one.
     pub(super) fn touches(&self, path: &Path, workspace: &Workspace) -> bool {
-        workspace.lookalikes(path).any(|path| self.is_touched(&path))
+        workspace
+            .lookalikes(path)
+            .any(|path| self.is_touched(&path))
     }
 
     /// Whether a shell's glob, made absolute, could stand for something this pattern touches.
     pub(super) fn may_be(&self, glob: &Path, workspace: &Workspace) -> bool {
-        workspace.lookalikes(glob).any(|glob| self.stands_for(&glob))
+        workspace
+            .lookalikes(glob)
+            .any(|glob| self.stands_for(&glob))
     }
 
     /// Whether a shell's glob, made absolute, could stand for something that this pattern's own wildcards
@@ -98,7 +119,9 @@ impl PathPattern {
         if self.is_touched(Path::new(&stand_in)) {
             return true;
         }
-        let Some(named) = &self.literal else { return false };
+        let Some(named) = &self.literal else {
+            return false;
+        };
         let literal = match (named.anywhere, glob.parent(), named.path.file_name()) {
             (true, Some(parent), Some(name)) => parent.join(name),
             _ => named.path.clone(),
@@ -106,7 +129,10 @@ impl PathPattern {
         let (glob, literal) = (folded_parts(glob), folded_parts(&literal));
         // A directory is read only through something beneath it.
         glob.len() >= literal.len() + usize::from(named.beneath)
-            && glob.iter().zip(&literal).all(|(glob, part)| overlap(glob, part))
+            && glob
+                .iter()
+                .zip(&literal)
+                .all(|(glob, part)| overlap(glob, part))
     }
 }
 
@@ -114,7 +140,10 @@ impl PathPattern {
 const DEEPEST: usize = 64;
 
 fn folded_parts(path: &Path) -> Vec<String> {
-    path.components().skip(1).map(|part| fold_text(&part.as_os_str().to_string_lossy())).collect()
+    path.components()
+        .skip(1)
+        .map(|part| fold_text(&part.as_os_str().to_string_lossy()))
+        .collect()
 }
 
 fn fold_text(text: &str) -> String {
@@ -122,11 +151,14 @@ fn fold_text(text: &str) -> String {
 }
 
 fn meet(glob: &[String], pattern: &[String]) -> bool {
-    let Some((first, others)) = pattern.split_first() else { return true };
+    let Some((first, others)) = pattern.split_first() else {
+        return true;
+    };
     if first == "**" {
         return (0..=glob.len()).any(|at| meet(glob.get(at..).unwrap_or_default(), others));
     }
-    glob.split_first().is_some_and(|(part, beneath)| overlap(part, first) && meet(beneath, others))
+    glob.split_first()
+        .is_some_and(|(part, beneath)| overlap(part, first) && meet(beneath, others))
 }
 
 /// Whether a name could be meant by both: by a component of a shell's glob, and by one of a pattern.
@@ -190,8 +222,14 @@ fn wildcards(text: &str) -> Vec<Wild> {
 impl Beneath {
     fn new(base: PathBuf, line: &str) -> Result<Self, String> {
         let mut builder = GitignoreBuilder::new(&base);
-        let line = if line.starts_with('#') { format!("\\{line}") } else { line.to_owned() };
-        builder.add_line(None, &line).map_err(|error| error.to_string())?;
+        let line = if line.starts_with('#') {
+            format!("\\{line}")
+        } else {
+            line.to_owned()
+        };
+        builder
+            .add_line(None, &line)
+            .map_err(|error| error.to_string())?;
         let matcher = builder.build().map_err(|error| error.to_string())?;
         Ok(Self { base, matcher })
     }
@@ -200,7 +238,10 @@ impl Beneath {
         // Component by component: `/w-evil` is not beneath `/w`.
         path.strip_prefix(&self.base).is_ok_and(|inside| {
             !inside.as_os_str().is_empty()
-                && self.matcher.matched_path_or_any_parents(inside, is_directory).is_ignore()
+                && self
+                    .matcher
+                    .matched_path_or_any_parents(inside, is_directory)
+                    .is_ignore()
         })
     }
 }
@@ -231,8 +272,11 @@ pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
 
 /// What `/proc/self/root` and `/proc/self/cwd` are.
 fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
-    let mut parts =
-        path.strip_prefix("/proc").ok()?.components().map(|part| part.as_os_str().to_string_lossy());
+    let mut parts = path
+        .strip_prefix("/proc")
+        .ok()?
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy());
     let last = parts.next_back()?;
     let who = parts.next()?;
     if !(who == "self" || who == "thread-self" || who.chars().all(|c| c.is_ascii_digit())) {
@@ -303,7 +347,9 @@ fn named_protected(
 ) -> Option<&'static str> {
     let tops = workspace.tops().filter(|top| path.starts_with(top));
     let top = tops.max_by_key(|top| top.components().count());
-    let inside = top.and_then(|top| path.strip_prefix(top).ok()).unwrap_or(path);
+    let inside = top
+        .and_then(|top| path.strip_prefix(top).ok())
+        .unwrap_or(path);
     inside.components().find_map(|part| {
         let part = part.as_os_str().to_string_lossy().to_lowercase();
         PROTECTED.iter().find(|name| is(name, &part)).copied()
@@ -363,13 +409,29 @@ mod tests {
     fn globs_that_may_be_a_denied_file() {
         let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
         let beneath = PathPattern::new(Path::new("/w"), "/secrets/**").unwrap();
-        for (glob, expected) in [("/w/.e*v", true), ("/w/.*", true), ("/w/*", false), ("/w/src/.e??", true)] {
-            assert_eq!(pattern.may_be(Path::new(glob), &workspace(&[])), expected, "{glob}");
+        for (glob, expected) in [
+            ("/w/.e*v", true),
+            ("/w/.*", true),
+            ("/w/*", false),
+            ("/w/src/.e??", true),
+        ] {
+            assert_eq!(
+                pattern.may_be(Path::new(glob), &workspace(&[])),
+                expected,
+                "{glob}"
+            );
         }
-        for (glob, expected) in
-            [("/w/secrets/*", true), ("/w/sec*", false), ("/w/s*/key", true), ("/w/x*", false)]
-        {
-            assert_eq!(beneath.may_be(Path::new(glob), &workspace(&[])), expected, "{glob}");
+        for (glob, expected) in [
+            ("/w/secrets/*", true),
+            ("/w/sec*", false),
+            ("/w/s*/key", true),
+            ("/w/x*", false),
+        ] {
+            assert_eq!(
+                beneath.may_be(Path::new(glob), &workspace(&[])),
+                expected,
+                "{glob}"
+            );
         }
     }
 
@@ -389,13 +451,24 @@ mod tests {
         ];
         for (line, glob, expected) in table {
             let pattern = PathPattern::new(Path::new("/w"), line).unwrap();
-            assert_eq!(pattern.may_meet(Path::new(glob), &workspace(&[])), expected, "{line} and {glob}");
+            assert_eq!(
+                pattern.may_meet(Path::new(glob), &workspace(&[])),
+                expected,
+                "{line} and {glob}"
+            );
         }
         let workspace = workspace(&["/w"]);
-        for (glob, expected) in
-            [("/w/.gi?/x", true), ("/w/.[g]it/x", true), ("/w/*/x", false), ("/w/.gitig*", false)]
-        {
-            assert_eq!(may_be_protected(Path::new(glob), &workspace).is_some(), expected, "{glob}");
+        for (glob, expected) in [
+            ("/w/.gi?/x", true),
+            ("/w/.[g]it/x", true),
+            ("/w/*/x", false),
+            ("/w/.gitig*", false),
+        ] {
+            assert_eq!(
+                may_be_protected(Path::new(glob), &workspace).is_some(),
+                expected,
+                "{glob}"
+            );
         }
     }
 
@@ -410,7 +483,11 @@ mod tests {
             ("/proc/self/environ", "/proc/self/environ"),
         ];
         for (given, expected) in table {
-            assert_eq!(absolute(Path::new("/w"), given), Path::new(expected), "{given}");
+            assert_eq!(
+                absolute(Path::new("/w"), given),
+                Path::new(expected),
+                "{given}"
+            );
         }
     }
 
@@ -427,7 +504,11 @@ mod tests {
             ("/h/.bashrc", true),
         ];
         for (path, expected) in table {
-            assert_eq!(protected(Path::new(path), &workspace).is_some(), expected, "{path}");
+            assert_eq!(
+                protected(Path::new(path), &workspace).is_some(),
+                expected,
+                "{path}"
+            );
         }
     }
 }

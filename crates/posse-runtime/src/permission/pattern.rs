@@ -13,7 +13,9 @@ pub(super) struct Glob {
 impl Glob {
     /// Every `*` is a star.
     pub(super) fn new(text: &str) -> Self {
-        Self { pieces: text.split('*').map(str::to_owned).collect() }
+        Self {
+            pieces: text.split('*').map(str::to_owned).collect(),
+        }
     }
 
     /// Whether it names one text only.
@@ -30,9 +32,13 @@ impl Glob {
         let [first, middle @ .., last] = self.pieces.as_slice() else {
             return self.pieces.first().is_some_and(|only| only == text);
         };
-        let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+        let Some(mut rest) = text.strip_prefix(first.as_str()) else {
+            return false;
+        };
         for piece in middle {
-            let Some(at) = rest.find(piece.as_str()) else { return false };
+            let Some(at) = rest.find(piece.as_str()) else {
+                return false;
+            };
             rest = rest.get(at + piece.len()..).unwrap_or_default();
         }
         rest.ends_with(last.as_str())
@@ -62,7 +68,12 @@ impl CommandPattern {
         let pair = |words: &str| (Glob::new(words), Glob::new(&words.replace(BETWEEN, " ")));
         let alone = strict.strip_suffix(&format!("{BETWEEN}*")).map(pair);
         let (strict, loose) = pair(&strict);
-        Self { written: text.to_owned(), strict, loose, alone }
+        Self {
+            written: text.to_owned(),
+            strict,
+            loose,
+            alone,
+        }
     }
 
     /// Whether it matches every command.
@@ -83,12 +94,20 @@ impl CommandPattern {
     /// Whether these words are meant, each as the command will get it. For allowing.
     pub(super) fn allows(&self, words: &[&str]) -> bool {
         let text = words.join(&BETWEEN.to_string());
-        self.strict.matches(&text) || self.alone.as_ref().is_some_and(|(strict, _)| strict.matches(&text))
+        self.strict.matches(&text)
+            || self
+                .alone
+                .as_ref()
+                .is_some_and(|(strict, _)| strict.matches(&text))
     }
 
     /// Whether this text could be meant. For denying and asking.
     pub(super) fn touches(&self, text: &str) -> bool {
-        self.loose.matches(text) || self.alone.as_ref().is_some_and(|(_, loose)| loose.matches(text))
+        self.loose.matches(text)
+            || self
+                .alone
+                .as_ref()
+                .is_some_and(|(_, loose)| loose.matches(text))
     }
 
     /// Whether the pattern itself spells out these words at its start.
@@ -117,7 +136,10 @@ fn words_of(text: &str) -> String {
     }
     if quote.is_some() {
         // A quote that never closes is no quoting.
-        return text.split_whitespace().collect::<Vec<_>>().join(&BETWEEN.to_string());
+        return text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(&BETWEEN.to_string());
     }
     out
 }
@@ -137,13 +159,19 @@ impl Domain {
         if text == "*" {
             return Some(Self::Any);
         }
-        let (name, beneath) = text.strip_prefix("*.").map_or((text.as_str(), false), |name| (name, true));
+        let (name, beneath) = text
+            .strip_prefix("*.")
+            .map_or((text.as_str(), false), |name| (name, true));
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '[' | ']');
         let labels = !name.is_empty() && name.split('.').all(|label| !label.is_empty());
         if !labels || !name.chars().all(plain) {
             return None;
         }
-        Some(if beneath { Self::Beneath(name.to_owned()) } else { Self::Itself(name.to_owned()) })
+        Some(if beneath {
+            Self::Beneath(name.to_owned())
+        } else {
+            Self::Itself(name.to_owned())
+        })
     }
 
     /// Label by label: `python.org.evil.example` is not beneath `python.org`, nor is `xpython.org`.
@@ -152,9 +180,9 @@ impl Domain {
         match self {
             Self::Any => true,
             Self::Itself(name) => host == *name,
-            Self::Beneath(name) => {
-                host.strip_suffix(name.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
-            }
+            Self::Beneath(name) => host
+                .strip_suffix(name.as_str())
+                .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
         }
     }
 }
@@ -183,7 +211,11 @@ mod tests {
             ("a*a", &["a"], false),
         ];
         for (pattern, words, expected) in table {
-            assert_eq!(CommandPattern::new(pattern).allows(words), *expected, "{pattern} and {words:?}");
+            assert_eq!(
+                CommandPattern::new(pattern).allows(words),
+                *expected,
+                "{pattern} and {words:?}"
+            );
         }
     }
 
@@ -200,7 +232,11 @@ mod tests {
             ("*", "anything.example", true),
         ];
         for (pattern, host, expected) in table {
-            assert_eq!(Domain::new(pattern).unwrap().matches(host), expected, "{pattern} and {host}");
+            assert_eq!(
+                Domain::new(pattern).unwrap().matches(host),
+                expected,
+                "{pattern} and {host}"
+            );
         }
         for bad in ["", "a b", "*.*", "a..b", "a/b", "*.*.x"] {
             assert_eq!(Domain::new(bad), None, "{bad}");

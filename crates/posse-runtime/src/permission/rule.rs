@@ -122,7 +122,11 @@ impl Policy {
                     why,
                     place: source.name.clone(),
                 })?;
-                Ok(Rule { text: text.trim().to_owned(), place: place.clone(), about })
+                Ok(Rule {
+                    text: text.trim().to_owned(),
+                    place: place.clone(),
+                    about,
+                })
             };
             texts.iter().map(one).collect()
         };
@@ -136,7 +140,10 @@ impl Policy {
 
     /// The same without what it allows.
     pub(crate) fn strict(&self) -> Self {
-        Self { allow: Vec::new(), ..self.clone() }
+        Self {
+            allow: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Whether a tool is denied whatever its input: then the model is not told of it.
@@ -147,24 +154,29 @@ impl Policy {
     /// Whether agents of this type are denied: then the model is not told of it.
     pub fn forbids_agent(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        let denies = |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(&name));
+        let denies =
+            |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(&name));
         self.forbids_tool("Agent") || self.deny.iter().any(denies)
     }
 
     /// Whether skills of this name are denied: then the model is not told of it.
     pub fn forbids_skill(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        let denies = |rule: &Rule| matches!(&rule.about, About::Skill(pattern) if pattern.matches(&name));
+        let denies =
+            |rule: &Rule| matches!(&rule.about, About::Skill(pattern) if pattern.matches(&name));
         self.forbids_tool("Skill") || self.deny.iter().any(denies)
     }
 
     /// Whether another has the same rules from the same places.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         let same = |one: &[Rule], other: &[Rule]| {
-            let alike = |(one, other): (&Rule, &Rule)| one.text == other.text && one.place == other.place;
+            let alike =
+                |(one, other): (&Rule, &Rule)| one.text == other.text && one.place == other.place;
             one.len() == other.len() && one.iter().zip(other).all(alike)
         };
-        same(&self.deny, &other.deny) && same(&self.ask, &other.ask) && same(&self.allow, &other.allow)
+        same(&self.deny, &other.deny)
+            && same(&self.ask, &other.ask)
+            && same(&self.allow, &other.allow)
     }
 
     /// All rules of this and of others, which come after.
@@ -203,13 +215,26 @@ mod tests {
     use super::*;
 
     fn source() -> Source {
-        Source { name: "a test".into(), root: "/w".into(), cwd: "/w/sub".into(), home: Some("/h".into()) }
+        Source {
+            name: "a test".into(),
+            root: "/w".into(),
+            cwd: "/w/sub".into(),
+            home: Some("/h".into()),
+        }
     }
 
     fn policy(deny: &[&str]) -> Policy {
         let mut policy = Policy::default();
         let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
-        policy.add(&source(), &RuleList { deny, ..RuleList::default() }).unwrap();
+        policy
+            .add(
+                &source(),
+                &RuleList {
+                    deny,
+                    ..RuleList::default()
+                },
+            )
+            .unwrap();
         policy
     }
 
@@ -221,7 +246,11 @@ mod tests {
             ("Agent(Überprüfer)", "überprüfer", true),
             ("Agent(Explore)", "Explorer", false),
         ] {
-            assert_eq!(policy(&[rule]).forbids_agent(agent), expected, "{rule} of {agent}");
+            assert_eq!(
+                policy(&[rule]).forbids_agent(agent),
+                expected,
+                "{rule} of {agent}"
+            );
         }
     }
 
@@ -234,9 +263,16 @@ mod tests {
             ("Skill", "anything", true),
             ("Agent(review)", "review", false),
         ] {
-            assert_eq!(policy(&[rule]).forbids_skill(skill), expected, "{rule} of {skill}");
+            assert_eq!(
+                policy(&[rule]).forbids_skill(skill),
+                expected,
+                "{rule} of {skill}"
+            );
         }
-        assert!(policy(&["Skill(*)"]).forbids_tool("Skill") && !policy(&["Skill(x)"]).forbids_tool("Skill"));
+        assert!(
+            policy(&["Skill(*)"]).forbids_tool("Skill")
+                && !policy(&["Skill(x)"]).forbids_tool("Skill")
+        );
     }
 
     #[test]
@@ -291,14 +327,21 @@ mod tests {
             ("Agent(scout)", "Agent", false),
         ];
         for (rule, tool, expected) in table {
-            assert_eq!(policy(&[rule]).forbids_tool(tool), expected, "{rule} and {tool}");
+            assert_eq!(
+                policy(&[rule]).forbids_tool(tool),
+                expected,
+                "{rule} and {tool}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_rule_says_where_it_stands() {
-        let wrong =
-            RuleList { deny: vec!["Bash".into()], allow: vec!["Bsh(ls)".into()], ..RuleList::default() };
+        let wrong = RuleList {
+            deny: vec!["Bash".into()],
+            allow: vec!["Bsh(ls)".into()],
+            ..RuleList::default()
+        };
         let mut policy = Policy::default();
         let error = policy.add(&source(), &wrong).unwrap_err();
         let text = error.to_string();

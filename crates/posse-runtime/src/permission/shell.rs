@@ -27,13 +27,22 @@ const MOST_PLACES: usize = 16;
 const MOST_PATHS: usize = 50_000;
 
 /// Variables that may stand before an allowed command.
-const HARMLESS: &[&str] =
-    &["CI", "FORCE_COLOR", "LANG", "LANGUAGE", "NODE_ENV", "NO_COLOR", "RUST_BACKTRACE", "RUST_LOG", "TZ"];
+const HARMLESS: &[&str] = &[
+    "CI",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "NODE_ENV",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TZ",
+];
 
 /// Commands that write no file that they are given the name of.
 const READERS: &[&str] = &[
-    "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "git", "grep", "head", "ls",
-    "printf", "rg", "stat", "tail", "test", "wc", "[",
+    "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "git", "grep", "head",
+    "ls", "printf", "rg", "stat", "tail", "test", "wc", "[",
 ];
 
 /// What a parser makes of a text; none if it cannot, or panics (brush-parser does at `~99999999999`).
@@ -62,15 +71,24 @@ impl<'a> Line<'a> {
         let mut here = workspace.cwd.clone();
         let mut lost = false;
         for Simple { words, .. } in &script.commands {
-            let Some((first, arguments)) = words.split_first() else { continue };
+            let Some((first, arguments)) = words.split_first() else {
+                continue;
+            };
             let name = within::name(words);
-            let rest: String = arguments.iter().flat_map(|word| [" ", word.text.as_str()]).collect();
+            let rest: String = arguments
+                .iter()
+                .flat_map(|word| [" ", word.text.as_str()])
+                .collect();
             if name != first.text {
                 texts.push(format!("{}{rest}", first.text));
             }
             texts.push(format!("{name}{rest}"));
             if matches!(name, "cd" | "pushd") && !lost {
-                let home = workspace.home.as_deref().and_then(Path::to_str).unwrap_or("/");
+                let home = workspace
+                    .home
+                    .as_deref()
+                    .and_then(Path::to_str)
+                    .unwrap_or("/");
                 let to = arguments.iter().find(|word| !word.text.starts_with('-'));
                 here = absolute(&here, to.map_or(home, |word| word.text.as_str()));
                 if !places.contains(&here) {
@@ -79,10 +97,27 @@ impl<'a> Line<'a> {
                 lost = places.len() > MOST_PLACES;
             }
         }
-        let words: usize = script.commands.iter().map(|command| command.words.len()).sum();
-        let copies = workspace.mirror.as_ref().map_or(0, |mirror| mirror.of.len());
-        lost |= words.saturating_mul(places.len()).saturating_mul(copies + 1) > MOST_PATHS;
-        Self { command, workspace, script, texts, places, lost }
+        let words: usize = script
+            .commands
+            .iter()
+            .map(|command| command.words.len())
+            .sum();
+        let copies = workspace
+            .mirror
+            .as_ref()
+            .map_or(0, |mirror| mirror.of.len());
+        lost |= words
+            .saturating_mul(places.len())
+            .saturating_mul(copies + 1)
+            > MOST_PATHS;
+        Self {
+            command,
+            workspace,
+            script,
+            texts,
+            places,
+            lost,
+        }
     }
 
     /// Whether a deny or ask rule is about something in the line.
@@ -97,11 +132,14 @@ impl<'a> Line<'a> {
                             || (word.glob && pattern.may_be(&path, self.workspace))
                     })
                 };
-                self.arguments().any(named) || self.script.files.iter().any(|file| named(&file.name))
+                self.arguments().any(named)
+                    || self.script.files.iter().any(|file| named(&file.name))
             }
             About::Edit(pattern) => {
-                let named =
-                    |file: &File| self.paths(&file.name).any(|path| pattern.touches(&path, self.workspace));
+                let named = |file: &File| {
+                    self.paths(&file.name)
+                        .any(|path| pattern.touches(&path, self.workspace))
+                };
                 self.written().any(named)
             }
             // A redirection is what the tool would do.
@@ -120,9 +158,13 @@ impl<'a> Line<'a> {
         let globs = |word: &&Word| word.glob;
         match about {
             About::Read(pattern) => {
-                let mut words = self.arguments().chain(self.script.files.iter().map(|file| &file.name));
-                let meets =
-                    |word: &Word| self.paths(word).any(|path| pattern.may_meet(&path, self.workspace));
+                let mut words = self
+                    .arguments()
+                    .chain(self.script.files.iter().map(|file| &file.name));
+                let meets = |word: &Word| {
+                    self.paths(word)
+                        .any(|path| pattern.may_meet(&path, self.workspace))
+                };
                 words.by_ref().filter(globs).any(meets)
             }
             About::Edit(pattern) => {
@@ -138,13 +180,18 @@ impl<'a> Line<'a> {
 
     /// Whether a redirection opens a file for writing, or for reading.
     fn opens(&self, writes: bool) -> bool {
-        self.script.files.iter().any(|file| file.writes == writes && !file.is_free())
+        self.script
+            .files
+            .iter()
+            .any(|file| file.writes == writes && !file.is_free())
     }
 
     /// What no rule can allow: writing what is protected, and removing everything.
     pub(super) fn untouchable(&self) -> Option<String> {
-        let forbidden =
-            |file: &File| self.paths(&file.name).find_map(|path| self.forbidden(&file.name, &path));
+        let forbidden = |file: &File| {
+            self.paths(&file.name)
+                .find_map(|path| self.forbidden(&file.name, &path))
+        };
         self.written().find_map(forbidden).or_else(|| {
             self.script.commands.iter().any(|command| self.removes_all(command)).then(|| {
                 "this would remove the whole workspace, the home directory or more; name what should go"
@@ -173,7 +220,8 @@ impl<'a> Line<'a> {
         if patterns().any(|pattern| pattern.is_everything() || pattern.is_written(self.command)) {
             return Ok(());
         }
-        let beyond = |why: &str| format!("no rule allows this command, since {why}; use plain commands");
+        let beyond =
+            |why: &str| format!("no rule allows this command, since {why}; use plain commands");
         if self.command.len() > LONGEST {
             return Err(beyond("it is longer than 10 kB"));
         }
@@ -186,8 +234,16 @@ impl<'a> Line<'a> {
         if self.lost {
             return Err(beyond("it is about too many directories"));
         }
-        self.script.files.iter().try_for_each(|file| self.file_allowed(file, policy))?;
-        for command in self.script.commands.iter().filter(|command| !command.within) {
+        self.script
+            .files
+            .iter()
+            .try_for_each(|file| self.file_allowed(file, policy))?;
+        for command in self
+            .script
+            .commands
+            .iter()
+            .filter(|command| !command.within)
+        {
             let allowing: Vec<_> = patterns().collect();
             self.command_allowed(command, &allowing, policy)?;
         }
@@ -201,29 +257,50 @@ impl<'a> Line<'a> {
         policy: &Policy,
     ) -> Result<(), String> {
         let harmless = |name: &str| HARMLESS.contains(&name) || name.starts_with("LC_");
-        if let Some((name, _)) = command.variables.iter().find(|(name, known)| !known || !harmless(name)) {
-            return Err(format!("no rule allows setting {name} for a command; leave it out"));
+        if let Some((name, _)) = command
+            .variables
+            .iter()
+            .find(|(name, known)| !known || !harmless(name))
+        {
+            return Err(format!(
+                "no rule allows setting {name} for a command; leave it out"
+            ));
         }
-        let text = command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let text = command
+            .words
+            .iter()
+            .map(|word| word.text.as_str())
+            .collect::<Vec<_>>()
+            .join(" ");
         let Some((pattern, words)) = fitting(&command.words, allowing)? else {
             return Err(unallowed(&format!("Bash({text})")));
         };
         if pattern.is_exact() {
             return Ok(());
         }
-        let beyond = |why: String| Err(format!("`{text}` does more than a rule with `*` covers: {why}"));
+        let beyond = |why: String| {
+            Err(format!(
+                "`{text}` does more than a rule with `*` covers: {why}"
+            ))
+        };
         if let Some(option) = options::reach(words, |start| pattern.begins_with(start)) {
             return beyond(format!("`{option}` can run or write something else"));
         }
         if self.places.len() > 1 && within::name(words) == "git" {
             return beyond("git in another directory obeys that directory's settings".into());
         }
-        let hides = policy.deny.iter().any(|rule| matches!(rule.about, About::Read(_)));
+        let hides = policy
+            .deny
+            .iter()
+            .any(|rule| matches!(rule.about, About::Read(_)));
         if hides && is_recursive(words) {
             return beyond("it reads whole directories, and some files may not be read".into());
         }
         if let Some(path) = self.written_to(words, policy) {
-            return beyond(format!("it could write {}, which is protected", path.display()));
+            return beyond(format!(
+                "it could write {}, which is protected",
+                path.display()
+            ));
         }
         match self.outside(words) {
             Some(path) => beyond(format!("{} lies outside the workspace", path.display())),
@@ -253,8 +330,12 @@ impl<'a> Line<'a> {
         let rule = format!("Edit(/{})", self.workspace.lasting(&path).display());
         match free {
             true => Ok(()),
-            false if file.writes && fixed => Err(format!("the command {verb} {name}: {}", unallowed(&rule))),
-            false => Err(format!("the command {verb} {name}, which cannot be judged or lies outside")),
+            false if file.writes && fixed => {
+                Err(format!("the command {verb} {name}: {}", unallowed(&rule)))
+            }
+            false => Err(format!(
+                "the command {verb} {name}, which cannot be judged or lies outside"
+            )),
         }
     }
 
@@ -286,13 +367,18 @@ impl<'a> Line<'a> {
         }
         let denied = |word: &Word, path: &Path| {
             policy.deny.iter().any(|rule| {
-                let About::Edit(pattern) = &rule.about else { return false };
-                let may = || pattern.may_be(path, self.workspace) || pattern.may_meet(path, self.workspace);
+                let About::Edit(pattern) = &rule.about else {
+                    return false;
+                };
+                let may = || {
+                    pattern.may_be(path, self.workspace) || pattern.may_meet(path, self.workspace)
+                };
                 pattern.touches(path, self.workspace) || (word.glob && may())
             })
         };
         let forbidden = |word: &Word| {
-            self.paths(word).find(|path| denied(word, path) || self.forbidden(word, path).is_some())
+            self.paths(word)
+                .find(|path| denied(word, path) || self.forbidden(word, path).is_some())
         };
         words.iter().skip(1).find_map(forbidden)
     }
@@ -303,24 +389,32 @@ impl<'a> Line<'a> {
         let skipped = match name {
             "echo" | "printf" => return None,
             // What is searched for is no path.
-            "grep" | "egrep" | "fgrep" | "rg" if !words.iter().skip(1).any(names_pattern) => {
-                words.iter().skip(1).position(|word| !word.text.starts_with('-'))
-            }
+            "grep" | "egrep" | "fgrep" | "rg" if !words.iter().skip(1).any(names_pattern) => words
+                .iter()
+                .skip(1)
+                .position(|word| !word.text.starts_with('-')),
             _ => None,
         };
         let leads = |word: &Word| {
-            values(word).any(|value| value.starts_with('/') || value.split('/').any(|part| part == ".."))
+            values(word)
+                .any(|value| value.starts_with('/') || value.split('/').any(|part| part == ".."))
         };
         let moved = self.places.len() > 1;
-        let arguments = words.iter().skip(1).enumerate().filter(|(at, _)| Some(*at) != skipped);
-        arguments.filter(|(_, word)| moved || leads(word)).find_map(|(_, word)| {
-            let free = |path: &PathBuf| {
-                self.workspace.holds(path)
-                    || path.starts_with(&self.workspace.spill)
-                    || path == Path::new("/dev/null")
-            };
-            self.paths(word).find(|path| !free(path))
-        })
+        let arguments = words
+            .iter()
+            .skip(1)
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != skipped);
+        arguments
+            .filter(|(_, word)| moved || leads(word))
+            .find_map(|(_, word)| {
+                let free = |path: &PathBuf| {
+                    self.workspace.holds(path)
+                        || path.starts_with(&self.workspace.spill)
+                        || path == Path::new("/dev/null")
+                };
+                self.paths(word).find(|path| !free(path))
+            })
     }
 
     /// `rm -r` of a root, what it is a copy of, the home directory, or what they lie in.
@@ -334,19 +428,30 @@ impl<'a> Line<'a> {
             return false;
         }
         let originals = self.workspace.mirror.iter().flat_map(|mirror| &mirror.of);
-        let kept = self.workspace.home.iter().chain(originals).map(PathBuf::as_path);
+        let kept = self
+            .workspace
+            .home
+            .iter()
+            .chain(originals)
+            .map(PathBuf::as_path);
         let kept: Vec<_> = self.workspace.tops().chain(kept).collect();
         let gone = |word: &Word| {
             let text = word.text.as_str();
             // `*` at the end is everything in the directory.
-            let directory = text.strip_suffix('*').filter(|rest| rest.is_empty() || rest.ends_with('/'));
+            let directory = text
+                .strip_suffix('*')
+                .filter(|rest| rest.is_empty() || rest.ends_with('/'));
             let directory = directory.map_or(text, |rest| if rest.is_empty() { "." } else { rest });
             self.places.iter().any(|place| {
                 let path = absolute(place, directory);
                 kept.iter().any(|kept| kept.starts_with(&path))
             })
         };
-        words.iter().skip(1).filter(|word| !word.text.starts_with('-') && !word.text.is_empty()).any(gone)
+        words
+            .iter()
+            .skip(1)
+            .filter(|word| !word.text.starts_with('-') && !word.text.is_empty())
+            .any(gone)
     }
 }
 
@@ -362,17 +467,28 @@ fn fitting<'w, 'p>(
             return Err("no rule allows a command whose name is not plain".into());
         }
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
-        let mut fitting: Vec<_> = allowing.iter().filter(|pattern| pattern.allows(&texts)).collect();
+        let mut fitting: Vec<_> = allowing
+            .iter()
+            .filter(|pattern| pattern.allows(&texts))
+            .collect();
         // A rule that names the command in full is preferred: it is taken at its word.
         fitting.sort_by_key(|pattern| !pattern.is_exact());
-        let inner =
-            std::iter::successors(Some(words), |words| within::unwrapped(words)).last().unwrap_or(words);
-        let spelled = texts.get(..=words.len() - inner.len()).unwrap_or_default().join(" ");
+        let inner = std::iter::successors(Some(words), |words| within::unwrapped(words))
+            .last()
+            .unwrap_or(words);
+        let spelled = texts
+            .get(..=words.len() - inner.len())
+            .unwrap_or_default()
+            .join(" ");
         let covers = |pattern: &CommandPattern| {
-            pattern.is_exact() || !within::wraps(words) || pattern.begins_with(&format!("{spelled} "))
+            pattern.is_exact()
+                || !within::wraps(words)
+                || pattern.begins_with(&format!("{spelled} "))
         };
         let plain = !within::wraps(inner) && !inner.first().is_none_or(|first| first.glob);
-        let found = fitting.iter().find(|pattern| pattern.is_exact() || (plain && covers(pattern)));
+        let found = fitting
+            .iter()
+            .find(|pattern| pattern.is_exact() || (plain && covers(pattern)));
         match (found, within::unwrapped(words)) {
             (Some(pattern), _) => return Ok(Some((pattern, inner))),
             (None, Some(inner)) => words = inner,
@@ -396,8 +512,15 @@ const MOST_LETTERS: usize = 8;
 /// The word, and what follows an option, a `=`, an `@` or a `:` in it.
 fn values(word: &Word) -> impl Iterator<Item = &str> {
     let text = word.text.as_str();
-    let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
-    let attached = short.char_indices().skip(1).take(MOST_LETTERS).filter_map(|(at, _)| short.get(at..));
+    let short = text
+        .strip_prefix('-')
+        .filter(|rest| !rest.starts_with('-'))
+        .unwrap_or_default();
+    let attached = short
+        .char_indices()
+        .skip(1)
+        .take(MOST_LETTERS)
+        .filter_map(|(at, _)| short.get(at..));
     let after = |mark| text.split_once(mark).map(|(_, value)| value);
     // What follows the colon of a URL is no path.
     let scoped = after(':').filter(|value| !value.starts_with("//"));
@@ -412,7 +535,10 @@ fn values(word: &Word) -> impl Iterator<Item = &str> {
 fn is_recursive(words: &[Word]) -> bool {
     let has = |letters: &[char], long: &[&str]| {
         words.iter().skip(1).any(|word| {
-            let short = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let short = word
+                .text
+                .strip_prefix('-')
+                .filter(|rest| !rest.starts_with('-'));
             short.is_some_and(|rest| rest.contains(letters))
                 || long.iter().any(|long| word.text.starts_with(long))
         })

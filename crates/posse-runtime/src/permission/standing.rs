@@ -39,24 +39,42 @@ pub struct Outside {
 }
 
 fn list(roots: &[PathBuf]) -> String {
-    roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(", ")
+    roots
+        .iter()
+        .map(|root| root.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl Standing {
     /// The rights of a session.
     pub fn root(mode: PermissionMode, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
         let (mode, granted, inherited) = (Mutex::new(Some(mode)), Mutex::default(), Vec::new());
-        Self(Arc::new(Link { mode, policy, workspace, granted, inherited, above: None }))
+        Self(Arc::new(Link {
+            mode,
+            policy,
+            workspace,
+            granted,
+            inherited,
+            above: None,
+        }))
     }
 
     /// The rights of an agent that this one starts. Without a mode it has this one's, whatever that
     /// becomes. Roots that do not lie in this one's are left out; in a worktree, this one's are taken as they
     /// lie there.
-    pub fn child(&self, mode: Option<PermissionMode>, mut workspace: Workspace) -> Result<Self, Outside> {
+    pub fn child(
+        &self,
+        mode: Option<PermissionMode>,
+        mut workspace: Workspace,
+    ) -> Result<Self, Outside> {
         let roots = self.roots_in(&workspace).into_owned();
         workspace.roots.retain(|root| is_beneath(root, &roots));
         if !is_beneath(&workspace.cwd, &workspace.roots) {
-            return Err(Outside { cwd: workspace.cwd, roots });
+            return Err(Outside {
+                cwd: workspace.cwd,
+                roots,
+            });
         }
         Ok(Self(Arc::new(Link {
             mode: Mutex::new(mode),
@@ -75,26 +93,40 @@ impl Standing {
 
     /// The strictest mode along the chain. For people: a verdict asks every one of them.
     pub fn mode(&self) -> PermissionMode {
-        let mode = self.chain().map(Self::own_mode).min_by_key(|mode| strictness(*mode));
+        let mode = self
+            .chain()
+            .map(Self::own_mode)
+            .min_by_key(|mode| strictness(*mode));
         mode.unwrap_or_default()
     }
 
     /// The strictest mode of those above it.
     pub fn mode_above(&self) -> PermissionMode {
-        self.0.above.as_ref().map_or_else(|| self.mode(), Self::mode)
+        self.0
+            .above
+            .as_ref()
+            .map_or_else(|| self.mode(), Self::mode)
     }
 
     /// The rules, with what was granted to this agent, and to those above it before they started it: that was
     /// the user's word as well.
     pub fn policy(&self) -> Arc<Policy> {
         let granted = self.rules_besides();
-        if granted.is_empty() { Arc::clone(&self.0.policy) } else { Arc::new(self.0.policy.with(&granted)) }
+        if granted.is_empty() {
+            Arc::clone(&self.0.policy)
+        } else {
+            Arc::new(self.0.policy.with(&granted))
+        }
     }
 
     /// More rules, until [`Standing::withdraw`]; those that it starts meanwhile keep them. The same are not
     /// taken twice: a skill may be loaded often.
     pub fn grant(&self, rules: Arc<Policy>) {
-        let mut granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut granted = self
+            .0
+            .granted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if !granted.iter().any(|known| known.says_the_same(&rules)) {
             granted.push(rules);
         }
@@ -102,11 +134,19 @@ impl Standing {
 
     /// Takes back all that was granted.
     pub fn withdraw(&self) {
-        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0
+            .granted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     fn rules_besides(&self) -> Vec<Arc<Policy>> {
-        let granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let granted = self
+            .0
+            .granted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         granted.iter().chain(&self.0.inherited).cloned().collect()
     }
 
@@ -125,7 +165,8 @@ impl Standing {
         for standing in self.chain() {
             let mode = standing.own_mode();
             let roots = standing.roots_in(&self.0.workspace);
-            let alike = |known: &(PermissionMode, Cow<'_, [PathBuf]>)| known.0 == mode && known.1 == roots;
+            let alike =
+                |known: &(PermissionMode, Cow<'_, [PathBuf]>)| known.0 == mode && known.1 == roots;
             if judged.iter().any(alike) {
                 continue;
             }
@@ -134,7 +175,10 @@ impl Standing {
             } else {
                 // Another's mode, rules and roots; but what is done is done here. What a command's paths mean
                 // depends on that, and an agent may always read its own output and write its own notes.
-                let workspace = Workspace { roots: roots.to_vec(), ..Workspace::clone(&self.0.workspace) };
+                let workspace = Workspace {
+                    roots: roots.to_vec(),
+                    ..Workspace::clone(&self.0.workspace)
+                };
                 above(decide(policy, mode, &workspace, tool, intent))
             };
             judged.push((mode, roots));
@@ -151,7 +195,12 @@ impl Standing {
     /// The agent's roots, as they lie where an agent below it works.
     fn roots_in(&self, below: &Workspace) -> Cow<'_, [PathBuf]> {
         let roots = self.0.workspace.roots.as_slice();
-        below.mirror.as_ref().map_or(Cow::Borrowed(roots), |mirror| Cow::Owned(mirror.reflected(roots)))
+        below
+            .mirror
+            .as_ref()
+            .map_or(Cow::Borrowed(roots), |mirror| {
+                Cow::Owned(mirror.reflected(roots))
+            })
     }
 
     /// The agent, and those above it.
@@ -161,13 +210,22 @@ impl Standing {
 
     /// The agent's own mode: the first that was set, from here upwards.
     fn own_mode(&self) -> PermissionMode {
-        let set = |standing: &Self| *standing.0.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = |standing: &Self| {
+            *standing
+                .0
+                .mode
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         self.chain().find_map(set).unwrap_or_default()
     }
 }
 
 fn strictness(mode: PermissionMode) -> usize {
-    PermissionMode::ALL.iter().position(|other| *other == mode).unwrap_or_default()
+    PermissionMode::ALL
+        .iter()
+        .position(|other| *other == mode)
+        .unwrap_or_default()
 }
 
 fn weight(verdict: &Verdict) -> u8 {

@@ -13,7 +13,9 @@ pub struct SystemMemory;
 impl Memory for SystemMemory {
     fn available(&self) -> Option<u64> {
         let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemAvailable:"))?;
         let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
         kilobytes.checked_mul(1024)
     }

@@ -33,17 +33,17 @@ use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, T
 use super::BoxFuture;
 
 pub use operation::{
-    Address, Done, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH, NewTask, Op, OpResult,
-    Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
+    Address, Done, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH, NewTask, Op,
+    OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
 pub use step::{
-    AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed, EndedRun, Epoch,
-    NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange, Step, StepId, TakenMail,
-    checksum,
+    AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed,
+    EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange,
+    Step, StepId, TakenMail, checksum,
 };
 pub use view::{
-    AgentFilter, Archive, BackgroundRun, MailFilter, Membership, OpenCall, OpenRequest, Ready, Session,
-    SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, Archive, BackgroundRun, MailFilter, Membership, OpenCall, OpenRequest, Ready,
+    Session, SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// Where everything lives.
@@ -101,7 +101,11 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
 
     /// Agents, by path and then by age, at most `limit`.
-    fn agents(&self, filter: AgentFilter, limit: usize) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
+    fn agents(
+        &self,
+        filter: AgentFilter,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
 
     /// An agent's mail, in the order of its inbox, at most `limit`. Only looking: mail is taken by the
     /// step that shows it to the model. Empty for whoever has no inbox.
@@ -114,7 +118,11 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>>;
 
     /// Teams, the newest first: of one realm, or of all.
-    fn teams(&self, realm: Option<RealmId>, limit: usize) -> BoxFuture<'_, Result<Vec<Team>, StoreError>>;
+    fn teams(
+        &self,
+        realm: Option<RealmId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>>;
 
     /// What an agent is in the teams of a realm, by their names; several times in one where it has several names,
     /// in the order of joining. Costs no more than there are such, however large the teams are.
@@ -147,7 +155,11 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>>;
 
     /// All of a team as it was at one moment; none if there is no such team.
-    fn export(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Option<Archive>, StoreError>>;
+    fn export(
+        &self,
+        realm: RealmId,
+        team: Name,
+    ) -> BoxFuture<'_, Result<Option<Archive>, StoreError>>;
 
     /// Makes a team of an archive, in the realm that it names. Its members' inboxes are made with it;
     /// tasks that were being done are pending. Refused with [`StoreError::BadStep`] if there is such a
@@ -205,7 +217,9 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The file was written by a newer posse.
-    #[error("{place} was written by a newer posse (version {found} of its tables; this one knows {known})")]
+    #[error(
+        "{place} was written by a newer posse (version {found} of its tables; this one knows {known})"
+    )]
     TooNew {
         /// The file.
         place: String,
@@ -229,5 +243,6 @@ pub enum StoreError {
 }
 
 fn by_agent(by: &Option<AgentId>) -> String {
-    by.map(|agent| format!(" by agent {agent}")).unwrap_or_default()
+    by.map(|agent| format!(" by agent {agent}"))
+        .unwrap_or_default()
 }

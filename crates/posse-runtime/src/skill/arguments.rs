@@ -15,8 +15,13 @@ impl<'a> Called<'a> {
         let rest = prompt.strip_prefix('/')?;
         let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-'));
-        (begins && fits).then_some(Self { name, arguments: arguments.trim() })
+        let fits = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-'));
+        (begins && fits).then_some(Self {
+            name,
+            arguments: arguments.trim(),
+        })
     }
 }
 
@@ -53,8 +58,9 @@ pub fn split(text: &str) -> Vec<String> {
 
 /// A word as a shell reads it: as it is where nothing in it means anything, else in single quotes.
 pub(super) fn quoted(word: &str) -> String {
-    let plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '@' | '+');
+    let plain = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '@' | '+')
+    };
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
@@ -127,7 +133,10 @@ mod tests {
         let read = |prompt| Called::read(prompt).map(|called| (called.name, called.arguments));
         assert_eq!(read("/review"), Some(("review", "")));
         assert_eq!(read("/git:tidy_up  a  b \n"), Some(("git:tidy_up", "a  b")));
-        assert_eq!(read("/review\nall of this"), Some(("review", "all of this")));
+        assert_eq!(
+            read("/review\nall of this"),
+            Some(("review", "all of this"))
+        );
         for prompt in [
             "review",
             "",

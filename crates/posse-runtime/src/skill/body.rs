@@ -84,21 +84,32 @@ impl Body {
             let line = || text[..line()].matches('\n').count();
             let command = rest[at + 2..end].trim();
             if command.is_empty() {
-                return Err((line(), "there is no command between the backquotes".to_owned()));
+                return Err((
+                    line(),
+                    "there is no command between the backquotes".to_owned(),
+                ));
             }
             if commands > MOST_COMMANDS {
-                return Err((line(), format!("there are more than {MOST_COMMANDS} commands")));
+                return Err((
+                    line(),
+                    format!("there are more than {MOST_COMMANDS} commands"),
+                ));
             }
             pieces.push(Piece::Command(places(command, names)));
             rest = &rest[end + 1..];
         }
         pieces.extend(places(rest, names));
-        Ok(Self { text: text.to_owned(), pieces })
+        Ok(Self {
+            text: text.to_owned(),
+            pieces,
+        })
     }
 
     /// Whether it runs commands.
     pub fn has_commands(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Command(_)))
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Command(_)))
     }
 
     /// The body with everything put in but what commands print. Arguments that it has no place for follow it.
@@ -109,13 +120,19 @@ impl Body {
         for piece in &self.pieces {
             match piece {
                 Piece::Command(command) => {
-                    parts.push(Part::Command(in_command(command, values, &words, &mut left)?));
+                    parts.push(Part::Command(in_command(
+                        command, values, &words, &mut left,
+                    )?));
                 }
                 piece => add(&mut parts, &put(piece, values, &words), &mut left)?,
             }
         }
         if !values.arguments.is_empty() && !takes_arguments(&self.pieces) {
-            add(&mut parts, &format!("\n\nARGUMENTS: {}", values.arguments), &mut left)?;
+            add(
+                &mut parts,
+                &format!("\n\nARGUMENTS: {}", values.arguments),
+                &mut left,
+            )?;
         }
         Ok(parts)
     }
@@ -137,9 +154,11 @@ fn in_command(
                 text.clone()
             }
             // Where the command has no quotes they are several words.
-            Piece::Place(Place::Arguments) if !quotes.open() => {
-                words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-            }
+            Piece::Place(Place::Arguments) if !quotes.open() => words
+                .iter()
+                .map(|word| quoted(word))
+                .collect::<Vec<_>>()
+                .join(" "),
             Piece::Place(Place::Argument(at)) if words.len() <= *at => String::new(),
             piece => quotes.put(&put(piece, values, words)),
         };
@@ -180,7 +199,11 @@ fn put(piece: &Piece, values: &Values<'_>, words: &[String]) -> String {
         Piece::Place(Place::Session) => values.session.to_owned(),
         Piece::Place(Place::SkillDirectory) => values.directory.display().to_string(),
         Piece::Place(Place::ProjectDirectory) => values.project.display().to_string(),
-        Piece::Place(Place::Effort) => values.effort.map(Effort::as_str).unwrap_or_default().to_owned(),
+        Piece::Place(Place::Effort) => values
+            .effort
+            .map(Effort::as_str)
+            .unwrap_or_default()
+            .to_owned(),
         // Commands are not nested.
         Piece::Command(_) => String::new(),
     }
@@ -190,11 +213,19 @@ fn put(piece: &Piece, values: &Values<'_>, words: &[String]) -> String {
 /// at the beginning, and on one line.
 fn next_command(text: &str) -> Option<(usize, usize)> {
     text.match_indices("!`").find_map(|(at, mark)| {
-        let alone = text[..at].chars().next_back().is_none_or(char::is_whitespace);
+        let alone = text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace);
         let after = at + mark.len();
         // Not further than it must: there may be many of them on one long line.
-        let end = if alone { text[after..].find(['`', '\n']) } else { None };
-        end.map(|end| (at, after + end)).filter(|(_, end)| text[*end..].starts_with('`'))
+        let end = if alone {
+            text[after..].find(['`', '\n'])
+        } else {
+            None
+        };
+        end.map(|end| (at, after + end))
+            .filter(|(_, end)| text[*end..].starts_with('`'))
     })
 }
 
@@ -245,9 +276,14 @@ fn place(after: &str, names: &[String]) -> Option<(Place, usize)> {
     if let Some((name, place)) = FACTS.iter().find(|(name, _)| after.starts_with(name)) {
         return Some((*place, name.len()));
     }
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
     let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number < 1_000);
-    let word = after.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(after.len());
+    let word = after
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(after.len());
     if let Some(index) = after.strip_prefix("ARGUMENTS[") {
         let end = digits(index);
         if let (Some(at), true) = (number(&index[..end]), index[end..].starts_with(']')) {
@@ -299,9 +335,21 @@ mod tests {
             ("$0 and $1 and $2.", "'a b' c", "a b and c and ."),
             ("$ARGUMENTS[1]$ARGUMENTS[0]", "a b", "ba"),
             ("$ARGUMENTS[x] $ARGUMENTS[", "a", "a[x] a["),
-            ("$file at $level, $files", "a.rs high", "a.rs at high, $files"),
-            ("in ${CLAUDE_SKILL_DIR}/x of ${CLAUDE_PROJECT_DIR}", "", "in /skills/x/x of /work"),
-            ("${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT} ${HOME} ${CLAUDE_X}", "", "s-1 high ${HOME} ${CLAUDE_X}"),
+            (
+                "$file at $level, $files",
+                "a.rs high",
+                "a.rs at high, $files",
+            ),
+            (
+                "in ${CLAUDE_SKILL_DIR}/x of ${CLAUDE_PROJECT_DIR}",
+                "",
+                "in /skills/x/x of /work",
+            ),
+            (
+                "${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT} ${HOME} ${CLAUDE_X}",
+                "",
+                "s-1 high ${HOME} ${CLAUDE_X}",
+            ),
             (r"it costs \$1, not $1", "a b", "it costs $1, not b"),
             ("a $ alone, $HOME and $", "", "a $ alone, $HOME and $"),
             // What has no place comes last.
@@ -309,7 +357,11 @@ mod tests {
             ("Do it.", "", "Do it."),
             ("Do ${CLAUDE_EFFORT}.", "x", "Do high.\n\nARGUMENTS: x"),
             // Nothing of an argument is read again.
-            ("$0|$1", "'$1' '${CLAUDE_SESSION_ID}'", "$1|${CLAUDE_SESSION_ID}"),
+            (
+                "$0|$1",
+                "'$1' '${CLAUDE_SESSION_ID}'",
+                "$1|${CLAUDE_SESSION_ID}",
+            ),
             ("$ARGUMENTS", "$ARGUMENTS !`rm x`", "$ARGUMENTS !`rm x`"),
             ("Do it.", "$0 !`rm x`", "Do it.\n\nARGUMENTS: $0 !`rm x`"),
             // Commands.
@@ -317,13 +369,25 @@ mod tests {
             ("!`cat $0` !` ls `", "'a b'", "«cat 'a b'» «ls»"),
             ("!`cat $0`", "'x` y'", "«cat 'x` y'»"),
             // A shell reads no value as more of the command.
-            ("!`ls $ARGUMENTS $3`", "-l 'a b' ;rm", "«ls -l 'a b' ';rm' »"),
+            (
+                "!`ls $ARGUMENTS $3`",
+                "-l 'a b' ;rm",
+                "«ls -l 'a b' ';rm' »",
+            ),
             (r#"!`grep "$0" f`"#, "$(rm)", r#"«grep ""'$(rm)'"" f»"#),
             ("!`grep '$ARGUMENTS' f`", "a;b c", "«grep '''a;b c''' f»"),
-            (r#"!`echo "$(cat "$0")" $0`"#, r"a\;b", r#"«echo "$(cat ""'a;b'"")" 'a;b'»"#),
+            (
+                r#"!`echo "$(cat "$0")" $0`"#,
+                r"a\;b",
+                r#"«echo "$(cat ""'a;b'"")" 'a;b'»"#,
+            ),
             ("!`echo $0`", r#""it's""#, r"«echo 'it'\''s'»"),
             ("!`${CLAUDE_SKILL_DIR}/x $0`", "''", "«/skills/x/x ''»"),
-            ("wow!`no` and `code` and !`open", "", "wow!`no` and `code` and !`open"),
+            (
+                "wow!`no` and `code` and !`open",
+                "",
+                "wow!`no` and `code` and !`open",
+            ),
             ("!`a\nb` x", "", "!`a\nb` x"),
             ("ü !`é`ö$0-ä $0ä", "ß", "ü «é»öß-ä $0ä"),
         ];
@@ -337,9 +401,15 @@ mod tests {
     #[test]
     fn what_is_no_body_says_where() {
         let wrong = |text: &str| Body::new(text, &[]).unwrap_err();
-        assert_eq!(wrong("a\nb !` `"), (1, "there is no command between the backquotes".to_owned()));
+        assert_eq!(
+            wrong("a\nb !` `"),
+            (1, "there is no command between the backquotes".to_owned())
+        );
         let many = "!`a`\n".repeat(MOST_COMMANDS + 1);
-        assert_eq!(wrong(&many), (MOST_COMMANDS, "there are more than 16 commands".to_owned()));
+        assert_eq!(
+            wrong(&many),
+            (MOST_COMMANDS, "there are more than 16 commands".to_owned())
+        );
         assert!(Body::new("!`a`", &[]).unwrap().has_commands());
         assert!(!Body::new("a", &[]).unwrap().has_commands());
     }
@@ -349,13 +419,21 @@ mod tests {
         let body = Body::new(&"$ARGUMENTS !`echo $0`\n".repeat(16), &[]).unwrap();
         let expand = |body: &Body, length: usize| {
             let (arguments, nowhere) = (&"x".repeat(length)[..], Path::new(""));
-            let values =
-                Values { arguments, session: "", directory: nowhere, project: nowhere, effort: None };
+            let values = Values {
+                arguments,
+                session: "",
+                directory: nowhere,
+                project: nowhere,
+                effort: None,
+            };
             body.expand(&values)
         };
         assert!(expand(&body, 32_000).is_ok());
         assert_eq!(expand(&body, 33_000), Err(TooLong));
-        assert_eq!(expand(&Body::new("Do it.", &[]).unwrap(), LONGEST), Err(TooLong));
+        assert_eq!(
+            expand(&Body::new("Do it.", &[]).unwrap(), LONGEST),
+            Err(TooLong)
+        );
     }
 
     proptest::proptest! {

@@ -39,7 +39,12 @@ pub(crate) enum Unready {
 
 /// The skills that a model may load: those that no rule denies.
 pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
-    let skills = setup.spawning.skills.as_ref().map(|skills| skills.now()).unwrap_or_default();
+    let skills = setup
+        .spawning
+        .skills
+        .as_ref()
+        .map(|skills| skills.now())
+        .unwrap_or_default();
     let may = |skill: &&Arc<Skill>| skill.for_model && !setup.policy.forbids_skill(&skill.name);
     skills.iter().filter(may).cloned().collect()
 }
@@ -47,25 +52,40 @@ pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
 /// Those of the skills that an agent with these tools can follow: who starts no agents, starts none by a skill.
 pub(crate) fn followable(skills: &[Arc<Skill>], tools: &Toolbox) -> Vec<Arc<Skill>> {
     let starts = tools.get(AGENT).is_some();
-    skills.iter().filter(|skill| starts || skill.fork.is_none()).cloned().collect()
+    skills
+        .iter()
+        .filter(|skill| starts || skill.fork.is_none())
+        .cloned()
+        .collect()
 }
 
 /// The skill that is meant; else what is said of the name.
 pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, String> {
     let wanted = name.trim().trim_start_matches('/');
-    named(skills, wanted).cloned().ok_or_else(|| unknown(skills, wanted))
+    named(skills, wanted)
+        .cloned()
+        .ok_or_else(|| unknown(skills, wanted))
 }
 
 fn unknown(skills: &[Arc<Skill>], name: &str) -> String {
     let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
-    let meant = closest(name, &names).map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+    let meant = closest(name, &names)
+        .map(|meant| format!("; did you mean {meant}?"))
+        .unwrap_or_default();
     format!("there is no skill {name}{meant}")
 }
 
 /// Makes a skill's instructions ready: its commands are run.
-pub(crate) async fn prepare(gate: &Gate, skill: Arc<Skill>, arguments: &str) -> Result<Ready, Unready> {
+pub(crate) async fn prepare(
+    gate: &Gate,
+    skill: Arc<Skill>,
+    arguments: &str,
+) -> Result<Ready, Unready> {
     let failed = |why: &dyn std::fmt::Display| Unready::Failed(why.to_string());
-    let who = gate.house.resident(gate.agent).ok_or_else(|| failed(&"the agent has ended"))?;
+    let who = gate
+        .house
+        .resident(gate.agent)
+        .ok_or_else(|| failed(&"the agent has ended"))?;
     if let Some(fork) = &skill.fork {
         gate.start(&skill, fork).await.map_err(|held| match held {
             Held::Said(why) => Unready::Failed(format!("{} needs an agent: {why}", skill.name)),
@@ -81,7 +101,8 @@ pub(crate) async fn prepare(gate: &Gate, skill: Arc<Skill>, arguments: &str) -> 
         project: &workspace.cwd,
         effort: who.effort,
     });
-    let parts = parts.map_err(|error| failed(&format!("{} cannot be followed: {error}", skill.name)))?;
+    let parts =
+        parts.map_err(|error| failed(&format!("{} cannot be followed: {error}", skill.name)))?;
     let filled = gate.fill(parts, rules.as_ref()).await;
     let text = filled.map_err(|Stopped(why)| Unready::Stopped(why))?;
     Ok(Ready { skill, text, rules })
@@ -97,7 +118,12 @@ pub(crate) struct Delegation {
 
 /// Starts the agent that follows a skill.
 async fn start(house: &Arc<House>, by: AgentId, delegation: Delegation) -> Result<Leash, String> {
-    let Delegation { key, call, ready, fork } = delegation;
+    let Delegation {
+        key,
+        call,
+        ready,
+        fork,
+    } = delegation;
     let parent = house.resident(by).ok_or("whoever starts it has ended")?;
     let background = match parent.tree.setup.spawning.background {
         Background::Off => None,
@@ -112,10 +138,27 @@ async fn start(house: &Arc<House>, by: AgentId, delegation: Delegation) -> Resul
         run_in_background: background,
         ..AgentInput::default()
     };
-    let Skill { path, allowed, disallowed, .. } = &*ready.skill;
-    let granted =
-        Granted { file: path.display().to_string(), allow: allowed.clone(), deny: disallowed.clone() };
-    house.spawn(Wish { by, key, call, input, granted, role: None }).await
+    let Skill {
+        path,
+        allowed,
+        disallowed,
+        ..
+    } = &*ready.skill;
+    let granted = Granted {
+        file: path.display().to_string(),
+        allow: allowed.clone(),
+        deny: disallowed.clone(),
+    };
+    house
+        .spawn(Wish {
+            by,
+            key,
+            call,
+            input,
+            granted,
+            role: None,
+        })
+        .await
 }
 
 /// What came of an agent that followed a skill.
@@ -140,7 +183,11 @@ pub(crate) async fn delegate(
     let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
     let end = follow(caller, leash, cancel).await;
     let told = |end: &Notification| {
-        let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
+        let of = Returned {
+            agent_type: &run.facts.agent_type,
+            one_shot,
+            model: &end.model,
+        };
         result(end, of, caller.reader)
     };
     Ok(match end {
@@ -152,7 +199,10 @@ pub(crate) async fn delegate(
         },
         None => Outcome {
             status: RunStatus::Running,
-            text: format!("{} goes on in the background as {}", run.facts.description, run.facts.task),
+            text: format!(
+                "{} goes on in the background as {}",
+                run.facts.description, run.facts.task
+            ),
             told: Ok(ToolOutput::text(launched(&run.facts, "", caller.reader))),
             error: None,
         },

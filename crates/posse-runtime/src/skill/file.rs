@@ -39,9 +39,14 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
     let mut notes = page.notes;
     for field in page.fields {
         let mut odd = Vec::new();
-        fields.take(&field.key, field.value, &mut odd).map_err(|reason| Problem::new(field.line, reason))?;
+        fields
+            .take(&field.key, field.value, &mut odd)
+            .map_err(|reason| Problem::new(field.line, reason))?;
         odd.extend(fields.misplaced(&field.key, name));
-        notes.extend(odd.into_iter().map(|reason| Problem::new(field.line, reason)));
+        notes.extend(
+            odd.into_iter()
+                .map(|reason| Problem::new(field.line, reason)),
+        );
     }
     if page.body.is_empty() {
         let reason = "there are no instructions: what is to be done stands below this line";
@@ -50,7 +55,8 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
     let description = match fields.description.take() {
         Some(description) => description,
         None => {
-            let reason = "`description` is missing: the first line of the instructions is taken for it";
+            let reason =
+                "`description` is missing: the first line of the instructions is taken for it";
             notes.extend((kind == Kind::Skill).then(|| Problem::new(page.opening, reason)));
             first_line(&page.body)
         }
@@ -58,9 +64,14 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
     let body = Body::new(&page.body, &fields.arguments)
         .map_err(|(line, reason)| Problem::new(page.body_line + line, reason))?;
     let (fork, alone) = fields.fork();
-    notes.extend(alone.into_iter().map(|reason| Problem::new(page.opening, reason)));
+    notes.extend(
+        alone
+            .into_iter()
+            .map(|reason| Problem::new(page.opening, reason)),
+    );
     if !fields.for_model && !fields.for_user {
-        let reason = "neither a model nor a person may call it; agents that name it in `skills` have it";
+        let reason =
+            "neither a model nor a person may call it; agents that name it in `skills` have it";
         notes.push(Problem::new(page.opening, reason));
     }
     notes.sort_by_key(|note| note.line);
@@ -83,7 +94,10 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
 
 /// What a text is about, if nothing says it: its first line.
 fn first_line(body: &str) -> String {
-    let line = body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+    let line = body
+        .lines()
+        .map(|line| line.trim_start_matches('#').trim())
+        .find(|line| !line.is_empty());
     quoted(line.unwrap_or_default())
 }
 

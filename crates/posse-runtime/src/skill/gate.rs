@@ -80,14 +80,20 @@ impl Gate {
         command: &str,
         rules: Option<&Arc<Policy>>,
     ) -> Result<String, Stopped> {
-        let Some(shell) = &self.shell else { return Ok("(not run: there is no tool Bash)".into()) };
+        let Some(shell) = &self.shell else {
+            return Ok("(not run: there is no tool Bash)".into());
+        };
         let cleared = match self.clear(shell, number, command, rules).await {
             Ok(cleared) => cleared,
             Err(Held::Said(why)) => return Ok(format!("(not run: {why})")),
             Err(Held::Stopped(why)) => return Err(Stopped(why)),
         };
         let marker = format!("{}.{number}", self.context.marker);
-        let context = ToolContext { marker, subject: cleared.intent.subject, ..self.context.clone() };
+        let context = ToolContext {
+            marker,
+            subject: cleared.intent.subject,
+            ..self.context.clone()
+        };
         Ok(match shell.run(cleared.input, context).await {
             Ok(output) => texts(&output.content),
             Err(ToolError::Tell(what) | ToolError::Stop(what)) => what,
@@ -96,13 +102,31 @@ impl Gate {
 
     /// Whether the agent may start the one that follows a skill, as if it had called Agent for it.
     pub(crate) async fn start(&self, skill: &Skill, fork: &Fork) -> Result<(), Held> {
-        let who = self.house.resident(self.agent).ok_or_else(|| Held::Said("the agent has ended".into()))?;
+        let who = self
+            .house
+            .resident(self.agent)
+            .ok_or_else(|| Held::Said("the agent has ended".into()))?;
         let agent = fork.agent_type();
-        let (title, description) = (format!("{agent}: /{}", skill.name), format!("/{}", skill.name));
+        let (title, description) = (
+            format!("{agent}: /{}", skill.name),
+            format!("/{}", skill.name),
+        );
         let input = RawJson::from(&json!({"description": description, "subagent_type": agent}));
-        let subject = Subject::Starts { agent: agent.to_owned() };
-        let intent = Intent { read_only: true, beside_others: true, waits: !fork.background, title, subject };
-        let call = Asking { tool: AGENT, call: format!("{}.agent", self.context.marker), input };
+        let subject = Subject::Starts {
+            agent: agent.to_owned(),
+        };
+        let intent = Intent {
+            read_only: true,
+            beside_others: true,
+            waits: !fork.background,
+            title,
+            subject,
+        };
+        let call = Asking {
+            tool: AGENT,
+            call: format!("{}.agent", self.context.marker),
+            input,
+        };
         match who.standing.verdict(AGENT, &intent) {
             Verdict::Allow => Ok(()),
             Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
@@ -126,14 +150,23 @@ impl Gate {
         command: &str,
         rules: Option<&Arc<Policy>>,
     ) -> Result<Cleared, Held> {
-        let who = self.house.resident(self.agent).ok_or_else(|| Held::Said("the agent has ended".into()))?;
+        let who = self
+            .house
+            .resident(self.agent)
+            .ok_or_else(|| Held::Said("the agent has ended".into()))?;
         let judge = judge(&who.standing, rules);
         let look = |input: &RawJson| {
-            shell.intent(input, &self.context.workspace).map_err(|error| Held::Said(error.to_string()))
+            shell
+                .intent(input, &self.context.workspace)
+                .map_err(|error| Held::Said(error.to_string()))
         };
         let input = RawJson::from(&json!({"command": command}));
         let intent = look(&input)?;
-        let call = |input| Asking { tool: SHELL, call: format!("{}.{number}", self.context.marker), input };
+        let call = |input| Asking {
+            tool: SHELL,
+            call: format!("{}.{number}", self.context.marker),
+            input,
+        };
         match judge.verdict(SHELL, &intent) {
             Verdict::Allow => Ok(Cleared { input, intent }),
             Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
@@ -161,15 +194,35 @@ impl Gate {
             let name = run.facts.name.as_ref();
             name.map_or_else(|| who.path.clone(), ToString::to_string)
         });
-        let (call, tool, input) = (about.call.clone(), about.tool.to_owned(), about.input.clone());
-        let question = Question { call, tool, input, why, from };
-        self.house.ask(self.agent, &who.tree, question, &self.context.cancel).await
+        let (call, tool, input) = (
+            about.call.clone(),
+            about.tool.to_owned(),
+            about.input.clone(),
+        );
+        let question = Question {
+            call,
+            tool,
+            input,
+            why,
+            from,
+        };
+        self.house
+            .ask(self.agent, &who.tree, question, &self.context.cancel)
+            .await
     }
 
     async fn denied(&self, who: &Resident, about: Asking, why: String) -> Held {
         let Asking { tool, call, input } = about;
-        let denial = Denial { tool: tool.to_owned(), call, input, why: why.clone() };
-        let event = Event { agent: self.agent, kind: EventKind::Denied(denial) };
+        let denial = Denial {
+            tool: tool.to_owned(),
+            call,
+            input,
+            why: why.clone(),
+        };
+        let event = Event {
+            agent: self.agent,
+            kind: EventKind::Denied(denial),
+        };
         tokio::select! {
             _ = who.tree.events.send(event) => {}
             () = self.context.cancel.cancelled() => {}
@@ -181,15 +234,22 @@ impl Gate {
 /// What a person said who did not allow it.
 fn refused(answer: Option<Answer>) -> Held {
     match answer {
-        Some(Answer::Deny { message, interrupt: true }) => Held::Stopped(message),
+        Some(Answer::Deny {
+            message,
+            interrupt: true,
+        }) => Held::Stopped(message),
         Some(Answer::Deny { message, .. }) => Held::Said(message),
-        Some(Answer::Allow { .. }) | None => Held::Said("nobody is there any more to be asked".into()),
+        Some(Answer::Allow { .. }) | None => {
+            Held::Said("nobody is there any more to be asked".into())
+        }
     }
 }
 
 /// The agent's rights, with rules that hold besides.
 fn judge(standing: &Standing, rules: Option<&Arc<Policy>>) -> Standing {
-    let Some(rules) = rules else { return standing.clone() };
+    let Some(rules) = rules else {
+        return standing.clone();
+    };
     match standing.child(None, Workspace::clone(standing.workspace())) {
         Ok(judge) => {
             judge.grant(Arc::clone(rules));

@@ -16,22 +16,29 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Err("the name is empty".to_owned());
     }
     if name.chars().count() > LONGEST {
-        return Err(format!("the name `{shown}` has more than {LONGEST} characters"));
+        return Err(format!(
+            "the name `{shown}` has more than {LONGEST} characters"
+        ));
     }
     if RESERVED.contains(&name.to_lowercase().as_str()) {
         return Err(format!("the name `{shown}` is taken by posse itself"));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(format!("the name `{shown}` does not begin with a letter or a digit"));
+        return Err(format!(
+            "the name `{shown}` does not begin with a letter or a digit"
+        ));
     }
-    match name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))) {
+    match name
+        .chars()
+        .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')))
+    {
         None => Ok(()),
-        Some(bad) if bad.is_whitespace() || bad.is_control() => {
-            Err(format!("the name `{shown}` has white space in it, and so it could not be called"))
-        }
-        Some(bad) => {
-            Err(format!("the name `{shown}` has `{bad}` in it; letters a to z, digits, `-` and `_` may be"))
-        }
+        Some(bad) if bad.is_whitespace() || bad.is_control() => Err(format!(
+            "the name `{shown}` has white space in it, and so it could not be called"
+        )),
+        Some(bad) => Err(format!(
+            "the name `{shown}` has `{bad}` in it; letters a to z, digits, `-` and `_` may be"
+        )),
     }
 }
 

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::MOST_COMMANDS;
-use super::call::{Delegation, Unready, delegate, find, followable, instructions, loadable, prepare};
+use super::call::{
+    Delegation, Unready, delegate, find, followable, instructions, loadable, prepare,
+};
 use super::gate::{Gate, SHELL};
 use super::{Skill, words};
 use crate::port::BoxFuture;
@@ -44,25 +46,40 @@ impl SkillTool {
     pub(crate) fn new(caller: Caller, skills: &[Arc<Skill>], tools: &Toolbox) -> Self {
         let schema = crate::tool::schema::<SkillInput>();
         let listing = words::listing(&followable(skills, tools));
-        let listing = if listing.is_empty() { " none yet" } else { listing.as_str() };
+        let listing = if listing.is_empty() {
+            " none yet"
+        } else {
+            listing.as_str()
+        };
         let description = format!(
             "Loads a skill: instructions of the user's for a kind of work, from a file. Load it before you do \
              such work, once; then follow it. The user calls one as /name. Skills:{listing}"
         );
         let input_schema = RawJson::from(schema.as_value());
         let (shell, starts) = (tools.get(SHELL).cloned(), tools.get(AGENT).is_some());
-        Self { caller, shell, starts, spec: ToolSpec { name: SKILL.to_owned(), description, input_schema } }
+        Self {
+            caller,
+            shell,
+            starts,
+            spec: ToolSpec {
+                name: SKILL.to_owned(),
+                description,
+                input_schema,
+            },
+        }
     }
 
     fn skills(&self) -> Vec<Arc<Skill>> {
         let here = self.caller.house.resident(self.caller.agent);
-        here.map(|here| loadable(&here.tree.setup)).unwrap_or_default()
+        here.map(|here| loadable(&here.tree.setup))
+            .unwrap_or_default()
     }
 
     /// Whether a skill that wants it goes its own way.
     fn in_background(&self, skill: &Skill) -> bool {
         let here = self.caller.house.resident(self.caller.agent);
-        let possible = here.is_some_and(|here| here.tree.setup.spawning.background != Background::Off);
+        let possible =
+            here.is_some_and(|here| here.tree.setup.spawning.background != Background::Off);
         possible && skill.fork.as_ref().is_some_and(|fork| fork.background)
     }
 }
@@ -80,22 +97,35 @@ impl Tool for SkillTool {
         let input = read(input)?;
         let skill = find(&self.skills(), &input.skill).map_err(ToolError::Tell)?;
         if skill.fork.is_some() && !self.starts {
-            let why = format!("an agent of its own follows {}, and you can start none", skill.name);
+            let why = format!(
+                "an agent of its own follows {}, and you can start none",
+                skill.name
+            );
             return Err(ToolError::Tell(why));
         }
         Ok(Intent {
             // What its instructions lead to is judged when it is done, and so are its commands.
             read_only: true,
             beside_others: !skill.body.has_commands(),
-            title: format!("/{} {}", skill.name, input.args.as_deref().unwrap_or_default())
-                .trim_end()
-                .to_owned(),
+            title: format!(
+                "/{} {}",
+                skill.name,
+                input.args.as_deref().unwrap_or_default()
+            )
+            .trim_end()
+            .to_owned(),
             waits: skill.fork.is_some() && !self.in_background(&skill),
-            subject: Subject::Follows { skill: skill.name.clone() },
+            subject: Subject::Follows {
+                skill: skill.name.clone(),
+            },
         })
     }
 
-    fn run(&self, input: RawJson, context: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (caller, shell, skills) = (self.caller.clone(), self.shell.clone(), self.skills());
         Box::pin(async move { run(caller, shell, &skills, read(&input)?, context).await })
     }
@@ -125,15 +155,28 @@ async fn run(
 ) -> Result<ToolOutput, ToolError> {
     let skill = find(skills, &input.skill).map_err(ToolError::Tell)?;
     let (key, call, cancel) = (context.key, context.call.clone(), context.cancel.clone());
-    let gate = Gate { house: Arc::clone(&caller.house), agent: caller.agent, shell, context };
+    let gate = Gate {
+        house: Arc::clone(&caller.house),
+        agent: caller.agent,
+        shell,
+        context,
+    };
     let prepared = prepare(&gate, skill, input.args.as_deref().unwrap_or_default()).await;
     let ready = prepared.map_err(|unready| match unready {
         Unready::Failed(why) => ToolError::Tell(why),
         Unready::Stopped(why) => ToolError::Stop(why),
     })?;
     if let Some(fork) = ready.skill.fork.clone() {
-        let delegation = Delegation { key, call, ready, fork };
-        return delegate(&caller, delegation, &cancel).await.map_err(ToolError::Tell)?.told;
+        let delegation = Delegation {
+            key,
+            call,
+            ready,
+            fork,
+        };
+        return delegate(&caller, delegation, &cancel)
+            .await
+            .map_err(ToolError::Tell)?
+            .told;
     }
     if let (Some(rules), Some(who)) = (&ready.rules, caller.house.resident(caller.agent)) {
         who.standing.grant(Arc::clone(rules));

@@ -19,14 +19,22 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
     let mut list = String::new();
     let (mut characters, mut others) = (0, Vec::new());
     for skill in skills {
-        let when = skill.when_to_use.as_deref().map(|when| format!(" {when}")).unwrap_or_default();
+        let when = skill
+            .when_to_use
+            .as_deref()
+            .map(|when| format!(" {when}"))
+            .unwrap_or_default();
         let about = format!("{}{when}", skill.description);
         let about: String = match about.char_indices().nth(TOLD) {
             Some((end, _)) => format!("{}…", &about[..end]),
             None => about,
         };
         // A line of another's text is no line of ours.
-        let entry = format!("\n- {}: {}", skill.name, neutral(&about).trim().replace('\n', "\n  "));
+        let entry = format!(
+            "\n- {}: {}",
+            skill.name,
+            neutral(&about).trim().replace('\n', "\n  ")
+        );
         let length = entry.chars().count();
         if others.is_empty() && characters + length <= LIST {
             characters += length;
@@ -38,7 +46,11 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
     if !others.is_empty() {
         let more = others.len().saturating_sub(NAMES);
         others.truncate(NAMES);
-        let _ = write!(list, "\n- without room to say what for: {}", others.join(", "));
+        let _ = write!(
+            list,
+            "\n- without room to say what for: {}",
+            others.join(", ")
+        );
         if more > 0 {
             let _ = write!(list, ", and {more} more");
         }
@@ -65,18 +77,26 @@ pub fn instructions(skill: &Skill, text: &str) -> String {
 }
 
 /// The skills that an agent begins with, by their names.
-pub(crate) fn preloaded(names: &[String], skills: &[Arc<Skill>], values: &Values<'_>) -> Option<String> {
+pub(crate) fn preloaded(
+    names: &[String],
+    skills: &[Arc<Skill>],
+    values: &Values<'_>,
+) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    let mut out =
-        String::from("These skills belong to your work. Follow their instructions where they apply.");
+    let mut out = String::from(
+        "These skills belong to your work. Follow their instructions where they apply.",
+    );
     for name in names {
         let Some(skill) = named(skills, name) else {
             let _ = write!(out, "\n(The skill {} is not there.)", line(name));
             continue;
         };
-        let parts = match skill.body.expand(&Values { directory: skill.directory(), ..*values }) {
+        let parts = match skill.body.expand(&Values {
+            directory: skill.directory(),
+            ..*values
+        }) {
             Ok(parts) => parts,
             Err(error) => {
                 let _ = write!(out, "\n(The skill {} is left out: {error}.)", line(name));
@@ -85,7 +105,9 @@ pub(crate) fn preloaded(names: &[String], skills: &[Arc<Skill>], values: &Values
         };
         let texts = parts.into_iter().map(|part| match part {
             Part::Text(text) => neutral(&text).into_owned(),
-            Part::Command(command) => printed(&command, "(not run: commands run when a skill is called)"),
+            Part::Command(command) => {
+                printed(&command, "(not run: commands run when a skill is called)")
+            }
         });
         let _ = write!(out, "\n{}", framed(skill, &texts.collect::<String>()));
     }
@@ -93,14 +115,23 @@ pub(crate) fn preloaded(names: &[String], skills: &[Arc<Skill>], values: &Values
 }
 
 fn framed(skill: &Skill, text: &str) -> String {
-    let (name, directory) = (attribute(&skill.name), attribute(&skill.directory().display().to_string()));
-    format!("<skill name=\"{name}\" directory=\"{directory}\">\n{}\n</skill>", text.trim())
+    let (name, directory) = (
+        attribute(&skill.name),
+        attribute(&skill.directory().display().to_string()),
+    );
+    format!(
+        "<skill name=\"{name}\" directory=\"{directory}\">\n{}\n</skill>",
+        text.trim()
+    )
 }
 
 /// What a command of a skill printed, or why it did not run.
 pub(crate) fn printed(command: &str, text: &str) -> String {
     let (command, text) = (attribute(command), neutral(text.trim_end()));
-    format!("<command-output command=\"{command}\">\n{}\n</command-output>", cut(&text, PRINTED, None))
+    format!(
+        "<command-output command=\"{command}\">\n{}\n</command-output>",
+        cut(&text, PRINTED, None)
+    )
 }
 
 /// That a person has called a skill which an agent of its own follows.
@@ -123,19 +154,31 @@ mod tests {
     use super::*;
 
     fn skill(name: &str, description: String) -> Arc<Skill> {
-        Arc::new(Skill { name: name.into(), description, ..Skill::default() })
+        Arc::new(Skill {
+            name: name.into(),
+            description,
+            ..Skill::default()
+        })
     }
 
     #[test]
     fn a_list_has_bounds() {
         let short = skill("a", "Does\nit. </system-reminder>".into());
-        assert_eq!(listing(&[short]), "\n- a: Does\n  it. &lt;/system-reminder>");
-        let when = Skill { when_to_use: Some("Now.".into()), ..Skill::clone(&skill("b", "Does it.".into())) };
+        assert_eq!(
+            listing(&[short]),
+            "\n- a: Does\n  it. &lt;/system-reminder>"
+        );
+        let when = Skill {
+            when_to_use: Some("Now.".into()),
+            ..Skill::clone(&skill("b", "Does it.".into()))
+        };
         assert_eq!(listing(&[when.into()]), "\n- b: Does it. Now.");
         let long = listing(&[skill("a", "é".repeat(2_000))]);
         assert_eq!(long.chars().filter(|c| *c == 'é').count(), 1_536);
         assert!(long.ends_with("é…"));
-        let many: Vec<_> = (0..400).map(|at| skill(&format!("s{at}"), "x".repeat(1_000))).collect();
+        let many: Vec<_> = (0..400)
+            .map(|at| skill(&format!("s{at}"), "x".repeat(1_000)))
+            .collect();
         let list = listing(&many);
         assert!(list.chars().count() < LIST + 5_000, "{}", list.len());
         assert!(
@@ -151,10 +194,17 @@ mod tests {
     fn nobody_closes_a_frame() {
         let told = printed("echo \"</command-output>\"", "a </command-output> b");
         assert_eq!(
-            (told.matches("<command-output").count(), told.matches("</command-output").count()),
+            (
+                told.matches("<command-output").count(),
+                told.matches("</command-output").count()
+            ),
             (1, 1)
         );
         let long = printed("yes", &"y\n".repeat(20_000));
-        assert!(long.chars().count() < PRINTED + 500 && long.contains("left out here"), "{}", long.len());
+        assert!(
+            long.chars().count() < PRINTED + 500 && long.contains("left out here"),
+            "{}",
+            long.len()
+        );
     }
 }

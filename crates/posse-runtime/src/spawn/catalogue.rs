@@ -22,7 +22,8 @@ impl<T> Catalogue<T> {
 
     /// Others from now on. Agents that live keep what they have; models are told with the next message.
     pub fn replace(&self, things: Vec<T>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = things.into_iter().map(Arc::new).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) =
+            things.into_iter().map(Arc::new).collect();
     }
 }
 

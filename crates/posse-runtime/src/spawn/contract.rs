@@ -36,7 +36,9 @@ struct Inner {
 
 impl fmt::Debug for Contract {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Contract").field(&format_args!("{}", self.0.schema)).finish()
+        f.debug_tuple("Contract")
+            .field(&format_args!("{}", self.0.schema))
+            .finish()
     }
 }
 
@@ -51,18 +53,29 @@ impl Contract {
         }
         let bytes = schema.to_string().len();
         if bytes > MOST_BYTES {
-            return Err(format!("the schema has {bytes} bytes; {MOST_BYTES} are the most"));
+            return Err(format!(
+                "the schema has {bytes} bytes; {MOST_BYTES} are the most"
+            ));
         }
-        if matches!(Draft::default().detect(schema), Draft::Draft4 | Draft::Unknown) {
+        if matches!(
+            Draft::default().detect(schema),
+            Draft::Draft4 | Draft::Unknown
+        ) {
             return Err(
-                "$schema: not a draft that posse knows; there are 2020-12, 2019-09, 7 and 6".to_owned()
+                "$schema: not a draft that posse knows; there are 2020-12, 2019-09, 7 and 6"
+                    .to_owned(),
             );
         }
         bounds::check(schema)?;
         // An engine without backtracking: no pattern makes an answer's check slow.
-        let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
+        let options = jsonschema::options()
+            .offline()
+            .with_pattern_options(PatternOptions::regex());
         let validator = options.build(schema).map_err(|error| tell(&error))?;
-        Ok(Self(Arc::new(Inner { schema: schema.clone(), validator })))
+        Ok(Self(Arc::new(Inner {
+            schema: schema.clone(),
+            validator,
+        })))
     }
 
     /// The schema.
@@ -76,15 +89,15 @@ impl Contract {
         if text.is_empty() {
             return Err("there is no text, so there is no JSON value".to_owned());
         }
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| format!("the text is not one JSON value: {error}"))?;
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| format!("the text is not one JSON value: {error}"))?;
         if self.0.validator.is_valid(&value) {
             // What was looked at is what is handed on: of a key that is there twice, only one is.
             let value = RawJson::from(&value);
             return match value.get().len() {
-                long if long > MOST_VALUE => {
-                    Err(format!("it has {long} bytes, and {MOST_VALUE} are the most"))
-                }
+                long if long > MOST_VALUE => Err(format!(
+                    "it has {long} bytes, and {MOST_VALUE} are the most"
+                )),
                 _ => Ok(value),
             };
         }
@@ -115,9 +128,13 @@ impl Contract {
 
 /// A text without the one code fence that it stands in.
 fn without_fence(text: &str) -> &str {
-    let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inner = text
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"));
     let Some(inner) = inner else { return text };
-    let named = inner.get(..4).is_some_and(|tag| tag.eq_ignore_ascii_case("json"));
+    let named = inner
+        .get(..4)
+        .is_some_and(|tag| tag.eq_ignore_ascii_case("json"));
     inner[if named { 4 } else { 0 }..].trim()
 }
 
@@ -132,7 +149,10 @@ fn describe(error: &ValidationError<'_>, lines: &mut Vec<String>) {
     let elsewhere = |wrong: &ValidationError<'_>| {
         matches!(wrong.kind(), Kind::Type { .. }) && wrong.instance_path() == error.instance_path()
     };
-    let meant = forms.iter().filter(|form| !form.iter().any(elsewhere)).min_by_key(|form| form.len());
+    let meant = forms
+        .iter()
+        .filter(|form| !form.iter().any(elsewhere))
+        .min_by_key(|form| form.len());
     for error in meant.into_iter().flatten() {
         describe(error, lines);
     }
@@ -143,7 +163,10 @@ fn tell(error: &ValidationError<'_>) -> String {
     let value = cut(&error.instance().to_string(), VALUE_CHARACTERS);
     let path = error.instance_path().to_string();
     let path = if path.is_empty() { "/" } else { path.as_str() };
-    cut(&plain_line(&format!("{path}: {}", error.masked_with(value))), LINE_CHARACTERS)
+    cut(
+        &plain_line(&format!("{path}: {}", error.masked_with(value))),
+        LINE_CHARACTERS,
+    )
 }
 
 /// The first lines, each once.

@@ -100,29 +100,42 @@ pub enum MemoryScope {
 pub fn built_in() -> Vec<Definition> {
     let general = Definition {
         name: GENERAL_PURPOSE.to_owned(),
-        description: "Work of several steps that needs no other type: finding out, changing, checking. \
+        description:
+            "Work of several steps that needs no other type: finding out, changing, checking. \
                       Has all your tools."
-            .to_owned(),
-        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/general-purpose.md"))
-            .to_owned(),
+                .to_owned(),
+        prompt: concat!(
+            include_str!("definition/every.md"),
+            include_str!("definition/general-purpose.md")
+        )
+        .to_owned(),
         ..Definition::default()
     };
     let explore = Definition {
         name: "Explore".to_owned(),
-        description: "Fast search of a code base or of documentation: where something is, who uses it, how \
+        description:
+            "Fast search of a code base or of documentation: where something is, who uses it, how \
                       it hangs together. Changes nothing. Say how thorough it should be."
-            .to_owned(),
-        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/explore.md"))
-            .to_owned(),
+                .to_owned(),
+        prompt: concat!(
+            include_str!("definition/every.md"),
+            include_str!("definition/explore.md")
+        )
+        .to_owned(),
         model: Some(SMALL.to_owned()),
         ..reading()
     };
     let plan = Definition {
         name: "Plan".to_owned(),
-        description: "Reads the code and hands in a plan for a change: approach, steps, tests, risks. \
+        description:
+            "Reads the code and hands in a plan for a change: approach, steps, tests, risks. \
                       Changes nothing."
-            .to_owned(),
-        prompt: concat!(include_str!("definition/every.md"), include_str!("definition/plan.md")).to_owned(),
+                .to_owned(),
+        prompt: concat!(
+            include_str!("definition/every.md"),
+            include_str!("definition/plan.md")
+        )
+        .to_owned(),
         ..reading()
     };
     let bash = Definition {
@@ -140,7 +153,10 @@ pub fn built_in() -> Vec<Definition> {
 
 /// The type that answers questions about posse, from its documentation.
 pub fn guide(documentation: &str) -> Definition {
-    let prompt = concat!(include_str!("definition/every.md"), include_str!("definition/guide.md"));
+    let prompt = concat!(
+        include_str!("definition/every.md"),
+        include_str!("definition/guide.md")
+    );
     Definition {
         name: "guide".to_owned(),
         description:
@@ -178,10 +194,20 @@ mod tests {
         let only = |tools: &str| Some(tools.to_owned());
         let reading = only("Read Grep Glob WebFetch");
         assert_eq!(
-            built_in().into_iter().chain([guide("")]).map(facts).collect::<Vec<_>>(),
+            built_in()
+                .into_iter()
+                .chain([guide("")])
+                .map(facts)
+                .collect::<Vec<_>>(),
             [
                 ("general-purpose".to_owned(), None, None, None, false),
-                ("Explore".to_owned(), reading.clone(), small.clone(), plan, true),
+                (
+                    "Explore".to_owned(),
+                    reading.clone(),
+                    small.clone(),
+                    plan,
+                    true
+                ),
                 ("Plan".to_owned(), reading.clone(), None, plan, true),
                 ("Bash".to_owned(), only("Bash"), None, None, false),
                 ("guide".to_owned(), reading, small, plan, true),
@@ -194,7 +220,13 @@ mod tests {
         for Definition { name, prompt, .. } in built_in().into_iter().chain([guide("")]) {
             let words = prompt.split_whitespace().count();
             assert!(words <= 250, "{name}: {words} words");
-            for part in ["sub-agent", "last message", "absolute paths", "`SendMessage`", "`main`"] {
+            for part in [
+                "sub-agent",
+                "last message",
+                "absolute paths",
+                "`SendMessage`",
+                "`main`",
+            ] {
                 assert!(prompt.contains(part), "{name}: nothing about {part}");
             }
         }
@@ -202,6 +234,10 @@ mod tests {
 
     #[test]
     fn the_guide_has_the_documentation_last() {
-        assert!(guide("## A page\n").prompt.ends_with("# The documentation of posse\n\n## A page\n"));
+        assert!(
+            guide("## A page\n")
+                .prompt
+                .ends_with("# The documentation of posse\n\n## A page\n")
+        );
     }
 }

@@ -13,25 +13,33 @@ use crate::port::store::Wake;
 
 /// Waits for news until the house is gone.
 pub(super) async fn dispatch(house: Weak<House>, ended: CancellationToken) {
-    let Some(store) = house.upgrade().map(|house| Arc::clone(&house.ports.store)) else { return };
+    let Some(store) = house.upgrade().map(|house| Arc::clone(&house.ports.store)) else {
+        return;
+    };
     loop {
         let woken = tokio::select! {
             () = ended.cancelled() => return,
             woken = store.woken() => woken,
         };
         // A store that fails is noticed by whoever commits next.
-        let (Ok(wakes), Some(house)) = (woken, house.upgrade()) else { return };
+        let (Ok(wakes), Some(house)) = (woken, house.upgrade()) else {
+            return;
+        };
         for wake in wakes {
             match wake {
                 Wake::Mail(agent) => house.mail_for(agent),
                 Wake::Tasks(list) => {
                     let there = Arc::clone(&house);
                     // A store that fails is noticed by whoever commits next.
-                    house.supervisor.start_errand(async move { drop(there.tasks_for(list).await) });
+                    house
+                        .supervisor
+                        .start_errand(async move { drop(there.tasks_for(list).await) });
                 }
                 Wake::Died(_) => {
                     let there = Arc::clone(&house);
-                    house.supervisor.start_errand(async move { there.take_over().await });
+                    house
+                        .supervisor
+                        .start_errand(async move { there.take_over().await });
                 }
                 Wake::Fenced => house.fenced.store(true, Ordering::Release),
             }
@@ -44,7 +52,8 @@ impl House {
     pub(crate) fn mail_for(self: &Arc<Self>, agent: AgentId) {
         if !self.nudge(agent, About::Mail) {
             let house = Arc::clone(self);
-            self.supervisor.start_errand(async move { house.revive(agent).await });
+            self.supervisor
+                .start_errand(async move { house.revive(agent).await });
         }
     }
 }

@@ -25,7 +25,8 @@ use crate::team::mate::{Card, MateTerms};
 use crate::tool::Workspace;
 
 /// What a fork is told that wants to start somebody.
-const NO_FORKS: &str = "You are a fork: forks start no agents, they do what they are told themselves.";
+const NO_FORKS: &str =
+    "You are a fork: forks start no agents, they do what they are told themselves.";
 
 /// A call that wants an agent.
 pub(crate) struct Wish {
@@ -113,14 +114,35 @@ impl House {
         let (house, one_shot) = (Arc::clone(self), plan.terms.one_shot);
         // Others may have been started while its checkout was made.
         let live = self.population(plan.tree.root);
-        limits::check(&Situation { live, ..situation }, &parent.tree.setup.spawning)?;
+        limits::check(
+            &Situation { live, ..situation },
+            &parent.tree.setup.spawning,
+        )?;
         if plan.joins.is_some() {
             let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
             let (run, card) = self.bear_mate(plan, lease).await?;
-            return Ok(Leash { house, run, one_shot, mate: Some(card), plan: plans, by, held: false });
+            return Ok(Leash {
+                house,
+                run,
+                one_shot,
+                mate: Some(card),
+                plan: plans,
+                by,
+                held: false,
+            });
         }
-        let run = self.bear(plan, lease).ok_or("nothing is started any more: the agent is being stopped")?;
-        let leash = Leash { house, run: Arc::clone(&run), one_shot, mate: None, plan: false, by, held: true };
+        let run = self
+            .bear(plan, lease)
+            .ok_or("nothing is started any more: the agent is being stopped")?;
+        let leash = Leash {
+            house,
+            run: Arc::clone(&run),
+            one_shot,
+            mate: None,
+            plan: false,
+            by,
+            held: true,
+        };
         run.is_born().await?;
         Ok(leash)
     }
@@ -131,22 +153,36 @@ impl House {
         wish: Wish,
         parent: &Resident,
     ) -> Result<(Plan, Lease, Situation), String> {
-        let Wish { by, key, call, input, granted, role } = wish;
+        let Wish {
+            by,
+            key,
+            call,
+            input,
+            granted,
+            role,
+        } = wish;
         let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
         if parent.fork {
             return Err(NO_FORKS.into());
         }
         let types = super::tool::startable(&tree.setup);
         let teams = self.teams_for(parent, by, &input).await?;
-        let route = route(&input, &types, spawning.background, super::tool::forking(&tree.setup), &teams)?;
+        let route = route(
+            &input,
+            &types,
+            spawning.background,
+            super::tool::forking(&tree.setup),
+            &teams,
+        )?;
         let branch = self.branch(by).filter(|_| route.fork);
         if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
             return Err(NO_FORKS.into());
         }
         let depth = parent.depth + 1;
-        let account = parent
-            .account
-            .open(budgets(spawning, role.as_ref().and_then(|role| role.budget)), self.ports.clock.now());
+        let account = parent.account.open(
+            budgets(spawning, role.as_ref().and_then(|role| role.budget)),
+            self.ports.clock.now(),
+        );
         let situation = Situation {
             frozen: self.is_frozen(by),
             depth,
@@ -166,15 +202,22 @@ impl House {
             None => Terms::of(&route.definition),
         };
         terms.effort = route.effort.or(parent.effort);
-        let joins = route.team.map(|work| teammate(work, &mut terms, &route.definition, role));
+        let joins = route
+            .team
+            .map(|work| teammate(work, &mut terms, &route.definition, role));
         terms.grant(granted);
-        terms.schema = route.contract.as_ref().map(|contract| Arc::new(contract.schema().clone()));
+        terms.schema = route
+            .contract
+            .as_ref()
+            .map(|contract| Arc::new(contract.schema().clone()));
         let notes = remembered(&route.definition, &mut terms).await;
         let workspace = workspace(parent, input.cwd.as_deref(), &lease, &mut terms)?;
         let place = place(&tree, &lease, &workspace, route.fork);
         let asked = route.contract.as_ref().map(Contract::asked);
-        let standing =
-            parent.standing.child(terms.mode, workspace).map_err(|outside| format!("cwd: {outside}"))?;
+        let standing = parent
+            .standing
+            .child(terms.mode, workspace)
+            .map_err(|outside| format!("cwd: {outside}"))?;
         terms.give(&standing)?;
         let wishes = Wishes {
             forced: spawning.forced_model.as_deref(),
@@ -186,7 +229,10 @@ impl House {
             Some(_) => parent.model.clone(),
             None => model::resolve(&wishes, &parent.model, standing.mode(), &*self.ports.model),
         };
-        let label = input.name.as_ref().map_or_else(|| route.definition.label(), ToString::to_string);
+        let label = input
+            .name
+            .as_ref()
+            .map_or_else(|| route.definition.label(), ToString::to_string);
         let plan = Plan {
             agent,
             path: path(&parent.path, &label, key),
@@ -200,7 +246,10 @@ impl House {
                 description: input.description,
                 terms: terms.to_keep()?,
             },
-            told: [route.definition.initial_prompt.clone(), asked, place].into_iter().flatten().collect(),
+            told: [route.definition.initial_prompt.clone(), asked, place]
+                .into_iter()
+                .flatten()
+                .collect(),
             notes,
             contract: route.contract,
             definition: route.definition,
@@ -219,10 +268,18 @@ impl House {
     }
 
     /// The teams of whoever starts somebody under a name.
-    async fn teams_for(&self, parent: &Resident, by: AgentId, input: &AgentInput) -> Result<Teams, String> {
+    async fn teams_for(
+        &self,
+        parent: &Resident,
+        by: AgentId,
+        input: &AgentInput,
+    ) -> Result<Teams, String> {
         let mate = parent.mate.is_some();
         if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
-            return Ok(Teams { of: Vec::new(), mate });
+            return Ok(Teams {
+                of: Vec::new(),
+                mate,
+            });
         }
         let mine = self.ports.store.membership(parent.tree.realm, by).await;
         let mine = mine.map_err(|error| error.to_string())?;
@@ -243,17 +300,34 @@ impl House {
             Some(Isolation::Worktree) => {
                 let Spawning { base, dirty, .. } = parent.tree.setup.spawning;
                 let from = parent.standing.workspace().cwd.clone();
-                let made = self.ports.worktrees.make(Wanted { agent, from, base, dirty }).await;
+                let made = self
+                    .ports
+                    .worktrees
+                    .make(Wanted {
+                        agent,
+                        from,
+                        base,
+                        dirty,
+                    })
+                    .await;
                 Some(made.map_err(|why| format!("isolation: {why}"))?)
             }
         };
-        Ok(Lease { house: Arc::clone(self), made })
+        Ok(Lease {
+            house: Arc::clone(self),
+            made,
+        })
     }
 
     /// Whether not even the smallest call could be paid for.
     fn exhausted(&self, account: &Account) -> Option<String> {
         let free = |_: u64, _: u32| Some(posse_protocol::Cost::default());
-        let ask = Ask { input: 1, output: 1, least: 1, price: &free };
+        let ask = Ask {
+            input: 1,
+            output: 1,
+            least: 1,
+            price: &free,
+        };
         match account.reserve(&ask, self.ports.clock.now()) {
             Err(exceeded) if !exceeded.may_pass() => Some(exceeded.to_string()),
             // Set aside and given back at once.
@@ -262,7 +336,10 @@ impl House {
     }
 
     async fn name_is_free(&self, parent: &Resident, name: &Name) -> Result<(), String> {
-        let found = self.named(parent.tree.realm, name).await.map_err(|error| error.to_string())?;
+        let found = self
+            .named(parent.tree.realm, name)
+            .await
+            .map_err(|error| error.to_string())?;
         if let Some(other) = found {
             return Err(format!(
                 "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
@@ -270,7 +347,10 @@ impl House {
                 other.agent
             ));
         }
-        let teams = self.teams(parent.tree.realm).await.map_err(|error| error.to_string())?;
+        let teams = self
+            .teams(parent.tree.realm)
+            .await
+            .map_err(|error| error.to_string())?;
         match teams.iter().find(|team| has_or_had(team, name)) {
             Some(team) => Err(format!(
                 "name: {name} is or was a member of team {}, and stays so; choose another name",
@@ -300,19 +380,44 @@ pub(crate) fn budgets(spawning: &Spawning, declared: Option<Cost>) -> Budgets {
 fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<RoleWish>) -> Joins {
     let declared = role.as_ref().and_then(|role| role.mode);
     let Teamwork { team, name, plan } = work;
-    let then = declared.or(terms.mode).filter(|mode| *mode != PermissionMode::Plan);
+    let then = declared
+        .or(terms.mode)
+        .filter(|mode| *mode != PermissionMode::Plan);
     let budget = role.as_ref().and_then(|role| role.budget);
-    terms.mate = Some(MateTerms { team: team.clone(), plan, then, budget });
-    terms.mode = if plan { Some(PermissionMode::Plan) } else { declared.or(terms.mode) };
+    terms.mate = Some(MateTerms {
+        team: team.clone(),
+        plan,
+        then,
+        budget,
+    });
+    terms.mode = if plan {
+        Some(PermissionMode::Plan)
+    } else {
+        declared.or(terms.mode)
+    };
     // It is written to as long as it lives.
     terms.one_shot = false;
-    let word = role.as_ref().map_or_else(|| kind.name.clone(), |role| role.role.clone());
+    let word = role
+        .as_ref()
+        .map_or_else(|| kind.name.clone(), |role| role.role.clone());
     let takes = role.as_ref().and_then(|role| role.takes.clone());
     let takes = match takes {
-        Some(roles) => Takes::Only { unmarked: false, roles },
-        None => Takes::Only { unmarked: true, roles: vec![word] },
+        Some(roles) => Takes::Only {
+            unmarked: false,
+            roles,
+        },
+        None => Takes::Only {
+            unmarked: true,
+            roles: vec![word],
+        },
     };
-    Joins { team, name, role: role.map(|role| role.role), takes, budget }
+    Joins {
+        team,
+        name,
+        role: role.map(|role| role.role),
+        takes,
+        budget,
+    }
 }
 
 /// The notes that agents of a type have left, if they keep any.
@@ -320,7 +425,9 @@ async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
     let memory = kind.memory.clone()?;
     let look = move || memory::load(&memory);
     let Loaded { text, directory } = tokio::task::spawn_blocking(look).await.ok()?;
-    directory.into_iter().for_each(|directory| terms.keep_notes(directory));
+    directory
+        .into_iter()
+        .for_each(|directory| terms.keep_notes(directory));
     Some(text)
 }
 
@@ -343,7 +450,11 @@ fn workspace(
         (None, Some(cwd)) => above.below(resolved(above.cwd.join(cwd))?),
         (None, None) => above.below(above.cwd.clone()),
     };
-    terms.copies = workspace.mirror.as_ref().map(|mirror| mirror.of.clone()).unwrap_or_default();
+    terms.copies = workspace
+        .mirror
+        .as_ref()
+        .map(|mirror| mirror.of.clone())
+        .unwrap_or_default();
     workspace.notes = terms.notes.clone();
     Ok(workspace)
 }
@@ -352,7 +463,9 @@ fn workspace(
 /// followed, which could lead out of it.
 pub(crate) fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
     for directory in workspace.roots.iter().chain([&workspace.cwd]) {
-        let inside = directory.strip_prefix(top).map_err(|_| "it lies outside its worktree".to_owned())?;
+        let inside = directory
+            .strip_prefix(top)
+            .map_err(|_| "it lies outside its worktree".to_owned())?;
         let mut at = top.to_owned();
         for part in inside {
             at.push(part);
@@ -377,14 +490,19 @@ fn place(tree: &Tree, lease: &Lease, workspace: &Workspace, fork: bool) -> Optio
         Some(made) if fork => Some(words::moved(made, &workspace.cwd)),
         None if fork => None,
         Some(made) => Some(words::worktree(made, &workspace.cwd)),
-        None => (workspace.cwd != tree.standing.workspace().cwd).then(|| words::elsewhere(&workspace.cwd)),
+        None => (workspace.cwd != tree.standing.workspace().cwd)
+            .then(|| words::elsewhere(&workspace.cwd)),
     }
 }
 
 /// A path in the tree.
 fn path(above: &str, label: &str, key: CallKey) -> String {
     let CallKey { seq, ordinal } = key;
-    if ordinal == 0 { format!("{above}/{label}-{seq}") } else { format!("{above}/{label}-{seq}.{ordinal}") }
+    if ordinal == 0 {
+        format!("{above}/{label}-{seq}")
+    } else {
+        format!("{above}/{label}-{seq}.{ordinal}")
+    }
 }
 
 /// A directory without links in its path.

@@ -29,7 +29,13 @@ pub(crate) fn of_agent(
 pub(crate) fn of_shell(facts: &RunFacts, report: &RunReport, usage: RunUsage) -> Notification {
     let summary = format!("{}: {}", facts.description, report.summary);
     let error = (report.status != RunStatus::Completed).then(|| report.summary.clone());
-    ended(facts, facts.task, (report.status, summary, error), &report.result, usage)
+    ended(
+        facts,
+        facts.task,
+        (report.status, summary, error),
+        &report.result,
+        usage,
+    )
 }
 
 fn ended(
@@ -43,7 +49,10 @@ fn ended(
     let kept = fitting(text, MOST_BYTES);
     let mut result = text[..kept].to_owned();
     if kept < text.len() {
-        result.push_str(&format!("\n[… {} bytes more are in the output file]", text.len() - kept));
+        result.push_str(&format!(
+            "\n[… {} bytes more are in the output file]",
+            text.len() - kept
+        ));
     }
     Notification {
         task: facts.task,
@@ -74,12 +83,20 @@ fn fitting(text: &str, most: usize) -> usize {
         };
         taken > most
     };
-    text.char_indices().find(too_much).map_or(text.len(), |(at, _)| at)
+    text.char_indices()
+        .find(too_much)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// A run of which nothing more can be said.
 pub(crate) fn broken(facts: &RunFacts, run: Uuid, error: String) -> Notification {
-    of_agent(facts, run, (RunStatus::Failed, Some(error)), "", RunUsage::default())
+    of_agent(
+        facts,
+        run,
+        (RunStatus::Failed, Some(error)),
+        "",
+        RunUsage::default(),
+    )
 }
 
 /// The limit that stopped a run.
@@ -110,10 +127,18 @@ mod tests {
 
     #[test]
     fn what_is_told_fits_into_a_message_whatever_it_is() {
-        for text in ["\u{1b}".repeat(400_000), "\"\\\n".repeat(200_000), "ü".repeat(300_000)] {
+        for text in [
+            "\u{1b}".repeat(400_000),
+            "\"\\\n".repeat(200_000),
+            "ü".repeat(300_000),
+        ] {
             let kept = fitting(&text, MOST_BYTES);
             let told = serde_json::to_string(&text[..kept]).unwrap();
-            assert!(told.len() <= MOST_BYTES + 2 && told.len() > MOST_BYTES - 8, "{}", told.len());
+            assert!(
+                told.len() <= MOST_BYTES + 2 && told.len() > MOST_BYTES - 8,
+                "{}",
+                told.len()
+            );
         }
         assert_eq!(fitting("short", MOST_BYTES), 5);
     }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Command, Event, EventKind, ListId, Notification, RunChange, RunNews};
+use posse_protocol::{
+    AgentId, Command, Event, EventKind, ListId, Notification, RunChange, RunNews,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
@@ -109,7 +111,9 @@ impl By {
 
     /// The same for what was started by what is stopped.
     pub(crate) fn below(self) -> Self {
-        Self::Above { person: self.is_person() }
+        Self::Above {
+            person: self.is_person(),
+        }
     }
 }
 
@@ -122,7 +126,10 @@ pub(crate) struct Stop {
 
 impl Stop {
     pub(crate) fn new(token: CancellationToken) -> Self {
-        Self { token, by: Arc::new(OnceLock::new()) }
+        Self {
+            token,
+            by: Arc::new(OnceLock::new()),
+        }
     }
 
     /// Tells it to end. The first who does counts.
@@ -157,12 +164,22 @@ impl House {
         let nudge = Arc::new(Nudge::default());
         self.dispatch();
         let mut residents = self.residents();
-        if who.parent.is_some_and(|parent| residents.get(&parent).is_some_and(|above| above.frozen)) {
+        if who
+            .parent
+            .is_some_and(|parent| residents.get(&parent).is_some_and(|above| above.frozen))
+        {
             return None;
         }
         // Of teammates that do nothing nobody waits for an end.
-        if let Some(run) = who.run.as_ref().filter(|run| run.is_background() && who.mate.is_none()) {
-            for one in [Some(run.starter()), host(&residents, &who)].into_iter().flatten() {
+        if let Some(run) = who
+            .run
+            .as_ref()
+            .filter(|run| run.is_background() && who.mate.is_none())
+        {
+            for one in [Some(run.starter()), host(&residents, &who)]
+                .into_iter()
+                .flatten()
+            {
                 if let Some(it) = residents.get_mut(&one) {
                     it.live.insert(run.facts.task);
                 }
@@ -172,8 +189,18 @@ impl House {
         // Until it has looked for itself, a teammate may find something to do.
         let seeks = who.mate.is_some();
         let (who, nudged) = (Arc::new(who), Arc::clone(&nudge));
-        residents
-            .insert(agent, Lodging { who, nudge: nudged, frozen: false, live, shells, branch: None, seeks });
+        residents.insert(
+            agent,
+            Lodging {
+                who,
+                nudge: nudged,
+                frozen: false,
+                live,
+                shells,
+                branch: None,
+                seeks,
+            },
+        );
         Some(nudge)
     }
 
@@ -181,7 +208,9 @@ impl House {
     /// did not look at, though nobody has stopped it.
     pub(crate) fn leave(&self, agent: AgentId) -> bool {
         let mut residents = self.residents();
-        let Some(left) = residents.remove(&agent) else { return false };
+        let Some(left) = residents.remove(&agent) else {
+            return false;
+        };
         let starter = left.who.run.as_ref().map(|run| run.starter());
         for one in [starter, left.who.parent].into_iter().flatten() {
             if let Some(it) = residents.get_mut(&one) {
@@ -193,7 +222,9 @@ impl House {
 
     /// Who lives here under this id.
     pub(crate) fn resident(&self, agent: AgentId) -> Option<Arc<Resident>> {
-        self.residents().get(&agent).map(|lodging| Arc::clone(&lodging.who))
+        self.residents()
+            .get(&agent)
+            .map(|lodging| Arc::clone(&lodging.who))
     }
 
     /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
@@ -205,7 +236,9 @@ impl House {
 
     /// Where an agent stands whose calls may make forks.
     pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<Branch>> {
-        self.residents().get(&agent).and_then(|resident| resident.branch.clone())
+        self.residents()
+            .get(&agent)
+            .and_then(|resident| resident.branch.clone())
     }
 
     /// Whether a teammate would take a task from now on.
@@ -242,7 +275,10 @@ impl House {
 
     /// The session with this main agent, if its free members are taken up here.
     pub(crate) fn stays_for(&self, root: AgentId) -> Option<Arc<Tree>> {
-        self.hosted().iter().filter_map(Weak::upgrade).find(|tree| tree.root == root)
+        self.hosted()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|tree| tree.root == root)
     }
 
     fn hosted(&self) -> MutexGuard<'_, Vec<Weak<Tree>>> {
@@ -253,7 +289,10 @@ impl House {
     pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
         let mut trees: Vec<Arc<Tree>> = self.hosted().iter().filter_map(Weak::upgrade).collect();
         for resident in self.residents().values() {
-            if !trees.iter().any(|tree| Arc::ptr_eq(tree, &resident.who.tree)) {
+            if !trees
+                .iter()
+                .any(|tree| Arc::ptr_eq(tree, &resident.who.tree))
+            {
                 trees.push(Arc::clone(&resident.who.tree));
             }
         }
@@ -265,27 +304,40 @@ impl House {
         let residents = self.residents();
         // A worker counts all that it has.
         let counts = |it: &&Lodging| tree.is_worker || Arc::ptr_eq(&it.who.tree, tree);
-        let mates = residents.values().filter(|it| it.who.mate.is_some()).filter(counts);
+        let mates = residents
+            .values()
+            .filter(|it| it.who.mate.is_some())
+            .filter(counts);
         mates.count() < tree.takes_over
     }
 
     /// How many members of a session's teams live here.
     pub(crate) fn mates(&self, root: AgentId) -> usize {
-        self.residents().values().filter(|it| it.who.mate.is_some() && it.who.tree.root == root).count()
+        self.residents()
+            .values()
+            .filter(|it| it.who.mate.is_some() && it.who.tree.root == root)
+            .count()
     }
 
     /// How many agents of a session live here.
     pub(crate) fn population(&self, root: AgentId) -> usize {
-        self.residents().values().filter(|it| it.who.tree.root == root).count()
+        self.residents()
+            .values()
+            .filter(|it| it.who.tree.root == root)
+            .count()
     }
 
     pub(crate) fn is_frozen(&self, agent: AgentId) -> bool {
-        self.residents().get(&agent).is_none_or(|resident| resident.frozen)
+        self.residents()
+            .get(&agent)
+            .is_none_or(|resident| resident.frozen)
     }
 
     /// How many runs an agent has started that are not over and that nobody waits for.
     pub(crate) fn live(&self, agent: AgentId) -> usize {
-        self.residents().get(&agent).map_or(0, |resident| resident.live.len())
+        self.residents()
+            .get(&agent)
+            .map_or(0, |resident| resident.live.len())
     }
 
     /// An agent has begun a command in the background.
@@ -306,7 +358,9 @@ impl House {
     }
 
     pub(crate) fn shells(&self, agent: AgentId) -> Vec<Shell> {
-        self.residents().get(&agent).map_or_else(Vec::new, |it| it.shells.values().cloned().collect())
+        self.residents()
+            .get(&agent)
+            .map_or_else(Vec::new, |it| it.shells.values().cloned().collect())
     }
 
     /// The run with this id, of an agent or a command, that lives here; and whose subtree it is in.
@@ -315,7 +369,11 @@ impl House {
         if let Some((agent, resident)) = residents.get_key_value(&AgentId::from(task)) {
             return resident.who.run.clone().map(|run| (run, *agent));
         }
-        residents.iter().find_map(|(agent, it)| it.shells.get(&task).map(|shell| (shell.run.clone(), *agent)))
+        residents.iter().find_map(|(agent, it)| {
+            it.shells
+                .get(&task)
+                .map(|shell| (shell.run.clone(), *agent))
+        })
     }
 
     /// Runs that an agent has started, that nobody waits for, and that are not over; the oldest first.
@@ -325,14 +383,21 @@ impl House {
             None => Vec::new(),
         };
         tasks.sort_unstable();
-        tasks.into_iter().filter_map(|task| self.run(task)).map(|(run, _)| run).collect()
+        tasks
+            .into_iter()
+            .filter_map(|task| self.run(task))
+            .map(|(run, _)| run)
+            .collect()
     }
 
     /// How many agents live here that come from an agent.
     pub(crate) fn below(&self, task: Uuid) -> usize {
         let top = AgentId::from(task);
         let agents: Vec<AgentId> = self.residents().keys().copied().collect();
-        agents.into_iter().filter(|agent| *agent != top && self.is_below(*agent, top)).count()
+        agents
+            .into_iter()
+            .filter(|agent| *agent != top && self.is_below(*agent, top))
+            .count()
     }
 
     /// Tells a run to end, without waiting for it.
@@ -342,7 +407,11 @@ impl House {
 
     /// Whether an agent may stop a run: only what comes from it.
     pub(crate) fn may_stop(&self, agent: AgentId, run: &Run) -> bool {
-        let owner = if run.is_agent() { AgentId::from(run.facts.task) } else { run.starter() };
+        let owner = if run.is_agent() {
+            AgentId::from(run.facts.task)
+        } else {
+            run.starter()
+        };
         run.starter() == agent || (owner != agent && self.is_below(owner, agent))
     }
 
@@ -361,16 +430,24 @@ impl House {
 
     /// Passes a command on to a sub-agent; gives it back if that is not here.
     pub(crate) fn pass_on(&self, agent: AgentId, command: Command) -> Result<(), Command> {
-        let way = self.residents().get(&agent).and_then(|lodging| lodging.who.commands.clone());
+        let way = self
+            .residents()
+            .get(&agent)
+            .and_then(|lodging| lodging.who.commands.clone());
         match way {
-            Some(way) => way.try_send(command).map_err(mpsc::error::TrySendError::into_inner),
+            Some(way) => way
+                .try_send(command)
+                .map_err(mpsc::error::TrySendError::into_inner),
             None => Err(command),
         }
     }
 
     /// Nudges an agent, if it lives here.
     pub(crate) fn nudge(&self, agent: AgentId, about: About) -> bool {
-        let nudge = self.residents().get(&agent).map(|resident| Arc::clone(&resident.nudge));
+        let nudge = self
+            .residents()
+            .get(&agent)
+            .map(|resident| Arc::clone(&resident.nudge));
         nudge.map(|nudge| nudge.raise(about)).is_some()
     }
 
@@ -387,8 +464,12 @@ impl House {
     /// Waits no longer for sub-agents of this session: they go on in the background.
     pub(crate) fn detach_all(&self, root: AgentId) {
         let of_tree = |it: &&Lodging| it.who.tree.root == root;
-        let runs: Vec<_> =
-            self.residents().values().filter(of_tree).filter_map(|it| it.who.run.clone()).collect();
+        let runs: Vec<_> = self
+            .residents()
+            .values()
+            .filter(of_tree)
+            .filter_map(|it| it.who.run.clone())
+            .collect();
         for run in runs {
             self.detach(&run);
         }
@@ -415,11 +496,19 @@ impl House {
     pub(crate) fn detached(&self, run: &Run) {
         self.count(run);
         let agent = AgentId::from(run.facts.task);
-        let tree = self.resident(agent).map(|resident| Arc::clone(&resident.tree));
+        let tree = self
+            .resident(agent)
+            .map(|resident| Arc::clone(&resident.tree));
         if let Some(tree) = tree {
-            let news = RunNews { run: run.facts.clone(), what: RunChange::Detached };
+            let news = RunNews {
+                run: run.facts.clone(),
+                what: RunChange::Detached,
+            };
             // Who does not read does not hold up anybody else.
-            let _ = tree.events.try_send(Event { agent, kind: EventKind::Run(Box::new(news)) });
+            let _ = tree.events.try_send(Event {
+                agent,
+                kind: EventKind::Run(Box::new(news)),
+            });
         }
     }
 
@@ -427,14 +516,28 @@ impl House {
     /// is gone.
     pub(crate) async fn stop_all(&self, root: AgentId, by: By) {
         let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
-        for (agent, it) in self.residents().iter().filter(|(_, it)| it.who.tree.root == root) {
+        for (agent, it) in self
+            .residents()
+            .iter()
+            .filter(|(_, it)| it.who.tree.root == root)
+        {
             if let (Some(way), Some(_)) = (&it.who.commands, &it.who.mate) {
                 // A teammate stays what it is, and stops what it does.
                 let _ = way.try_send(Command::Interrupt);
             }
-            let own = it.who.run.iter().filter(|run| run.is_background() && it.who.mate.is_none());
-            found.extend(own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))));
-            found.extend(it.shells.values().map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))));
+            let own = it
+                .who
+                .run
+                .iter()
+                .filter(|run| run.is_background() && it.who.mate.is_none());
+            found.extend(
+                own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))),
+            );
+            found.extend(
+                it.shells
+                    .values()
+                    .map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))),
+            );
         }
         // From the top: what is stopped with those above it is theirs to end.
         found.sort_by_key(|(depth, ..)| *depth);
@@ -457,7 +560,10 @@ impl House {
     }
 
     async fn stop_runs(&self, runs: Vec<Arc<Run>>, by: By) {
-        let told: Vec<_> = runs.iter().flat_map(|run| self.tell_to_stop(run.facts.task, by)).collect();
+        let told: Vec<_> = runs
+            .iter()
+            .flat_map(|run| self.tell_to_stop(run.facts.task, by))
+            .collect();
         for run in told {
             run.ended().await;
         }
@@ -477,9 +583,14 @@ impl House {
 
     /// The runs that are told to end, the one that was meant first.
     fn tell_to_stop(&self, task: Uuid, by: By) -> Vec<Arc<Run>> {
-        let Some((run, owner)) = self.run(task) else { return Vec::new() };
+        let Some((run, owner)) = self.run(task) else {
+            return Vec::new();
+        };
         if !run.is_agent() {
-            let shell = self.residents().get(&owner).and_then(|it| it.shells.get(&task).cloned());
+            let shell = self
+                .residents()
+                .get(&owner)
+                .and_then(|it| it.shells.get(&task).cloned());
             shell.iter().for_each(|shell| shell.stop.stop(by));
             return vec![run];
         }
@@ -487,7 +598,10 @@ impl House {
         for Frozen { agent, who } in &frozen {
             who.stop.stop(if *agent == owner { by } else { by.below() });
         }
-        frozen.into_iter().filter_map(|frozen| frozen.who.run.clone()).collect()
+        frozen
+            .into_iter()
+            .filter_map(|frozen| frozen.who.run.clone())
+            .collect()
     }
 
     /// Freezes an agent and all below it: none of them starts anything any more.
@@ -498,14 +612,20 @@ impl House {
         while at < found.len() {
             let above = found[at];
             found.extend(
-                residents.iter().filter(|(_, it)| it.who.parent == Some(above)).map(|(agent, _)| *agent),
+                residents
+                    .iter()
+                    .filter(|(_, it)| it.who.parent == Some(above))
+                    .map(|(agent, _)| *agent),
             );
             at += 1;
         }
         let frozen = found.into_iter().filter_map(|agent| {
             let lodging = residents.get_mut(&agent)?;
             lodging.frozen = true;
-            Some(Frozen { agent, who: Arc::clone(&lodging.who) })
+            Some(Frozen {
+                agent,
+                who: Arc::clone(&lodging.who),
+            })
         });
         frozen.collect()
     }
@@ -520,7 +640,11 @@ impl House {
 
     /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
     pub(crate) fn give_up_tree(&self, tree: &Arc<Tree>, by: By) {
-        for resident in self.residents().values().filter(|it| Arc::ptr_eq(&it.who.tree, tree)) {
+        for resident in self
+            .residents()
+            .values()
+            .filter(|it| Arc::ptr_eq(&it.who.tree, tree))
+        {
             resident.who.stop.stop(by);
         }
     }
@@ -536,7 +660,9 @@ impl House {
     }
 
     fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, Lodging>> {
-        self.residents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.residents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -555,7 +681,13 @@ fn settle(starter: &mut Lodging, task: Uuid) {
 /// The agent above whose worktree this one works in: it must not end before.
 fn host(residents: &HashMap<AgentId, Lodging>, who: &Resident) -> Option<AgentId> {
     let parent = who.parent?;
-    let here = |who: &Resident| who.standing.workspace().mirror.as_ref().map(|mirror| mirror.here.clone());
+    let here = |who: &Resident| {
+        who.standing
+            .workspace()
+            .mirror
+            .as_ref()
+            .map(|mirror| mirror.here.clone())
+    };
     let own = here(who)?;
     (here(&residents.get(&parent)?.who)? == own).then_some(parent)
 }

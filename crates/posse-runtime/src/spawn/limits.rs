@@ -25,7 +25,9 @@ pub struct Situation {
 pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), String> {
     let most = spawning.running.saturating_mul(LIVE_FOR_EACH_PLACE);
     if now.frozen {
-        return Err("No agent was started: this agent is being stopped, and may start nothing more.".into());
+        return Err(
+            "No agent was started: this agent is being stopped, and may start nothing more.".into(),
+        );
     }
     if now.depth > spawning.depth {
         return Err(format!(
@@ -88,27 +90,67 @@ mod tests {
     // proves AG-05 (open: that every kind of spawn asks here; forks, teammates and remote agents)
     #[test]
     fn every_limit() {
-        let fine = Situation { depth: 1, live: 1, ..Situation::default() };
+        let fine = Situation {
+            depth: 1,
+            live: 1,
+            ..Situation::default()
+        };
         let table = [
             (fine.clone(), None),
-            (Situation { frozen: true, ..fine.clone() }, Some("is being stopped")),
-            (Situation { depth: 3, ..fine.clone() }, None),
             (
-                Situation { depth: 4, ..fine.clone() },
+                Situation {
+                    frozen: true,
+                    ..fine.clone()
+                },
+                Some("is being stopped"),
+            ),
+            (
+                Situation {
+                    depth: 3,
+                    ..fine.clone()
+                },
+                None,
+            ),
+            (
+                Situation {
+                    depth: 4,
+                    ..fine.clone()
+                },
                 Some("at depth 4, and agents may be started down to depth 3"),
             ),
             (
-                Situation { exhausted: Some("the session's 5 $ are used up".into()), ..fine.clone() },
+                Situation {
+                    exhausted: Some("the session's 5 $ are used up".into()),
+                    ..fine.clone()
+                },
                 Some("the session's 5 $ are used up."),
             ),
-            (Situation { memory: Some(256 << 20), ..fine.clone() }, None),
             (
-                Situation { memory: Some((256 << 20) - 1), ..fine.clone() },
+                Situation {
+                    memory: Some(256 << 20),
+                    ..fine.clone()
+                },
+                None,
+            ),
+            (
+                Situation {
+                    memory: Some((256 << 20) - 1),
+                    ..fine.clone()
+                },
                 Some("255 MiB of memory left, and 256 MiB must stay free"),
             ),
-            (Situation { live: 63, ..fine.clone() }, None),
             (
-                Situation { live: 64, ..fine.clone() },
+                Situation {
+                    live: 63,
+                    ..fine.clone()
+                },
+                None,
+            ),
+            (
+                Situation {
+                    live: 64,
+                    ..fine.clone()
+                },
                 Some("64 agents of this session are live, and there may be 64"),
             ),
         ];
@@ -116,7 +158,10 @@ mod tests {
             match (check(&now, &spawning()), expected) {
                 (Ok(()), None) => {}
                 (Err(told), Some(part)) => {
-                    assert!(told.starts_with("No agent was started: ") && told.contains(part), "{told}");
+                    assert!(
+                        told.starts_with("No agent was started: ") && told.contains(part),
+                        "{told}"
+                    );
                 }
                 (given, expected) => panic!("{now:?}: {given:?}, and not {expected:?}"),
             }
@@ -132,6 +177,10 @@ mod tests {
             memory: Some(0),
             live: usize::MAX,
         };
-        assert!(check(&worst, &spawning()).unwrap_err().contains("is being stopped"));
+        assert!(
+            check(&worst, &spawning())
+                .unwrap_err()
+                .contains("is being stopped")
+        );
     }
 }

@@ -38,9 +38,10 @@ pub struct Loaded {
 pub fn load(memory: &Memory) -> Loaded {
     let place = shown(&memory.directory);
     match read(memory) {
-        Ok((directory, notes)) => {
-            Loaded { text: format!("{}\n\n{}", rules(&place), notes.told()), directory: Some(directory) }
-        }
+        Ok((directory, notes)) => Loaded {
+            text: format!("{}\n\n{}", rules(&place), notes.told()),
+            directory: Some(directory),
+        },
         Err(error) => Loaded {
             text: format!(
                 "Agents of your type keep notes in {place}, but that directory cannot be used now ({error}). \
@@ -90,7 +91,10 @@ impl Notes {
         let mut out = String::from("Your notes as they are now:");
         for (name, Shown { text, cut }) in &self.shown {
             let (name, text) = (attribute(name), neutral(text.trim_end()));
-            let _ = write!(out, "\n<agent-notes file=\"{name}\">\n{text}\n</agent-notes>");
+            let _ = write!(
+                out,
+                "\n<agent-notes file=\"{name}\">\n{text}\n</agent-notes>"
+            );
             if let Some(bytes) = cut {
                 let _ = write!(out, "\n(Cut here: the file has {bytes} bytes.)");
             }
@@ -102,7 +106,10 @@ impl Notes {
 }
 
 fn list(out: &mut String, what: &str, names: &[String]) {
-    let Some(first) = names.get(..names.len().min(MOST_NAMES)).filter(|first| !first.is_empty()) else {
+    let Some(first) = names
+        .get(..names.len().min(MOST_NAMES))
+        .filter(|first| !first.is_empty())
+    else {
         return;
     };
     let _ = write!(out, "\n{what}: {}", first.join(", "));
@@ -135,7 +142,11 @@ fn read(memory: &Memory) -> io::Result<(PathBuf, Notes)> {
         match note(&handle, &name, room) {
             Ok(None) => notes.left_out.push(line(&told)),
             Ok(Some(shown)) => {
-                room = if shown.cut.is_some() { 0 } else { room - shown.text.len() };
+                room = if shown.cut.is_some() {
+                    0
+                } else {
+                    room - shown.text.len()
+                };
                 notes.shown.push((told.into_owned(), shown));
             }
             Err(unfit) => notes.unreadable.push(format!("{} ({unfit})", line(&told))),
@@ -151,9 +162,19 @@ fn directory(memory: &Memory) -> io::Result<OwnedFd> {
         MemoryScope::User => 1,
         MemoryScope::Project | MemoryScope::Local => 3,
     };
-    let base = memory.directory.ancestors().nth(unlinked).ok_or(io::ErrorKind::InvalidInput)?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(base)?;
-    let within = memory.directory.strip_prefix(base).map_err(io::Error::other)?;
+    let base = memory
+        .directory
+        .ancestors()
+        .nth(unlinked)
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(base)?;
+    let within = memory
+        .directory
+        .strip_prefix(base)
+        .map_err(io::Error::other)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut handle = rustix::fs::openat(CWD, base, flags, Mode::empty())?;
     for name in within.components() {
@@ -161,7 +182,12 @@ fn directory(memory: &Memory) -> io::Result<OwnedFd> {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        handle = rustix::fs::openat(&handle, name.as_os_str(), flags | OFlags::NOFOLLOW, Mode::empty())?;
+        handle = rustix::fs::openat(
+            &handle,
+            name.as_os_str(),
+            flags | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?;
     }
     Ok(handle)
 }
@@ -172,7 +198,10 @@ fn names(entries: Dir) -> io::Result<Vec<OsString>> {
     for entry in entries.take(MOST_ENTRIES) {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if Path::new(name).extension().is_some_and(|extension| extension == "md") {
+        if Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "md")
+        {
             names.push(name.to_owned());
         }
     }
@@ -208,7 +237,10 @@ fn note(directory: &OwnedFd, name: &OsStr, room: usize) -> Result<Option<Shown>,
         }
         Err(_) => return Err(Unfit::NotText),
     };
-    Ok(Some(Shown { text, cut: (!all).then(|| stat.st_size.unsigned_abs()) }))
+    Ok(Some(Shown {
+        text,
+        cut: (!all).then(|| stat.st_size.unsigned_abs()),
+    }))
 }
 
 #[cfg(test)]

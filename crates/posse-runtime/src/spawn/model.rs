@@ -26,11 +26,26 @@ pub struct Wishes<'a> {
 ///
 /// Where it is of the same family as the parent's it is the parent's, to the letter: a tree does not mix
 /// versions, and what a gateway adds to an id is kept.
-pub fn resolve(wishes: &Wishes<'_>, parent: &str, mode: PermissionMode, names: &dyn Names) -> String {
-    let Wishes { forced, call, definition, usual } = *wishes;
+pub fn resolve(
+    wishes: &Wishes<'_>,
+    parent: &str,
+    mode: PermissionMode,
+    names: &dyn Names,
+) -> String {
+    let Wishes {
+        forced,
+        call,
+        definition,
+        usual,
+    } = *wishes;
     let said = |wish: &Option<&str>| wish.is_some_and(|wish| !wish.trim().is_empty());
-    let wish = [forced, call, definition, usual].into_iter().find(said).flatten();
-    let Some(wish) = wish.map(str::trim) else { return parent.to_owned() };
+    let wish = [forced, call, definition, usual]
+        .into_iter()
+        .find(said)
+        .flatten();
+    let Some(wish) = wish.map(str::trim) else {
+        return parent.to_owned();
+    };
     let lower = wish.to_lowercase();
     let short = match lower.as_str() {
         "inherit" => return parent.to_owned(),
@@ -48,7 +63,9 @@ pub fn resolve(wishes: &Wishes<'_>, parent: &str, mode: PermissionMode, names: &
 }
 
 fn is_family(one: &str, other: &str, names: &dyn Names) -> bool {
-    names.family_of(one).is_some_and(|family| names.family_of(other) == Some(family))
+    names
+        .family_of(one)
+        .is_some_and(|family| names.family_of(other) == Some(family))
 }
 
 /// Whether two ids begin with the same word. If not, there is a gateway, or another maker's model behind the
@@ -79,7 +96,10 @@ mod tests {
         }
 
         fn family_of(&self, model: &str) -> Option<String> {
-            ["opus", "sonnet"].into_iter().find(|family| model.contains(family)).map(str::to_owned)
+            ["opus", "sonnet"]
+                .into_iter()
+                .find(|family| model.contains(family))
+                .map(str::to_owned)
         }
     }
 
@@ -89,7 +109,15 @@ mod tests {
     impl Names for Other {}
 
     fn by_call(wish: &str, parent: &str, mode: PermissionMode) -> String {
-        resolve(&Wishes { call: Some(wish), ..Wishes::default() }, parent, mode, &Two)
+        resolve(
+            &Wishes {
+                call: Some(wish),
+                ..Wishes::default()
+            },
+            parent,
+            mode,
+            &Two,
+        )
     }
 
     // proves AD-06 (open: that agents are started with it)
@@ -100,20 +128,41 @@ mod tests {
             let wish = |at: usize| (said >> at & 1 == 1).then_some(all[at]);
             let (forced, call, definition, usual) = (wish(0), wish(1), wish(2), wish(3));
             let expected = (0..4).find_map(wish).unwrap_or("claude-opus-5");
-            let wishes = Wishes { forced, call, definition, usual };
-            assert_eq!(resolve(&wishes, "claude-opus-5", Usual, &Two), expected, "{wishes:?}");
+            let wishes = Wishes {
+                forced,
+                call,
+                definition,
+                usual,
+            };
+            assert_eq!(
+                resolve(&wishes, "claude-opus-5", Usual, &Two),
+                expected,
+                "{wishes:?}"
+            );
         }
         // `inherit` is something; nothing at all is not.
-        let wishes = Wishes { forced: Some("inherit"), call: Some("m"), ..Wishes::default() };
+        let wishes = Wishes {
+            forced: Some("inherit"),
+            call: Some("m"),
+            ..Wishes::default()
+        };
         assert_eq!(resolve(&wishes, "parent", Usual, &Two), "parent");
-        let wishes = Wishes { forced: Some(" "), call: Some(""), definition: Some("m"), usual: None };
+        let wishes = Wishes {
+            forced: Some(" "),
+            call: Some(""),
+            definition: Some("m"),
+            usual: None,
+        };
         assert_eq!(resolve(&wishes, "parent", Usual, &Two), "m");
     }
 
     // proves AD-06 (open: that agents are started with it)
     #[test]
     fn short_names_stand_for_models() {
-        let (old, gateway) = ("claude-opus-5-20260101", "eu.anthropic.claude-sonnet-5-v1:0");
+        let (old, gateway) = (
+            "claude-opus-5-20260101",
+            "eu.anthropic.claude-sonnet-5-v1:0",
+        );
         for (wish, parent, mode, expected) in [
             ("inherit", old, Usual, old),
             ("INHERIT", gateway, Plan, gateway),
@@ -126,7 +175,12 @@ mod tests {
             ("opus", "something-else", Usual, "claude-opus-9"),
             ("small", old, Usual, "claude-sonnet-9"),
             ("small", gateway, Usual, gateway),
-            ("small", "anthropic/claude-opus-5", Usual, "anthropic/claude-opus-5"),
+            (
+                "small",
+                "anthropic/claude-opus-5",
+                Usual,
+                "anthropic/claude-opus-5",
+            ),
             ("small", "llama-9", Usual, "llama-9"),
             // By the mode that the agent starts in.
             ("opusplan", gateway, Plan, "claude-opus-9"),
@@ -150,13 +204,26 @@ mod tests {
     fn without_short_names_agents_have_their_parents_model() {
         for wish in SHORT.into_iter().chain(["inherit", "opusplan"]) {
             for wishes in [
-                Wishes { forced: Some(wish), ..Wishes::default() },
-                Wishes { usual: Some(wish), ..Wishes::default() },
+                Wishes {
+                    forced: Some(wish),
+                    ..Wishes::default()
+                },
+                Wishes {
+                    usual: Some(wish),
+                    ..Wishes::default()
+                },
             ] {
-                assert_eq!(resolve(&wishes, "gpt-9", Plan, &Other), "gpt-9", "{wishes:?}");
+                assert_eq!(
+                    resolve(&wishes, "gpt-9", Plan, &Other),
+                    "gpt-9",
+                    "{wishes:?}"
+                );
             }
         }
-        let wishes = Wishes { definition: Some("gpt-9-mini"), ..Wishes::default() };
+        let wishes = Wishes {
+            definition: Some("gpt-9-mini"),
+            ..Wishes::default()
+        };
         assert_eq!(resolve(&wishes, "gpt-9", Usual, &Other), "gpt-9-mini");
     }
 }

@@ -20,7 +20,9 @@ impl Offer {
     pub(crate) fn of(tools: &Toolbox, types: &[Arc<Definition>], skills: &[Arc<Skill>]) -> Self {
         Self {
             types: tools.get(AGENT).map(|_| route::listing(types)),
-            skills: tools.get(SKILL).map(|_| skill::words::listing(&followable(skills, tools))),
+            skills: tools
+                .get(SKILL)
+                .map(|_| skill::words::listing(&followable(skills, tools))),
         }
     }
 
@@ -36,9 +38,18 @@ impl Offer {
 
     /// What a model is told that knows another offer, or one that nobody remembers.
     pub(crate) fn news(&self, known: Option<&Self>) -> String {
-        let types = self.types.as_ref().filter(|_| known.is_none_or(|known| known.types != self.types));
-        let skills = self.skills.as_ref().filter(|_| known.is_none_or(|known| known.skills != self.skills));
-        let told = [types.map(|list| words::types(list)), skills.map(|list| skill::words::changed(list))];
+        let types = self
+            .types
+            .as_ref()
+            .filter(|_| known.is_none_or(|known| known.types != self.types));
+        let skills = self
+            .skills
+            .as_ref()
+            .filter(|_| known.is_none_or(|known| known.skills != self.skills));
+        let told = [
+            types.map(|list| words::types(list)),
+            skills.map(|list| skill::words::changed(list)),
+        ];
         told.into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
 }
@@ -48,7 +59,10 @@ mod tests {
     use super::*;
 
     fn offer(types: Option<&str>, skills: Option<&str>) -> Offer {
-        Offer { types: types.map(str::to_owned), skills: skills.map(str::to_owned) }
+        Offer {
+            types: types.map(str::to_owned),
+            skills: skills.map(str::to_owned),
+        }
     }
 
     #[test]
@@ -56,9 +70,15 @@ mod tests {
         let before = offer(Some("\n- a: x"), Some("\n- s: x"));
         let news = |types, skills| offer(types, skills).news(Some(&before));
         let types = news(Some("\n- b: x"), Some("\n- s: x"));
-        assert!(types.contains("- b: x") && !types.contains("- s: x"), "{types}");
+        assert!(
+            types.contains("- b: x") && !types.contains("- s: x"),
+            "{types}"
+        );
         let skills = news(Some("\n- a: x"), Some(""));
-        assert!(skills.contains("skills") && skills.contains("there are now: none"), "{skills}");
+        assert!(
+            skills.contains("skills") && skills.contains("there are now: none"),
+            "{skills}"
+        );
         assert!(!skills.contains("- a: x"), "{skills}");
         let both = before.news(None);
         assert!(both.contains("- a: x") && both.contains("- s: x"), "{both}");

@@ -24,7 +24,11 @@ pub struct Output {
 impl Output {
     /// Output that goes to `path`. What is there already stays: a run that goes on continues it.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, most: MOST_BYTES - CUT_LINE, closed: false }
+        Self {
+            path,
+            most: MOST_BYTES - CUT_LINE,
+            closed: false,
+        }
     }
 
     /// Where it goes.
@@ -62,12 +66,21 @@ impl Output {
     }
 
     fn open(&self) -> io::Result<File> {
-        let open = || opening().append(true).create(true).mode(0o600).open(&self.path);
+        let open = || {
+            opening()
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .open(&self.path)
+        };
         let file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Some(directory) = self.path.parent() {
                     // What agents write is nobody else's business.
-                    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+                    DirBuilder::new()
+                        .recursive(true)
+                        .mode(0o700)
+                        .create(directory)?;
                 }
                 open()?
             }
@@ -94,7 +107,10 @@ pub struct Tail {
 pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     let mut file = match opening().read(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Tail { text: String::new(), before: 0 });
+            return Ok(Tail {
+                text: String::new(),
+                before: 0,
+            });
         }
         opened => opened?,
     };
@@ -110,14 +126,21 @@ pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     let mut kept = read.as_slice();
     if before > 0 {
         // A character has at most three bytes that continue it.
-        let halves = kept.iter().take(3).take_while(|byte| *byte & 0xc0 == 0x80).count();
+        let halves = kept
+            .iter()
+            .take(3)
+            .take_while(|byte| *byte & 0xc0 == 0x80)
+            .count();
         kept = &kept[halves..];
         before += halves as u64;
     }
     if let Some(half) = unfinished(kept) {
         kept = &kept[..half];
     }
-    Ok(Tail { text: String::from_utf8_lossy(kept).into_owned(), before })
+    Ok(Tail {
+        text: String::from_utf8_lossy(kept).into_owned(),
+        before,
+    })
 }
 
 /// Where a last character begins that has not been written to its end.
@@ -153,14 +176,26 @@ mod tests {
     fn is_private_and_continues() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session/agent.output");
-        assert_eq!(tail(&path, 10).unwrap(), Tail { text: String::new(), before: 0 });
+        assert_eq!(
+            tail(&path, 10).unwrap(),
+            Tail {
+                text: String::new(),
+                before: 0
+            }
+        );
         let mut output = Output::new(path.clone());
         output.append("one\n").unwrap();
         output.append("two\n").unwrap();
         assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
         Output::new(path.clone()).append("three\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
-        assert_eq!(tail(&path, 8).unwrap(), Tail { text: "o\nthree\n".into(), before: 6 });
+        assert_eq!(
+            tail(&path, 8).unwrap(),
+            Tail {
+                text: "o\nthree\n".into(),
+                before: 6
+            }
+        );
     }
 
     // proves BG-15 (open: the output of background commands)
@@ -177,7 +212,10 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
         output.append("more").unwrap();
         // Nor does a process that goes on with it.
-        let mut again = Output { most: 10, ..Output::new(path.clone()) };
+        let mut again = Output {
+            most: 10,
+            ..Output::new(path.clone())
+        };
         again.append("more").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
     }
@@ -186,20 +224,33 @@ mod tests {
     fn what_fits_exactly_is_not_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
-        let mut output = Output { most: 4, ..Output::new(path.clone()) };
+        let mut output = Output {
+            most: 4,
+            ..Output::new(path.clone())
+        };
         output.append("1234").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1234");
         output.append("5").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1234\n[posse cut the output here, at byte 4]\n");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "1234\n[posse cut the output here, at byte 4]\n"
+        );
     }
 
     #[test]
     fn a_failure_is_told_once() {
         let directory = tempfile::tempdir().unwrap();
-        let (target, link) = (directory.path().join("target"), directory.path().join("link"));
+        let (target, link) = (
+            directory.path().join("target"),
+            directory.path().join("link"),
+        );
         std::fs::write(&target, "mine").unwrap();
         std::os::unix::fs::symlink(&target, &link).unwrap();
-        for path in [link.clone(), directory.path().to_owned(), target.join("beneath-a-file")] {
+        for path in [
+            link.clone(),
+            directory.path().to_owned(),
+            target.join("beneath-a-file"),
+        ] {
             let mut output = Output::new(path.clone());
             assert!(output.append("text").is_err(), "{}", path.display());
             assert!(output.append("text").is_ok(), "{}", path.display());

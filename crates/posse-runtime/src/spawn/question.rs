@@ -54,11 +54,23 @@ impl House {
     ) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         let call = question.call.clone();
-        self.questions.open().insert((agent, call.clone()), Open { root: tree.root, answer });
+        self.questions.open().insert(
+            (agent, call.clone()),
+            Open {
+                root: tree.root,
+                answer,
+            },
+        );
         // Whoever could answer may have left just before.
         let attended = tree.asker() == Asker::FrontEnd;
         let heard = async {
-            tree.events.send(Event { agent, kind: EventKind::Asked(question) }).await.ok()?;
+            tree.events
+                .send(Event {
+                    agent,
+                    kind: EventKind::Asked(question),
+                })
+                .await
+                .ok()?;
             answered.await.ok()
         };
         let answer = tokio::select! {
@@ -66,9 +78,18 @@ impl House {
             () = cancel.cancelled() => None,
             else => None,
         };
-        if self.questions.open().remove(&(agent, call.clone())).is_some() && attended {
+        if self
+            .questions
+            .open()
+            .remove(&(agent, call.clone()))
+            .is_some()
+            && attended
+        {
             // Who does not read does not hold up anybody.
-            let _ = tree.events.try_send(Event { agent, kind: EventKind::Withdrawn { call } });
+            let _ = tree.events.try_send(Event {
+                agent,
+                kind: EventKind::Withdrawn { call },
+            });
         }
         answer
     }

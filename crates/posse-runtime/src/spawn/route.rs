@@ -180,7 +180,11 @@ pub fn listing(types: &[Arc<Definition>]) -> String {
     // A description is another's text: what it imitates must not come from posse.
     // And a line of it is no line of ours.
     let line = |kind: &Arc<Definition>| {
-        format!("\n- {}: {}", kind.name, neutral(&kind.description).trim().replace('\n', "\n  "))
+        format!(
+            "\n- {}: {}",
+            kind.name,
+            neutral(&kind.description).trim().replace('\n', "\n  ")
+        )
     };
     types.iter().map(line).collect()
 }
@@ -205,12 +209,15 @@ pub fn route(
     if wanted == FORK {
         if input.team_name.is_some() || input.mode.is_some() {
             return Err(
-                "team_name, mode: a fork is no teammate; leave them out, or start another type".into()
+                "team_name, mode: a fork is no teammate; leave them out, or start another type"
+                    .into(),
             );
         }
         return fork(input, background, forking);
     }
-    let definition = named(types, wanted).cloned().ok_or_else(|| unknown(wanted, types))?;
+    let definition = named(types, wanted)
+        .cloned()
+        .ok_or_else(|| unknown(wanted, types))?;
     if !definition.required_mcp_servers.is_empty() {
         return Err(format!(
             "subagent_type: {} needs MCP servers that are not connected: {}",
@@ -226,12 +233,31 @@ pub fn route(
         ));
     }
     // A teammate's answer is what it writes to others.
-    let schema =
-        input.output_schema.as_ref().or(definition.output_schema.as_deref()).filter(|_| team.is_none());
-    let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
-    let effort = input.effort.as_deref().map(effort).transpose()?.or(definition.effort);
+    let schema = input
+        .output_schema
+        .as_ref()
+        .or(definition.output_schema.as_deref())
+        .filter(|_| team.is_none());
+    let contract = schema
+        .map(Contract::new)
+        .transpose()
+        .map_err(|why| format!("output_schema: {why}"))?;
+    let effort = input
+        .effort
+        .as_deref()
+        .map(effort)
+        .transpose()?
+        .or(definition.effort);
     let background = in_background(background, &definition, input.run_in_background);
-    Ok(Route { definition, fork: false, isolation, contract, effort, background, team })
+    Ok(Route {
+        definition,
+        fork: false,
+        isolation,
+        contract,
+        effort,
+        background,
+        team,
+    })
 }
 
 /// A fork: it has all that its starter has, so there is little to choose.
@@ -239,8 +265,11 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
     if forking == Forking::Denied {
         return Err("subagent_type: forks are denied by a permission rule".into());
     }
-    let chosen =
-        [("model", input.model.is_some()), ("effort", input.effort.is_some()), ("cwd", input.cwd.is_some())];
+    let chosen = [
+        ("model", input.model.is_some()),
+        ("effort", input.effort.is_some()),
+        ("cwd", input.cwd.is_some()),
+    ];
     if let Some((what, _)) = chosen.iter().find(|(_, given)| *given) {
         return Err(format!(
             "{what}: a fork has yours, or it could not go on from where you are; leave it out, or start another \
@@ -248,11 +277,25 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
         ));
     }
     let schema = input.output_schema.as_ref();
-    let contract = schema.map(Contract::new).transpose().map_err(|why| format!("output_schema: {why}"))?;
-    let definition = Arc::new(Definition { name: FORK.to_owned(), ..Definition::default() });
+    let contract = schema
+        .map(Contract::new)
+        .transpose()
+        .map_err(|why| format!("output_schema: {why}"))?;
+    let definition = Arc::new(Definition {
+        name: FORK.to_owned(),
+        ..Definition::default()
+    });
     let background = in_background(background, &definition, input.run_in_background);
     let isolation = isolation(input)?;
-    Ok(Route { definition, fork: true, isolation, contract, effort: None, background, team: None })
+    Ok(Route {
+        definition,
+        fork: true,
+        isolation,
+        contract,
+        effort: None,
+        background,
+        team: None,
+    })
 }
 
 /// Refuses what nobody could do.
@@ -264,24 +307,40 @@ fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
     if input.prompt.trim().is_empty() {
         return wrong("prompt is empty: it is all that the agent is told");
     }
-    if let Some(name) = input.name.as_ref().filter(|name| name.is_reserved() || name.as_str() == MAIN) {
-        return Err(format!("name: {name} means somebody already; choose another"));
+    if let Some(name) = input
+        .name
+        .as_ref()
+        .filter(|name| name.is_reserved() || name.as_str() == MAIN)
+    {
+        return Err(format!(
+            "name: {name} means somebody already; choose another"
+        ));
     }
     if input.run_in_background.is_some() && background == Background::Off {
-        return wrong("run_in_background: background work is switched off; leave it out and the call waits");
+        return wrong(
+            "run_in_background: background work is switched off; leave it out and the call waits",
+        );
     }
     if input.cwd.is_some() && input.isolation.is_some() {
-        return wrong("cwd and isolation exclude each other: an isolated agent has a directory of its own");
+        return wrong(
+            "cwd and isolation exclude each other: an isolated agent has a directory of its own",
+        );
     }
     Ok(())
 }
 
 /// The team that an agent is to join; none for a plain sub-agent.
 fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, String> {
-    let fork = input.subagent_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case(FORK));
+    let fork = input
+        .subagent_type
+        .as_deref()
+        .is_some_and(|kind| kind.eq_ignore_ascii_case(FORK));
     let known = || match teams.of.as_slice() {
         [] => "you are in no team; make one with TeamCreate".to_owned(),
-        of => format!("you are in {}", of.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")),
+        of => format!(
+            "you are in {}",
+            of.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+        ),
     };
     let team = match (&input.team_name, &input.name) {
         (Some(_), _) if teams.mate => {
@@ -292,9 +351,18 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
             );
         }
         (Some(_), None) => return Err("name: a teammate needs one".into()),
-        (Some(wanted), Some(_)) => match teams.of.iter().find(|team| team.as_str() == wanted.as_str()) {
+        (Some(wanted), Some(_)) => match teams
+            .of
+            .iter()
+            .find(|team| team.as_str() == wanted.as_str())
+        {
             Some(team) => Some(team),
-            None => return Err(format!("team_name: you are in no team {wanted}; {}", known())),
+            None => {
+                return Err(format!(
+                    "team_name: you are in no team {wanted}; {}",
+                    known()
+                ));
+            }
         },
         (None, Some(_)) if !teams.mate && !fork => match teams.of.as_slice() {
             [] => None,
@@ -310,24 +378,34 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
         }
         (Some("plan"), Some(_)) => true,
         (Some(mode), Some(_)) => {
-            return Err(format!("mode: there is no {mode} for teammates; there is plan"));
+            return Err(format!(
+                "mode: there is no {mode} for teammates; there is plan"
+            ));
         }
     };
-    let Some((team, name)) = team.zip(input.name.as_ref()) else { return Ok(None) };
+    let Some((team, name)) = team.zip(input.name.as_ref()) else {
+        return Ok(None);
+    };
     if input.output_schema.is_some() {
         return Err("output_schema: a teammate answers by mail; leave it out".into());
     }
     if input.run_in_background.is_some() {
         return Err("run_in_background: a teammate always works beside you; leave it out".into());
     }
-    Ok(Some(Teamwork { team: team.clone(), name: name.clone(), plan }))
+    Ok(Some(Teamwork {
+        team: team.clone(),
+        name: name.clone(),
+        plan,
+    }))
 }
 
 fn isolation(input: &AgentInput) -> Result<Option<Isolation>, String> {
     match input.isolation.as_deref() {
         None => Ok(None),
         Some("worktree") => Ok(Some(Isolation::Worktree)),
-        Some("remote") => Err("isolation: remote agents are not there yet; there is worktree".into()),
+        Some("remote") => {
+            Err("isolation: remote agents are not there yet; there is worktree".into())
+        }
         Some(what) => Err(format!("isolation: there is no {what}; there is worktree")),
     }
 }
@@ -336,14 +414,22 @@ fn unknown(wanted: &str, types: &[Arc<Definition>]) -> String {
     let known: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
     match known.as_slice() {
         [] => format!("subagent_type: there is no {wanted}, and no other type that you may start"),
-        known => format!("subagent_type: there is no {wanted}; there are {}", known.join(", ")),
+        known => format!(
+            "subagent_type: there is no {wanted}; there are {}",
+            known.join(", ")
+        ),
     }
 }
 
 fn effort(word: &str) -> Result<Effort, String> {
-    let found = Effort::ALL.into_iter().find(|effort| effort.as_str() == word);
+    let found = Effort::ALL
+        .into_iter()
+        .find(|effort| effort.as_str() == word);
     found.ok_or_else(|| {
-        format!("effort: there is no {word}; there are {}", Effort::ALL.map(Effort::as_str).join(", "))
+        format!(
+            "effort: there is no {word}; there are {}",
+            Effort::ALL.map(Effort::as_str).join(", ")
+        )
     })
 }
 
@@ -370,13 +456,21 @@ mod tests {
 
     fn input(more: Value) -> Result<AgentInput, String> {
         let mut whole = json!({"description": "Find the bug", "prompt": "Find it."});
-        let (Value::Object(whole_map), Value::Object(more)) = (&mut whole, more) else { panic!("objects") };
+        let (Value::Object(whole_map), Value::Object(more)) = (&mut whole, more) else {
+            panic!("objects")
+        };
         whole_map.extend(more);
         serde_json::from_value(whole).map_err(|error| error.to_string())
     }
 
     fn routed(more: Value, background: Background) -> Result<Route, String> {
-        route(&input(more)?, &types(), background, Forking::Asked, &Teams::default())
+        route(
+            &input(more)?,
+            &types(),
+            background,
+            Forking::Asked,
+            &Teams::default(),
+        )
     }
 
     #[test]
@@ -387,7 +481,10 @@ mod tests {
             (json!({"subagent_type": "BASH"}), "Bash"),
             (json!({"subagent_type": "plan"}), "Plan"),
         ] {
-            assert_eq!(routed(given, Background::Asked).unwrap().definition.name, expected);
+            assert_eq!(
+                routed(given, Background::Asked).unwrap().definition.name,
+                expected
+            );
         }
     }
 
@@ -397,16 +494,27 @@ mod tests {
         let all = json!({"subagent_type": "plan", "model": "m", "effort": "xhigh", "run_in_background": true,
             "name": "scout-1", "cwd": "/w"});
         let read = input(all.clone()).unwrap();
-        assert_eq!((read.model.as_deref(), read.name.unwrap().as_str()), (Some("m"), "scout-1"));
+        assert_eq!(
+            (read.model.as_deref(), read.name.unwrap().as_str()),
+            (Some("m"), "scout-1")
+        );
         assert_eq!(read.cwd, Some("/w".into()));
         let route = routed(all, Background::Asked).unwrap();
-        let told = (route.definition.name.as_str(), route.effort, route.background);
+        let told = (
+            route.definition.name.as_str(),
+            route.effort,
+            route.background,
+        );
         assert_eq!(told, ("Plan", Some(Effort::XHigh), true));
         assert_eq!(
             routed(json!({"subagent_type": "scout"}), Background::Asked).unwrap_err(),
             "subagent_type: there is no scout; there are general-purpose, Explore, Plan, Bash"
         );
-        assert!(input(json!({"type": "plan"})).unwrap_err().starts_with("unknown field `type`"));
+        assert!(
+            input(json!({"type": "plan"}))
+                .unwrap_err()
+                .starts_with("unknown field `type`")
+        );
     }
 
     fn refused(more: Value) -> String {
@@ -419,17 +527,37 @@ mod tests {
     fn a_fork_is_never_listed_and_chooses_nothing() {
         for wanted in ["fork", "Fork", "FORK"] {
             let route = routed(json!({ "subagent_type": wanted }), Background::Asked).unwrap();
-            assert_eq!((route.definition.name.as_str(), route.fork, route.background), (FORK, true, false));
+            assert_eq!(
+                (route.definition.name.as_str(), route.fork, route.background),
+                (FORK, true, false)
+            );
         }
-        for (what, given) in [("model", json!("m")), ("effort", json!("low")), ("cwd", json!("/w"))] {
+        for (what, given) in [
+            ("model", json!("m")),
+            ("effort", json!("low")),
+            ("cwd", json!("/w")),
+        ] {
             let told = refused(json!({"subagent_type": "fork", what: given}));
-            assert!(told.starts_with(&format!("{what}: a fork has yours")), "{told}");
+            assert!(
+                told.starts_with(&format!("{what}: a fork has yours")),
+                "{told}"
+            );
         }
         let denied = input(json!({"subagent_type": "fork"})).unwrap();
-        let told =
-            route(&denied, &types(), Background::Asked, Forking::Denied, &Teams::default()).unwrap_err();
+        let told = route(
+            &denied,
+            &types(),
+            Background::Asked,
+            Forking::Denied,
+            &Teams::default(),
+        )
+        .unwrap_err();
         assert_eq!(told, "subagent_type: forks are denied by a permission rule");
-        assert!(built_in().iter().all(|kind| !kind.name.eq_ignore_ascii_case(FORK)));
+        assert!(
+            built_in()
+                .iter()
+                .all(|kind| !kind.name.eq_ignore_ascii_case(FORK))
+        );
         let told = spec(Background::Asked, Forking::Denied, &types()).description;
         assert!(!told.contains("fork"), "{told}");
     }
@@ -440,31 +568,69 @@ mod tests {
     #[test]
     fn without_a_type_a_call_forks_only_if_that_is_switched_on() {
         let given = |more: Value, forking, background| {
-            let route =
-                route(&input(more).unwrap(), &types(), background, forking, &Teams::default()).unwrap();
+            let route = route(
+                &input(more).unwrap(),
+                &types(),
+                background,
+                forking,
+                &Teams::default(),
+            )
+            .unwrap();
             (route.definition.name.clone(), route.background)
         };
         let general = |background| ("general-purpose".to_owned(), background);
-        assert_eq!(given(json!({}), Forking::Asked, Background::Asked), general(false));
-        assert_eq!(given(json!({}), Forking::Denied, Background::Asked), general(false));
-        assert_eq!(given(json!({}), Forking::Implicit, Background::Asked), (FORK.to_owned(), false));
+        assert_eq!(
+            given(json!({}), Forking::Asked, Background::Asked),
+            general(false)
+        );
+        assert_eq!(
+            given(json!({}), Forking::Denied, Background::Asked),
+            general(false)
+        );
+        assert_eq!(
+            given(json!({}), Forking::Implicit, Background::Asked),
+            (FORK.to_owned(), false)
+        );
         let named = json!({"subagent_type": "Explore"});
-        assert_eq!(given(named, Forking::Implicit, Background::Asked), ("Explore".to_owned(), false));
-        assert_eq!(given(json!({}), Forking::Implicit, Background::Default), (FORK.to_owned(), true));
-        let schema = |forking| spec(Background::Asked, forking, &types()).input_schema.get().to_owned();
+        assert_eq!(
+            given(named, Forking::Implicit, Background::Asked),
+            ("Explore".to_owned(), false)
+        );
+        assert_eq!(
+            given(json!({}), Forking::Implicit, Background::Default),
+            (FORK.to_owned(), true)
+        );
+        let schema = |forking| {
+            spec(Background::Asked, forking, &types())
+                .input_schema
+                .get()
+                .to_owned()
+        };
         assert!(schema(Forking::Implicit).contains("a fork of yours if absent"));
         assert!(schema(Forking::Asked).contains("general-purpose if absent"));
     }
 
     fn teams(of: &[&str], mate: bool) -> Teams {
-        Teams { of: of.iter().map(|name| name.parse().unwrap()).collect(), mate }
+        Teams {
+            of: of.iter().map(|name| name.parse().unwrap()).collect(),
+            mate,
+        }
     }
 
     fn joined(more: Value, teams: &Teams) -> Result<Option<String>, String> {
-        let route = route(&input(more)?, &types(), Background::Asked, Forking::Asked, teams)?;
+        let route = route(
+            &input(more)?,
+            &types(),
+            Background::Asked,
+            Forking::Asked,
+            teams,
+        )?;
         Ok(route.team.map(|team| {
             let plan = if team.plan { " by plan" } else { "" };
-            format!("{}@{} ({}){plan}", team.name, team.team, route.definition.name)
+            format!(
+                "{}@{} ({}){plan}",
+                team.name, team.team, route.definition.name
+            )
         }))
     }
 
@@ -472,24 +638,50 @@ mod tests {
     #[test]
     fn a_mode_is_refused_and_not_ignored() {
         for mode in ["plan", "default"] {
-            assert!(refused(json!({ "mode": mode })).starts_with("mode acts on teammates only"), "{mode}");
+            assert!(
+                refused(json!({ "mode": mode })).starts_with("mode acts on teammates only"),
+                "{mode}"
+            );
         }
-        let with = |mode: &str| joined(json!({"name": "a", "mode": mode}), &teams(&["crew"], false));
-        assert_eq!(with("plan"), Ok(Some("a@crew (general-purpose) by plan".into())));
-        assert_eq!(with("default"), Err("mode: there is no default for teammates; there is plan".into()));
+        let with =
+            |mode: &str| joined(json!({"name": "a", "mode": mode}), &teams(&["crew"], false));
+        assert_eq!(
+            with("plan"),
+            Ok(Some("a@crew (general-purpose) by plan".into()))
+        );
+        assert_eq!(
+            with("default"),
+            Err("mode: there is no default for teammates; there is plan".into())
+        );
     }
 
     // proves AG-02 (open: forks, see above)
     // proves AG-18 (open: that the plain sub-agent is registered)
     #[test]
     fn who_becomes_a_teammate() {
-        let (none, one, two) = (teams(&[], false), teams(&["crew"], false), teams(&["crew", "ops"], false));
+        let (none, one, two) = (
+            teams(&[], false),
+            teams(&["crew"], false),
+            teams(&["crew", "ops"], false),
+        );
         let mate = teams(&["crew"], true);
         type Case<'a> = (Value, &'a Teams, Result<Option<&'a str>, &'a str>);
         let table: [Case<'_>; 17] = [
-            (json!({"name": "a", "team_name": "crew"}), &one, Ok(Some("a@crew (general-purpose)"))),
-            (json!({"name": "a"}), &one, Ok(Some("a@crew (general-purpose)"))),
-            (json!({"name": "a", "subagent_type": "explore"}), &one, Ok(Some("a@crew (Explore)"))),
+            (
+                json!({"name": "a", "team_name": "crew"}),
+                &one,
+                Ok(Some("a@crew (general-purpose)")),
+            ),
+            (
+                json!({"name": "a"}),
+                &one,
+                Ok(Some("a@crew (general-purpose)")),
+            ),
+            (
+                json!({"name": "a", "subagent_type": "explore"}),
+                &one,
+                Ok(Some("a@crew (Explore)")),
+            ),
             (
                 json!({"name": "a", "isolation": "worktree", "model": "m", "effort": "low"}),
                 &one,
@@ -498,9 +690,21 @@ mod tests {
             (json!({}), &one, Ok(None)),
             (json!({"name": "a"}), &none, Ok(None)),
             (json!({"name": "a"}), &mate, Ok(None)),
-            (json!({"name": "a", "subagent_type": "fork"}), &one, Ok(None)),
-            (json!({"name": "a"}), &two, Err("team_name: say which team it joins; you are in crew, ops")),
-            (json!({"name": "a", "team_name": "ops"}), &two, Ok(Some("a@ops (general-purpose)"))),
+            (
+                json!({"name": "a", "subagent_type": "fork"}),
+                &one,
+                Ok(None),
+            ),
+            (
+                json!({"name": "a"}),
+                &two,
+                Err("team_name: say which team it joins; you are in crew, ops"),
+            ),
+            (
+                json!({"name": "a", "team_name": "ops"}),
+                &two,
+                Ok(Some("a@ops (general-purpose)")),
+            ),
             (
                 json!({"name": "a", "team_name": "crew"}),
                 &mate,
@@ -516,19 +720,33 @@ mod tests {
                 &none,
                 Err("team_name: you are in no team x; you are in no team"),
             ),
-            (json!({"team_name": "crew"}), &one, Err("name: a teammate needs one")),
+            (
+                json!({"team_name": "crew"}),
+                &one,
+                Err("name: a teammate needs one"),
+            ),
             (
                 json!({"name": "a", "team_name": "crew", "subagent_type": "fork"}),
                 &one,
                 Err("team_name, mode: a fork is no teammate"),
             ),
-            (json!({"name": "a", "run_in_background": true}), &one, Err("run_in_background: a teammate")),
-            (json!({"name": "a", "output_schema": {}}), &one, Err("output_schema: a teammate")),
+            (
+                json!({"name": "a", "run_in_background": true}),
+                &one,
+                Err("run_in_background: a teammate"),
+            ),
+            (
+                json!({"name": "a", "output_schema": {}}),
+                &one,
+                Err("output_schema: a teammate"),
+            ),
         ];
         for (given, teams, expected) in table {
             match (joined(given.clone(), teams), expected) {
                 (Ok(team), Ok(expected)) => assert_eq!(team.as_deref(), expected, "{given}"),
-                (Err(told), Err(expected)) => assert!(told.starts_with(expected), "{given}: {told}"),
+                (Err(told), Err(expected)) => {
+                    assert!(told.starts_with(expected), "{given}: {told}")
+                }
                 (got, expected) => panic!("{given}: {got:?}, not {expected:?}"),
             }
         }
@@ -544,9 +762,18 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_named() {
         let table = [
-            (json!({"isolation": "remote"}), "isolation: remote agents are not there yet"),
-            (json!({"isolation": "moon"}), "isolation: there is no moon; there is worktree"),
-            (json!({"output_schema": {"type": "thing"}}), "output_schema: "),
+            (
+                json!({"isolation": "remote"}),
+                "isolation: remote agents are not there yet",
+            ),
+            (
+                json!({"isolation": "moon"}),
+                "isolation: there is no moon; there is worktree",
+            ),
+            (
+                json!({"output_schema": {"type": "thing"}}),
+                "output_schema: ",
+            ),
             (json!({"team_name": "a"}), "name: a teammate needs one"),
             (
                 json!({"team_name": "a", "name": "b"}),
@@ -555,9 +782,15 @@ mod tests {
             (json!({"description": " "}), "description is empty"),
             (json!({"prompt": "\n"}), "prompt is empty"),
             (json!({"name": "main"}), "name: main means somebody already"),
-            (json!({"name": "team-lead"}), "name: team-lead means somebody already"),
+            (
+                json!({"name": "team-lead"}),
+                "name: team-lead means somebody already",
+            ),
             (json!({"name": "No Name"}), "`No Name` is no name"),
-            (json!({"effort": "most"}), "effort: there is no most; there are low, medium, high, xhigh, max"),
+            (
+                json!({"effort": "most"}),
+                "effort: there is no most; there are low, medium, high, xhigh, max",
+            ),
         ];
         for (given, expected) in table {
             let told = refused(given.clone());
@@ -581,7 +814,10 @@ mod tests {
             (Always, true, [true, true, true]),
         ];
         for (background, defined, expected) in table {
-            let definition = Definition { background: defined, ..built_in().remove(0) };
+            let definition = Definition {
+                background: defined,
+                ..built_in().remove(0)
+            };
             let given = calls.map(|call| in_background(background, &definition, call));
             assert_eq!(given, expected, "{background:?}, {defined}");
         }
@@ -593,8 +829,13 @@ mod tests {
         let properties = |background| {
             let spec = spec(background, Forking::Asked, &types());
             let schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap();
-            let Value::Object(properties) = &schema["properties"] else { panic!("an object") };
-            (properties.keys().cloned().collect::<Vec<_>>(), spec.description.contains("background"))
+            let Value::Object(properties) = &schema["properties"] else {
+                panic!("an object")
+            };
+            (
+                properties.keys().cloned().collect::<Vec<_>>(),
+                spec.description.contains("background"),
+            )
         };
         let with = [
             "description",
@@ -614,11 +855,17 @@ mod tests {
         let without: Vec<String> = without.map(|name| (*name).to_owned()).collect();
         assert_eq!(properties(Background::Off), (without, false));
         for background in [Background::Asked, Background::Default, Background::Always] {
-            assert_eq!(properties(background), (with.map(str::to_owned).to_vec(), true));
+            assert_eq!(
+                properties(background),
+                (with.map(str::to_owned).to_vec(), true)
+            );
         }
         for given in [true, false] {
             let told = routed(json!({"run_in_background": given}), Background::Off).unwrap_err();
-            assert!(told.starts_with("run_in_background: background work is switched off"), "{told}");
+            assert!(
+                told.starts_with("run_in_background: background work is switched off"),
+                "{told}"
+            );
         }
         assert!(!routed(json!({}), Background::Off).unwrap().background);
     }
@@ -627,7 +874,10 @@ mod tests {
     fn the_model_is_told_each_type() {
         let spec = spec(Background::Asked, Forking::Asked, &types());
         for kind in built_in() {
-            assert!(spec.description.contains(&format!("\n- {}: {}", kind.name, kind.description)));
+            assert!(
+                spec.description
+                    .contains(&format!("\n- {}: {}", kind.name, kind.description))
+            );
         }
         let schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap();
         assert_eq!(schema["required"], json!(["description", "prompt"]));

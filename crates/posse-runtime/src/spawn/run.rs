@@ -24,7 +24,17 @@ pub(crate) fn shell_facts(
     output_file: PathBuf,
 ) -> RunFacts {
     let (kind, agent_type) = (RunKind::Shell, String::new());
-    RunFacts { task: id, kind, agent_type, name: None, description, call, starter, depth: 0, output_file }
+    RunFacts {
+        task: id,
+        kind,
+        agent_type,
+        name: None,
+        description,
+        call,
+        starter,
+        depth: 0,
+        output_file,
+    }
 }
 
 /// How far it is.
@@ -44,7 +54,14 @@ struct Phase {
 
 impl Run {
     pub(crate) fn new(facts: RunFacts, id: Uuid, background: bool) -> Self {
-        Self { facts, id, phase: watch::Sender::new(Phase { background, ..Phase::default() }) }
+        Self {
+            facts,
+            id,
+            phase: watch::Sender::new(Phase {
+                background,
+                ..Phase::default()
+            }),
+        }
     }
 
     pub(crate) fn starter(&self) -> AgentId {
@@ -67,7 +84,8 @@ impl Run {
 
     /// It is durable now; true the first time.
     pub(crate) fn born(&self) -> bool {
-        self.phase.send_if_modified(|phase| !std::mem::replace(&mut phase.born, true))
+        self.phase
+            .send_if_modified(|phase| !std::mem::replace(&mut phase.born, true))
     }
 
     /// Whether anything of it is durable.
@@ -109,14 +127,17 @@ impl Run {
 
     /// It is over.
     pub(crate) fn over(&self, end: Notification) {
-        self.phase.send_modify(|phase| phase.over = Some(Arc::new(end)));
+        self.phase
+            .send_modify(|phase| phase.over = Some(Arc::new(end)));
     }
 
     /// Waits until it is durable; fails with why it never became so.
     pub(crate) async fn is_born(&self) -> Result<(), String> {
         let mut seen = self.phase.subscribe();
         // The sender lives in `self`.
-        let _ = seen.wait_for(|phase| phase.born || phase.over.is_some()).await;
+        let _ = seen
+            .wait_for(|phase| phase.born || phase.over.is_some())
+            .await;
         let phase = self.phase.borrow();
         match &phase.over {
             Some(end) if !phase.born => Err(end.error.clone().unwrap_or_default()),
@@ -138,7 +159,9 @@ impl Run {
     /// Waits until nobody has to wait for it any more: it is over, or in the background.
     pub(crate) async fn let_go(&self) -> Option<Arc<Notification>> {
         let mut seen = self.phase.subscribe();
-        let _ = seen.wait_for(|phase| phase.background || phase.over.is_some()).await;
+        let _ = seen
+            .wait_for(|phase| phase.background || phase.over.is_some())
+            .await;
         self.outcome()
     }
 }

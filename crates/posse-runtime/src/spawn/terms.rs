@@ -111,13 +111,24 @@ impl Terms {
             mate: terms.mate.clone(),
             ..Self::default()
         });
-        let fork = Some(if parent.is_some() { ForkOf::Sub } else { ForkOf::Main });
-        Self { turns: Some(FORK_TURNS), fork, ..inherited.unwrap_or_default() }
+        let fork = Some(if parent.is_some() {
+            ForkOf::Sub
+        } else {
+            ForkOf::Main
+        });
+        Self {
+            turns: Some(FORK_TURNS),
+            fork,
+            ..inherited.unwrap_or_default()
+        }
     }
 
     /// Those of somebody who may do nothing: what they were is not known any more.
     pub(crate) fn lost() -> Self {
-        Self { tools: Some(Vec::new()), ..Self::default() }
+        Self {
+            tools: Some(Vec::new()),
+            ..Self::default()
+        }
     }
 
     /// Those that were kept; none if an older posse kept none.
@@ -141,15 +152,32 @@ impl Terms {
 
     /// What a skill grants, and tools that it takes away.
     pub(crate) fn grant(&mut self, granted: Granted) {
-        self.disallowed.extend(granted.deny.iter().filter(|rule| !rule.contains('(')).cloned());
+        self.disallowed.extend(
+            granted
+                .deny
+                .iter()
+                .filter(|rule| !rule.contains('('))
+                .cloned(),
+        );
         self.granted = granted;
     }
 
     /// Lets what is granted hold.
     pub(crate) fn give(&self, standing: &Standing) -> Result<(), String> {
         let Granted { file, allow, deny } = self.granted.clone();
-        let rules = skill::rules(&file, RuleList { allow, deny, ask: Vec::new() }, standing.workspace());
-        rules.map_err(|error| error.to_string())?.into_iter().for_each(|rules| standing.grant(rules));
+        let rules = skill::rules(
+            &file,
+            RuleList {
+                allow,
+                deny,
+                ask: Vec::new(),
+            },
+            standing.workspace(),
+        );
+        rules
+            .map_err(|error| error.to_string())?
+            .into_iter()
+            .for_each(|rules| standing.grant(rules));
         Ok(())
     }
 
@@ -180,35 +208,72 @@ mod tests {
             (Some(&[]), &[], [false, false, false]),
         ];
         for (tools, disallowed, expected) in table {
-            let terms = Terms { tools: tools.map(names), disallowed: names(disallowed), ..Terms::default() };
-            assert_eq!(["Read", "Bash", "Grep"].map(|tool| terms.has(tool)), expected, "{terms:?}");
+            let terms = Terms {
+                tools: tools.map(names),
+                disallowed: names(disallowed),
+                ..Terms::default()
+            };
+            assert_eq!(
+                ["Read", "Bash", "Grep"].map(|tool| terms.has(tool)),
+                expected,
+                "{terms:?}"
+            );
         }
     }
 
     #[test]
     fn who_keeps_notes_can_write_them_and_perhaps_nothing_else() {
         let with = |tools: Option<&[&str]>, disallowed: &[&str]| {
-            let mut terms =
-                Terms { tools: tools.map(names), disallowed: names(disallowed), ..Terms::default() };
+            let mut terms = Terms {
+                tools: tools.map(names),
+                disallowed: names(disallowed),
+                ..Terms::default()
+            };
             terms.keep_notes("/notes".into());
-            (["Read", "Write", "Grep"].map(|tool| terms.has(tool)), terms.notes.unwrap().only)
+            (
+                ["Read", "Write", "Grep"].map(|tool| terms.has(tool)),
+                terms.notes.unwrap().only,
+            )
         };
         assert_eq!(with(None, &[]), ([true, true, true], false));
         assert_eq!(with(Some(&["Grep"]), &[]), ([true, true, true], true));
         assert_eq!(with(Some(&["Edit"]), &[]), ([true, true, false], false));
-        assert_eq!(with(Some(&["Grep"]), &["Write"]), ([true, false, true], true));
+        assert_eq!(
+            with(Some(&["Grep"]), &["Write"]),
+            ([true, false, true], true)
+        );
     }
 
     #[test]
     fn a_teammate_can_be_heard_whatever_its_type_lists() {
         let team: posse_protocol::Name = "crew".parse().unwrap();
-        let mate = Some(MateTerms { team, plan: false, then: None, budget: None });
-        let terms = Terms { tools: Some(names(&["Read"])), mate, ..Terms::default() };
-        let all = |terms: &Terms| ["Read", "SendMessage", "TaskUpdate", "Bash"].map(|tool| terms.has(tool));
+        let mate = Some(MateTerms {
+            team,
+            plan: false,
+            then: None,
+            budget: None,
+        });
+        let terms = Terms {
+            tools: Some(names(&["Read"])),
+            mate,
+            ..Terms::default()
+        };
+        let all = |terms: &Terms| {
+            ["Read", "SendMessage", "TaskUpdate", "Bash"].map(|tool| terms.has(tool))
+        };
         assert_eq!(all(&terms), [true, true, true, false]);
-        let less = Terms { disallowed: names(&["TaskUpdate"]), ..terms.clone() };
+        let less = Terms {
+            disallowed: names(&["TaskUpdate"]),
+            ..terms.clone()
+        };
         assert_eq!(all(&less), [true, true, false, false]);
-        assert_eq!(all(&Terms { mate: None, ..terms }), [true, false, false, false]);
+        assert_eq!(
+            all(&Terms {
+                mate: None,
+                ..terms
+            }),
+            [true, false, false, false]
+        );
     }
 
     #[test]
@@ -228,7 +293,11 @@ mod tests {
             schema: Some(Arc::new(serde_json::json!({"type": "object"}))),
             worktree: Some(worktree),
             copies: vec!["/w".into()],
-            granted: Granted { file: "/s".into(), allow: names(&["Read"]), deny: names(&["Bash"]) },
+            granted: Granted {
+                file: "/s".into(),
+                allow: names(&["Read"]),
+                deny: names(&["Bash"]),
+            },
             ..Terms::default()
         };
         let origin = |terms: String| Origin {

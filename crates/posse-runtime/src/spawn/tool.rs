@@ -34,7 +34,13 @@ pub(crate) const AGENT: &str = "Agent";
 
 /// Tools that no sub-agent has: they are for whoever speaks with the person. A teammate that works by plan hands
 /// that in.
-const WITHHELD: [&str; 5] = ["TeamCreate", "TeamDelete", "EnterPlanMode", "ExitPlanMode", "AskUser"];
+const WITHHELD: [&str; 5] = [
+    "TeamCreate",
+    "TeamDelete",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "AskUser",
+];
 
 /// Who calls.
 #[derive(Clone)]
@@ -46,13 +52,23 @@ pub(crate) struct Caller {
 
 /// What an agent with these tools can be told to do.
 pub(crate) fn reader(tools: &Toolbox) -> Reader {
-    Reader { reads: tools.get("Read").is_some(), sends: tools.get("SendMessage").is_some() }
+    Reader {
+        reads: tools.get("Read").is_some(),
+        sends: tools.get("SendMessage").is_some(),
+    }
 }
 
 /// The types that may be started: those that no rule denies.
 pub(crate) fn startable(setup: &Setup) -> Vec<Arc<Definition>> {
     let allowed = |kind: &&Arc<Definition>| !setup.policy.forbids_agent(&kind.name);
-    setup.spawning.types.now().iter().filter(allowed).cloned().collect()
+    setup
+        .spawning
+        .types
+        .now()
+        .iter()
+        .filter(allowed)
+        .cloned()
+        .collect()
 }
 
 /// Whether agents of a session may make forks, and when.
@@ -75,7 +91,9 @@ impl House {
         let mut tools = setup.tools.clone();
         let may_start = setup.spawning.depth > 0;
         tools.extend(self.ways(agent, setup, may_start.then_some(types), &tools));
-        let holder = Holder::Main { teams: may_start && !types.is_empty() };
+        let holder = Holder::Main {
+            teams: may_start && !types.is_empty(),
+        };
         tools.extend(team_tools(&self.caller(agent, &tools), holder, &tools));
         tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
         tools.extend(self.skill_tool(agent, setup, &tools));
@@ -95,16 +113,23 @@ impl House {
             return self.tools_of_root(agent, setup, types.unwrap_or_default());
         }
         let mut tools = setup.tools.clone();
-        let holder = terms.mate.as_ref().map_or(Holder::Sub, |mate| Holder::Mate { plan: mate.plan });
+        let holder = terms
+            .mate
+            .as_ref()
+            .map_or(Holder::Sub, |mate| Holder::Mate { plan: mate.plan });
         let withheld = |name: &str| {
-            WITHHELD.contains(&name) && !(name == "ExitPlanMode" && holder == Holder::Mate { plan: true })
+            WITHHELD.contains(&name)
+                && !(name == "ExitPlanMode" && holder == Holder::Mate { plan: true })
         };
         let kept = |name: &str| !withheld(name) && terms.has(name);
         tools.retain(kept);
         tools.extend(self.ways(agent, setup, types, &tools));
         tools.extend(team_tools(&self.caller(agent, &tools), holder, &tools));
         tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
-        tools.extend(self.skill_tool(agent, setup, &tools).filter(|_| kept(SKILL)));
+        tools.extend(
+            self.skill_tool(agent, setup, &tools)
+                .filter(|_| kept(SKILL)),
+        );
         tools
     }
 
@@ -116,12 +141,27 @@ impl House {
         types: Option<&[Arc<Definition>]>,
         others: &Toolbox,
     ) -> Vec<Arc<dyn Tool>> {
-        let (any, background) = (!setup.spawning.types.now().is_empty(), setup.spawning.background);
-        let reader = Reader { reads: reader(others).reads, sends: any };
-        let caller = Caller { house: Arc::clone(self), agent, reader };
+        let (any, background) = (
+            !setup.spawning.types.now().is_empty(),
+            setup.spawning.background,
+        );
+        let reader = Reader {
+            reads: reader(others).reads,
+            sends: any,
+        };
+        let caller = Caller {
+            house: Arc::clone(self),
+            agent,
+            reader,
+        };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(types) = types.filter(|types| !types.is_empty()) {
-            tools.push(Arc::new(AgentTool::new(caller.clone(), types, background, forking(setup))));
+            tools.push(Arc::new(AgentTool::new(
+                caller.clone(),
+                types,
+                background,
+                forking(setup),
+            )));
         }
         if any {
             tools.push(typed(SendMessage(caller.clone())));
@@ -135,15 +175,28 @@ impl House {
     }
 
     /// The tool that loads skills, for an agent that has these tools besides.
-    fn skill_tool(self: &Arc<Self>, agent: AgentId, setup: &Setup, tools: &Toolbox) -> Option<Arc<dyn Tool>> {
+    fn skill_tool(
+        self: &Arc<Self>,
+        agent: AgentId,
+        setup: &Setup,
+        tools: &Toolbox,
+    ) -> Option<Arc<dyn Tool>> {
         if setup.spawning.skills.is_none() || setup.policy.forbids_tool(SKILL) {
             return None;
         }
-        Some(Arc::new(SkillTool::new(self.caller(agent, tools), &loadable(setup), tools)))
+        Some(Arc::new(SkillTool::new(
+            self.caller(agent, tools),
+            &loadable(setup),
+            tools,
+        )))
     }
 
     /// An agent that has these tools, as one who calls them.
     fn caller(self: &Arc<Self>, agent: AgentId, tools: &Toolbox) -> Caller {
-        Caller { house: Arc::clone(self), agent, reader: reader(tools) }
+        Caller {
+            house: Arc::clone(self),
+            agent,
+            reader: reader(tools),
+        }
     }
 }

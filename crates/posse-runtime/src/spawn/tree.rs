@@ -61,12 +61,18 @@ pub(crate) struct Tree {
 impl Tree {
     /// Where the output of an agent's runs goes.
     pub(crate) fn output(&self, agent: AgentId) -> PathBuf {
-        self.standing.workspace().spill.join(format!("{agent}.output"))
+        self.standing
+            .workspace()
+            .spill
+            .join(format!("{agent}.output"))
     }
 
     /// Has the main agent told something with its next words.
     pub(crate) fn notice(&self, text: String) {
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.notices
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(text);
     }
 
     /// What it is to be told.
@@ -76,17 +82,30 @@ impl Tree {
 
     /// Who answers when a rule says ask.
     pub(crate) fn asker(&self) -> Asker {
-        if self.attended.load(Ordering::Acquire) { self.setup.asker } else { Asker::Nobody }
+        if self.attended.load(Ordering::Acquire) {
+            self.setup.asker
+        } else {
+            Asker::Nobody
+        }
     }
 
     /// The type of this name.
     pub(crate) fn definition(&self, name: &str) -> Option<Arc<Definition>> {
-        self.setup.spawning.types.now().iter().find(|kind| kind.name == name).cloned()
+        self.setup
+            .spawning
+            .types
+            .now()
+            .iter()
+            .find(|kind| kind.name == name)
+            .cloned()
     }
 
     /// The preamble with this key, made at most once.
     pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Piece) -> Common {
-        let mut preambles = self.preambles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut preambles = self
+            .preambles
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if preambles.len() >= PREAMBLES && !preambles.contains_key(&key) {
             // Models write what they like into a call, and types and notes change: the usual few come back.
             preambles.clear();

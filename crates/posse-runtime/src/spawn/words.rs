@@ -9,8 +9,8 @@ mod neutral;
 mod place;
 
 pub use answer::{
-    Delivery, Reader, Returned, Waited, launched, nobody, not_running, output, result, sent, stopped,
-    stopped_by_user, unknown_run, without_transcript,
+    Delivery, Reader, Returned, Waited, launched, nobody, not_running, output, result, sent,
+    stopped, stopped_by_user, unknown_run, without_transcript,
 };
 pub use compacted::{List, Standing, compacted, verbatim};
 pub(crate) use fork::FORK_TAG;
@@ -35,7 +35,11 @@ const SUMMARY_CHARACTERS: usize = 80;
 
 /// What a message is about, from its first line: for people, if its sender did not say.
 pub fn summary(message: &str) -> String {
-    let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(empty)");
+    let line = message
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("(empty)");
     let line = plain_line(line);
     if line.chars().count() <= SUMMARY_CHARACTERS {
         return line;
@@ -48,7 +52,10 @@ pub fn summary(message: &str) -> String {
 
 /// In one line, whatever it was.
 pub(in crate::spawn) fn plain_line(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.trim()
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 /// Another's words in one line of ours.
@@ -67,21 +74,37 @@ pub(crate) fn cut<'a>(text: &'a str, most: usize, file: Option<&Path>) -> Cow<'a
     if all <= most {
         return Cow::Borrowed(text);
     }
-    let at = |number: usize| text.char_indices().nth(number).map_or(text.len(), |(at, _)| at);
+    let at = |number: usize| {
+        text.char_indices()
+            .nth(number)
+            .map_or(text.len(), |(at, _)| at)
+    };
     let (start, end) = (&text[..at(most / 2)], &text[at(all - most / 2)..]);
     let left_out = all - most / 2 * 2;
-    let whole = file.map_or_else(String::new, |file| format!("; all of it is in {}", file.display()));
-    Cow::Owned(format!("{start}\n[… {left_out} of {all} characters left out here{whole} …]\n{end}"))
+    let whole = file.map_or_else(String::new, |file| {
+        format!("; all of it is in {}", file.display())
+    });
+    Cow::Owned(format!(
+        "{start}\n[… {left_out} of {all} characters left out here{whole} …]\n{end}"
+    ))
 }
 
 /// What a run came to, so that nobody takes silence for something that was left out.
 fn or_nothing(text: &str) -> &str {
-    if text.trim().is_empty() { "(no output)" } else { text }
+    if text.trim().is_empty() {
+        "(no output)"
+    } else {
+        text
+    }
 }
 
 /// What a run used, in words.
 fn usage(kind: RunKind, usage: RunUsage) -> String {
-    let RunUsage { total_tokens, tool_uses, duration_ms } = usage;
+    let RunUsage {
+        total_tokens,
+        tool_uses,
+        duration_ms,
+    } = usage;
     let time = format!("{}.{} s", duration_ms / 1000, duration_ms % 1000 / 100);
     match kind {
         RunKind::Agent => {
@@ -120,13 +143,23 @@ mod tests {
             cut("äbcdefgö", 4, Some(file)),
             "äb\n[… 4 of 8 characters left out here; all of it is in /o …]\ngö"
         );
-        assert_eq!(cut("abcde", 3, None), "a\n[… 3 of 5 characters left out here …]\ne");
+        assert_eq!(
+            cut("abcde", 3, None),
+            "a\n[… 3 of 5 characters left out here …]\ne"
+        );
     }
 
     #[test]
     fn usage_in_words() {
-        let used = RunUsage { total_tokens: 1200, tool_uses: 1, duration_ms: 12_345 };
-        assert_eq!(usage(RunKind::Agent, used), "1200 tokens, 1 tool use, 12.3 s");
+        let used = RunUsage {
+            total_tokens: 1200,
+            tool_uses: 1,
+            duration_ms: 12_345,
+        };
+        assert_eq!(
+            usage(RunKind::Agent, used),
+            "1200 tokens, 1 tool use, 12.3 s"
+        );
         assert_eq!(usage(RunKind::Shell, used), "12.3 s");
     }
 }

@@ -64,14 +64,20 @@ impl Runtime {
             }
         };
         let agents = adopted.iter().map(|(actor, _)| actor.agent()).collect();
-        adopted.into_iter().for_each(|adopted| house.animate(adopted));
+        adopted
+            .into_iter()
+            .for_each(|adopted| house.animate(adopted));
         let (handle, told) = AgentHandle::new();
         // Who hosts whatever is free stays for what comes.
         let stays = !matches!(members, Members::One(_));
         let stays = stays.then(|| Arc::clone(&tree));
         let porter = porter(Arc::downgrade(house), (Arc::downgrade(&tree), stays), told);
         house.supervisor.start_errand(porter);
-        Ok(Hosted { agents, handle, events })
+        Ok(Hosted {
+            agents,
+            handle,
+            events,
+        })
     }
 
     /// Takes up what has become free of the sessions whose free members are hosted here.
@@ -100,17 +106,33 @@ async fn porter(
         let Some(house) = house.upgrade() else { return };
         let (agent, command) = match command {
             Command::To { agent, command } => (agent, *command),
-            Command::Answer { agent, call, answer } => (agent, Command::Answer { agent, call, answer }),
+            Command::Answer {
+                agent,
+                call,
+                answer,
+            } => (
+                agent,
+                Command::Answer {
+                    agent,
+                    call,
+                    answer,
+                },
+            ),
             _ => continue,
         };
         if house.pass_on(agent, command).is_err()
             && let Some(tree) = tree.upgrade()
         {
             let what = format!("{agent} is not here to be told anything");
-            let _ = tree.events.try_send(Event { agent, kind: EventKind::Unheard(what) });
+            let _ = tree.events.try_send(Event {
+                agent,
+                kind: EventKind::Unheard(what),
+            });
         }
     }
-    let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else { return };
+    let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else {
+        return;
+    };
     drop(stays);
     house.give_up_tree(&tree, By::Shutdown);
 }

@@ -37,7 +37,14 @@ impl Card {
 
     /// That something has happened to it.
     pub(crate) fn news(&self, what: MemberChange) -> Box<MemberNews> {
-        let Self { team, name, color, .. } = self.clone();
-        Box::new(MemberNews { team, name, color, what })
+        let Self {
+            team, name, color, ..
+        } = self.clone();
+        Box::new(MemberNews {
+            team,
+            name,
+            color,
+            what,
+        })
     }
 }

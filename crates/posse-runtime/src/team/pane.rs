@@ -30,7 +30,13 @@ impl House {
         if let Err(why) = panes.open(pane).await {
             let what = format!("{title} has no pane, and lives in this process: {why}");
             // A front end that does not read holds up whoever starts somebody, as elsewhere.
-            let _ = tree.events.send(Event { agent, kind: EventKind::Unheard(what) }).await;
+            let _ = tree
+                .events
+                .send(Event {
+                    agent,
+                    kind: EventKind::Unheard(what),
+                })
+                .await;
             drop(place);
             self.take_over().await;
             return;
@@ -49,7 +55,9 @@ impl House {
 async fn expect(house: Weak<House>, agent: AgentId, place: Option<Living>) {
     let mut waited = Duration::ZERO;
     while waited < PATIENCE {
-        let Some(look) = house.upgrade().map(|house| house.ports.clock.sleep(LOOK)) else { return };
+        let Some(look) = house.upgrade().map(|house| house.ports.clock.sleep(LOOK)) else {
+            return;
+        };
         look.await;
         waited += LOOK;
         let Some(house) = house.upgrade() else { return };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use posse_protocol::{
-    AgentId, ContentBlock, Event, EventKind, Member, MemberState, Name, PermissionMode, PlannedTask, RealmId,
-    Takes, TaskId, Team, TeamPlan, TeamRole,
+    AgentId, ContentBlock, Event, EventKind, Member, MemberState, Name, PermissionMode,
+    PlannedTask, RealmId, Takes, TaskId, Team, TeamPlan, TeamRole,
 };
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -42,8 +42,11 @@ pub(crate) fn founding(
     let mut settings = Map::new();
     settings.insert(PLAN.into(), serde_json::to_value(plan).unwrap_or_default());
     settings.insert(GOAL.into(), goal.into());
-    let told =
-        words::raised(&Raised { team: &expected(team, plan, lead), tasks: plan.tasks.len(), missing: &[] });
+    let told = words::raised(&Raised {
+        team: &expected(team, plan, lead),
+        tasks: plan.tasks.len(),
+        missing: &[],
+    });
     let lead = Joining {
         agent: lead,
         agent_type: String::from("lead"),
@@ -53,20 +56,56 @@ pub(crate) fn founding(
         backend: String::from("in-process"),
         cwd,
         role: None,
-        takes: Takes::Only { unmarked: false, roles: Vec::new() },
+        takes: Takes::Only {
+            unmarked: false,
+            roles: Vec::new(),
+        },
     };
     let description = plan.description.clone();
-    let made = Op::CreateTeam { team: team.clone(), description, settings, lead: Box::new(lead) };
+    let made = Op::CreateTeam {
+        team: team.clone(),
+        description,
+        settings,
+        lead: Box::new(lead),
+    };
     let task = |(task, number): (&PlannedTask, u64)| {
-        let PlannedTask { subject, description, role, blocked_by, check } = task.clone();
+        let PlannedTask {
+            subject,
+            description,
+            role,
+            blocked_by,
+            check,
+        } = task.clone();
         // What comes later cannot be waited for before it is there.
-        let blocked_by = blocked_by.into_iter().filter(|before| *before < number).map(TaskId).collect();
-        let task = NewTask { subject, description, role, blocked_by, check, ..NewTask::default() };
-        Op::CreateTask { team: Some(team.clone()), task: Box::new(task) }
+        let blocked_by = blocked_by
+            .into_iter()
+            .filter(|before| *before < number)
+            .map(TaskId)
+            .collect();
+        let task = NewTask {
+            subject,
+            description,
+            role,
+            blocked_by,
+            check,
+            ..NewTask::default()
+        };
+        Op::CreateTask {
+            team: Some(team.clone()),
+            task: Box::new(task),
+        }
     };
     let waits = |(task, number): (&PlannedTask, u64)| {
-        let later = task.blocked_by.iter().filter(|before| **before >= number).copied().map(TaskId);
-        let change = TaskChange { block_on: later.collect(), ..TaskChange::default() };
+        let later = task
+            .blocked_by
+            .iter()
+            .filter(|before| **before >= number)
+            .copied()
+            .map(TaskId);
+        let change = TaskChange {
+            block_on: later.collect(),
+            ..TaskChange::default()
+        };
         let (team, id) = (Some(team.clone()), TaskId(number));
         (!change.block_on.is_empty()).then(|| Op::UpdateTask {
             team,
@@ -117,10 +156,19 @@ fn expected(team: &Name, plan: &TeamPlan, lead: AgentId) -> Team {
 /// Who belongs to a team, by role and name.
 fn names(plan: &TeamPlan) -> Vec<(&Name, Name)> {
     let several = |(role, declared): (&'_ Name, &TeamRole)| -> Vec<Name> {
-        let numbered = (1..=declared.count).filter_map(|number| format!("{role}-{number}").parse().ok());
-        if declared.count == 1 { vec![role.clone()] } else { numbered.collect() }
+        let numbered =
+            (1..=declared.count).filter_map(|number| format!("{role}-{number}").parse().ok());
+        if declared.count == 1 {
+            vec![role.clone()]
+        } else {
+            numbered.collect()
+        }
     };
-    let of_role = |(role, declared)| several((role, declared)).into_iter().map(move |name| (role, name));
+    let of_role = |(role, declared)| {
+        several((role, declared))
+            .into_iter()
+            .map(move |name| (role, name))
+    };
     plan.roles.iter().flat_map(of_role).collect()
 }
 
@@ -139,22 +187,33 @@ impl House {
     pub(crate) fn raise(self: &Arc<Self>, tree: &Arc<Tree>) {
         tree.raising.fetch_add(1, Ordering::AcqRel);
         let (house, raising) = (Arc::clone(self), Raising(Arc::clone(tree)));
-        self.supervisor.start_errand(async move { house.raise_missing(&raising.0).await });
+        self.supervisor
+            .start_errand(async move { house.raise_missing(&raising.0).await });
     }
 
     /// Starts the members of a session's declared teams that are not there and never were.
     async fn raise_missing(self: &Arc<Self>, tree: &Arc<Tree>) {
         // A store that fails is noticed by whoever commits next.
-        let Ok(teams) = self.teams(tree.realm).await else { return };
+        let Ok(teams) = self.teams(tree.realm).await else {
+            return;
+        };
         for team in teams.into_iter().filter(|team| has(team, tree.root)) {
-            let plan = team.settings.get(PLAN).cloned().map(serde_json::from_value::<TeamPlan>);
+            let plan = team
+                .settings
+                .get(PLAN)
+                .cloned()
+                .map(serde_json::from_value::<TeamPlan>);
             let Some(Ok(plan)) = plan else { continue };
             let there = |name: &Name| {
                 team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
             };
-            let missing = names(&plan).into_iter().zip(0..).filter(|((_, name), _)| !there(name));
+            let missing = names(&plan)
+                .into_iter()
+                .zip(0..)
+                .filter(|((_, name), _)| !there(name));
             for ((role, name), nth) in missing {
-                self.start_member(tree, &team, &plan, (role, name, nth)).await;
+                self.start_member(tree, &team, &plan, (role, name, nth))
+                    .await;
             }
         }
     }
@@ -166,10 +225,24 @@ impl House {
         plan: &TeamPlan,
         (role, name, nth): (&Name, Name, u32),
     ) {
-        let Some(declared) = plan.roles.get(role) else { return };
-        let goal = team.settings.get(GOAL).and_then(Value::as_str).unwrap_or_default();
-        let prompt = [declared.prompt.trim(), "What all of this is for:", goal.trim()];
-        let prompt = prompt.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        let Some(declared) = plan.roles.get(role) else {
+            return;
+        };
+        let goal = team
+            .settings
+            .get(GOAL)
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let prompt = [
+            declared.prompt.trim(),
+            "What all of this is for:",
+            goal.trim(),
+        ];
+        let prompt = prompt
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n\n");
         let input = AgentInput {
             description: format!("{name} of team {}", team.name),
             prompt,
@@ -189,8 +262,21 @@ impl House {
             budget: declared.budget,
         };
         // No call has started it: the first entry of its lead has.
-        let (key, call) = (CallKey { seq: 0, ordinal: nth }, String::new());
-        let wish = Wish { by: tree.root, key, call, input, granted: Granted::default(), role: Some(role) };
+        let (key, call) = (
+            CallKey {
+                seq: 0,
+                ordinal: nth,
+            },
+            String::new(),
+        );
+        let wish = Wish {
+            by: tree.root,
+            key,
+            call,
+            input,
+            granted: Granted::default(),
+            role: Some(role),
+        };
         match self.spawn(wish).await {
             Ok(leash) => leash.off(),
             Err(why) => Self::not_started(tree, &name, &why).await,
@@ -200,7 +286,10 @@ impl House {
     /// A member could not be started: people and the lead are told.
     async fn not_started(tree: &Tree, name: &Name, why: &str) {
         let what = format!("{name} could not be started: {why}");
-        let event = Event { agent: tree.root, kind: EventKind::Unheard(what.clone()) };
+        let event = Event {
+            agent: tree.root,
+            kind: EventKind::Unheard(what.clone()),
+        };
         let _ = tree.events.send(event).await;
         tree.notice(reminder(&line(&what)));
     }

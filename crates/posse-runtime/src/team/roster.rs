@@ -26,19 +26,48 @@ impl House {
     }
 
     /// Who an agent is in its team; none if it is in none, or has left it.
-    pub(crate) async fn card(&self, realm: RealmId, agent: AgentId) -> Result<Option<Card>, StoreError> {
+    pub(crate) async fn card(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> Result<Option<Card>, StoreError> {
         let mut found = self.ports.store.membership(realm, agent).await?.into_iter();
         Ok(found.next().map(|Membership { team, member, .. }| {
-            let Member { name, color, takes, backend, .. } = member;
-            Card { team, name, color, takes, backend }
+            let Member {
+                name,
+                color,
+                takes,
+                backend,
+                ..
+            } = member;
+            Card {
+                team,
+                name,
+                color,
+                takes,
+                backend,
+            }
         }))
     }
 
     /// How many members of a session's teams do something, or will without being told. `root` is not counted.
-    pub(crate) async fn busy_members(&self, realm: RealmId, root: AgentId) -> Result<usize, StoreError> {
+    pub(crate) async fn busy_members(
+        &self,
+        realm: RealmId,
+        root: AgentId,
+    ) -> Result<usize, StoreError> {
         let mut busy = 0;
-        for team in self.teams(realm).await?.into_iter().filter(|team| has(team, root)) {
-            let others: Vec<&Member> = team.members.iter().filter(|member| member.agent != root).collect();
+        for team in self
+            .teams(realm)
+            .await?
+            .into_iter()
+            .filter(|team| has(team, root))
+        {
+            let others: Vec<&Member> = team
+                .members
+                .iter()
+                .filter(|member| member.agent != root)
+                .collect();
             let works = |member: &&&Member| {
                 member.state.is_busy() || member.state == MemberState::Idle && member.waiting > 0
             };
@@ -52,15 +81,30 @@ impl House {
 
     /// Whether a member that does nothing would take a task.
     async fn finds_work(&self, team: &Team, members: &[&Member]) -> Result<bool, StoreError> {
-        let list = ListId { realm: team.realm, team: Some(team.name.clone()) };
+        let list = ListId {
+            realm: team.realm,
+            team: Some(team.name.clone()),
+        };
         for member in members {
             let takes = self.is_seeking(member.agent).unwrap_or(member.held);
             if member.state != MemberState::Idle || !takes {
                 continue;
             }
-            let ready = Ready { agent: Some(member.agent), takes: member.takes.clone() };
-            let filter = TaskFilter { ready: Some(ready), ..TaskFilter::default() };
-            if !self.ports.store.tasks(list.clone(), filter, 1).await?.is_empty() {
+            let ready = Ready {
+                agent: Some(member.agent),
+                takes: member.takes.clone(),
+            };
+            let filter = TaskFilter {
+                ready: Some(ready),
+                ..TaskFilter::default()
+            };
+            if !self
+                .ports
+                .store
+                .tasks(list.clone(), filter, 1)
+                .await?
+                .is_empty()
+            {
                 return Ok(true);
             }
         }
@@ -75,9 +119,16 @@ impl House {
             return Ok(());
         }
         let mut told = BTreeSet::new();
-        let mut assigned = TaskFilter { assigned: true, ..TaskFilter::default() };
+        let mut assigned = TaskFilter {
+            assigned: true,
+            ..TaskFilter::default()
+        };
         loop {
-            let theirs = self.ports.store.tasks(list.clone(), assigned.clone(), PAGE).await?;
+            let theirs = self
+                .ports
+                .store
+                .tasks(list.clone(), assigned.clone(), PAGE)
+                .await?;
             let owners = theirs.iter().filter_map(|task| task.owner.as_ref()?.agent);
             told.extend(owners.filter(|owner| seekers.iter().any(|(agent, _)| agent == owner)));
             match theirs.last() {
@@ -90,9 +141,19 @@ impl House {
             alike.entry(&card.takes).or_default().push(*agent);
         }
         for (takes, agents) in alike {
-            let ready = Ready { agent: None, takes: takes.clone() };
-            let filter = TaskFilter { ready: Some(ready), ..TaskFilter::default() };
-            let free = self.ports.store.tasks(list.clone(), filter, agents.len()).await?;
+            let ready = Ready {
+                agent: None,
+                takes: takes.clone(),
+            };
+            let filter = TaskFilter {
+                ready: Some(ready),
+                ..TaskFilter::default()
+            };
+            let free = self
+                .ports
+                .store
+                .tasks(list.clone(), filter, agents.len())
+                .await?;
             told.extend(agents.into_iter().take(free.len()));
         }
         for agent in told {

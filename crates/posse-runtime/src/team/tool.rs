@@ -49,12 +49,18 @@ pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Ar
         typed(TaskCreate(caller.clone())),
         typed(TaskGet(caller.clone())),
         typed(TaskList(caller.clone())),
-        typed(TaskUpdate { caller: caller.clone(), runs_checks }),
+        typed(TaskUpdate {
+            caller: caller.clone(),
+            runs_checks,
+        }),
     ];
     match holder {
         Holder::Sub | Holder::Main { teams: false } => return tools,
         Holder::Main { teams: true } => {
-            tools.extend([typed(TeamCreate(caller.clone())), typed(TeamDelete(caller.clone()))]);
+            tools.extend([
+                typed(TeamCreate(caller.clone())),
+                typed(TeamDelete(caller.clone())),
+            ]);
         }
         Holder::Mate { plan: false } => {}
         Holder::Mate { plan: true } => tools.push(typed(ExitPlanMode(caller.clone()))),
@@ -69,7 +75,10 @@ pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Ar
 
 /// A call that looks at what is in the store.
 fn looks(title: impl Into<String>) -> Intent {
-    Intent { beside_others: true, ..changes(title) }
+    Intent {
+        beside_others: true,
+        ..changes(title)
+    }
 }
 
 /// A call that changes what is in the store, in its order with others.

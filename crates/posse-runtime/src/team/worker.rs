@@ -39,7 +39,11 @@ impl House {
         if !tree.leaves_to_workers() || tree.expects.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (house, tree, stop) = (Arc::downgrade(self), Arc::downgrade(tree), self.supervisor.branch());
+        let (house, tree, stop) = (
+            Arc::downgrade(self),
+            Arc::downgrade(tree),
+            self.supervisor.branch(),
+        );
         self.supervisor.start_errand(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -52,11 +56,14 @@ impl House {
     async fn free(&self, tree: &Tree) -> Vec<(AgentId, String)> {
         // A store that fails is noticed by whoever commits next.
         let teams = self.teams(tree.realm).await.unwrap_or_default();
-        let members = teams.iter().flat_map(|team| team.members.iter().map(|member| (&team.name, member)));
+        let members = teams
+            .iter()
+            .flat_map(|team| team.members.iter().map(|member| (&team.name, member)));
         let free = members.filter(|(_, member)| {
             !member.held && member.backend == WORKER && member.state != MemberState::ShutDown
         });
-        free.map(|(team, member)| (member.agent, format!("{}@{team}", member.name))).collect()
+        free.map(|(team, member)| (member.agent, format!("{}@{team}", member.name)))
+            .collect()
     }
 
     /// Whether an agent of a session is for this process. What was raised for workers is for them, with all that comes
@@ -72,36 +79,57 @@ impl House {
                 None => None,
             };
             // It comes from the main agent.
-            let Some(parent) = parent else { return Ok(!tree.is_worker) };
+            let Some(parent) = parent else {
+                return Ok(!tree.is_worker);
+            };
             at = parent;
         }
         if at.agent != session.agent && self.resident(at.agent).is_some() {
             return Ok(true);
         }
-        let raised = self.card(at.realm, at.agent).await?.is_some_and(|card| card.backend == WORKER);
+        let raised = self
+            .card(at.realm, at.agent)
+            .await?
+            .is_some_and(|card| card.backend == WORKER);
         // What a member has started comes with it, or stays.
         Ok(raised == tree.is_worker && (at.agent == session.agent || !tree.is_worker))
     }
 
     /// Whether a worker can do anything for a member: what the member works on must be here, and its model be spoken to
     /// as its transcript is written. One that cannot leaves it as it is, and says so once.
-    pub(crate) async fn is_fit_for(&self, session: &Session, tree: &Tree) -> Result<bool, StartError> {
+    pub(crate) async fn is_fit_for(
+        &self,
+        session: &Session,
+        tree: &Tree,
+    ) -> Result<bool, StartError> {
         if !tree.is_worker {
             return Ok(true);
         }
         let terms = terms(session, tree);
-        let place = terms.worktree.as_ref().map_or(&session.cwd, |worktree| &worktree.origin);
+        let place = terms
+            .worktree
+            .as_ref()
+            .map_or(&session.cwd, |worktree| &worktree.origin);
         let why = if place.is_dir() {
             let dialect = self.ports.store.read(session.agent).await?.dialect;
             let asked = self.ports.model.dialect();
-            (dialect != asked).then(|| format!("it is held with {dialect}, and this process speaks {asked}"))
+            (dialect != asked)
+                .then(|| format!("it is held with {dialect}, and this process speaks {asked}"))
         } else {
             Some(format!("{} is not here", place.display()))
         };
         let Some(why) = why else { return Ok(true) };
-        if self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(session.agent) {
+        if self
+            .left
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(session.agent)
+        {
             let what = format!("a member is left to other workers: {why}");
-            let _ = tree.events.try_send(Event { agent: session.agent, kind: EventKind::Unheard(what) });
+            let _ = tree.events.try_send(Event {
+                agent: session.agent,
+                kind: EventKind::Unheard(what),
+            });
         }
         Ok(false)
     }
@@ -111,9 +139,13 @@ impl House {
 async fn expect(house: Weak<House>, tree: Weak<Tree>) {
     let mut waiting: HashMap<AgentId, Duration> = HashMap::new();
     loop {
-        let Some(look) = house.upgrade().map(|house| house.ports.clock.sleep(LOOK)) else { return };
+        let Some(look) = house.upgrade().map(|house| house.ports.clock.sleep(LOOK)) else {
+            return;
+        };
         look.await;
-        let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else { return };
+        let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else {
+            return;
+        };
         let free = house.free(&tree).await;
         waiting.retain(|agent, _| free.iter().any(|(free, _)| free == agent));
         if free.is_empty() {
@@ -138,7 +170,10 @@ async fn expect(house: Weak<House>, tree: Weak<Tree>) {
                 PATIENCE.as_secs()
             );
             tree.notice(reminder(&line(&what)));
-            let event = Event { agent: tree.root, kind: EventKind::Unheard(what) };
+            let event = Event {
+                agent: tree.root,
+                kind: EventKind::Unheard(what),
+            };
             let _ = tree.events.send(event).await;
         }
     }

@@ -70,7 +70,11 @@ impl<T: TypedTool> Tool for Typed<T> {
         self.0.intent(&parse::<T>(input)?, workspace)
     }
 
-    fn run(&self, input: RawJson, context: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let tool = Arc::clone(&self.0);
         Box::pin(async move { tool.run(parse::<T>(&input)?, context).await })
     }

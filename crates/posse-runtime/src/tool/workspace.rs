@@ -65,20 +65,37 @@ impl Workspace {
     /// The workspace of an agent that is started from here to work in `cwd`. It is the same but for the
     /// notes, which are an agent's own.
     pub fn below(&self, cwd: PathBuf) -> Self {
-        Self { cwd, notes: None, ..self.clone() }
+        Self {
+            cwd,
+            notes: None,
+            ..self.clone()
+        }
     }
 
     /// The workspace of an agent that is started from here to work in the worktree `top`, a copy of the
     /// checkout `origin`: everything lies there as it does here, and what is not in the checkout is out of
     /// its reach.
     pub fn in_worktree(&self, top: &Path, origin: &Path) -> Result<Self, Elsewhere> {
-        let elsewhere = |_| Elsewhere { cwd: self.cwd.clone(), checkout: origin.to_owned() };
+        let elsewhere = |_| Elsewhere {
+            cwd: self.cwd.clone(),
+            checkout: origin.to_owned(),
+        };
         let cwd = joined(top, self.cwd.strip_prefix(origin).map_err(elsewhere)?);
-        let older = self.mirror.iter().flat_map(|mirror| mirror.originals(origin));
+        let older = self
+            .mirror
+            .iter()
+            .flat_map(|mirror| mirror.originals(origin));
         let of = std::iter::once(origin.to_owned()).chain(older).collect();
-        let mirror = Mirror { here: top.to_owned(), of };
+        let mirror = Mirror {
+            here: top.to_owned(),
+            of,
+        };
         let roots = mirror.reflected(&self.roots);
-        Ok(Self { roots, mirror: Some(mirror), ..self.below(cwd) })
+        Ok(Self {
+            roots,
+            mirror: Some(mirror),
+            ..self.below(cwd)
+        })
     }
 }
 
@@ -87,7 +104,9 @@ impl Mirror {
     /// path of the worktree.
     pub(crate) fn originals(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
         let inside = path.strip_prefix(&self.here).ok();
-        inside.into_iter().flat_map(|inside| self.of.iter().map(move |top| joined(top, inside)))
+        inside
+            .into_iter()
+            .flat_map(|inside| self.of.iter().map(move |top| joined(top, inside)))
     }
 
     /// Roots of agents above as they lie in the worktree. What is not in the checkout is left out.
@@ -109,14 +128,22 @@ impl Mirror {
         let inside = self.of.iter().find_map(|top| root.strip_prefix(top).ok());
         match inside {
             Some(inside) => Some(joined(&self.here, inside)),
-            None => self.of.iter().any(|top| top.starts_with(root)).then(|| self.here.clone()),
+            None => self
+                .of
+                .iter()
+                .any(|top| top.starts_with(root))
+                .then(|| self.here.clone()),
         }
     }
 }
 
 /// Joins without leaving a `/` at the end.
 fn joined(top: &Path, inside: &Path) -> PathBuf {
-    if inside.as_os_str().is_empty() { top.to_owned() } else { top.join(inside) }
+    if inside.as_os_str().is_empty() {
+        top.to_owned()
+    } else {
+        top.join(inside)
+    }
 }
 
 /// The files whose content an agent knows, by resolved path. Clones share.
@@ -135,8 +162,14 @@ struct Known {
 impl Seen {
     /// What a store remembers.
     pub fn remembered(files: Vec<SeenFile>) -> Self {
-        let versions = files.into_iter().map(|file| (file.path, file.version)).collect();
-        Self(Arc::new(Mutex::new(Known { versions, ..Known::default() })))
+        let versions = files
+            .into_iter()
+            .map(|file| (file.path, file.version))
+            .collect();
+        Self(Arc::new(Mutex::new(Known {
+            versions,
+            ..Known::default()
+        })))
     }
 
     /// The same files known to another, who will learn others: but for those of which the model was not told
@@ -145,24 +178,41 @@ impl Seen {
         let shared = self.known(|known| {
             let untold: HashSet<&PathBuf> = known.fresh.iter().map(|file| &file.path).collect();
             if known.versions.keys().any(|path| !untold.contains(path)) {
-                let told = known.versions.iter().filter(|(path, _)| !untold.contains(path));
-                let all = known.shared.iter().chain(told).map(|(path, version)| (path.clone(), *version));
+                let told = known
+                    .versions
+                    .iter()
+                    .filter(|(path, _)| !untold.contains(path));
+                let all = known
+                    .shared
+                    .iter()
+                    .chain(told)
+                    .map(|(path, version)| (path.clone(), *version));
                 known.shared = Arc::new(all.collect());
                 let shared = Arc::clone(&known.shared);
-                known.versions.retain(|path, version| shared.get(path) != Some(version));
+                known
+                    .versions
+                    .retain(|path, version| shared.get(path) != Some(version));
             }
             Arc::clone(&known.shared)
         });
-        Self(Arc::new(Mutex::new(Known { shared, ..Known::default() })))
+        Self(Arc::new(Mutex::new(Known {
+            shared,
+            ..Known::default()
+        })))
     }
 
     /// All of them, by path.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.known(|known| {
             let own = known.versions.keys();
-            own.chain(known.shared.keys().filter(|path| !known.versions.contains_key(*path)))
-                .cloned()
-                .collect()
+            own.chain(
+                known
+                    .shared
+                    .keys()
+                    .filter(|path| !known.versions.contains_key(*path)),
+            )
+            .cloned()
+            .collect()
         });
         paths.sort_unstable();
         paths
@@ -170,17 +220,30 @@ impl Seen {
 
     /// The version of the file that the agent knows.
     pub fn version(&self, path: &Path) -> Option<u64> {
-        self.known(|known| known.versions.get(path).or_else(|| known.shared.get(path)).copied())
+        self.known(|known| {
+            known
+                .versions
+                .get(path)
+                .or_else(|| known.shared.get(path))
+                .copied()
+        })
     }
 
     /// The agent now knows this content.
     pub fn learn(&self, path: &Path, content: &[u8]) {
         let version = Self::version_of(content);
         self.known(|known| {
-            let before = known.versions.get(path).or_else(|| known.shared.get(path)).copied();
+            let before = known
+                .versions
+                .get(path)
+                .or_else(|| known.shared.get(path))
+                .copied();
             if before != Some(version) {
                 known.versions.insert(path.to_owned(), version);
-                known.fresh.push(SeenFile { path: path.to_owned(), version });
+                known.fresh.push(SeenFile {
+                    path: path.to_owned(),
+                    version,
+                });
             }
         });
     }
@@ -211,7 +274,10 @@ mod tests {
             spill: "/spill".into(),
             home: Some("/h".into()),
             mirror: None,
-            notes: Some(Notes { directory: "/notes".into(), only: true }),
+            notes: Some(Notes {
+                directory: "/notes".into(),
+                only: true,
+            }),
         }
     }
 
@@ -223,15 +289,30 @@ mod tests {
     fn everything_lies_in_a_worktree_as_in_its_checkout() {
         let table: [(&str, &[&str], &str, &[&str]); 5] = [
             ("/w", &["/w"], "/t", &["/t"]),
-            ("/w/sub", &["/w", "/w/sub", "/extra"], "/t/sub", &["/t", "/t/sub"]),
-            ("/w/sub", &["/w/sub", "/w/other"], "/t/sub", &["/t/sub", "/t/other"]),
+            (
+                "/w/sub",
+                &["/w", "/w/sub", "/extra"],
+                "/t/sub",
+                &["/t", "/t/sub"],
+            ),
+            (
+                "/w/sub",
+                &["/w/sub", "/w/other"],
+                "/t/sub",
+                &["/t/sub", "/t/other"],
+            ),
             ("/w/sub", &["/"], "/t/sub", &["/t"]),
             ("/w", &["/w-evil", "/w"], "/t", &["/t"]),
         ];
         for (cwd, roots, there, expected) in table {
             let parent = workspace(cwd, roots);
-            let given = parent.in_worktree(Path::new("/t"), Path::new("/w")).unwrap();
-            let mirror = Mirror { here: "/t".into(), of: paths(&["/w"]) };
+            let given = parent
+                .in_worktree(Path::new("/t"), Path::new("/w"))
+                .unwrap();
+            let mirror = Mirror {
+                here: "/t".into(),
+                of: paths(&["/w"]),
+            };
             let expected = Workspace {
                 cwd: there.into(),
                 roots: paths(expected),
@@ -245,13 +326,30 @@ mod tests {
 
     #[test]
     fn worktrees_of_worktrees_know_all_they_are_copies_of() {
-        let first = workspace("/w", &["/w"]).in_worktree(Path::new("/t"), Path::new("/w")).unwrap();
+        let first = workspace("/w", &["/w"])
+            .in_worktree(Path::new("/t"), Path::new("/w"))
+            .unwrap();
         let second = first.in_worktree(Path::new("/u"), Path::new("/t")).unwrap();
-        assert_eq!(second.mirror, Some(Mirror { here: "/u".into(), of: paths(&["/t", "/w"]) }));
+        assert_eq!(
+            second.mirror,
+            Some(Mirror {
+                here: "/u".into(),
+                of: paths(&["/t", "/w"])
+            })
+        );
         assert_eq!((second.cwd, second.roots), ("/u".into(), paths(&["/u"])));
         // A repository within the worktree.
-        let inner = first.below("/t/lib/x".into()).in_worktree(Path::new("/u"), Path::new("/t/lib")).unwrap();
-        assert_eq!(inner.mirror, Some(Mirror { here: "/u".into(), of: paths(&["/t/lib", "/w/lib"]) }));
+        let inner = first
+            .below("/t/lib/x".into())
+            .in_worktree(Path::new("/u"), Path::new("/t/lib"))
+            .unwrap();
+        assert_eq!(
+            inner.mirror,
+            Some(Mirror {
+                here: "/u".into(),
+                of: paths(&["/t/lib", "/w/lib"])
+            })
+        );
         assert_eq!((inner.cwd, inner.roots), ("/u/x".into(), paths(&["/u"])));
     }
 
@@ -262,12 +360,19 @@ mod tests {
         let first = home.in_worktree(top, Path::new("/h")).unwrap();
         assert_eq!(first.roots, [top]);
         let mirror = first.mirror.unwrap();
-        assert_eq!(mirror.reflected(&first.roots), [top], "what lies here stays");
+        assert_eq!(
+            mirror.reflected(&first.roots),
+            [top],
+            "what lies here stays"
+        );
     }
 
     #[test]
     fn who_works_elsewhere_gets_no_worktree() {
         let wrong = workspace("/other", &["/other"]).in_worktree(Path::new("/t"), Path::new("/w"));
-        assert_eq!(wrong.unwrap_err().to_string(), "/other does not lie in the checkout /w");
+        assert_eq!(
+            wrong.unwrap_err().to_string(),
+            "/other does not lie in the checkout /w"
+        );
     }
 }

@@ -17,7 +17,10 @@ const DROP_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// Signs a thinking block of `model` that follows the prompt with hash `prompt`.
 pub(crate) fn sign(model: &str, prompt: u64, thinking: &str) -> String {
-    format!("{model}.{prompt:016x}.{:016x}", seal(model, prompt, thinking))
+    format!(
+        "{model}.{prompt:016x}.{:016x}",
+        seal(model, prompt, thinking)
+    )
 }
 
 fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
@@ -43,7 +46,9 @@ pub(super) fn add_message(builder: &mut Builder, message: &Value) {
     match &message["content"] {
         Value::String(text) => builder.block(Section::Messages, role, &text_block(text)),
         Value::Array(blocks) => {
-            blocks.iter().for_each(|block| builder.block(Section::Messages, role, block));
+            blocks
+                .iter()
+                .for_each(|block| builder.block(Section::Messages, role, block));
         }
         _ => {}
     }
@@ -52,12 +57,18 @@ pub(super) fn add_message(builder: &mut Builder, message: &Value) {
 /// Checks every thinking block of the history, and gives what was dropped and the hash of the whole
 /// prompt, to which thinking in the reply is bound. Blocks of another model are dropped silently, as the
 /// API does; those of another conversation are an error, or dropped and listed if that was asked for.
-pub(super) fn check(asked: &Asked, body: &mut Value, model: &str) -> Result<(Vec<Value>, u64), Refusal> {
-    let may_drop =
-        asked.has(DROP_BETA) && body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
+pub(super) fn check(
+    asked: &Asked,
+    body: &mut Value,
+    model: &str,
+) -> Result<(Vec<Value>, u64), Refusal> {
+    let may_drop = asked.has(DROP_BETA)
+        && body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
     let mut builder = before_messages(body, model);
     let mut dropped = Vec::new();
-    let Some(messages) = body["messages"].as_array_mut() else { return Ok((dropped, builder.hash())) };
+    let Some(messages) = body["messages"].as_array_mut() else {
+        return Ok((dropped, builder.hash()));
+    };
     for (at, message) in messages.iter_mut().enumerate() {
         // Neighbours of one role are one message: thinking may be bound to what stands right before
         // its block, or to what stood before its message.
@@ -129,7 +140,10 @@ fn judge(block: &Value, model: &str, prompts: &[u64]) -> Verdict {
     else {
         return Verdict::Forged;
     };
-    let (Ok(bound), Ok(sealed)) = (u64::from_str_radix(bound, 16), u64::from_str_radix(sealed, 16)) else {
+    let (Ok(bound), Ok(sealed)) = (
+        u64::from_str_radix(bound, 16),
+        u64::from_str_radix(sealed, 16),
+    ) else {
         return Verdict::Forged;
     };
     if sealed != seal(signer, bound, thinking) {

@@ -16,19 +16,46 @@ pub(crate) struct Asked {
 
 /// Fields that exist only with a beta. Any of the named ones opens the field.
 const BETA_FIELDS: &[(&str, &[&str])] = &[
-    ("thinking/block_binding", &["thinking-binding-controls-2026-08-01"]),
+    (
+        "thinking/block_binding",
+        &["thinking-binding-controls-2026-08-01"],
+    ),
     ("output_config/task_budget", &["task-budgets-2026-03-13"]),
-    ("context_management", &["context-management-2025-06-27", "compact-2026-01-12"]),
+    (
+        "context_management",
+        &["context-management-2025-06-27", "compact-2026-01-12"],
+    ),
     ("compaction", &["compact-2026-09-04"]),
-    ("fallbacks", &["server-side-fallback-2026-06-01", "server-side-fallback-2026-07-01"]),
-    ("fallback_credit_token", &["fallback-credit-2026-06-01", "fallback-credit-2026-07-01"]),
-    ("mcp_servers", &["mcp-client-2025-04-04", "mcp-client-2025-11-20", "mcp-client-2026-09-15"]),
+    (
+        "fallbacks",
+        &[
+            "server-side-fallback-2026-06-01",
+            "server-side-fallback-2026-07-01",
+        ],
+    ),
+    (
+        "fallback_credit_token",
+        &["fallback-credit-2026-06-01", "fallback-credit-2026-07-01"],
+    ),
+    (
+        "mcp_servers",
+        &[
+            "mcp-client-2025-04-04",
+            "mcp-client-2025-11-20",
+            "mcp-client-2026-09-15",
+        ],
+    ),
     ("thread", &["message-threads-2026-08-12"]),
 ];
 
 /// Authentication, version, betas.
 pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, Refusal> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("")
+    };
     let bearer = text("authorization").strip_prefix("Bearer ").unwrap_or("");
     if text("x-api-key").is_empty() && bearer.is_empty() {
         return Err(Refusal::new(401, "x-api-key header is required"));
@@ -66,12 +93,21 @@ impl Asked {
     }
 
     /// The closed schema, after the fields of betas that were not named.
-    pub(crate) fn check_fields(&self, body: &Value, stable: &Schema, beta: &Schema) -> Result<(), Refusal> {
+    pub(crate) fn check_fields(
+        &self,
+        body: &Value,
+        stable: &Schema,
+        beta: &Schema,
+    ) -> Result<(), Refusal> {
         for (field, betas) in BETA_FIELDS {
-            let given = body.pointer(&format!("/{field}")).is_some_and(|value| !value.is_null());
+            let given = body
+                .pointer(&format!("/{field}"))
+                .is_some_and(|value| !value.is_null());
             if given && !betas.iter().any(|beta| self.has(beta)) {
                 let field = field.replace('/', ".");
-                return Err(Refusal::invalid(format!("{field}: Extra inputs are not permitted")));
+                return Err(Refusal::invalid(format!(
+                    "{field}: Extra inputs are not permitted"
+                )));
             }
         }
         let schema = if self.betas.is_empty() { stable } else { beta };

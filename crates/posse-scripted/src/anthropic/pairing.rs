@@ -34,7 +34,9 @@ pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
                         )));
                     }
                     if !seen.insert(id.clone()) {
-                        return Err(Refusal::invalid(format!("{place}: `tool_use` ids must be unique")));
+                        return Err(Refusal::invalid(format!(
+                            "{place}: `tool_use` ids must be unique"
+                        )));
                     }
                     open.push(id);
                 }
@@ -53,7 +55,10 @@ pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
             unanswered(at, &open)?;
         }
     }
-    unanswered(messages.as_array().map_or(0, Vec::len).saturating_sub(1), &open)
+    unanswered(
+        messages.as_array().map_or(0, Vec::len).saturating_sub(1),
+        &open,
+    )
 }
 
 fn answer(
@@ -63,7 +68,11 @@ fn answer(
     after_other: bool,
     open: &mut Vec<String>,
 ) -> Result<(), Refusal> {
-    let Some(found) = open.iter().position(|open| open == id).filter(|_| role == "user") else {
+    let Some(found) = open
+        .iter()
+        .position(|open| open == id)
+        .filter(|_| role == "user")
+    else {
         return Err(Refusal::invalid(format!(
             "{place}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` \
              block must have a corresponding `tool_use` block in the previous message."
@@ -90,10 +99,15 @@ fn unanswered(at: usize, open: &[String]) -> Result<(), Refusal> {
 }
 
 fn check_id(place: &str, id: &str) -> Result<(), Refusal> {
-    let fine = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let fine = !id.is_empty()
+        && id
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if fine {
         Ok(())
     } else {
-        Err(Refusal::invalid(format!("{place}.id: String should match pattern '^[a-zA-Z0-9_-]+$'")))
+        Err(Refusal::invalid(format!(
+            "{place}.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+        )))
     }
 }

@@ -49,7 +49,9 @@ impl Reply {
                 capped = true;
                 break;
             }
-            let Some(mut block) = block(&id, index, spoken, request) else { continue };
+            let Some(mut block) = block(&id, index, spoken, request) else {
+                continue;
+            };
             capped = block.cap(left);
             left -= block.tokens;
             blocks.push(block);
@@ -63,7 +65,10 @@ impl Reply {
         };
         Self {
             id,
-            model: request.body["model"].as_str().unwrap_or_default().to_owned(),
+            model: request.body["model"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
             stop: stop.to_owned(),
             blocks,
             billing,
@@ -86,7 +91,12 @@ impl Reply {
     }
 
     fn usage_json(&self, output: u64, thinking: u64) -> Value {
-        let Billing { input, read, write_5m, write_1h } = self.billing;
+        let Billing {
+            input,
+            read,
+            write_5m,
+            write_1h,
+        } = self.billing;
         json!({
             "input_tokens": input,
             "cache_creation_input_tokens": write_5m + write_1h,
@@ -122,23 +132,45 @@ impl Reply {
 
     /// The whole message.
     pub(crate) fn message(&self) -> Value {
-        let Usage { output, thinking, .. } = self.usage();
-        let content = self.blocks.iter().map(|block| block.value.clone()).collect();
-        self.head(content, self.stop.clone().into(), self.usage_json(output, thinking))
+        let Usage {
+            output, thinking, ..
+        } = self.usage();
+        let content = self
+            .blocks
+            .iter()
+            .map(|block| block.value.clone())
+            .collect();
+        self.head(
+            content,
+            self.stop.clone().into(),
+            self.usage_json(output, thinking),
+        )
     }
 
     /// The stream.
     pub(crate) fn events(&self) -> Vec<Timed> {
         let mut events = Vec::new();
         let start = self.head(Vec::new(), Value::Null, self.usage_json(1, 0));
-        events.push(event("message_start", 0, &json!({"type": "message_start", "message": start})));
+        events.push(event(
+            "message_start",
+            0,
+            &json!({"type": "message_start", "message": start}),
+        ));
         events.push(event("ping", 0, &json!({"type": "ping"})));
         for (index, block) in self.blocks.iter().enumerate() {
             block.events(index, &mut events);
         }
-        let Usage { output, thinking, .. } = self.usage();
-        let Billing { input, read, write_5m, write_1h } = self.billing;
-        let details = self.head(Vec::new(), self.stop.clone().into(), Value::Null)["stop_details"].take();
+        let Usage {
+            output, thinking, ..
+        } = self.usage();
+        let Billing {
+            input,
+            read,
+            write_5m,
+            write_1h,
+        } = self.billing;
+        let details =
+            self.head(Vec::new(), self.stop.clone().into(), Value::Null)["stop_details"].take();
         let end = json!({
             "type": "message_delta",
             "delta": {"stop_reason": self.stop, "stop_sequence": null, "stop_details": details},
@@ -161,25 +193,54 @@ fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<B
     let (value, text) = match spoken {
         Spoken::Text(text) if text.is_empty() => return None,
         Spoken::Text(text) => (json!({"type": "text", "text": text}), text.clone()),
-        Spoken::Thinking(_) | Spoken::RedactedThinking(_) if thinking["type"] == "disabled" => return None,
+        Spoken::Thinking(_) | Spoken::RedactedThinking(_) if thinking["type"] == "disabled" => {
+            return None;
+        }
         Spoken::Thinking(text) => {
-            let shown = if thinking["display"] == "omitted" { "" } else { text };
-            (json!({"type": "thinking", "thinking": shown, "signature": sign(shown)}), text.clone())
+            let shown = if thinking["display"] == "omitted" {
+                ""
+            } else {
+                text
+            };
+            (
+                json!({"type": "thinking", "thinking": shown, "signature": sign(shown)}),
+                text.clone(),
+            )
         }
         Spoken::RedactedThinking(data) => {
             let sealed = format!("{data}.{}", sign(data));
-            (json!({"type": "redacted_thinking", "data": sealed}), data.clone())
+            (
+                json!({"type": "redacted_thinking", "data": sealed}),
+                data.clone(),
+            )
         }
-        Spoken::Tool { name, input, typed, id: given } => {
+        Spoken::Tool {
+            name,
+            input,
+            typed,
+            id: given,
+        } => {
             let own = || format!("toolu_{}_{index}", id.trim_start_matches("msg_"));
             let id = given.clone().unwrap_or_else(own);
             let value = json!({"type": "tool_use", "id": id, "name": name, "input": input});
             let is_empty = input.as_object().is_some_and(serde_json::Map::is_empty);
-            (value, if is_empty { String::new() } else { typed.clone() })
+            (
+                value,
+                if is_empty {
+                    String::new()
+                } else {
+                    typed.clone()
+                },
+            )
         }
     };
     let thinks = matches!(spoken, Spoken::Thinking(_) | Spoken::RedactedThinking(_));
-    Some(Block { value, tokens: tokens::of_bytes(text.len()).max(1), thinks, text })
+    Some(Block {
+        value,
+        tokens: tokens::of_bytes(text.len()).max(1),
+        thinks,
+        text,
+    })
 }
 
 impl Block {
@@ -206,7 +267,9 @@ impl Block {
         }
         self.tokens = left;
         if !self.thinks {
-            let most = usize::try_from(left).unwrap_or(usize::MAX).saturating_mul(4);
+            let most = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(4);
             self.text.truncate(self.text.floor_char_boundary(most));
             match self.value["type"].as_str() {
                 Some("text") => self.value["text"] = self.text.clone().into(),
@@ -222,19 +285,26 @@ impl Block {
         let field = |name: &str| self.value[name].as_str().unwrap_or_default();
         match field("type") {
             "text" => {
-                let deltas = pieces(&self.text).map(|text| json!({"type": "text_delta", "text": text}));
+                let deltas =
+                    pieces(&self.text).map(|text| json!({"type": "text_delta", "text": text}));
                 (json!({"type": "text", "text": ""}), deltas.collect())
             }
             "thinking" => {
                 let deltas = pieces(field("thinking"));
-                let mut deltas: Vec<Value> =
-                    deltas.map(|text| json!({"type": "thinking_delta", "thinking": text})).collect();
+                let mut deltas: Vec<Value> = deltas
+                    .map(|text| json!({"type": "thinking_delta", "thinking": text}))
+                    .collect();
                 deltas.push(json!({"type": "signature_delta", "signature": field("signature")}));
-                (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
+                (
+                    json!({"type": "thinking", "thinking": "", "signature": ""}),
+                    deltas,
+                )
             }
             "tool_use" => {
                 let delta = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
-                let deltas = std::iter::once(delta("")).chain(pieces(&self.text).map(delta)).collect();
+                let deltas = std::iter::once(delta(""))
+                    .chain(pieces(&self.text).map(delta))
+                    .collect();
                 let mut start = self.value.clone();
                 start["input"] = json!({});
                 (start, deltas)
@@ -257,5 +327,8 @@ fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn event(name: &str, tokens: u64, data: &Value) -> Timed {
-    Timed { bytes: format!("event: {name}\ndata: {data}\n\n"), tokens }
+    Timed {
+        bytes: format!("event: {name}\ndata: {data}\n\n"),
+        tokens,
+    }
 }

@@ -58,7 +58,13 @@ impl Request {
                 model.context
             )));
         }
-        Ok(Self { body, model, prefix, prompt_hash, dropped })
+        Ok(Self {
+            body,
+            model,
+            prefix,
+            prompt_hash,
+            dropped,
+        })
     }
 
     /// Whether the reply is to be streamed.
@@ -68,14 +74,24 @@ impl Request {
 
     /// The request as a script sees it.
     pub(crate) fn conversation(&self, headers: &HeaderMap, with_text: bool) -> Conversation {
-        let messages = self.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
-        let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+        let messages = self.body["messages"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        let of_role = |role: &'static str| {
+            messages
+                .iter()
+                .filter(move |message| message["role"] == role)
+        };
         let last_user = of_role("user")
             .rev()
             .map(|message| text_of(&message["content"]))
             .find(|text| !text.is_empty())
             .unwrap_or_default();
-        let results = messages.last().and_then(|last| last["content"].as_array()).into_iter().flatten();
+        let results = messages
+            .last()
+            .and_then(|last| last["content"].as_array())
+            .into_iter()
+            .flatten();
         let tool_texts: Vec<String> = results
             .filter(|block| block["type"] == "tool_result")
             .map(|block| text_of(&block["content"]))
@@ -102,13 +118,21 @@ impl Request {
 /// The agent's path, or, for other clients, whatever says who they are.
 pub(crate) fn agent_of(headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    text("x-posse-agent").or_else(|| text("x-claude-code-agent-id")).unwrap_or_default().to_owned()
+    text("x-posse-agent")
+        .or_else(|| text("x-claude-code-agent-id"))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn parse(body: &[u8]) -> Result<Value, Refusal> {
-    let body: Value = serde_json::from_slice(body)
-        .map_err(|error| Refusal::invalid(format!("The request body is not valid JSON: {error}")))?;
-    if body.is_object() { Ok(body) } else { Err(Refusal::invalid("The request body is not a JSON object")) }
+    let body: Value = serde_json::from_slice(body).map_err(|error| {
+        Refusal::invalid(format!("The request body is not valid JSON: {error}"))
+    })?;
+    if body.is_object() {
+        Ok(body)
+    } else {
+        Err(Refusal::invalid("The request body is not a JSON object"))
+    }
 }
 
 fn find_model(body: &Value) -> Result<&'static ModelFacts, Refusal> {
@@ -125,7 +149,11 @@ fn prefix_of(body: &Value, model: &ModelFacts) -> Prefix {
     add_system(&mut builder, body);
     builder.setting("tool_choice", &body["tool_choice"], r#"{"type":"auto"}"#);
     builder.setting("thinking", &body["thinking"], "");
-    builder.setting("effort", &body["output_config"]["effort"], model.default_effort);
+    builder.setting(
+        "effort",
+        &body["output_config"]["effort"],
+        model.default_effort,
+    );
     let mut images = false;
     each_block(body, |block| images |= block["type"] == "image");
     builder.setting("images", &images.into(), "false");
@@ -134,7 +162,11 @@ fn prefix_of(body: &Value, model: &ModelFacts) -> Prefix {
     }
     let mut prefix = builder.finish();
     let automatic = &body["cache_control"];
-    let last_cacheable = prefix.positions.iter_mut().rev().find(|position| position.cacheable);
+    let last_cacheable = prefix
+        .positions
+        .iter_mut()
+        .rev()
+        .find(|position| position.cacheable);
     if let (false, Some(last)) = (automatic.is_null(), last_cacheable) {
         last.mark = last.mark.or(Some(ttl_of(automatic)));
     }
@@ -152,7 +184,9 @@ pub(super) fn add_tools(builder: &mut Builder, body: &Value) {
 pub(super) fn add_system(builder: &mut Builder, body: &Value) {
     match &body["system"] {
         Value::String(text) => builder.block(Section::System, "", &text_block(text)),
-        Value::Array(blocks) => blocks.iter().for_each(|block| builder.block(Section::System, "", block)),
+        Value::Array(blocks) => blocks
+            .iter()
+            .for_each(|block| builder.block(Section::System, "", block)),
         _ => {}
     }
 }
@@ -165,7 +199,11 @@ pub(super) fn text_block(text: &str) -> Value {
 /// Visits every block in the order in which they are cached: tools, system, messages.
 pub(super) fn each_block(body: &Value, mut visit: impl FnMut(&Value)) {
     let lists = [&body["tools"], &body["system"]].into_iter();
-    let contents = body["messages"].as_array().into_iter().flatten().map(|message| &message["content"]);
+    let contents = body["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|message| &message["content"]);
     for list in lists.chain(contents) {
         match list {
             Value::Array(blocks) => blocks.iter().for_each(&mut visit),

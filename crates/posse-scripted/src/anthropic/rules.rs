@@ -12,12 +12,18 @@ const MOST_MARKS: usize = 4;
 
 /// The version of 2023 still takes sampling parameters; they are checked and set aside.
 pub(super) fn take_sampling(body: &mut Value) -> Result<(), Refusal> {
-    let Some(fields) = body.as_object_mut() else { return Ok(()) };
+    let Some(fields) = body.as_object_mut() else {
+        return Ok(());
+    };
     for (name, most) in [("temperature", 1.0), ("top_p", 1.0), ("top_k", f64::MAX)] {
         if let Some(value) = fields.shift_remove(name)
-            && !value.as_f64().is_some_and(|number| (0.0..=most).contains(&number))
+            && !value
+                .as_f64()
+                .is_some_and(|number| (0.0..=most).contains(&number))
         {
-            return Err(Refusal::invalid(format!("{name}: Input should be a number in its range")));
+            return Err(Refusal::invalid(format!(
+                "{name}: Input should be a number in its range"
+            )));
         }
     }
     Ok(())
@@ -32,7 +38,9 @@ pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), Refus
         || matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"))
         || !body["output_config"]["format"].is_null();
     if most < 0 || (only_warms && excluded) {
-        return Err(Refusal::invalid("max_tokens: Input should be greater than or equal to 1"));
+        return Err(Refusal::invalid(
+            "max_tokens: Input should be greater than or equal to 1",
+        ));
     }
     if most as u64 > model.max_output {
         return Err(Refusal::invalid(format!(
@@ -53,7 +61,10 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Ref
     };
     if refused {
         let kind = kind.unwrap_or_default();
-        return Err(Refusal::invalid(format!("thinking.type: \"{kind}\" is not supported on {}", model.id)));
+        return Err(Refusal::invalid(format!(
+            "thinking.type: \"{kind}\" is not supported on {}",
+            model.id
+        )));
     }
     if kind == Some("enabled") {
         let budget = thinking["budget_tokens"].as_i64().unwrap_or(0);
@@ -63,10 +74,14 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Ref
             ));
         }
         if budget >= most {
-            return Err(Refusal::invalid("`max_tokens` must be greater than `thinking.budget_tokens`"));
+            return Err(Refusal::invalid(
+                "`max_tokens` must be greater than `thinking.budget_tokens`",
+            ));
         }
         if matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool")) {
-            return Err(Refusal::invalid("Thinking may not be enabled when tool_choice forces tool use."));
+            return Err(Refusal::invalid(
+                "Thinking may not be enabled when tool_choice forces tool use.",
+            ));
         }
     }
     Ok(())
@@ -74,17 +89,31 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Ref
 
 /// What the version of 2026 no longer takes.
 pub(super) fn check_removed(body: &Value) -> Result<(), Refusal> {
-    for (at, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
-        for (index, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+    for (at, message) in body["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        for (index, block) in message["content"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             let place = format!("messages.{at}.content.{index}");
             if message["role"] == "assistant" && block["type"] == "document" {
                 return Err(Refusal::invalid(format!(
                     "{place}: a `document` cannot be in an assistant message"
                 )));
             }
-            let cited = block["citations"].as_array().is_some_and(|citations| !citations.is_empty());
+            let cited = block["citations"]
+                .as_array()
+                .is_some_and(|citations| !citations.is_empty());
             if message["role"] == "user" && block["type"] == "text" && cited {
-                return Err(Refusal::invalid(format!("{place}.citations: must be empty on user text")));
+                return Err(Refusal::invalid(format!(
+                    "{place}.citations: must be empty on user text"
+                )));
             }
         }
     }
@@ -95,12 +124,20 @@ pub(super) fn check_removed(body: &Value) -> Result<(), Refusal> {
 pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), Refusal> {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     match messages.first() {
-        None => return Err(Refusal::invalid("messages: at least one message is required")),
+        None => {
+            return Err(Refusal::invalid(
+                "messages: at least one message is required",
+            ));
+        }
         Some(first) if first["role"] == "assistant" => {
-            return Err(Refusal::invalid("messages: first message must use the \"user\" role"));
+            return Err(Refusal::invalid(
+                "messages: first message must use the \"user\" role",
+            ));
         }
         Some(_) if messages.len() > MOST_MESSAGES => {
-            return Err(Refusal::invalid(format!("messages: at most {MOST_MESSAGES} messages are allowed")));
+            return Err(Refusal::invalid(format!(
+                "messages: at most {MOST_MESSAGES} messages are allowed"
+            )));
         }
         Some(_) => {}
     }
@@ -112,7 +149,11 @@ pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), Refusal> {
 
 /// A system message stands after a user turn and before an assistant turn or the end; never first.
 fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), Refusal> {
-    for (at, _) in messages.iter().enumerate().filter(|(_, message)| message["role"] == "system") {
+    for (at, _) in messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message["role"] == "system")
+    {
         if !model.system_messages {
             return Err(Refusal::invalid(format!(
                 "messages.{at}.role: \"system\" is not supported on {}",
@@ -120,8 +161,11 @@ fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), R
             )));
         }
         let before = at.checked_sub(1).map(|before| &messages[before]);
-        let follows = before.is_some_and(|before| before["role"] == "user" || ends_in_server_result(before));
-        let precedes = messages.get(at + 1).is_none_or(|next| next["role"] == "assistant");
+        let follows =
+            before.is_some_and(|before| before["role"] == "user" || ends_in_server_result(before));
+        let precedes = messages
+            .get(at + 1)
+            .is_none_or(|next| next["role"] == "assistant");
         if !follows || !precedes {
             return Err(Refusal::invalid(format!(
                 "messages.{at}: a system message must follow a user turn and precede an assistant turn"
@@ -132,17 +176,26 @@ fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), R
 }
 
 fn ends_in_server_result(message: &Value) -> bool {
-    let last = message["content"].as_array().and_then(|blocks| blocks.last());
-    last.and_then(|block| block["type"].as_str()).is_some_and(|kind| kind.ends_with("_tool_result"))
+    let last = message["content"]
+        .as_array()
+        .and_then(|blocks| blocks.last());
+    last.and_then(|block| block["type"].as_str())
+        .is_some_and(|kind| kind.ends_with("_tool_result"))
 }
 
 /// No text is blank, only the last message may be empty, and no reply ends in thinking.
 fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
     let blank = |block: &Value| {
-        block["type"] == "text" && block["text"].as_str().is_some_and(|text| text.trim().is_empty())
+        block["type"] == "text"
+            && block["text"]
+                .as_str()
+                .is_some_and(|text| text.trim().is_empty())
     };
     let empty = |block: &Value| {
-        blank(block) || block["content"].as_array().is_some_and(|inside| inside.iter().any(blank))
+        blank(block)
+            || block["content"]
+                .as_array()
+                .is_some_and(|inside| inside.iter().any(blank))
     };
     let system = body["system"].as_array().into_iter().flatten();
     if let Some((at, _)) = system.enumerate().find(|(_, block)| empty(block)) {
@@ -183,9 +236,13 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
 fn check_tools(body: &Value) -> Result<(), Refusal> {
     let mut names: Vec<&str> = Vec::new();
     for (at, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
-        let Some(name) = tool["name"].as_str() else { continue };
+        let Some(name) = tool["name"].as_str() else {
+            continue;
+        };
         let fine = (1..=128).contains(&name.len())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if !fine {
             return Err(Refusal::invalid(format!(
                 "tools.{at}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
@@ -194,19 +251,27 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
         if names.contains(&name) {
             return Err(Refusal::invalid("tools: Tool names must be unique."));
         }
-        if tool.get("input_schema").is_some_and(|schema| schema["type"] != "object") {
-            return Err(Refusal::invalid(format!("tools.{at}.input_schema.type: Input should be 'object'")));
+        if tool
+            .get("input_schema")
+            .is_some_and(|schema| schema["type"] != "object")
+        {
+            return Err(Refusal::invalid(format!(
+                "tools.{at}.input_schema.type: Input should be 'object'"
+            )));
         }
         names.push(name);
     }
     let choice = &body["tool_choice"];
     match choice["type"].as_str() {
         Some("tool") if !names.contains(&choice["name"].as_str().unwrap_or_default()) => {
-            Err(Refusal::invalid(format!("Tool '{}' not found in provided tools", choice["name"])))
+            Err(Refusal::invalid(format!(
+                "Tool '{}' not found in provided tools",
+                choice["name"]
+            )))
         }
-        Some("any") if names.is_empty() => {
-            Err(Refusal::invalid("tool_choice: may only be specified while providing tools"))
-        }
+        Some("any") if names.is_empty() => Err(Refusal::invalid(
+            "tool_choice: may only be specified while providing tools",
+        )),
         _ => Ok(()),
     }
 }
@@ -215,9 +280,15 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
 fn check_marks(body: &Value) -> Result<(), Refusal> {
     let mut marks: Vec<Value> = Vec::new();
     let (mut last_block, mut inside) = (None, false);
-    let marked = |block: &Value| block.get("cache_control").is_some_and(|mark| !mark.is_null());
+    let marked = |block: &Value| {
+        block
+            .get("cache_control")
+            .is_some_and(|mark| !mark.is_null())
+    };
     request::each_block(body, |block| {
-        inside |= block["content"].as_array().is_some_and(|inside| inside.iter().any(marked));
+        inside |= block["content"]
+            .as_array()
+            .is_some_and(|inside| inside.iter().any(marked));
         if let Some(mark) = block.get("cache_control").filter(|mark| !mark.is_null()) {
             marks.push(mark.clone());
         }
@@ -247,7 +318,10 @@ fn check_marks(body: &Value) -> Result<(), Refusal> {
         )));
     }
     let hour = |mark: &Value| mark["ttl"] == "1h";
-    let short = marks.iter().position(|mark| !hour(mark)).unwrap_or(marks.len());
+    let short = marks
+        .iter()
+        .position(|mark| !hour(mark))
+        .unwrap_or(marks.len());
     if marks[short..].iter().any(hour) {
         return Err(Refusal::invalid(
             "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",

@@ -30,15 +30,26 @@ impl Reply {
                 Spoken::Text(more) => text.push_str(more),
                 Spoken::Thinking(more) => thinking.push_str(more),
                 Spoken::RedactedThinking(_) => {}
-                Spoken::Tool { name, typed, id: given, .. } => {
-                    let id = given.clone().unwrap_or_else(|| format!("call_{id}_{index}"));
+                Spoken::Tool {
+                    name,
+                    typed,
+                    id: given,
+                    ..
+                } => {
+                    let id = given
+                        .clone()
+                        .unwrap_or_else(|| format!("call_{id}_{index}"));
                     let function = json!({"name": name, "arguments": typed});
                     calls.push(json!({"id": id, "type": "function", "function": function}));
                 }
             }
         }
-        let cap = request.body["max_completion_tokens"].as_u64().or(request.body["max_tokens"].as_u64());
-        let most = cap.map_or(usize::MAX, |cap| usize::try_from(cap).unwrap_or(usize::MAX).saturating_mul(4));
+        let cap = request.body["max_completion_tokens"]
+            .as_u64()
+            .or(request.body["max_tokens"].as_u64());
+        let most = cap.map_or(usize::MAX, |cap| {
+            usize::try_from(cap).unwrap_or(usize::MAX).saturating_mul(4)
+        });
         let capped = text.len() > most;
         if capped {
             text.truncate(text.floor_char_boundary(most));
@@ -52,7 +63,10 @@ impl Reply {
             _ => "tool_calls",
         };
         Self {
-            model: request.body["model"].as_str().unwrap_or_default().to_owned(),
+            model: request.body["model"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
             prompt: request.prefix.tokens(),
             with_usage: request.body["stream_options"]["include_usage"] == true,
             id: format!("chatcmpl-{id}"),
@@ -66,7 +80,11 @@ impl Reply {
 
     /// What it is billed as.
     pub(crate) fn usage(&self) -> Usage {
-        let calls: usize = self.calls.iter().map(|call| call["function"].to_string().len()).sum();
+        let calls: usize = self
+            .calls
+            .iter()
+            .map(|call| call["function"].to_string().len())
+            .sum();
         let thinking = tokens::of_bytes(self.thinking.len());
         Usage {
             input: self.prompt - self.cached,
@@ -78,7 +96,9 @@ impl Reply {
     }
 
     fn usage_json(&self) -> Value {
-        let Usage { output, thinking, .. } = self.usage();
+        let Usage {
+            output, thinking, ..
+        } = self.usage();
         json!({
             "prompt_tokens": self.prompt, "completion_tokens": output, "total_tokens": self.prompt + output,
             "prompt_tokens_details": {"cached_tokens": self.cached},
@@ -95,7 +115,8 @@ impl Reply {
         if !self.thinking.is_empty() {
             message["reasoning_content"] = self.thinking.clone().into();
         }
-        let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": self.finish});
+        let choice =
+            json!({"index": 0, "message": message, "logprobs": null, "finish_reason": self.finish});
         json!({
             "id": self.id, "object": "chat.completion", "created": 1_790_000_000, "model": self.model,
             "choices": [choice], "usage": self.usage_json(),
@@ -106,7 +127,10 @@ impl Reply {
     pub(crate) fn events(&self) -> Vec<Timed> {
         let mut events = vec![self.delta(0, &json!({"role": "assistant", "content": ""}))];
         for piece in self.thinking.split_inclusive(' ') {
-            events.push(self.delta(tokens::of_bytes(piece.len()), &json!({"reasoning_content": piece})));
+            events.push(self.delta(
+                tokens::of_bytes(piece.len()),
+                &json!({"reasoning_content": piece}),
+            ));
         }
         for piece in self.text.split_inclusive(' ') {
             events.push(self.delta(tokens::of_bytes(piece.len()), &json!({"content": piece})));
@@ -118,19 +142,33 @@ impl Reply {
             events.push(self.delta(1, &json!({"tool_calls": [first]})));
             for piece in arguments.split_inclusive(' ') {
                 let more = json!({"index": index, "function": {"arguments": piece}});
-                events.push(self.delta(tokens::of_bytes(piece.len()), &json!({"tool_calls": [more]})));
+                events.push(self.delta(
+                    tokens::of_bytes(piece.len()),
+                    &json!({"tool_calls": [more]}),
+                ));
             }
         }
-        events.push(self.chunk(0, &json!([{"index": 0, "delta": {}, "finish_reason": self.finish}]), None));
+        events.push(self.chunk(
+            0,
+            &json!([{"index": 0, "delta": {}, "finish_reason": self.finish}]),
+            None,
+        ));
         if self.with_usage {
             events.push(self.chunk(0, &json!([]), Some(self.usage_json())));
         }
-        events.push(Timed { bytes: "data: [DONE]\n\n".to_owned(), tokens: 0 });
+        events.push(Timed {
+            bytes: "data: [DONE]\n\n".to_owned(),
+            tokens: 0,
+        });
         events
     }
 
     fn delta(&self, tokens: u64, delta: &Value) -> Timed {
-        self.chunk(tokens, &json!([{"index": 0, "delta": delta, "finish_reason": null}]), None)
+        self.chunk(
+            tokens,
+            &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            None,
+        )
     }
 
     fn chunk(&self, tokens: u64, choices: &Value, usage: Option<Value>) -> Timed {
@@ -141,6 +179,9 @@ impl Reply {
         if self.with_usage {
             chunk["usage"] = usage.into();
         }
-        Timed { bytes: format!("data: {chunk}\n\n"), tokens }
+        Timed {
+            bytes: format!("data: {chunk}\n\n"),
+            tokens,
+        }
     }
 }

@@ -35,7 +35,10 @@ impl Request {
         for message in body["messages"].as_array().into_iter().flatten() {
             builder.block(Section::Messages, "", message);
         }
-        Ok(Self { prefix: builder.finish(), body })
+        Ok(Self {
+            prefix: builder.finish(),
+            body,
+        })
     }
 
     /// Whether the reply is to be streamed.
@@ -45,7 +48,9 @@ impl Request {
 
     /// The request as a script sees it.
     pub(crate) fn conversation(&self, headers: &HeaderMap, with_text: bool) -> Conversation {
-        let messages = self.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        let messages = self.body["messages"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
         let last_user = messages
             .iter()
             .rev()
@@ -59,23 +64,40 @@ impl Request {
             .map(|message| text_of(&message["content"]))
             .collect();
         tool_texts.reverse();
-        let all = messages.iter().map(|message| text_of(&message["content"]) + "\n");
+        let all = messages
+            .iter()
+            .map(|message| text_of(&message["content"]) + "\n");
         Conversation {
             agent: crate::anthropic::agent_of(headers),
             model: self.body["model"].as_str().unwrap_or_default().to_owned(),
             last_user: last_user.unwrap_or_default(),
             last_tool: tool_texts.join("\n"),
-            turn: messages.iter().filter(|message| message["role"] == "assistant").count() as u32 + 1,
-            all_text: if with_text { all.collect() } else { String::new() },
+            turn: messages
+                .iter()
+                .filter(|message| message["role"] == "assistant")
+                .count() as u32
+                + 1,
+            all_text: if with_text {
+                all.collect()
+            } else {
+                String::new()
+            },
         }
     }
 }
 
 /// Whether there is a key at all; any will do.
 pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), Refusal> {
-    let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let key = headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let missing = key.strip_prefix("Bearer ").is_none_or(str::is_empty);
-    if missing { Err(Refusal::new(401, "You didn't provide an API key.")) } else { Ok(()) }
+    if missing {
+        Err(Refusal::new(401, "You didn't provide an API key."))
+    } else {
+        Ok(())
+    }
 }
 
 /// Every call of an assistant message is answered by the tool messages right after it, and only they.
@@ -83,7 +105,9 @@ fn check_pairing(messages: &Value) -> Result<(), Refusal> {
     let mut open: Vec<&str> = Vec::new();
     let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
     if messages.is_empty() {
-        return Err(Refusal::invalid("Invalid 'messages': empty array. Expected at least one message."));
+        return Err(Refusal::invalid(
+            "Invalid 'messages': empty array. Expected at least one message.",
+        ));
     }
     for (at, message) in messages.iter().enumerate() {
         if message["role"] == "tool" {

@@ -62,11 +62,20 @@ pub(super) async fn answer(
     let path = head.uri.path();
     let fixed = |response| Ok(whole(&shared, &reset, response));
     if path.starts_with("/_scripted/") {
-        let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(io::Error::other)?.to_bytes();
+        let body = Limited::new(body, BODY_LIMIT)
+            .collect()
+            .await
+            .map_err(io::Error::other)?
+            .to_bytes();
         return fixed(control::answer(&shared, &head, &body).await);
     }
-    let openai = path.ends_with("/chat/completions") || !head.headers.contains_key("anthropic-version");
-    let api = if openai && path != "/v1/messages" { Api::OpenAi } else { Api::Anthropic };
+    let openai =
+        path.ends_with("/chat/completions") || !head.headers.contains_key("anthropic-version");
+    let api = if openai && path != "/v1/messages" {
+        Api::OpenAi
+    } else {
+        Api::Anthropic
+    };
     let body = match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
@@ -84,8 +93,12 @@ pub(super) async fn answer(
             }
         });
     }
-    let number =
-        record(&shared, connection, &head, body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone));
+    let number = record(
+        &shared,
+        connection,
+        &head,
+        body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone),
+    );
     let exchange = Exchange {
         shared: &shared,
         reset: &reset,
@@ -98,13 +111,18 @@ pub(super) async fn answer(
         Err(refusal) => exchange.refuse(&refusal, &[]),
         Ok(body) => exchange.route(&head.method, path, &body).await?,
     };
-    shared.record.update(number, |request| request.status = response.status().as_u16());
+    shared.record.update(number, |request| {
+        request.status = response.status().as_u16()
+    });
     Ok(response)
 }
 
 fn record(shared: &Shared, connection: u64, head: &http::request::Parts, body: Bytes) -> u64 {
     let secret = |name: &str| matches!(name, "authorization" | "x-api-key");
-    let headers = head.headers.iter().filter(|(name, _)| !secret(name.as_str()));
+    let headers = head
+        .headers
+        .iter()
+        .filter(|(name, _)| !secret(name.as_str()));
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     shared.record.add(Recorded {
         number: 0,
@@ -113,7 +131,9 @@ fn record(shared: &Shared, connection: u64, head: &http::request::Parts, body: B
         ended_us: None,
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
-        headers: headers.map(|(name, value)| (name.to_string(), text(value))).collect(),
+        headers: headers
+            .map(|(name, value)| (name.to_string(), text(value)))
+            .collect(),
         body,
         status: 0,
         rule: None,
@@ -123,7 +143,12 @@ fn record(shared: &Shared, connection: u64, head: &http::request::Parts, body: B
 }
 
 impl Exchange<'_> {
-    async fn route(&self, method: &Method, path: &str, body: &[u8]) -> Result<Response<Body>, io::Error> {
+    async fn route(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &[u8],
+    ) -> Result<Response<Body>, io::Error> {
         let refused = |refusal: Refusal| Ok(self.refuse(&refusal, &[]));
         match (method.as_str(), path) {
             ("POST", "/v1/messages") => match self.read_messages(body) {
@@ -148,7 +173,10 @@ impl Exchange<'_> {
             },
             ("HEAD", "/api/hello") => Ok(self.json(&json!({}))),
             (_, "/v1/messages" | "/v1/messages/count_tokens" | "/v1/chat/completions") => {
-                refused(Refusal { kind: kind_of(400).to_owned(), ..Refusal::new(405, "Method Not Allowed") })
+                refused(Refusal {
+                    kind: kind_of(400).to_owned(),
+                    ..Refusal::new(405, "Method Not Allowed")
+                })
             }
             _ => refused(Refusal::new(404, "Not found")),
         }
@@ -173,7 +201,10 @@ impl Exchange<'_> {
     }
 
     async fn messages(&self, request: &anthropic::Request) -> Result<Response<Body>, io::Error> {
-        let answer = match self.decide(|text| request.conversation(self.headers, text)).await? {
+        let answer = match self
+            .decide(|text| request.conversation(self.headers, text))
+            .await?
+        {
             ControlFlow::Continue(answer) => answer,
             ControlFlow::Break(response) => return Ok(response),
         };
@@ -183,7 +214,10 @@ impl Exchange<'_> {
             let now = self.shared.pace.now();
             cache.sweep(now);
             let (billing, ticket) = cache.bill(&request.prefix, request.model.cache_minimum, now);
-            let asked = request.body.get("diagnostics").filter(|asked| !asked.is_null());
+            let asked = request
+                .body
+                .get("diagnostics")
+                .filter(|asked| !asked.is_null());
             let reason = asked.map(|asked| match asked["previous_message_id"].as_str() {
                 Some(previous) => cache.explain(previous, model, &request.prefix, &billing),
                 None => Value::Null,
@@ -192,13 +226,19 @@ impl Exchange<'_> {
             (billing, ticket, reason)
         };
         let reply = anthropic::Reply::new(id, request, &answer, billing, diagnostics);
-        let said =
-            if request.streams() { Said::Stream(reply.events()) } else { Said::Whole(reply.message()) };
+        let said = if request.streams() {
+            Said::Stream(reply.events())
+        } else {
+            Said::Whole(reply.message())
+        };
         Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
     }
 
     async fn chat(&self, request: &openai::Request) -> Result<Response<Body>, io::Error> {
-        let answer = match self.decide(|text| request.conversation(self.headers, text)).await? {
+        let answer = match self
+            .decide(|text| request.conversation(self.headers, text))
+            .await?
+        {
             ControlFlow::Continue(answer) => answer,
             ControlFlow::Break(response) => return Ok(response),
         };
@@ -209,8 +249,11 @@ impl Exchange<'_> {
             cache.bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now)
         };
         let reply = openai::Reply::new(self.id.clone(), request, &answer, cached);
-        let said =
-            if request.streams() { Said::Stream(reply.events()) } else { Said::Whole(reply.completion()) };
+        let said = if request.streams() {
+            Said::Stream(reply.events())
+        } else {
+            Said::Whole(reply.completion())
+        };
         Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
     }
 
@@ -230,7 +273,9 @@ impl Exchange<'_> {
     fn pick(&self, conversation: impl FnOnce(bool) -> Conversation) -> Result<Answer, Refusal> {
         let none = || Refusal::invalid("scripted model: this server only counts");
         let play = self.shared.play.as_ref().ok_or_else(none)?;
-        let mut play = play.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut play = play
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let conversation = conversation(play.reads_all_text());
         let answer = play.answer(&conversation).ok_or_else(|| {
             let start: String = conversation.last_user.chars().take(200).collect();
@@ -239,13 +284,18 @@ impl Exchange<'_> {
                 conversation.turn, conversation.agent
             ))
         })?;
-        self.shared.record.update(self.number, |request| request.rule = Some(answer.rule.clone()));
+        self.shared.record.update(self.number, |request| {
+            request.rule = Some(answer.rule.clone())
+        });
         Ok(answer)
     }
 
     async fn wait(&self, delay_ms: u64) {
         if delay_ms > 0 {
-            self.shared.pace.sleep(Duration::from_millis(delay_ms)).await;
+            self.shared
+                .pace
+                .sleep(Duration::from_millis(delay_ms))
+                .await;
         }
     }
 
@@ -265,13 +315,21 @@ impl Exchange<'_> {
                 let refusal = Refusal {
                     status: *status,
                     kind: class.clone().unwrap_or_else(|| kind_of(*status).to_owned()),
-                    message: message.clone().unwrap_or_else(|| "the script says so".to_owned()),
+                    message: message
+                        .clone()
+                        .unwrap_or_else(|| "the script says so".to_owned()),
                     code: code.clone(),
                 };
                 let headers = [
                     ("retry-after", retry_after.clone()),
-                    ("retry-after-ms", retry_after_ms.map(|wait| wait.to_string())),
-                    ("x-should-retry", should_retry.map(|retry| retry.to_string())),
+                    (
+                        "retry-after-ms",
+                        retry_after_ms.map(|wait| wait.to_string()),
+                    ),
+                    (
+                        "x-should-retry",
+                        should_retry.map(|retry| retry.to_string()),
+                    ),
                 ];
                 Ok(Some(self.refuse(&refusal, &headers)))
             }
@@ -289,7 +347,10 @@ impl Exchange<'_> {
         match self.api {
             Api::Anthropic => builder
                 .header("request-id", format!("req_{}", self.id))
-                .header("anthropic-organization-id", "00000000-0000-4000-8000-000000000000")
+                .header(
+                    "anthropic-organization-id",
+                    "00000000-0000-4000-8000-000000000000",
+                )
                 .header("anthropic-ratelimit-requests-limit", "4000")
                 .header("anthropic-ratelimit-requests-remaining", "3999")
                 .header("anthropic-ratelimit-requests-reset", "2026-11-15T00:00:00Z"),
@@ -302,10 +363,17 @@ impl Exchange<'_> {
     }
 
     fn json(&self, value: &Value) -> Response<Body> {
-        self.finish(self.json_builder(), vec![Step::Send(value.to_string().into())])
+        self.finish(
+            self.json_builder(),
+            vec![Step::Send(value.to_string().into())],
+        )
     }
 
-    fn refuse(&self, refusal: &Refusal, headers: &[(&'static str, Option<String>)]) -> Response<Body> {
+    fn refuse(
+        &self,
+        refusal: &Refusal,
+        headers: &[(&'static str, Option<String>)],
+    ) -> Response<Body> {
         let mut builder = self.json_builder().status(refusal.http_status());
         for (name, value) in headers {
             if let Some(value) = value {
@@ -320,13 +388,24 @@ impl Exchange<'_> {
     }
 
     /// Says it when its time has come; from then on what the request wrote to the cache can be read.
-    async fn speak(&self, answer: &Answer, ticket: &Ticket, usage: Usage, said: Said) -> Response<Body> {
+    async fn speak(
+        &self,
+        answer: &Answer,
+        ticket: &Ticket,
+        usage: Usage,
+        said: Said,
+    ) -> Response<Body> {
         self.wait(answer.delay_ms).await;
         self.shared.cache().begin(ticket);
-        self.shared.record.update(self.number, |request| request.usage = Some(usage));
+        self.shared
+            .record
+            .update(self.number, |request| request.usage = Some(usage));
         let fault = answer.fault.as_ref();
         match said {
-            Said::Whole(body) => self.finish(self.json_builder(), fault::play_whole(body.to_string(), fault)),
+            Said::Whole(body) => self.finish(
+                self.json_builder(),
+                fault::play_whole(body.to_string(), fault),
+            ),
             Said::Stream(events) => {
                 let builder = self
                     .builder()
@@ -352,7 +431,13 @@ impl Exchange<'_> {
 }
 
 fn whole(shared: &Shared, reset: &Arc<AtomicBool>, response: Response<Bytes>) -> Response<Body> {
-    response.map(|bytes| Body::new(vec![Step::Send(bytes)], Arc::clone(&shared.pace), Arc::clone(reset)))
+    response.map(|bytes| {
+        Body::new(
+            vec![Step::Send(bytes)],
+            Arc::clone(&shared.pace),
+            Arc::clone(reset),
+        )
+    })
 }
 
 const SINK_REPLY: &str = include_str!("sink_reply.txt");
@@ -363,14 +448,19 @@ fn sink(body: &[u8]) -> Response<Bytes> {
     hasher.write(body);
     let mut response = Response::new(Bytes::from_static(SINK_REPLY.as_bytes()));
     let headers = response.headers_mut();
-    headers.insert("content-type", http::HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        "content-type",
+        http::HeaderValue::from_static("text/event-stream"),
+    );
     headers.insert("x-body-hash", http::HeaderValue::from(hasher.finish()));
     response
 }
 
 fn model_json(model: &models::ModelFacts, api: Api) -> Value {
     match api {
-        Api::OpenAi => json!({"id": model.id, "object": "model", "created": 0, "owned_by": "posse"}),
+        Api::OpenAi => {
+            json!({"id": model.id, "object": "model", "created": 0, "owned_by": "posse"})
+        }
         Api::Anthropic => json!({
             "type": "model", "id": model.id, "display_name": model.id, "created_at": "2026-01-01T00:00:00Z",
             "max_input_tokens": model.context, "max_tokens": model.max_output, "lifecycle": "active",
@@ -380,7 +470,10 @@ fn model_json(model: &models::ModelFacts, api: Api) -> Value {
 }
 
 fn model_list(api: Api) -> Value {
-    let data: Vec<Value> = models::MODELS.iter().map(|model| model_json(model, api)).collect();
+    let data: Vec<Value> = models::MODELS
+        .iter()
+        .map(|model| model_json(model, api))
+        .collect();
     match api {
         Api::OpenAi => json!({"object": "list", "data": data}),
         Api::Anthropic => {

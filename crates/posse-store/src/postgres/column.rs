@@ -32,12 +32,17 @@ pub(super) fn maybe_text(row: &Row, at: usize) -> Result<Option<String>, Failure
 /// JSON in which NUL was hidden, if there is any.
 pub(super) fn maybe_json<T: DeserializeOwned>(row: &Row, at: usize) -> Result<Option<T>, Failure> {
     let text = get::<Option<&str>>(row, at)?;
-    text.map(|text| serde_json::from_str(&nul::show(text))).transpose().map_err(Failure::senseless)
+    text.map(|text| serde_json::from_str(&nul::show(text)))
+        .transpose()
+        .map_err(Failure::senseless)
 }
 
 /// A name, if there is one.
 pub(super) fn maybe_name(row: &Row, at: usize) -> Result<Option<Name>, Failure> {
-    get::<Option<&str>>(row, at)?.map(str::parse).transpose().map_err(|_| senseless(at))
+    get::<Option<&str>>(row, at)?
+        .map(str::parse)
+        .transpose()
+        .map_err(|_| senseless(at))
 }
 
 /// A name.
@@ -68,7 +73,9 @@ pub(super) fn one_of<T: Copy>(
     number: fn(T) -> i64,
 ) -> Result<T, Failure> {
     let found = i64::from(get::<i16>(row, at)?);
-    all.into_iter().find(|it| number(*it) == found).ok_or_else(|| senseless(at))
+    all.into_iter()
+        .find(|it| number(*it) == found)
+        .ok_or_else(|| senseless(at))
 }
 
 /// The word of one of `all`.
@@ -79,7 +86,9 @@ pub(super) fn word<T: Copy>(
     word: fn(T) -> &'static str,
 ) -> Result<T, Failure> {
     let found = get::<&str>(row, at)?;
-    all.into_iter().find(|it| word(*it) == found).ok_or_else(|| senseless(at))
+    all.into_iter()
+        .find(|it| word(*it) == found)
+        .ok_or_else(|| senseless(at))
 }
 
 pub(super) fn path(row: &Row, at: usize) -> Result<PathBuf, Failure> {
@@ -93,8 +102,14 @@ pub(super) fn bytes(row: &Row, at: usize) -> Result<Bytes, Failure> {
 
 /// A mark, whether the bytes are packed, and the bytes, in columns from `at` on.
 pub(super) fn piece(row: &Row, at: usize) -> Result<Piece, Failure> {
-    let mark_at = get::<Option<i64>>(row, at)?.map(usize::try_from).transpose().map_err(|_| senseless(at))?;
-    Ok(Piece { bytes: bytes(row, at + 1)?, mark_at })
+    let mark_at = get::<Option<i64>>(row, at)?
+        .map(usize::try_from)
+        .transpose()
+        .map_err(|_| senseless(at))?;
+    Ok(Piece {
+        bytes: bytes(row, at + 1)?,
+        mark_at,
+    })
 }
 
 /// The most rows that are wanted, and the number after which.

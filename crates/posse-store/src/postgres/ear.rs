@@ -72,8 +72,7 @@ pub(super) async fn listen(host: Arc<Host>) {
 pub(super) async fn tell(host: &Host, client: &Client) -> Result<(), Failure> {
     let (channels, notices): (Vec<_>, Vec<_>) = host.notices().into_iter().unzip();
     if !channels.is_empty() {
-        let sql =
-            "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2::text[]) AS told(channel, notice)";
+        let sql = "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2::text[]) AS told(channel, notice)";
         client.query(sql, &[&channels, &notices]).await?;
     }
     Ok(())
@@ -91,7 +90,10 @@ async fn converse(host: &Host, seen: &mut Seen) -> Result<(), Failure> {
         timeout(most, work).await.map_err(late)?
     };
     let listen = format!("SET synchronous_commit = off; LISTEN {}", channel(host.id));
-    in_time(&mut Box::pin(async { Ok(client.batch_execute(&listen).await?) })).await?;
+    in_time(&mut Box::pin(async {
+        Ok(client.batch_execute(&listen).await?)
+    }))
+    .await?;
     let mut tick = interval(host.link.timing.sweep);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -131,15 +133,20 @@ async fn look(host: &Host, client: &Client, seen: &mut Seen) -> Result<(), Failu
     if host.standing() != Standing::Settled {
         return Ok(());
     }
-    let row = client.query_one("SELECT look($1, $2)::text", &[&host.id, &seen.cursor]).await?;
+    let row = client
+        .query_one("SELECT look($1, $2)::text", &[&host.id, &seen.cursor])
+        .await?;
     let found: Found = serde_json::from_str(row.try_get(0)?).map_err(Failure::senseless)?;
     if found.fenced {
         host.lose();
         return Ok(());
     }
     let mut wakes: Vec<Wake> = found.mail.into_iter().map(Wake::Mail).collect();
-    let lists: BTreeMap<ListId, i64> =
-        found.lists.into_iter().map(|(realm, team, changed)| (job::list(realm, &team), changed)).collect();
+    let lists: BTreeMap<ListId, i64> = found
+        .lists
+        .into_iter()
+        .map(|(realm, team, changed)| (job::list(realm, &team), changed))
+        .collect();
     wakes.extend(
         lists
             .iter()
@@ -147,7 +154,10 @@ async fn look(host: &Host, client: &Client, seen: &mut Seen) -> Result<(), Failu
             .map(|(list, _)| Wake::Tasks(list.clone())),
     );
     let gone: BTreeSet<Uuid> = found.gone.into_iter().collect();
-    wakes.extend(gone.difference(&seen.gone).map(|host| Wake::Died((*host).into())));
+    wakes.extend(
+        gone.difference(&seen.gone)
+            .map(|host| Wake::Died((*host).into())),
+    );
     (seen.cursor, seen.lists, seen.gone) = (found.cursor, lists, gone);
     host.waker.wake(wakes);
     seen.looks += 1;

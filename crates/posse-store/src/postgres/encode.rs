@@ -8,11 +8,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, EntryKind, Mail, MailId, Name, Request, Response, Sender, Takes, Task, Usage};
+use posse_protocol::{
+    AgentId, EntryKind, Mail, MailId, Name, Request, Response, Sender, Takes, Task, Usage,
+};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Joining, METADATA_DEPTH,
-    NewEntry, NewTask, Op, Order, RunChange, RunChangeKind, StateChange, Step, StoreError, TaskChange, depth,
+    Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Joining,
+    METADATA_DEPTH, NewEntry, NewTask, Op, Order, RunChange, RunChangeKind, StateChange, Step,
+    StoreError, TaskChange, depth,
 };
 use posse_runtime::spawn::words;
 use serde::Serialize;
@@ -54,7 +57,10 @@ impl Encoded {
 
 pub(super) fn take(agent: AgentId) -> Encoded {
     // By its id a second try is known.
-    Encoded { json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}), ..Encoded::default() }
+    Encoded {
+        json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}),
+        ..Encoded::default()
+    }
 }
 
 pub(super) fn release(agent: AgentId, epoch: Epoch) -> Encoded {
@@ -66,9 +72,11 @@ pub(super) fn release(agent: AgentId, epoch: Epoch) -> Encoded {
 
 pub(super) fn order(order: &Order) -> Result<Encoded, StoreError> {
     let ops = order.ops.iter().map(op).collect::<Result<Vec<_>, _>>()?;
-    let json =
-        json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
-    Ok(Encoded { json, ..Encoded::default() })
+    let json = json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
+    Ok(Encoded {
+        json,
+        ..Encoded::default()
+    })
 }
 
 /// An archive, if it does not contradict itself.
@@ -97,7 +105,10 @@ pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
         "tasks": tasks.collect::<Result<Value, _>>()?,
     });
     let json = json!({"do": "import", "realm": team.realm, "id": Uuid::now_v7(), "archive": json});
-    Ok(Encoded { json, ..Encoded::default() })
+    Ok(Encoded {
+        json,
+        ..Encoded::default()
+    })
 }
 
 fn mail(mail: &Mail) -> Value {
@@ -140,7 +151,10 @@ pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encode
         put("birth", birth(it, &mut encoded, &known));
     }
     if !step.entries.is_empty() {
-        let entries = step.entries.iter().map(|it| entry(it, &mut encoded, &known));
+        let entries = step
+            .entries
+            .iter()
+            .map(|it| entry(it, &mut encoded, &known));
         put("entries", entries.collect::<Result<_, _>>()?);
     }
     if !step.calls.is_empty() {
@@ -151,11 +165,20 @@ pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encode
         put("charges", step.charges.iter().map(charge).collect());
     }
     if !step.seen.is_empty() {
-        let seen = step.seen.iter().map(|file| json!([path(&file.path), file.version.cast_signed()]));
+        let seen = step
+            .seen
+            .iter()
+            .map(|file| json!([path(&file.path), file.version.cast_signed()]));
         put("seen", seen.collect());
     }
     if !step.mail.is_empty() {
-        put("mail", step.mail.iter().map(|taken| json!([taken.number, taken.entry])).collect());
+        put(
+            "mail",
+            step.mail
+                .iter()
+                .map(|taken| json!([taken.number, taken.entry]))
+                .collect(),
+        );
     }
     if !step.operations.is_empty() {
         let ops = step.operations.iter().map(|it| {
@@ -170,8 +193,14 @@ pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encode
     if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state {
         put("state", json!(spelling::state(state)));
         put("open", json!(state.is_open()));
-        put("shut", json!(state.of_member() == posse_protocol::MemberState::ShutDown));
-        put("unless", json!(matches!(step.state, Some(StateChange::UnlessMail(_)))));
+        put(
+            "shut",
+            json!(state.of_member() == posse_protocol::MemberState::ShutDown),
+        );
+        put(
+            "unless",
+            json!(matches!(step.state, Some(StateChange::UnlessMail(_)))),
+        );
     }
     if let Some(ended) = &step.ended {
         put("ended", json!(text(ended)?));
@@ -198,11 +227,27 @@ fn is_plain(step: &Step) -> bool {
     };
     let asks = |call: &CallChange| matches!(call.change, CallChangeKind::Asked { .. });
     let small = |charge: &Charge| {
-        let Usage { input, cache_read, cache_write_5m, cache_write_1h, output, thinking } = charge.usage;
+        let Usage {
+            input,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            output,
+            thinking,
+        } = charge.usage;
         let cost = charge.cost.map_or(0, |cost| cost.pico_usd());
-        [input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost, charge.missed]
-            .into_iter()
-            .all(|number| number < 1 << 62)
+        [
+            input,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            output,
+            thinking,
+            cost,
+            charge.missed,
+        ]
+        .into_iter()
+        .all(|number| number < 1 << 62)
     };
     let nothing_else = step.birth.is_none()
         && step.seen.is_empty()
@@ -228,7 +273,11 @@ fn birth(birth: &Birth, encoded: &mut Encoded, known: &impl Fn(&Piece) -> bool) 
             "agent_type": it.agent_type, "name": it.name, "description": it.description, "terms": it.terms,
         })
     });
-    let segments: Value = birth.segments.iter().map(|it| json!([it.agent, it.from, it.to])).collect();
+    let segments: Value = birth
+        .segments
+        .iter()
+        .map(|it| json!([it.agent, it.from, it.to]))
+        .collect();
     json!({
         "path": birth.path, "model": birth.model, "dialect": birth.dialect, "mode": birth.mode.as_str(),
         "cwd": path(&birth.cwd), "preamble": encoded.shared(&birth.preamble, known(&birth.preamble)),
@@ -260,10 +309,15 @@ fn place(key: CallKey) -> (i64, i32) {
     (key.seq.cast_signed(), key.ordinal.cast_signed())
 }
 
-fn call(CallChange { key, change }: &CallChange, encoded: &mut Encoded) -> Result<Value, StoreError> {
+fn call(
+    CallChange { key, change }: &CallChange,
+    encoded: &mut Encoded,
+) -> Result<Value, StoreError> {
     let (seq, ordinal) = place(*key);
     Ok(match change {
-        CallChangeKind::Asked { id, tool } => json!({"seq": seq, "ordinal": ordinal, "asked": [id, tool]}),
+        CallChangeKind::Asked { id, tool } => {
+            json!({"seq": seq, "ordinal": ordinal, "asked": [id, tool]})
+        }
         CallChangeKind::Begun => json!({"seq": seq, "ordinal": ordinal}),
         CallChangeKind::Done(outcome) => {
             let (done, packed) = encoded.blob(&Bytes::from(text(&outcome.content)?));
@@ -287,7 +341,12 @@ fn charge(charge: &Charge) -> Value {
 
 fn run(RunChange { id, change }: &RunChange) -> Value {
     match change {
-        RunChangeKind::Began { call, kind, description, output } => json!({"id": id, "began": {
+        RunChangeKind::Began {
+            call,
+            kind,
+            description,
+            output,
+        } => json!({"id": id, "began": {
             "seq": call.seq.cast_signed(), "ordinal": call.ordinal.cast_signed(), "kind": kind.as_str(), "description": description,
             "output": path(output),
         }}),
@@ -297,23 +356,49 @@ fn run(RunChange { id, change }: &RunChange) -> Value {
 
 fn op(op: &Op) -> Result<Value, StoreError> {
     Ok(match op {
-        Op::Send { id, to, kind, summary, body } => json!({
+        Op::Send {
+            id,
+            to,
+            kind,
+            summary,
+            body,
+        } => json!({
             "op": "send", "id": id, "to": address(to), "kind": kind.as_str(), "summary": summary, "body": body,
             "bytes": summary.len() + body.len(),
         }),
-        Op::Charge { agent, charge: it } => json!({"op": "charge", "agent": agent, "charge": charge(it)}),
-        Op::CreateTeam { team, description, settings, lead } => json!({
+        Op::Charge { agent, charge: it } => {
+            json!({"op": "charge", "agent": agent, "charge": charge(it)})
+        }
+        Op::CreateTeam {
+            team,
+            description,
+            settings,
+            lead,
+        } => json!({
             "op": "create_team", "team": team, "description": description, "settings": text(settings)?,
             "lead": joining(lead)?,
         }),
         Op::DeleteTeam { team } => json!({"op": "delete_team", "team": team}),
-        Op::Join { team, name, member, greeting } => json!({
+        Op::Join {
+            team,
+            name,
+            member,
+            greeting,
+        } => json!({
             "op": "join", "team": team, "name": name, "member": joining(member)?,
             "greeting": greeting.map(|id| self::greeting(id, &member.prompt)),
         }),
         Op::HandOver { team, to } => json!({"op": "hand_over", "team": team, "to": to}),
-        Op::Request { id, to, kind, text: why } => {
-            let body = text(&Request { request_id: *id, text: why.clone() })?;
+        Op::Request {
+            id,
+            to,
+            kind,
+            text: why,
+        } => {
+            let body = text(&Request {
+                request_id: *id,
+                text: why.clone(),
+            })?;
             let summary = kind.asked();
             json!({
                 "op": "request", "id": id, "to": address(to), "kind": kind.as_str(), "text": why,
@@ -321,8 +406,18 @@ fn op(op: &Op) -> Result<Value, StoreError> {
                 "bytes": summary.len() + body.len(),
             })
         }
-        Op::Respond { id, request, kind, approve, text: why } => {
-            let body = text(&Response { request_id: *request, approve: *approve, text: why.clone() })?;
+        Op::Respond {
+            id,
+            request,
+            kind,
+            approve,
+            text: why,
+        } => {
+            let body = text(&Response {
+                request_id: *request,
+                approve: *approve,
+                text: why.clone(),
+            })?;
             let summary = kind.answered(*approve);
             json!({
                 "op": "respond", "id": id, "request": request, "kind": kind.as_str(), "approve": approve,
@@ -331,14 +426,24 @@ fn op(op: &Op) -> Result<Value, StoreError> {
             })
         }
         Op::Leave { team, name } => json!({"op": "leave", "team": team, "name": name}),
-        Op::WriteNote { team, name, text, expect } => json!({
+        Op::WriteNote {
+            team,
+            name,
+            text,
+            expect,
+        } => json!({
             "op": "write_note", "team": team, "name": name, "text": text, "bytes": text.len(),
             "expect": expect.map(u64::cast_signed),
         }),
         Op::CreateTask { team, task } => {
             json!({"op": "create_task", "team": list(team.as_ref()), "task": new_task(task)?})
         }
-        Op::UpdateTask { team, id, expect, change } => json!({
+        Op::UpdateTask {
+            team,
+            id,
+            expect,
+            change,
+        } => json!({
             "op": "update_task", "team": list(team.as_ref()), "id": id, "expect": expect.map(u64::cast_signed),
             "change": task_change(change)?,
         }),
@@ -375,7 +480,11 @@ fn joining(it: &Joining) -> Result<Value, StoreError> {
 
 /// Which tasks somebody takes; nothing for all.
 fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
-    if *takes == Takes::Any { Ok(None) } else { text(takes).map(Some) }
+    if *takes == Takes::Any {
+        Ok(None)
+    } else {
+        text(takes).map(Some)
+    }
 }
 
 /// What is sent to one who joins, but for its text: that is the prompt.

@@ -26,7 +26,10 @@ impl Failure {
 
     /// A row that makes no sense: not the server but what is kept there.
     pub(super) fn senseless(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Refused(StoreError::Engine { place: "a row of it".into(), source: error.into() })
+        Self::Refused(StoreError::Engine {
+            place: "a row of it".into(),
+            source: error.into(),
+        })
     }
 
     /// What may help.
@@ -69,8 +72,11 @@ fn remedy(state: &SqlState) -> Remedy {
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
-    const CONTENDED: [SqlState; 3] =
-        [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE];
+    const CONTENDED: [SqlState; 3] = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+    ];
     let class = |class: &str| state.code().starts_with(class);
     if class("08") || AWAY.contains(state) {
         Remedy::Reconnect
@@ -83,12 +89,18 @@ fn remedy(state: &SqlState) -> Remedy {
 
 /// What helps if it was not the server that said what is wrong.
 fn remedy_of_way(error: &tokio_postgres::Error) -> Remedy {
-    match error.source().map(|cause| cause.downcast_ref::<io::Error>()) {
+    match error
+        .source()
+        .map(|cause| cause.downcast_ref::<io::Error>())
+    {
         // Closed, timed out, or not the answer to what was asked.
         None => Remedy::Reconnect,
         // What cannot be trusted or understood will not be the next time.
         Some(Some(cause))
-            if !matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) =>
+            if !matches!(
+                cause.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            ) =>
         {
             Remedy::Reconnect
         }
@@ -100,21 +112,33 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(state) = error.code() else {
             let remedy = remedy_of_way(&error);
-            return Self::Broken(Cause { error: Arc::new(error), remedy, full: false });
+            return Self::Broken(Cause {
+                error: Arc::new(error),
+                remedy,
+                full: false,
+            });
         };
         if of_the_step(state) {
             return Self::bad_step(
-                error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string),
+                error
+                    .as_db_error()
+                    .map_or_else(|| error.to_string(), ToString::to_string),
             );
         }
         let (remedy, full) = (remedy(state), *state == SqlState::DISK_FULL);
-        Self::Broken(Cause { error: Arc::new(error), remedy, full })
+        Self::Broken(Cause {
+            error: Arc::new(error),
+            remedy,
+            full,
+        })
     }
 }
 
 /// Whether an error comes from what was to be written: a value that does not fit, a rule of the tables, a limit.
 fn of_the_step(state: &SqlState) -> bool {
-    ["22", "23", "54"].iter().any(|class| state.code().starts_with(class))
+    ["22", "23", "54"]
+        .iter()
+        .any(|class| state.code().starts_with(class))
 }
 
 impl From<io::Error> for Failure {
@@ -144,7 +168,11 @@ pub(super) struct Cause {
 
 impl Cause {
     pub(super) fn new(error: impl Into<Box<dyn Error + Send + Sync>>, remedy: Remedy) -> Self {
-        Self { error: error.into().into(), remedy, full: false }
+        Self {
+            error: error.into().into(),
+            remedy,
+            full: false,
+        }
     }
 
     /// What the driver said, if it did.
@@ -164,7 +192,11 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // "db error" says nothing; its source has what the server said.
-        match self.error.source().and_then(|cause| cause.downcast_ref::<tokio_postgres::error::DbError>()) {
+        match self
+            .error
+            .source()
+            .and_then(|cause| cause.downcast_ref::<tokio_postgres::error::DbError>())
+        {
             Some(said) => f.write_str(said.message()),
             None => self.error.fmt(f),
         }
@@ -174,7 +206,11 @@ impl fmt::Display for Cause {
 impl Error for Cause {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let cause = self.error.source()?;
-        if cause.is::<tokio_postgres::error::DbError>() { None } else { Some(cause) }
+        if cause.is::<tokio_postgres::error::DbError>() {
+            None
+        } else {
+            Some(cause)
+        }
     }
 }
 
@@ -184,30 +220,64 @@ mod tests {
 
     #[test]
     fn what_helps_is_known_by_the_code() {
-        let of =
-            |codes: &[&str]| codes.iter().map(|code| remedy(&SqlState::from_code(code))).collect::<Vec<_>>();
-        let away = ["08006", "08P01", "57P01", "57P02", "57P03", "57P05", "25P03", "25006"];
+        let of = |codes: &[&str]| {
+            codes
+                .iter()
+                .map(|code| remedy(&SqlState::from_code(code)))
+                .collect::<Vec<_>>()
+        };
+        let away = [
+            "08006", "08P01", "57P01", "57P02", "57P03", "57P05", "25P03", "25006",
+        ];
         assert_eq!(of(&away), [Remedy::Reconnect; 8]);
-        assert_eq!(of(&["40001", "40P01", "55P03", "53300", "53100", "53200"]), [Remedy::Again; 6]);
-        assert_eq!(of(&["42P01", "28P01", "3D000", "57014", "XX001", "PO001"]), [Remedy::None; 6]);
-        assert!(["22003", "23505", "54000"].iter().all(|code| of_the_step(&SqlState::from_code(code))));
+        assert_eq!(
+            of(&["40001", "40P01", "55P03", "53300", "53100", "53200"]),
+            [Remedy::Again; 6]
+        );
+        assert_eq!(
+            of(&["42P01", "28P01", "3D000", "57014", "XX001", "PO001"]),
+            [Remedy::None; 6]
+        );
+        assert!(
+            ["22003", "23505", "54000"]
+                .iter()
+                .all(|code| of_the_step(&SqlState::from_code(code)))
+        );
         assert!(!of_the_step(&SqlState::T_R_SERIALIZATION_FAILURE));
     }
 
     #[test]
     fn nobody_at_the_other_end_is_a_reason_to_try_again() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let connect = |url: String| runtime.block_on(tokio_postgres::connect(&url, tokio_postgres::NoTls));
-        let refused = connect(format!("host=127.0.0.1 port={free} user=a")).err().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let free = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let connect =
+            |url: String| runtime.block_on(tokio_postgres::connect(&url, tokio_postgres::NoTls));
+        let refused = connect(format!("host=127.0.0.1 port={free} user=a"))
+            .err()
+            .unwrap();
         let failure = Failure::from(refused);
         assert_eq!(failure.remedy(), Remedy::Reconnect);
-        let StoreError::Engine { place, source } = failure.at("postgres://somewhere") else { panic!() };
+        let StoreError::Engine { place, source } = failure.at("postgres://somewhere") else {
+            panic!()
+        };
         assert_eq!(
             (place.as_str(), source.to_string().as_str()),
             ("postgres://somewhere", "error connecting to server")
         );
-        assert!(source.source().unwrap().to_string().contains("refused"), "{source:?}");
-        assert_eq!(Failure::from(connect("host=".into()).err().unwrap()).remedy(), Remedy::None);
+        assert!(
+            source.source().unwrap().to_string().contains("refused"),
+            "{source:?}"
+        );
+        assert_eq!(
+            Failure::from(connect("host=".into()).err().unwrap()).remedy(),
+            Remedy::None
+        );
     }
 }

@@ -68,7 +68,10 @@ impl Host {
         Self {
             link,
             id: Uuid::now_v7(),
-            node: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            node: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
             standing: AtomicU8::new(Standing::Stranger as u8),
             waker: Waker::default(),
             untold: Mutex::default(),
@@ -103,7 +106,10 @@ impl Host {
     /// Whether the server has a content, as far as this host remembers.
     pub(super) fn knows(&self, realm: RealmId, piece: &Piece) -> bool {
         let name = spelling::content_name(&piece.bytes, piece.mark_at);
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&(realm, name))
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&(realm, name))
     }
 
     /// Remembers what a step has brought to the server, and that it was the agent's last.
@@ -116,18 +122,26 @@ impl Host {
             if known.len() >= KNOWN {
                 known.clear();
             }
-            known.insert((step.realm, spelling::content_name(&piece.bytes, piece.mark_at)));
+            known.insert((
+                step.realm,
+                spelling::content_name(&piece.bytes, piece.mark_at),
+            ));
         }
     }
 
     fn goes_on(&self, agent: AgentId, from: (Epoch, StepId)) {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, from);
+        self.last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(agent, from);
     }
 
     /// The step that another one goes on from, as far as this host remembers.
     fn before(&self, step: &Step) -> Option<Uuid> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.get(&step.agent).filter(|(epoch, _)| *epoch == step.epoch).map(|(_, step)| step.0)
+        last.get(&step.agent)
+            .filter(|(epoch, _)| *epoch == step.epoch)
+            .map(|(_, step)| step.0)
     }
 
     /// Forgets which step was the last of agents that it gives up, or of whom it does not know.
@@ -179,7 +193,10 @@ impl Host {
                 (job.agent, job.kind, job.step, unheard)
                 && let Some(jobs) = self.jobs.upgrade()
             {
-                let (encoded, answer) = (encode::release(agent, epoch), tokio::sync::oneshot::channel().0);
+                let (encoded, answer) = (
+                    encode::release(agent, epoch),
+                    tokio::sync::oneshot::channel().0,
+                );
                 let release = Job {
                     agent: Some(agent),
                     realm: None,
@@ -204,7 +221,8 @@ impl Host {
             let standing = self.standing();
             let me = (holds || standing != Standing::Stranger).then(|| {
                 let (settled, pid) = (standing != Standing::Stranger, std::process::id());
-                json!({"id": self.id, "pid": pid, "node": self.node, "settled": settled}).to_string()
+                json!({"id": self.id, "pid": pid, "node": self.node, "settled": settled})
+                    .to_string()
             });
             match self.ask(me.as_deref(), &asking).await {
                 Ok(written) => {
@@ -254,25 +272,43 @@ impl Host {
             told.push(json);
             blobs.extend(encoded.blobs.iter().cloned());
         }
-        let jobs = serde_json::to_string(&told).map_err(|error| Failure::bad_step(error.to_string()))?;
-        Ok(Asking { jobs: nul::hide(&jobs).into_owned(), blobs })
+        let jobs =
+            serde_json::to_string(&told).map_err(|error| Failure::bad_step(error.to_string()))?;
+        Ok(Asking {
+            jobs: nul::hide(&jobs).into_owned(),
+            blobs,
+        })
     }
 
     async fn ask(&self, me: Option<&str>, asking: &Asking) -> Result<Written, Asked> {
         let client = self.link.client().await.map_err(Asked::Failed)?;
         let sql = "SELECT write($1::text::jsonb, $2::text::jsonb, $3::bytea[])::text";
-        let statement = client.prepare_cached(sql).await.map_err(|error| Asked::Failed(error.into()))?;
+        let statement = client
+            .prepare_cached(sql)
+            .await
+            .map_err(|error| Asked::Failed(error.into()))?;
         let blobs: Vec<&[u8]> = asking.blobs.iter().map(|blob| &blob[..]).collect();
         let asked: [&(dyn ToSql + Sync); 3] = [&me, &asking.jobs, &blobs];
-        let Ok(row) = timeout(self.link.timing.patience, client.query_one(&statement, &asked)).await else {
+        let Ok(row) = timeout(
+            self.link.timing.patience,
+            client.query_one(&statement, &asked),
+        )
+        .await
+        else {
             // What it is still doing must not be in anybody's way.
             drop(Object::take(client));
-            let late = Cause::new("the server has not answered for too long", Remedy::Reconnect);
+            let late = Cause::new(
+                "the server has not answered for too long",
+                Remedy::Reconnect,
+            );
             return Err(Asked::Failed(Failure::Broken(late)));
         };
         let row = row.map_err(|error| self.told(error))?;
-        let text: String = row.try_get(0).map_err(|error| Asked::Failed(error.into()))?;
-        serde_json::from_str(&nul::show(&text)).map_err(|error| Asked::Failed(Failure::senseless(error)))
+        let text: String = row
+            .try_get(0)
+            .map_err(|error| Asked::Failed(error.into()))?;
+        serde_json::from_str(&nul::show(&text))
+            .map_err(|error| Asked::Failed(Failure::senseless(error)))
     }
 
     /// What the functions say of jobs that they do not do.
@@ -297,7 +333,9 @@ impl Host {
 
     fn settle(&self) {
         let (from, to) = (Standing::Stranger as u8, Standing::Settled as u8);
-        let _ = self.standing.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self
+            .standing
+            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
         self.stir.notify_one();
     }
 
@@ -307,7 +345,8 @@ impl Host {
             if mine.contains(&Wake::Fenced) {
                 self.lose();
             }
-            self.waker.wake(mine.into_iter().filter(|wake| *wake != Wake::Fenced));
+            self.waker
+                .wake(mine.into_iter().filter(|wake| *wake != Wake::Fenced));
         }
         if news.is_empty() {
             return;
@@ -321,8 +360,12 @@ impl Host {
 
     /// Channels and what is to be said there. What came together for one host is one notification.
     pub(super) fn notices(&self) -> Vec<(String, String)> {
-        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
-        untold.into_iter().map(|(host, wakes)| (channel(host), notice(&wakes))).collect()
+        let untold =
+            std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        untold
+            .into_iter()
+            .map(|(host, wakes)| (channel(host), notice(&wakes)))
+            .collect()
     }
 
     /// Sets free what this host still holds.
@@ -342,7 +385,9 @@ impl Host {
 
     async fn leave_some(&self) -> Result<bool, Failure> {
         let client = self.link.client().await?;
-        let row = client.query_one("SELECT leave($1)::text", &[&self.id]).await?;
+        let row = client
+            .query_one("SELECT leave($1)::text", &[&self.id])
+            .await?;
         let text: String = row.try_get(0)?;
         let left: Written = serde_json::from_str(&text).map_err(Failure::senseless)?;
         let mut news = job::sorted(left.news);
@@ -370,7 +415,11 @@ fn notice(wakes: &BTreeSet<Wake>) -> String {
         })
         .collect();
     let text = Value::Array(said).to_string();
-    if text.len() > NOTICE { String::new() } else { text }
+    if text.len() > NOTICE {
+        String::new()
+    } else {
+        text
+    }
 }
 
 /// What a notification says, read back; none if its host is to look.
@@ -419,7 +468,11 @@ pub(super) struct Patience<'a> {
 
 impl<'a> Patience<'a> {
     pub(super) fn new(host: &'a Host) -> Self {
-        Self { host, end: Instant::now() + host.link.timing.patience, pause: FIRST_PAUSE }
+        Self {
+            host,
+            end: Instant::now() + host.link.timing.patience,
+            pause: FIRST_PAUSE,
+        }
     }
 
     /// Waits until it makes sense to try again; a failure that nothing helps against is given back.

@@ -74,7 +74,9 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> News {
     let mut news = News::new();
     for novelty in novelties {
         match novelty {
-            Novelty::Mail(host, agent) => drop(news.entry(host).or_default().insert(Wake::Mail(agent))),
+            Novelty::Mail(host, agent) => {
+                drop(news.entry(host).or_default().insert(Wake::Mail(agent)))
+            }
             Novelty::List(realm, team, hosts) => {
                 let wake = Wake::Tasks(list(realm, &team));
                 for host in hosts {
@@ -90,7 +92,10 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> News {
 
 /// Only what is a name, or empty for the session's list, was ever written.
 pub(super) fn list(realm: RealmId, team: &str) -> ListId {
-    ListId { realm, team: team.parse::<Name>().ok() }
+    ListId {
+        realm,
+        team: team.parse::<Name>().ok(),
+    }
 }
 
 /// Of a take: the epoch, and the last step before it.
@@ -103,17 +108,26 @@ pub(super) fn taken(done: &Value) -> Option<(Epoch, StepId)> {
 /// What came of one job.
 pub(super) fn answer(done: Value) -> Outcome {
     if let Some(epoch) = done.get("epoch").and_then(Value::as_i64) {
-        return Ok(Answer { epoch: Epoch(epoch.cast_unsigned()), ..Answer::default() });
+        return Ok(Answer {
+            epoch: Epoch(epoch.cast_unsigned()),
+            ..Answer::default()
+        });
     }
     if done.is_null() {
         return Ok(Answer::default());
     }
     let committed: Committed = serde_json::from_value(done).map_err(senseless)?;
-    Ok(Answer { committed, ..Answer::default() })
+    Ok(Answer {
+        committed,
+        ..Answer::default()
+    })
 }
 
 fn senseless(error: serde_json::Error) -> StoreError {
-    StoreError::Engine { place: "what the server answered".into(), source: Box::new(error) }
+    StoreError::Engine {
+        place: "what the server answered".into(),
+        source: Box::new(error),
+    }
 }
 
 /// The error that a refused job has, as the functions tell it.
@@ -121,26 +135,51 @@ pub(super) fn refusal(detail: &str, node: &str) -> Option<StoreError> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Told {
-        BadStep { bad_step: String },
-        NotFound { not_found: AgentId },
-        Fenced { fenced: AgentId },
-        Held { held: AgentId, pid: i32, node: String },
-        NameTaken { name_taken: Name, by: Option<AgentId> },
+        BadStep {
+            bad_step: String,
+        },
+        NotFound {
+            not_found: AgentId,
+        },
+        Fenced {
+            fenced: AgentId,
+        },
+        Held {
+            held: AgentId,
+            pid: i32,
+            node: String,
+        },
+        NameTaken {
+            name_taken: Name,
+            by: Option<AgentId>,
+        },
     }
     Some(match serde_json::from_str(&nul::show(detail)).ok()? {
         Told::BadStep { bad_step } => StoreError::BadStep(bad_step),
         Told::NotFound { not_found: agent } => StoreError::NotFound { agent },
         Told::Fenced { fenced: agent } => StoreError::Fenced { agent },
-        Told::Held { held: agent, pid, node: other } => {
-            StoreError::Held { agent, holder: holder(pid, &other, node) }
-        }
-        Told::NameTaken { name_taken: name, by } => StoreError::NameTaken { name, by },
+        Told::Held {
+            held: agent,
+            pid,
+            node: other,
+        } => StoreError::Held {
+            agent,
+            holder: holder(pid, &other, node),
+        },
+        Told::NameTaken {
+            name_taken: name,
+            by,
+        } => StoreError::NameTaken { name, by },
     })
 }
 
 /// A process for people: its machine is told if it is another one than `here`.
 pub(super) fn holder(pid: i32, node: &str, here: &str) -> String {
-    if node == here { format!("pid {pid}") } else { format!("pid {pid} on {node}") }
+    if node == here {
+        format!("pid {pid}")
+    } else {
+        format!("pid {pid} on {node}")
+    }
 }
 
 #[cfg(test)]

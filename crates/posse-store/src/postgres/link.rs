@@ -44,9 +44,15 @@ pub(super) type Line = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<S
 impl Link {
     /// Reads a URL; nothing is connected yet.
     pub(super) fn new(url: &str, timing: Option<Timing>) -> Result<Self, StoreError> {
-        let Asked { rest, root, lease, plain } = asked(url)?;
-        let mut config: Config =
-            rest.parse().map_err(|error: tokio_postgres::Error| unusable(&rest, reason(&error)))?;
+        let Asked {
+            rest,
+            root,
+            lease,
+            plain,
+        } = asked(url)?;
+        let mut config: Config = rest
+            .parse()
+            .map_err(|error: tokio_postgres::Error| unusable(&rest, reason(&error)))?;
         if config.get_hosts().is_empty() {
             return Err(unusable(&rest, "it names no host".into()));
         }
@@ -58,14 +64,21 @@ impl Link {
             deaf: false,
         });
         let encrypted = plain.map_or_else(|| !is_near(&config), |plain| !plain);
-        config.ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable });
+        config.ssl_mode(if encrypted {
+            SslMode::Require
+        } else {
+            SslMode::Disable
+        });
         // After a failover the one that can be written to is meant, whichever of them it is.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(CONNECT));
         config.tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(UNHEARD));
         // One that waits for an answer sends nothing: it must ask whether anybody is there.
         if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
-            config.keepalives_idle(UNHEARD / 2).keepalives_interval(UNHEARD / 5).keepalives_retries(3);
+            config
+                .keepalives_idle(UNHEARD / 2)
+                .keepalives_interval(UNHEARD / 5)
+                .keepalives_retries(3);
         }
         let settings = format!(
             "{} -c search_path=posse -c posse.lease={}ms -c jit=off -c idle_in_transaction_session_timeout=60000",
@@ -76,13 +89,22 @@ impl Link {
         if config.get_application_name().is_none() {
             config.application_name("posse");
         }
-        let tls =
-            MakeRustlsConnect::new(trust(encrypted, root.as_deref()).map_err(|error| failed(&place, error))?);
-        let recycled = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let tls = MakeRustlsConnect::new(
+            trust(encrypted, root.as_deref()).map_err(|error| failed(&place, error))?,
+        );
+        let recycled = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
         let manager = Manager::from_config(config.clone(), tls.clone(), recycled);
         let pool = Pool::builder(manager).max_size(CONNECTIONS).build();
         let pool = pool.map_err(|error| failed(&place, io::Error::other(error)))?;
-        Ok(Self { config, tls, pool, timing, place: place.into() })
+        Ok(Self {
+            config,
+            tls,
+            pool,
+            timing,
+            place: place.into(),
+        })
     }
 
     /// A connection of the pool; the place is free again when it is dropped.
@@ -119,7 +141,12 @@ struct Asked {
 
 fn asked(url: &str) -> Result<Asked, StoreError> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
-    let mut asked = Asked { rest: String::new(), root: None, lease: None, plain: None };
+    let mut asked = Asked {
+        rest: String::new(),
+        root: None,
+        lease: None,
+        plain: None,
+    };
     let mut kept = Vec::new();
     for part in query.split('&').filter(|part| !part.is_empty()) {
         match part.split_once('=') {
@@ -127,7 +154,9 @@ fn asked(url: &str) -> Result<Asked, StoreError> {
             Some(("sslmode", "disable")) => asked.plain = Some(true),
             Some(("sslmode", "require" | "verify-ca" | "verify-full")) => asked.plain = Some(false),
             Some(("sslmode", other)) => {
-                let why = format!("sslmode={other}: disable, or verify-full (what is encrypted is verified)");
+                let why = format!(
+                    "sslmode={other}: disable, or verify-full (what is encrypted is verified)"
+                );
                 return Err(unusable(base, why));
             }
             Some(("posse_lease", lease)) => {
@@ -138,7 +167,11 @@ fn asked(url: &str) -> Result<Asked, StoreError> {
             _ => kept.push(part),
         }
     }
-    asked.rest = if kept.is_empty() { base.to_owned() } else { format!("{base}?{}", kept.join("&")) };
+    asked.rest = if kept.is_empty() {
+        base.to_owned()
+    } else {
+        format!("{base}?{}", kept.join("&"))
+    };
     Ok(asked)
 }
 
@@ -147,8 +180,9 @@ fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, more @ ..] = rest {
-        let code =
-            more.get(..2).and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
+        let code = more
+            .get(..2)
+            .and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
         match (first, code) {
             (b'%', Some(code)) => {
                 bytes.push(code);
@@ -166,7 +200,11 @@ fn decoded(text: &str) -> String {
 fn duration(text: &str) -> Option<Duration> {
     match text.strip_suffix("ms") {
         Some(number) => number.parse().ok().map(Duration::from_millis),
-        None => text.strip_suffix('s')?.parse().ok().map(Duration::from_secs),
+        None => text
+            .strip_suffix('s')?
+            .parse()
+            .ok()
+            .map(Duration::from_secs),
     }
 }
 
@@ -174,7 +212,9 @@ fn duration(text: &str) -> Option<Duration> {
 fn is_near(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,
-        Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        }
     })
 }
 
@@ -183,7 +223,8 @@ fn trust(encrypted: bool, root: Option<&std::path::Path>) -> io::Result<ClientCo
     let mut roots = RootCertStore::empty();
     match root {
         Some(path) => {
-            let about = |error: &dyn fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
+            let about =
+                |error: &dyn fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
             let file = File::open(path).map_err(|error| about(&error))?;
             for certificate in CertificateDer::pem_reader_iter(BufReader::new(file)) {
                 let certificate = certificate.map_err(|error| about(&error))?;
@@ -197,21 +238,39 @@ fn trust(encrypted: bool, root: Option<&std::path::Path>) -> io::Result<ClientCo
         None => {}
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(io::Error::other)?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// A server for people.
 fn place(config: &Config) -> String {
-    let port = |at: usize| config.get_ports().get(at).or(config.get_ports().first()).copied().unwrap_or(5432);
-    let hosts = config.get_hosts().iter().enumerate().map(|(at, host)| match host {
-        Host::Tcp(name) => format!("{name}:{}", port(at)),
-        Host::Unix(path) => format!("{}:{}", path.display(), port(at)),
-    });
+    let port = |at: usize| {
+        config
+            .get_ports()
+            .get(at)
+            .or(config.get_ports().first())
+            .copied()
+            .unwrap_or(5432)
+    };
+    let hosts = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(at, host)| match host {
+            Host::Tcp(name) => format!("{name}:{}", port(at)),
+            Host::Unix(path) => format!("{}:{}", path.display(), port(at)),
+        });
     let hosts = hosts.collect::<Vec<_>>().join(",");
-    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
-    format!("postgres://{user}{hosts}/{}", config.get_dbname().unwrap_or_default())
+    let user = config
+        .get_user()
+        .map(|user| format!("{user}@"))
+        .unwrap_or_default();
+    format!(
+        "postgres://{user}{hosts}/{}",
+        config.get_dbname().unwrap_or_default()
+    )
 }
 
 /// An error with what caused it, in a line.
@@ -223,15 +282,20 @@ fn reason(error: &dyn std::error::Error) -> String {
 }
 
 fn failed(place: &str, error: io::Error) -> StoreError {
-    StoreError::Engine { place: place.to_owned(), source: Box::new(error) }
+    StoreError::Engine {
+        place: place.to_owned(),
+        source: Box::new(error),
+    }
 }
 
 /// A URL that means no server. It may have a password in it, so none of it is repeated but its beginning.
 fn unusable(url: &str, why: String) -> StoreError {
-    let shown = url.split_once("://").map_or("postgres://…", |(scheme, _)| match scheme {
-        "postgres" => "postgres://…",
-        _ => "postgresql://…",
-    });
+    let shown = url
+        .split_once("://")
+        .map_or("postgres://…", |(scheme, _)| match scheme {
+            "postgres" => "postgres://…",
+            _ => "postgresql://…",
+        });
     failed(shown, io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
@@ -255,15 +319,27 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_url_is_told_without_its_password() {
         for (url, what) in [
-            ("postgres://me:secret@one/db?sslmode=prefer", "sslmode=prefer"),
-            ("postgres://me:secret@one/db?posse_lease=soon", "posse_lease=soon"),
+            (
+                "postgres://me:secret@one/db?sslmode=prefer",
+                "sslmode=prefer",
+            ),
+            (
+                "postgres://me:secret@one/db?posse_lease=soon",
+                "posse_lease=soon",
+            ),
             ("postgres://me:secret@one/db?colour=red", "colour"),
-            ("postgres://me:secret@one/db?sslrootcert=/no/such%20file&sslmode=require", "/no/such file"),
+            (
+                "postgres://me:secret@one/db?sslrootcert=/no/such%20file&sslmode=require",
+                "/no/such file",
+            ),
         ] {
             let error = Link::new(url, None).err().unwrap();
             let source = std::error::Error::source(&error).unwrap().to_string();
             assert!(source.contains(what), "{source}");
-            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+            assert!(
+                !format!("{error} {error:?}").contains("secret"),
+                "{error:?}"
+            );
         }
     }
 }

@@ -20,7 +20,10 @@ pub use collect::{collect, unused};
 fn at<T>(url: &str, work: impl AsyncFnOnce(&Link) -> Result<T, Failure>) -> Result<T, StoreError> {
     let link = Link::new(url, None)?;
     let failed = |failure: Failure| failure.at(link.place());
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(error.into()))?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed(error.into()))?;
     let done = runtime.block_on(async {
         schema::ready(&link).await?;
         work(&link).await

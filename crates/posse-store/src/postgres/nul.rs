@@ -71,8 +71,16 @@ mod tests {
 
     #[test]
     fn every_text_comes_back() {
-        for text in ["", "a", "\0", "\\u0000", "\\\0\\", "\u{f8ff}0", "a\u{f8ff}\0\u{f8ff}1\\\\u0000", "ü\0ü"]
-        {
+        for text in [
+            "",
+            "a",
+            "\0",
+            "\\u0000",
+            "\\\0\\",
+            "\u{f8ff}0",
+            "a\u{f8ff}\0\u{f8ff}1\\\\u0000",
+            "ü\0ü",
+        ] {
             let json = serde_json::to_string(text).unwrap();
             let hidden = hide(&json);
             assert!(!hidden.replace(r"\\", "").contains(r"\u0000"), "{hidden}");

@@ -22,7 +22,11 @@ pub(super) fn pack(bytes: &Bytes) -> (Bytes, bool) {
 
 /// The bytes as they were.
 pub(super) fn unpack(bytes: &[u8], packed: bool) -> io::Result<Bytes> {
-    if packed { Ok(zstd::stream::decode_all(bytes)?.into()) } else { Ok(Bytes::copy_from_slice(bytes)) }
+    if packed {
+        Ok(zstd::stream::decode_all(bytes)?.into())
+    } else {
+        Ok(Bytes::copy_from_slice(bytes))
+    }
 }
 
 #[cfg(test)]
@@ -31,7 +35,12 @@ mod tests {
 
     #[test]
     fn bytes_come_back() {
-        for bytes in [Bytes::new(), "short".into(), "long ".repeat(1000).into(), (0..=255).collect()] {
+        for bytes in [
+            Bytes::new(),
+            "short".into(),
+            "long ".repeat(1000).into(),
+            (0..=255).collect(),
+        ] {
             let (kept, packed) = pack(&bytes);
             assert_eq!(unpack(&kept, packed).unwrap(), bytes);
         }

@@ -15,8 +15,8 @@ use deadpool_postgres::ClientWrapper;
 use posse_protocol::{AgentId, EntryKind, RealmId};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry, Taken,
-    Transcript,
+    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
+    Taken, Transcript,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -49,7 +49,8 @@ enum Extent {
 }
 
 /// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still sent.
-const OWN: &str = "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
+const OWN: &str =
+    "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
         AND seq >= CASE WHEN $2 THEN coalesce((SELECT since FROM pulse
             WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1), 0) ELSE 0 END
@@ -70,7 +71,8 @@ const INHERITED: &str = "SELECT e.* FROM segment s CROSS JOIN LATERAL (
     ORDER BY s.ordinal, e.seq";
 
 /// The calls of the last entry that is no prompt, if that is a reply.
-const CALLS: &str = "SELECT seq, ordinal, id, tool, begun, is_error, operated, packed, content FROM call
+const CALLS: &str =
+    "SELECT seq, ordinal, id, tool, begun, is_error, operated, packed, content FROM call
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
         AND seq = (SELECT CASE kind WHEN 2 THEN seq END FROM entry
             WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND kind <> 1
@@ -80,7 +82,8 @@ const CALLS: &str = "SELECT seq, ordinal, id, tool, begun, is_error, operated, p
 const PREAMBLE: &str = "SELECT mark_at, packed, bytes FROM preamble
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND hash = (SELECT preamble FROM agent WHERE id = $1)";
 
-const HEADS: &str = "SELECT hash, mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = ANY ($2)";
+const HEADS: &str =
+    "SELECT hash, mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = ANY ($2)";
 
 const SEEN: &str = "SELECT path, version FROM seen
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 ORDER BY path";
@@ -146,7 +149,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The same where not every query uses all that it is given.
-    async fn typed_rows(&self, sql: &str, types: &[Type], about: &Values<'_>) -> Result<Vec<Row>, Failure> {
+    async fn typed_rows(
+        &self,
+        sql: &str,
+        types: &[Type],
+        about: &Values<'_>,
+    ) -> Result<Vec<Row>, Failure> {
         let statement = self.client.prepare_typed_cached(sql, types).await?;
         Ok(self.client.query(&statement, about).await?)
     }
@@ -162,7 +170,10 @@ impl<'a> Reader<'a> {
 
     /// All until the end is seen at one moment.
     async fn begin(&self) -> Result<(), Failure> {
-        Ok(self.client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await?)
+        Ok(self
+            .client
+            .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            .await?)
     }
 
     async fn end(&self) -> Result<(), Failure> {
@@ -170,7 +181,8 @@ impl<'a> Reader<'a> {
     }
 
     async fn prepare_parts(&self) -> Result<(), Failure> {
-        self.prepare(&[&sessions::one(), PREAMBLE, SEGMENTS, INHERITED, OWN, CALLS]).await
+        self.prepare(&[&sessions::one(), PREAMBLE, SEGMENTS, INHERITED, OWN, CALLS])
+            .await
     }
 
     async fn parts(&self, agent: AgentId, extent: Extent) -> Result<Parts, Failure> {
@@ -186,25 +198,55 @@ impl<'a> Reader<'a> {
             self.rows(CALLS, key),
         );
         let (agent, preamble, segments) = (agent?, preamble?, segments?);
-        Ok(Parts { extent, agent, preamble, segments, inherited: inherited?, own: own?, calls: calls? })
+        Ok(Parts {
+            extent,
+            agent,
+            preamble,
+            segments,
+            inherited: inherited?,
+            own: own?,
+            calls: calls?,
+        })
     }
 
     /// The transcript that rows make.
     async fn assembled(&self, agent: AgentId, parts: &Parts) -> Result<Transcript, Failure> {
-        let found = parts.agent.first().ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+        let found = parts
+            .agent
+            .first()
+            .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
         let found = sessions::agent(found, self.node)?;
-        let heads = self.heads(found.session.realm, parts.inherited.iter().chain(&parts.own)).await?;
-        let segments: Vec<Segment> = parts.segments.iter().map(segment).collect::<Result<_, _>>()?;
+        let heads = self
+            .heads(
+                found.session.realm,
+                parts.inherited.iter().chain(&parts.own),
+            )
+            .await?;
+        let segments: Vec<Segment> = parts
+            .segments
+            .iter()
+            .map(segment)
+            .collect::<Result<_, _>>()?;
         let mut entries = Vec::with_capacity(parts.inherited.len() + parts.own.len());
         let mut rest = parts.inherited.iter();
         for segment in &segments {
             entries_of(*segment, &mut rest, &heads, &mut entries)?;
         }
         let inherited = entries.len();
-        let from = found.since.filter(|_| parts.extent == Extent::Sent).unwrap_or(0);
-        let own = Segment { agent, from, to: found.own };
+        let from = found
+            .since
+            .filter(|_| parts.extent == Extent::Sent)
+            .unwrap_or(0);
+        let own = Segment {
+            agent,
+            from,
+            to: found.own,
+        };
         entries_of(own, &mut parts.own.iter(), &heads, &mut entries)?;
-        let preamble = parts.preamble.first().ok_or_else(|| Failure::senseless("a preamble is missing"))?;
+        let preamble = parts
+            .preamble
+            .first()
+            .ok_or_else(|| Failure::senseless("a preamble is missing"))?;
         Ok(Transcript {
             session: found.session,
             dialect: found.dialect,
@@ -218,7 +260,11 @@ impl<'a> Reader<'a> {
 
     /// What entries begin with, where they are there. It is found by its content, which does not change: it need
     /// not be seen at the same moment.
-    async fn heads(&self, realm: RealmId, entries: impl Iterator<Item = &Row>) -> Result<Heads, Failure> {
+    async fn heads(
+        &self,
+        realm: RealmId,
+        entries: impl Iterator<Item = &Row>,
+    ) -> Result<Heads, Failure> {
         let hashes: BTreeSet<Uuid> = entries
             .filter_map(|row| column::get::<Option<Uuid>>(row, 5).transpose())
             .collect::<Result<_, _>>()?;
@@ -242,7 +288,12 @@ fn entries_of<'a>(
     heads: &Heads,
     into: &mut Vec<StoredEntry>,
 ) -> Result<(), Failure> {
-    let damaged = |seq| Failure::Refused(StoreError::Damaged { agent: segment.agent, seq });
+    let damaged = |seq| {
+        Failure::Refused(StoreError::Damaged {
+            agent: segment.agent,
+            seq,
+        })
+    };
     for seq in segment.from..segment.to {
         let row = rows.next().ok_or_else(|| damaged(seq))?;
         let stored = entry(row, segment.agent, heads).map_err(|_| damaged(seq))?;
@@ -255,9 +306,19 @@ fn entries_of<'a>(
 }
 
 fn entry(row: &Row, agent: AgentId, heads: &Heads) -> Result<StoredEntry, Failure> {
-    let kinds = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction];
+    let kinds = [
+        EntryKind::Prompt,
+        EntryKind::Reply,
+        EntryKind::Results,
+        EntryKind::Compaction,
+    ];
     let head = match column::get::<Option<Uuid>>(row, 5)? {
-        Some(hash) => Some(heads.get(&hash).ok_or_else(|| column::senseless(5))?.clone()),
+        Some(hash) => Some(
+            heads
+                .get(&hash)
+                .ok_or_else(|| column::senseless(5))?
+                .clone(),
+        ),
         None => None,
     };
     Ok(StoredEntry {
@@ -276,12 +337,19 @@ fn entry(row: &Row, agent: AgentId, heads: &Heads) -> Result<StoredEntry, Failur
 
 fn segment(row: &Row) -> Result<Segment, Failure> {
     let (from, to) = (column::bits(row, 1)?, column::bits(row, 2)?);
-    Ok(Segment { agent: column::get::<Uuid>(row, 0)?.into(), from, to })
+    Ok(Segment {
+        agent: column::get::<Uuid>(row, 0)?.into(),
+        from,
+        to,
+    })
 }
 
 fn call(row: &Row) -> Result<OpenCall, Failure> {
     Ok(OpenCall {
-        key: CallKey { seq: column::bits(row, 0)?, ordinal: column::ordinal(row, 1)? },
+        key: CallKey {
+            seq: column::bits(row, 0)?,
+            ordinal: column::ordinal(row, 1)?,
+        },
         id: column::text(row, 2)?,
         tool: column::text(row, 3)?,
         begun: column::get(row, 4)?,
@@ -291,11 +359,20 @@ fn call(row: &Row) -> Result<OpenCall, Failure> {
 }
 
 fn outcome(row: &Row) -> Result<Option<CallOutcome>, Failure> {
-    let Some(is_error) = column::get::<Option<bool>>(row, 5)? else { return Ok(None) };
-    let content: Vec<_> = serde_json::from_slice(&column::bytes(row, 7)?).map_err(Failure::senseless)?;
-    Ok(Some(CallOutcome { content: Arc::from(content), is_error }))
+    let Some(is_error) = column::get::<Option<bool>>(row, 5)? else {
+        return Ok(None);
+    };
+    let content: Vec<_> =
+        serde_json::from_slice(&column::bytes(row, 7)?).map_err(Failure::senseless)?;
+    Ok(Some(CallOutcome {
+        content: Arc::from(content),
+        is_error,
+    }))
 }
 
 fn seen_file(row: &Row) -> Result<SeenFile, Failure> {
-    Ok(SeenFile { path: column::path(row, 0)?, version: column::bits(row, 1)? })
+    Ok(SeenFile {
+        path: column::path(row, 0)?,
+        version: column::bits(row, 1)?,
+    })
 }

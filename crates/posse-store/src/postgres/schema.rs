@@ -51,12 +51,18 @@ pub struct Migrated {
 }
 
 /// The versions that are there: of the tables, and the oldest that must be known.
-async fn found(client: &impl deadpool_postgres::GenericClient) -> Result<Option<(u32, u32)>, Failure> {
-    let there = client.query_one("SELECT to_regclass('posse.version') IS NOT NULL", &[]).await?;
+async fn found(
+    client: &impl deadpool_postgres::GenericClient,
+) -> Result<Option<(u32, u32)>, Failure> {
+    let there = client
+        .query_one("SELECT to_regclass('posse.version') IS NOT NULL", &[])
+        .await?;
     if !there.try_get::<_, bool>(0)? {
         return Ok(None);
     }
-    let row = client.query_opt("SELECT number, oldest FROM posse.version", &[]).await?;
+    let row = client
+        .query_opt("SELECT number, oldest FROM posse.version", &[])
+        .await?;
     let Some(row) = row else { return Ok(None) };
     let (number, oldest): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
     Ok(Some((number.cast_unsigned(), oldest.cast_unsigned())))
@@ -72,7 +78,11 @@ pub(super) async fn ready(link: &Link) -> Result<(), Failure> {
         None => change(link, VERSIONS, false).await.map(drop),
         Some((_, oldest)) if oldest > known => {
             let place = link.place().to_owned();
-            Err(Failure::Refused(StoreError::TooNew { place, found: oldest, known }))
+            Err(Failure::Refused(StoreError::TooNew {
+                place,
+                found: oldest,
+                known,
+            }))
         }
         Some((number, _)) if number < known => {
             let source = format!(
@@ -96,20 +106,34 @@ async fn change(link: &Link, versions: &[Version], contract: bool) -> Result<Mig
     let mut client = link.client().await?;
     let transaction = client.transaction().await?;
     // One at a time; the others find it done.
-    transaction.batch_execute("SELECT pg_advisory_xact_lock(hashtext('posse schema'))").await?;
+    transaction
+        .batch_execute("SELECT pg_advisory_xact_lock(hashtext('posse schema'))")
+        .await?;
     let before = found(&transaction).await?;
     let known = versions.len() as u32;
     let (number, mut oldest) = before.unwrap_or((0, 0));
     if oldest > known {
         let place = link.place().to_owned();
-        return Err(Failure::Refused(StoreError::TooNew { place, found: oldest, known }));
+        return Err(Failure::Refused(StoreError::TooNew {
+            place,
+            found: oldest,
+            known,
+        }));
     }
     if before.is_none() {
-        transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS posse").await?;
+        transaction
+            .batch_execute("CREATE SCHEMA IF NOT EXISTS posse")
+            .await?;
         oldest = 1;
     }
-    transaction.batch_execute("SET LOCAL check_function_bodies = off").await?;
-    for sql in versions.iter().skip(number as usize).flat_map(|version| version.expand) {
+    transaction
+        .batch_execute("SET LOCAL check_function_bodies = off")
+        .await?;
+    for sql in versions
+        .iter()
+        .skip(number as usize)
+        .flat_map(|version| version.expand)
+    {
         transaction.batch_execute(sql).await?;
     }
     let to = number.max(known);
@@ -123,7 +147,13 @@ async fn change(link: &Link, versions: &[Version], contract: bool) -> Result<Mig
     }
     let sql = "INSERT INTO posse.version (number, oldest) VALUES ($1, $2)
                ON CONFLICT (only_row) DO UPDATE SET number = excluded.number, oldest = excluded.oldest";
-    transaction.execute(sql, &[&to.cast_signed(), &oldest.cast_signed()]).await?;
+    transaction
+        .execute(sql, &[&to.cast_signed(), &oldest.cast_signed()])
+        .await?;
     transaction.commit().await?;
-    Ok(Migrated { from: before.map(|(number, _)| number), to, oldest })
+    Ok(Migrated {
+        from: before.map(|(number, _)| number),
+        to,
+        oldest,
+    })
 }

@@ -33,7 +33,9 @@ pub enum ServerTrouble {
 
 /// What is wrong with a server, if an error is about one.
 pub fn server_trouble(error: &StoreError) -> Option<ServerTrouble> {
-    let StoreError::Engine { place, source } = error else { return None };
+    let StoreError::Engine { place, source } = error else {
+        return None;
+    };
     if !place.starts_with("postgres") {
         return None;
     }

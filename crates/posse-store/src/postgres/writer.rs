@@ -50,7 +50,10 @@ impl Lanes {
             (Some(agent), Some(realm), _) => drop(self.homes.insert(agent, realm)),
             _ => {}
         }
-        let key = home.map(RealmId::uuid).or(job.agent.map(AgentId::uuid)).unwrap_or_default();
+        let key = home
+            .map(RealmId::uuid)
+            .or(job.agent.map(AgentId::uuid))
+            .unwrap_or_default();
         let lane = self.lanes.entry(key).or_default();
         if lane.waiting.is_empty() && !lane.busy {
             self.ready.push_back(key);
@@ -66,19 +69,30 @@ impl Lanes {
             if jobs.len() >= JOBS || bytes >= BYTES {
                 break;
             }
-            let Some(key) = self.ready.pop_front() else { break };
-            let Some(lane) = self.lanes.get_mut(&key) else { continue };
+            let Some(key) = self.ready.pop_front() else {
+                break;
+            };
+            let Some(lane) = self.lanes.get_mut(&key) else {
+                continue;
+            };
             lane.busy = true;
             keys.push(key);
             let mut agents = HashSet::new();
             // In the order of asking, up to the second job of an agent.
             while jobs.len() < JOBS && bytes < BYTES {
-                let Some(job) = lane.waiting.pop_front() else { break };
+                let Some(job) = lane.waiting.pop_front() else {
+                    break;
+                };
                 if job.agent.is_some_and(|agent| !agents.insert(agent)) {
                     lane.waiting.push_front(job);
                     break;
                 }
-                bytes += job.encoded.blobs.iter().map(|blob| blob.len()).sum::<usize>();
+                bytes += job
+                    .encoded
+                    .blobs
+                    .iter()
+                    .map(|blob| blob.len())
+                    .sum::<usize>();
                 jobs.push(job);
             }
         }
@@ -151,7 +165,9 @@ mod tests {
     }
 
     fn agents(jobs: &[Job]) -> Vec<u128> {
-        jobs.iter().map(|job| job.agent.unwrap().uuid().as_u128()).collect()
+        jobs.iter()
+            .map(|job| job.agent.unwrap().uuid().as_u128())
+            .collect()
     }
 
     #[test]
@@ -162,7 +178,10 @@ mod tests {
         }
         let (keys, jobs) = lanes.batch(8);
         assert_eq!(agents(&jobs), [1, 2]);
-        assert!(lanes.batch(8).1.is_empty(), "a realm has one batch at a time");
+        assert!(
+            lanes.batch(8).1.is_empty(),
+            "a realm has one batch at a time"
+        );
         lanes.done(keys);
         let (keys, jobs) = lanes.batch(8);
         assert_eq!(agents(&jobs), [1, 3]);
@@ -187,11 +206,21 @@ mod tests {
     fn a_job_without_a_realm_goes_where_its_agent_lives() {
         let mut lanes = Lanes::default();
         lanes.put(job(9, 1));
-        lanes.put(Job { realm: None, ..job(9, 1) });
-        lanes.put(Job { realm: None, kind: Kind::Releases, ..job(9, 1) });
+        lanes.put(Job {
+            realm: None,
+            ..job(9, 1)
+        });
+        lanes.put(Job {
+            realm: None,
+            kind: Kind::Releases,
+            ..job(9, 1)
+        });
         assert_eq!(lanes.lanes.len(), 1);
         assert!(lanes.homes.is_empty());
-        lanes.put(Job { realm: None, ..job(9, 1) });
+        lanes.put(Job {
+            realm: None,
+            ..job(9, 1)
+        });
         assert_eq!(lanes.lanes.len(), 2);
     }
 }

@@ -56,7 +56,14 @@ impl<'a> Batch<'a> {
         me: Option<Uuid>,
         standing: Standing,
     ) -> Self {
-        Self { place, connection, me, standing, news: News::default(), start: None }
+        Self {
+            place,
+            connection,
+            me,
+            standing,
+            news: News::default(),
+            start: None,
+        }
     }
 
     /// Does `jobs` in one transaction, and says whether it wrote anything.
@@ -112,7 +119,11 @@ impl<'a> Batch<'a> {
             }
             Standing::Settled => {
                 let sql = "SELECT 1 FROM host WHERE id = ?1";
-                if !self.connection.prepare_cached(sql)?.exists([me.as_bytes()])? {
+                if !self
+                    .connection
+                    .prepare_cached(sql)?
+                    .exists([me.as_bytes()])?
+                {
                     self.standing = Standing::Lost;
                 }
             }
@@ -132,9 +143,14 @@ impl<'a> Batch<'a> {
         }
         // It may be there, from a commit that failed after it was durable.
         let sql = "INSERT OR IGNORE INTO host (id) VALUES (?1)";
-        self.connection.prepare_cached(sql)?.execute([me.as_bytes()])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute([me.as_bytes()])?;
         let sql = "SELECT last FROM changes";
-        let cursor = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        let cursor = self
+            .connection
+            .prepare_cached(sql)?
+            .query_row([], |row| row.get(0))?;
         Ok(Start { cursor, others })
     }
 
@@ -147,11 +163,20 @@ impl<'a> Batch<'a> {
                     None => None,
                 };
                 let committed = step::write(place, connection, step, holder, &mut self.news)?;
-                Ok(Answer { committed, epoch: step.epoch })
+                Ok(Answer {
+                    committed,
+                    epoch: step.epoch,
+                })
             }
             Work::Operate(order) => {
                 let results = operation::order(place, connection, order, &mut self.news)?;
-                Ok(Answer { committed: Committed { results, mail_waits: false }, ..Answer::default() })
+                Ok(Answer {
+                    committed: Committed {
+                        results,
+                        mail_waits: false,
+                    },
+                    ..Answer::default()
+                })
             }
             Work::Import(archive) => {
                 operation::import(connection, archive, &mut self.news)?;
@@ -160,7 +185,10 @@ impl<'a> Batch<'a> {
             Work::Take(agent) => {
                 let me = self.holder(*agent)?;
                 let epoch = claim::take(connection, *agent, me, place, &mut self.news)?;
-                Ok(Answer { epoch, ..Answer::default() })
+                Ok(Answer {
+                    epoch,
+                    ..Answer::default()
+                })
             }
             Work::Release(agent, epoch) => {
                 claim::release(connection, *agent, *epoch, &mut self.news)?;
@@ -191,7 +219,9 @@ impl<'a> Batch<'a> {
     /// This host, about to hold an agent.
     fn holder(&self, agent: AgentId) -> Result<Uuid, Failure> {
         let fenced = Failure::Refused(StoreError::Fenced { agent });
-        self.me.filter(|_| self.standing != Standing::Lost).ok_or(fenced)
+        self.me
+            .filter(|_| self.standing != Standing::Lost)
+            .ok_or(fenced)
     }
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
@@ -209,7 +239,10 @@ pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>>
 pub(super) fn dead_hosts(place: &Place, connection: &Connection) -> rusqlite::Result<Vec<Uuid>> {
     let all = hosts(connection)?;
     let look = place.hosts();
-    Ok(all.into_iter().filter(|host| matches!(look.look(*host), Ok(Life::Dead))).collect())
+    Ok(all
+        .into_iter()
+        .filter(|host| matches!(look.look(*host), Ok(Life::Dead)))
+        .collect())
 }
 
 /// Tells what concerns one job from what concerns all.

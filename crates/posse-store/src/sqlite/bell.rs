@@ -73,7 +73,9 @@ impl Bell {
         Start { cursor, others }: Start,
     ) -> io::Result<Option<Self>> {
         let hosts = place.hosts();
-        let (Some(heart), Some(path)) = (host.heart()?, hosts.bell(host.id)) else { return Ok(None) };
+        let (Some(heart), Some(path)) = (host.heart()?, hosts.bell(host.id)) else {
+            return Ok(None);
+        };
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let listener = Listener {
             me: host.id,
@@ -82,7 +84,8 @@ impl Bell {
             heart,
             path,
             connection: place.connect().map_err(io::Error::other)?,
-            rings: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok(),
+            rings: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)
+                .ok(),
             stop: Arc::clone(&stop),
             shared: Arc::clone(shared),
             jobs: jobs.clone(),
@@ -90,8 +93,13 @@ impl Bell {
             others,
             watched: BTreeMap::new(),
         };
-        let thread = thread::Builder::new().name("posse-bell".into()).spawn(move || listener.listen())?;
-        Ok(Some(Self { stop, thread: Some(thread) }))
+        let thread = thread::Builder::new()
+            .name("posse-bell".into())
+            .spawn(move || listener.listen())?;
+        Ok(Some(Self {
+            stop,
+            thread: Some(thread),
+        }))
     }
 }
 
@@ -148,11 +156,22 @@ impl Listener {
 
     /// Sleeps until something happens, at most so long.
     fn sleep(&mut self, most: Duration) -> Woken {
-        let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
-        let fds = [Some(self.stop.as_fd()), self.rings.as_ref().map(AsFd::as_fd)];
+        let most = Timespec {
+            tv_sec: most.as_secs().cast_signed(),
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let fds = [
+            Some(self.stop.as_fd()),
+            self.rings.as_ref().map(AsFd::as_fd),
+        ];
         let before = fds.iter().flatten().count();
-        let fds = fds.into_iter().flatten().chain(self.watched.values().map(AsFd::as_fd));
-        let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let fds = fds
+            .into_iter()
+            .flatten()
+            .chain(self.watched.values().map(AsFd::as_fd));
+        let mut fds: Vec<_> = fds
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
         // Interrupted, it looks once too often.
         let _ = poll(&mut fds, Some(&most));
         let happened: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();

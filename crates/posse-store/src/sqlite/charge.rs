@@ -27,14 +27,23 @@ pub(super) fn book(
         let calls: i64 = row.get(1)?;
         nth += calls;
         if row.get::<_, i64>(0)? == purpose {
-            before = Some((calls, column::spent(row, 2)?, column::from_bits(row.get(9)?)));
+            before = Some((
+                calls,
+                column::spent(row, 2)?,
+                column::from_bits(row.get(9)?),
+            ));
         }
     }
     let (calls, usage, cost, missed) = match before {
         None => (0, charge.usage, charge.cost, charge.missed),
         Some((calls, (usage, cost), missed)) => {
             let cost = cost.zip(charge.cost).map(|(total, more)| total + more);
-            (calls, usage + charge.usage, cost, missed.saturating_add(charge.missed))
+            (
+                calls,
+                usage + charge.usage,
+                cost,
+                missed.saturating_add(charge.missed),
+            )
         }
     };
     let [a, b, c, d, e, f, g] = column::spend(&usage, cost);
@@ -52,13 +61,29 @@ pub(super) fn book(
     };
     let mut statement = connection.prepare_cached(sql)?;
     let missed = column::bits(missed);
-    statement.execute(params![realm, agent, model, purpose, calls + 1, a, b, c, d, e, f, g, missed])?;
+    statement.execute(params![
+        realm,
+        agent,
+        model,
+        purpose,
+        calls + 1,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        missed
+    ])?;
     let [a, b, c, d, e, f, g] = column::spend(&charge.usage, charge.cost);
     let sql = "INSERT INTO charge (realm, agent, model, nth, at_ms, input, cache_read,
                    cache_write_5m, cache_write_1h, output, thinking, cost, purpose, missed)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let mut statement = connection.prepare_cached(sql)?;
     let missed = column::bits(charge.missed);
-    statement.execute(params![realm, agent, model, nth, at_ms, a, b, c, d, e, f, g, purpose, missed])?;
+    statement.execute(params![
+        realm, agent, model, nth, at_ms, a, b, c, d, e, f, g, purpose, missed
+    ])?;
     Ok(())
 }

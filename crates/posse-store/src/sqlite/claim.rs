@@ -30,7 +30,10 @@ pub(super) fn take(
         .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
     if let Some(other) = holder.filter(|host| *host != me) {
         let hosts = place.hosts();
-        match hosts.look(other).map_err(|error| Failure::Refused(place.failed(error)))? {
+        match hosts
+            .look(other)
+            .map_err(|error| Failure::Refused(place.failed(error)))?
+        {
             Life::Alive { pid } => {
                 let holder = format!("pid {pid}");
                 return Err(Failure::Refused(StoreError::Held { agent, holder }));
@@ -51,7 +54,10 @@ pub(super) fn take(
     let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";
     let waiting: Option<i64> = connection
         .prepare_cached(sql)?
-        .query_row(params![realm.as_bytes(), id.as_bytes(), me.as_bytes()], |row| row.get(0))
+        .query_row(
+            params![realm.as_bytes(), id.as_bytes(), me.as_bytes()],
+            |row| row.get(0),
+        )
         .optional()?;
     if waiting.is_some_and(|waiting| waiting > 0) {
         news.mail(me, agent);
@@ -69,7 +75,10 @@ pub(super) fn release(
     let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE id = ?1 AND epoch = ?2 RETURNING realm";
     let realm: Option<RealmId> = connection
         .prepare_cached(sql)?
-        .query_row(params![agent.uuid().as_bytes(), column::bits(epoch.0)], |row| column::id(row, 0))
+        .query_row(
+            params![agent.uuid().as_bytes(), column::bits(epoch.0)],
+            |row| column::id(row, 0),
+        )
         .optional()?
         .map(RealmId::from);
     if let Some(realm) = realm {

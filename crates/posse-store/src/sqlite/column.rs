@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use posse_protocol::{Cost, MailKind, Name, Purpose, RequestKind, RunKind, Takes, TaskStatus, Usage};
+use posse_protocol::{
+    Cost, MailKind, Name, Purpose, RequestKind, RunKind, Takes, TaskStatus, Usage,
+};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type};
 use serde::Serialize;
@@ -17,41 +19,63 @@ pub(super) use crate::spelling::{kind, kind_from, purpose, run, state, state_fro
 /// A purpose in column `at`.
 pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose> {
     let number: i64 = row.get(at)?;
-    Purpose::ALL.into_iter().find(|it| purpose(*it) == number).ok_or_else(|| senseless(at))
+    Purpose::ALL
+        .into_iter()
+        .find(|it| purpose(*it) == number)
+        .ok_or_else(|| senseless(at))
 }
 
 /// A task's status in column `at`.
 pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStatus> {
     let number: i64 = row.get(at)?;
-    TaskStatus::ALL.into_iter().find(|it| status(*it) == number).ok_or_else(|| senseless(at))
+    TaskStatus::ALL
+        .into_iter()
+        .find(|it| status(*it) == number)
+        .ok_or_else(|| senseless(at))
 }
 
 /// What is requested, in column `at`.
 pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RequestKind> {
     let word = row.get_ref(at)?.as_str()?;
-    RequestKind::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
+    RequestKind::ALL
+        .into_iter()
+        .find(|it| it.as_str() == word)
+        .ok_or_else(|| senseless(at))
 }
 
 /// What runs, in column `at`.
 pub(super) fn run_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RunKind> {
     let word = row.get_ref(at)?.as_str()?;
-    [RunKind::Agent, RunKind::Shell].into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
+    [RunKind::Agent, RunKind::Shell]
+        .into_iter()
+        .find(|it| it.as_str() == word)
+        .ok_or_else(|| senseless(at))
 }
 
 /// A message's kind in column `at`.
 pub(super) fn mail_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<MailKind> {
     let word = row.get_ref(at)?.as_str()?;
-    MailKind::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| senseless(at))
+    MailKind::ALL
+        .into_iter()
+        .find(|it| it.as_str() == word)
+        .ok_or_else(|| senseless(at))
 }
 
 /// A name in column `at`, if there is one.
 pub(super) fn maybe_name(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Name>> {
-    row.get_ref(at)?.as_str_or_null()?.map(str::parse).transpose().map_err(|_| senseless(at))
+    row.get_ref(at)?
+        .as_str_or_null()?
+        .map(str::parse)
+        .transpose()
+        .map_err(|_| senseless(at))
 }
 
 /// A name in column `at`.
 pub(super) fn name(row: &Row<'_>, at: usize) -> rusqlite::Result<Name> {
-    row.get_ref(at)?.as_str()?.parse().map_err(|_| senseless(at))
+    row.get_ref(at)?
+        .as_str()?
+        .parse()
+        .map_err(|_| senseless(at))
 }
 
 /// The team's part of a list's key.
@@ -61,7 +85,11 @@ pub(super) fn team(team: Option<&Name>) -> &str {
 
 /// Which tasks somebody takes; nothing for all.
 pub(super) fn takes(takes: &Takes) -> Result<Option<String>, Failure> {
-    if *takes == Takes::Any { Ok(None) } else { json(takes).map(Some) }
+    if *takes == Takes::Any {
+        Ok(None)
+    } else {
+        json(takes).map(Some)
+    }
 }
 
 pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
@@ -69,9 +97,14 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 /// JSON in column `at`, if there is any.
-pub(super) fn maybe_json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<T>> {
+pub(super) fn maybe_json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    at: usize,
+) -> rusqlite::Result<Option<T>> {
     let text = row.get_ref(at)?.as_str_or_null()?;
-    text.map(serde_json::from_str).transpose().map_err(|_| senseless(at))
+    text.map(serde_json::from_str)
+        .transpose()
+        .map_err(|_| senseless(at))
 }
 
 /// The most rows that are wanted, and the number after which.
@@ -109,7 +142,9 @@ pub(super) fn maybe_id(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Uuid
 /// An offset in column `at`, if there is one.
 pub(super) fn mark(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<usize>> {
     let offset: Option<i64> = row.get(at)?;
-    offset.map(|offset| usize::try_from(offset).map_err(|_| senseless(at))).transpose()
+    offset
+        .map(|offset| usize::try_from(offset).map_err(|_| senseless(at)))
+        .transpose()
 }
 
 /// Tokens and money in seven columns from `at` on.
@@ -129,9 +164,23 @@ pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<(Usage, Option
 
 /// The seven columns.
 pub(super) fn spend(usage: &Usage, cost: Option<Cost>) -> [Option<i64>; 7] {
-    let Usage { input, cache_read, cache_write_5m, cache_write_1h, output, thinking } = *usage;
-    let [a, b, c, d, e, f] =
-        [input, cache_read, cache_write_5m, cache_write_1h, output, thinking].map(|it| Some(bits(it)));
+    let Usage {
+        input,
+        cache_read,
+        cache_write_5m,
+        cache_write_1h,
+        output,
+        thinking,
+    } = *usage;
+    let [a, b, c, d, e, f] = [
+        input,
+        cache_read,
+        cache_write_5m,
+        cache_write_1h,
+        output,
+        thinking,
+    ]
+    .map(|it| Some(bits(it)));
     [a, b, c, d, e, f, cost.map(|cost| bits(cost.pico_usd()))]
 }
 

@@ -14,19 +14,34 @@ pub(super) fn keep(connection: &Connection, realm: &[u8], piece: &Piece) -> Resu
     let hash = name(&piece.bytes, piece.mark_at);
     // Asked first: an insert that is ignored has copied all of the bytes.
     let sql = "SELECT 1 FROM preamble WHERE realm = ?1 AND hash = ?2";
-    if !connection.prepare_cached(sql)?.exists(params![realm, hash])? {
+    if !connection
+        .prepare_cached(sql)?
+        .exists(params![realm, hash])?
+    {
         let sql = "INSERT INTO preamble (realm, hash, mark_at, bytes) VALUES (?1, ?2, ?3, ?4)";
         let mark_at = piece.mark_at.map(|at| at as i64);
-        connection.prepare_cached(sql)?.execute(params![realm, hash, mark_at, &piece.bytes[..]])?;
+        connection
+            .prepare_cached(sql)?
+            .execute(params![realm, hash, mark_at, &piece.bytes[..]])?;
     }
     Ok(hash)
 }
 
 /// The piece of this name, if there is one.
-pub(super) fn find(connection: &Connection, realm: &[u8], hash: Hash) -> rusqlite::Result<Option<Piece>> {
+pub(super) fn find(
+    connection: &Connection,
+    realm: &[u8],
+    hash: Hash,
+) -> rusqlite::Result<Option<Piece>> {
     let sql = "SELECT bytes, mark_at FROM preamble WHERE realm = ?1 AND hash = ?2";
     let piece = |row: &rusqlite::Row<'_>| {
-        Ok(Piece { bytes: row.get::<_, Vec<u8>>(0)?.into(), mark_at: column::mark(row, 1)? })
+        Ok(Piece {
+            bytes: row.get::<_, Vec<u8>>(0)?.into(),
+            mark_at: column::mark(row, 1)?,
+        })
     };
-    connection.prepare_cached(sql)?.query_row(params![realm, hash], piece).optional()
+    connection
+        .prepare_cached(sql)?
+        .query_row(params![realm, hash], piece)
+        .optional()
 }

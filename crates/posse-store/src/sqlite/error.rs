@@ -36,11 +36,14 @@ impl Failure {
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => Self::bad_step(error.to_string()),
-            // Not the engine but a row of it: one that makes no sense concerns whoever asked for it.
-            None => {
-                Self::Refused(StoreError::Engine { place: "a row of it".into(), source: Box::new(error) })
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => {
+                Self::bad_step(error.to_string())
             }
+            // Not the engine but a row of it: one that makes no sense concerns whoever asked for it.
+            None => Self::Refused(StoreError::Engine {
+                place: "a row of it".into(),
+                source: Box::new(error),
+            }),
             _ => Self::Broken(error.into()),
         }
     }
@@ -89,7 +92,9 @@ pub enum Trouble {
 
 /// What is wrong with a store's file, if an error says so.
 pub fn trouble(error: &StoreError) -> Option<Trouble> {
-    let StoreError::Engine { source, .. } = error else { return None };
+    let StoreError::Engine { source, .. } = error else {
+        return None;
+    };
     match source.downcast_ref::<Cause>()?.what {
         What::Known(trouble) => Some(trouble),
         What::Full | What::Io | What::Other => None,
@@ -111,7 +116,10 @@ impl Error for Foreign {}
 impl Cause {
     /// It is another program's database.
     pub(super) fn foreign() -> Self {
-        Self { error: Arc::new(Foreign), what: What::Known(Trouble::Foreign) }
+        Self {
+            error: Arc::new(Foreign),
+            what: What::Known(Trouble::Foreign),
+        }
     }
 
     pub(super) fn at(&self, place: &Place) -> StoreError {
@@ -143,7 +151,10 @@ impl From<rusqlite::Error> for Cause {
             Some(ErrorCode::PermissionDenied) => What::Known(Trouble::Denied),
             _ => What::Other,
         };
-        Self { error: Arc::new(error), what }
+        Self {
+            error: Arc::new(error),
+            what,
+        }
     }
 }
 
@@ -157,7 +168,10 @@ impl From<io::Error> for Cause {
             io::ErrorKind::TimedOut => What::Known(Trouble::HeldUp),
             _ => What::Other,
         };
-        Self { error: Arc::new(error), what }
+        Self {
+            error: Arc::new(error),
+            what,
+        }
     }
 }
 
@@ -183,13 +197,26 @@ mod tests {
     fn causes_are_told_apart() {
         let place = Place::existing(Path::new("/nowhere/posse.db"));
         let of = |cause: Cause| trouble(&cause.at(&place));
-        let engine = |code| of(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into());
-        assert_eq!(engine(rusqlite::ffi::SQLITE_CORRUPT), Some(Trouble::Damaged));
-        assert_eq!(engine(rusqlite::ffi::SQLITE_NOTADB), Some(Trouble::NoDatabase));
-        assert_eq!(engine(rusqlite::ffi::SQLITE_READONLY), Some(Trouble::ReadOnly));
+        let engine =
+            |code| of(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into());
+        assert_eq!(
+            engine(rusqlite::ffi::SQLITE_CORRUPT),
+            Some(Trouble::Damaged)
+        );
+        assert_eq!(
+            engine(rusqlite::ffi::SQLITE_NOTADB),
+            Some(Trouble::NoDatabase)
+        );
+        assert_eq!(
+            engine(rusqlite::ffi::SQLITE_READONLY),
+            Some(Trouble::ReadOnly)
+        );
         assert_eq!(engine(rusqlite::ffi::SQLITE_CANTOPEN), None);
         let system = |kind: io::ErrorKind| of(io::Error::from(kind).into());
-        assert_eq!(system(io::ErrorKind::PermissionDenied), Some(Trouble::Denied));
+        assert_eq!(
+            system(io::ErrorKind::PermissionDenied),
+            Some(Trouble::Denied)
+        );
         assert_eq!(system(io::ErrorKind::TimedOut), Some(Trouble::HeldUp));
         assert_eq!(of(Cause::foreign()), Some(Trouble::Foreign));
     }

@@ -25,7 +25,10 @@ pub(super) const AHEAD: &str = "UPDATE task INDEXED BY task_ahead
 /// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
 pub(super) fn gone(place: &Place, host: Uuid) -> bool {
     // Of whom that cannot be found out nothing is taken.
-    matches!(place.hosts().look(host), Ok(Life::Dead | Life::Stalled { .. }))
+    matches!(
+        place.hosts().look(host),
+        Ok(Life::Dead | Life::Stalled { .. })
+    )
 }
 
 /// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.
@@ -33,21 +36,31 @@ pub(super) fn host(connection: &Connection, host: Uuid, news: &mut News) -> Resu
     let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE host = ?1 RETURNING realm, id";
     let mut statement = connection.prepare_cached(sql)?;
     let held: Vec<(RealmId, AgentId)> = statement
-        .query_map([host.as_bytes()], |row| Ok((column::id(row, 0)?.into(), column::id(row, 1)?.into())))?
+        .query_map([host.as_bytes()], |row| {
+            Ok((column::id(row, 0)?.into(), column::id(row, 1)?.into()))
+        })?
         .collect::<Result<_, _>>()?;
     for (realm, agent) in held {
         inbox(connection, realm, agent)?;
         tasks(connection, realm, agent, None, news)?;
     }
-    connection.prepare_cached("DELETE FROM host WHERE id = ?1")?.execute([host.as_bytes()])?;
+    connection
+        .prepare_cached("DELETE FROM host WHERE id = ?1")?
+        .execute([host.as_bytes()])?;
     news.freed.insert(host);
     Ok(())
 }
 
 /// An inbox whose agent nobody holds any more.
-pub(super) fn inbox(connection: &Connection, realm: RealmId, agent: AgentId) -> Result<(), Failure> {
+pub(super) fn inbox(
+    connection: &Connection,
+    realm: RealmId,
+    agent: AgentId,
+) -> Result<(), Failure> {
     let sql = "UPDATE inbox SET host = NULL WHERE realm = ?1 AND agent = ?2";
-    connection.prepare_cached(sql)?.execute([realm.uuid().as_bytes(), agent.uuid().as_bytes()])?;
+    connection
+        .prepare_cached(sql)?
+        .execute([realm.uuid().as_bytes(), agent.uuid().as_bytes()])?;
     Ok(())
 }
 
@@ -62,7 +75,10 @@ pub(super) fn tasks(
     let (realm_id, agent) = (realm.uuid(), agent.uuid());
     let mut statement = connection.prepare_cached(TASKS)?;
     let teams: BTreeSet<String> = statement
-        .query_map(params![realm_id.as_bytes(), agent.as_bytes(), team], |row| row.get(0))?
+        .query_map(
+            params![realm_id.as_bytes(), agent.as_bytes(), team],
+            |row| row.get(0),
+        )?
         .collect::<Result<_, _>>()?;
     for team in teams {
         // Only what is a name, or empty for the session's list, was ever written.
@@ -82,9 +98,10 @@ pub(super) fn unassign(
     let (realm_id, agent) = (realm.uuid(), agent.uuid());
     let mut statement = connection.prepare_cached(AHEAD)?;
     let tasks: BTreeSet<(String, bool)> = statement
-        .query_map(params![realm_id.as_bytes(), agent.as_bytes(), team], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?
+        .query_map(
+            params![realm_id.as_bytes(), agent.as_bytes(), team],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?
         .collect::<Result<_, _>>()?;
     for (team, _) in tasks.into_iter().filter(|(_, ready)| *ready) {
         claimable(connection, realm, team.parse().ok(), news)?;
@@ -102,10 +119,14 @@ pub(super) fn claimable(
     let list = ListId { realm, team };
     // Also when the news has it: what put it there may have been undone since.
     let sql = "UPDATE changes SET last = last + 1 RETURNING last";
-    let change: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    let change: i64 = connection
+        .prepare_cached(sql)?
+        .query_row([], |row| row.get(0))?;
     let sql = "UPDATE list SET changed = ?3 WHERE realm = ?1 AND team = ?2";
     let name = column::team(list.team.as_ref());
-    connection.prepare_cached(sql)?.execute(params![realm.uuid().as_bytes(), name, change])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![realm.uuid().as_bytes(), name, change])?;
     news.lists.insert(list);
     Ok(())
 }

@@ -28,7 +28,10 @@ impl Gate {
         let mut inside = self.inside();
         inside.stills += 1;
         while inside.writing {
-            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = self
+                .changed
+                .wait(inside)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         Still(self)
     }
@@ -37,7 +40,10 @@ impl Gate {
     pub(super) fn write(&self) -> Writing<'_> {
         let mut inside = self.inside();
         while inside.stills > 0 {
-            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = self
+                .changed
+                .wait(inside)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         inside.writing = true;
         Writing(self)

@@ -43,7 +43,11 @@ pub(super) struct Host {
 }
 
 enum Hold {
-    File { directory: PathBuf, lock: File, stamp_at: u64 },
+    File {
+        directory: PathBuf,
+        lock: File,
+        stamp_at: u64,
+    },
     Memory(Arc<MemoryHosts>),
 }
 
@@ -72,17 +76,32 @@ impl Hosts {
         let id = Uuid::now_v7();
         let hold = match self {
             Self::Files { directory, .. } => {
-                DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(directory)?;
                 let new = directory.join(format!("{id}.new"));
-                let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+                let mut lock = OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o600)
+                    .open(&new)?;
                 lock.lock()?;
                 let process = format!("{}\n", std::process::id());
                 lock.write_all(format!("{process}{}", stamp()).as_bytes())?;
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(bell(directory, id))?;
+                OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o600)
+                    .open(bell(directory, id))?;
                 // It gets its name only now: a file with a host's name is locked or its host is dead.
                 fs::rename(&new, directory.join(id.to_string()))?;
                 self.sweep(directory, id);
-                Hold::File { directory: directory.clone(), lock, stamp_at: process.len() as u64 }
+                Hold::File {
+                    directory: directory.clone(),
+                    lock,
+                    stamp_at: process.len() as u64,
+                }
             }
             Self::Memory(hosts) => {
                 hosts.enter(id, waker);
@@ -96,7 +115,11 @@ impl Hosts {
     pub(super) fn look(&self, id: Uuid) -> io::Result<Life> {
         let (directory, lease) = match self {
             Self::Files { directory, lease } => (directory, *lease),
-            Self::Memory(hosts) if hosts.contains(id) => return Ok(Life::Alive { pid: std::process::id() }),
+            Self::Memory(hosts) if hosts.contains(id) => {
+                return Ok(Life::Alive {
+                    pid: std::process::id(),
+                });
+            }
             Self::Memory(_) => return Ok(Life::Dead),
         };
         let path = directory.join(id.to_string());
@@ -109,9 +132,15 @@ impl Hosts {
         }
         let (pid, shown) = shown(&path);
         // A stamp that was read while it was written may be nonsense, but not twice the same.
-        let is_old = |stamp: Option<u64>| stamp.is_some_and(|at| now_ms().saturating_sub(at) > millis(lease));
+        let is_old = |stamp: Option<u64>| {
+            stamp.is_some_and(|at| now_ms().saturating_sub(at) > millis(lease))
+        };
         let stalled = is_old(shown) && self::shown(&path).1 == shown;
-        Ok(if stalled { Life::Stalled { pid } } else { Life::Alive { pid } })
+        Ok(if stalled {
+            Life::Stalled { pid }
+        } else {
+            Life::Alive { pid }
+        })
     }
 
     /// The process of a host that is not dead, for people.
@@ -141,12 +170,19 @@ impl Hosts {
     fn sweep(&self, directory: &Path, own: Uuid) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
-            let id = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
-            let Some(id) = id.filter(|id| *id != own) else { continue };
+            let id = path
+                .file_stem()
+                .and_then(|name| name.to_str())
+                .and_then(|name| name.parse().ok());
+            let Some(id) = id.filter(|id| *id != own) else {
+                continue;
+            };
             let left = match path.extension() {
                 None => matches!(self.look(id), Ok(Life::Dead)),
                 // Made before its host has a name.
-                Some(kind) if kind == "bell" => is_old(&entry) && matches!(self.look(id), Ok(Life::Dead)),
+                Some(kind) if kind == "bell" => {
+                    is_old(&entry) && matches!(self.look(id), Ok(Life::Dead))
+                }
                 // Locked right after it is made.
                 Some(kind) if kind == "new" => {
                     is_old(&entry)
@@ -172,9 +208,10 @@ impl Host {
     /// Its heart; one in memory needs none.
     pub(super) fn heart(&self) -> io::Result<Option<Heart>> {
         match &self.hold {
-            Hold::File { lock, stamp_at, .. } => {
-                Ok(Some(Heart { file: lock.try_clone()?, stamp_at: *stamp_at }))
-            }
+            Hold::File { lock, stamp_at, .. } => Ok(Some(Heart {
+                file: lock.try_clone()?,
+                stamp_at: *stamp_at,
+            })),
             Hold::Memory(_) => Ok(None),
         }
     }
@@ -224,7 +261,10 @@ fn is_locked(file: &File) -> io::Result<bool> {
 fn shown(path: &Path) -> (u32, Option<u64>) {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut lines = text.lines();
-    let pid = lines.next().and_then(|pid| pid.parse().ok()).unwrap_or_default();
+    let pid = lines
+        .next()
+        .and_then(|pid| pid.parse().ok())
+        .unwrap_or_default();
     (pid, lines.next().and_then(|stamp| stamp.parse().ok()))
 }
 

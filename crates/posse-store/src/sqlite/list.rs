@@ -19,7 +19,8 @@ pub(super) struct List<'a> {
 }
 
 /// A task's columns, in the order of [`task`].
-const TASK: &str = "SELECT id, subject, description, active_form, status, owner, owner_agent, lost_by,
+const TASK: &str =
+    "SELECT id, subject, description, active_form, status, owner, owner_agent, lost_by,
     created_ms, updated_ms, metadata, version, role, check_command FROM task";
 
 /// Unowned tasks that can be claimed.
@@ -58,7 +59,11 @@ pub(super) enum Whose {
 
 impl<'a> List<'a> {
     pub(super) fn new(connection: &'a Connection, realm: RealmId, team: Option<&'a Name>) -> Self {
-        Self { connection, realm: realm.uuid().into_bytes(), team: column::team(team) }
+        Self {
+            connection,
+            realm: realm.uuid().into_bytes(),
+            team: column::team(team),
+        }
     }
 
     /// A task, also a deleted one.
@@ -79,7 +84,9 @@ impl<'a> List<'a> {
             return self.pending(filter, limit);
         }
         // Spelt out, so that an index of those in progress is found.
-        let status = filter.status.map(|status| format!("AND status = {}", column::status(status)));
+        let status = filter
+            .status
+            .map(|status| format!("AND status = {}", column::status(status)));
         let owner = filter.owner.map(|_| "AND owner_agent = ?5");
         let sql = format!(
             "{TASK} WHERE realm = ?1 AND team = ?2 AND id > ?3 AND status <> 3 {} {} ORDER BY id LIMIT ?4",
@@ -87,8 +94,10 @@ impl<'a> List<'a> {
             owner.unwrap_or("AND ?5 IS NULL"),
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let (after, owner) =
-            (column::most(filter.after), filter.owner.map(|owner| owner.uuid().into_bytes()));
+        let (after, owner) = (
+            column::most(filter.after),
+            filter.owner.map(|owner| owner.uuid().into_bytes()),
+        );
         let key = params![self.realm, self.team, after, column::most(limit), owner];
         let mut tasks: Vec<Task> = statement.query_map(key, task)?.collect::<Result<_, _>>()?;
         self.link(&mut tasks)?;
@@ -98,11 +107,19 @@ impl<'a> List<'a> {
     /// Pending tasks of which an index knows whose they are, by their numbers. Of what several indexes know the
     /// rest is looked through.
     fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
-        if filter.status.is_some_and(|status| status != TaskStatus::Pending) {
+        if filter
+            .status
+            .is_some_and(|status| status != TaskStatus::Pending)
+        {
             return Ok(Vec::new());
         }
         let of_owner = filter.owner.is_some() && filter.ready.is_none();
-        let asked = [filter.ready.is_some(), filter.assigned, filter.lost_by.is_some(), of_owner];
+        let asked = [
+            filter.ready.is_some(),
+            filter.assigned,
+            filter.lost_by.is_some(),
+            of_owner,
+        ];
         let alone = asked.into_iter().filter(|asked| *asked).count() == 1;
         let reach = (filter.after, if alone { limit } else { usize::MAX });
         let mut ranges = Vec::new();
@@ -121,7 +138,8 @@ impl<'a> List<'a> {
         for id in ids {
             let owned = |task: &Task| task.owner.as_ref().and_then(|owner| owner.agent);
             let found = self.task(id)?;
-            tasks.extend(found.filter(|task| filter.owner.is_none() || owned(task) == filter.owner));
+            tasks
+                .extend(found.filter(|task| filter.owner.is_none() || owned(task) == filter.owner));
             if tasks.len() == limit {
                 break;
             }
@@ -138,7 +156,11 @@ impl<'a> List<'a> {
         reach: (u64, usize),
     ) -> Result<Vec<TaskId>, Failure> {
         match (owner, ready.agent) {
-            (None, agent) => self.ready(agent.map_or(Whose::Nobody, Whose::Agent), &ready.takes, reach),
+            (None, agent) => self.ready(
+                agent.map_or(Whose::Nobody, Whose::Agent),
+                &ready.takes,
+                reach,
+            ),
             (Some(owner), Some(agent)) if owner == agent => self.own(Whose::Agent(owner), reach),
             (Some(_), _) => Ok(Vec::new()),
         }
@@ -184,8 +206,9 @@ impl<'a> List<'a> {
     ) -> Result<Vec<TaskId>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let (after, limit) = (column::most(after), column::most(limit));
-        let rows =
-            statement.query_map(params![self.realm, self.team, after, limit, key], |row| number(row, 0));
+        let rows = statement.query_map(params![self.realm, self.team, after, limit, key], |row| {
+            number(row, 0)
+        });
         Ok(rows?.collect::<Result<_, _>>()?)
     }
 
@@ -193,8 +216,9 @@ impl<'a> List<'a> {
     pub(super) fn all(&self) -> Result<Vec<Task>, Failure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 ORDER BY id");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut tasks: Vec<Task> =
-            statement.query_map(params![self.realm, self.team], task)?.collect::<Result<_, _>>()?;
+        let mut tasks: Vec<Task> = statement
+            .query_map(params![self.realm, self.team], task)?
+            .collect::<Result<_, _>>()?;
         self.link(&mut tasks)?;
         Ok(tasks)
     }
@@ -204,24 +228,35 @@ impl<'a> List<'a> {
         let sql = "SELECT status FROM task WHERE realm = ?1 AND team = ?2 AND id = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm, self.team, column::bits(id.0)];
-        Ok(statement.query_row(key, |row| column::status_from(row, 0)).optional()?)
+        Ok(statement
+            .query_row(key, |row| column::status_from(row, 0))
+            .optional()?)
     }
 
     /// What a task waits for, or has waited for, in order.
     pub(super) fn needs(&self, id: TaskId) -> Result<Vec<TaskId>, Failure> {
         let sql = "SELECT needs FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 ORDER BY needs";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let rows =
-            statement.query_map(params![self.realm, self.team, column::bits(id.0)], |row| number(row, 0))?;
+        let rows = statement
+            .query_map(params![self.realm, self.team, column::bits(id.0)], |row| {
+                number(row, 0)
+            })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Adds the dependencies of tasks that are sorted by their numbers: two queries, however many they are.
     fn link(&self, tasks: &mut [Task]) -> Result<(), Failure> {
-        let (Some(first), Some(last)) = (tasks.first().map(|it| it.id), tasks.last().map(|it| it.id)) else {
+        let (Some(first), Some(last)) =
+            (tasks.first().map(|it| it.id), tasks.last().map(|it| it.id))
+        else {
             return Ok(());
         };
-        let range = params![self.realm, self.team, column::bits(first.0), column::bits(last.0)];
+        let range = params![
+            self.realm,
+            self.team,
+            column::bits(first.0),
+            column::bits(last.0)
+        ];
         let sql = "SELECT d.task, d.needs, n.status FROM dependency d CROSS JOIN task n
                    WHERE d.realm = ?1 AND d.team = ?2 AND d.task BETWEEN ?3 AND ?4
                        AND n.realm = d.realm AND n.team = d.team AND n.id = d.needs
@@ -251,7 +286,10 @@ impl<'a> List<'a> {
 }
 
 fn find(tasks: &mut [Task], id: TaskId) -> Option<&mut Task> {
-    tasks.binary_search_by_key(&id, |task| task.id).ok().map(|at| &mut tasks[at])
+    tasks
+        .binary_search_by_key(&id, |task| task.id)
+        .ok()
+        .map(|at| &mut tasks[at])
 }
 
 /// A task's number in column `at`.

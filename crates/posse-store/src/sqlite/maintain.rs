@@ -33,7 +33,10 @@ pub fn versions(path: &Path) -> Result<Versions, StoreError> {
     let connection = place.connect().map_err(|error| place.failed(error))?;
     schema::must_be_ours(&place, &connection)?;
     let found = schema::version(&connection).map_err(|error| place.failed(error))?;
-    Ok(Versions { found: found as u32, known: schema::KNOWN as u32 })
+    Ok(Versions {
+        found: found as u32,
+        known: schema::KNOWN as u32,
+    })
 }
 
 /// The file `path` with up-to-date tables; it must be there.

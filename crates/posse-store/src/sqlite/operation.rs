@@ -44,7 +44,14 @@ pub(super) fn order(
     news: &mut News,
 ) -> Result<Vec<OpResult>, Failure> {
     let (realm, at_ms) = (order.realm, order.at_ms);
-    let mut acting = Acting { place, connection, realm, actor: None, at_ms, news };
+    let mut acting = Acting {
+        place,
+        connection,
+        realm,
+        actor: None,
+        at_ms,
+        news,
+    };
     order.ops.iter().map(|op| acting.perform(op)).collect()
 }
 
@@ -69,28 +76,69 @@ impl Acting<'_> {
     /// Does one thing, or says why not.
     pub(super) fn perform(&mut self, op: &Op) -> Result<OpResult, Failure> {
         let done = match op {
-            Op::Send { id, to, kind, summary, body } => {
+            Op::Send {
+                id,
+                to,
+                kind,
+                summary,
+                body,
+            } => {
                 let always = send::always_fits(*kind);
-                self.send(to, &send::Letter { id: *id, kind: *kind, summary, body, always })
+                self.send(
+                    to,
+                    &send::Letter {
+                        id: *id,
+                        kind: *kind,
+                        summary,
+                        body,
+                        always,
+                    },
+                )
             }
             Op::Charge { agent, charge } => self.charge(*agent, charge),
-            Op::CreateTeam { team, description, settings, lead } => {
-                self.create_team(team, description, settings, lead)
-            }
+            Op::CreateTeam {
+                team,
+                description,
+                settings,
+                lead,
+            } => self.create_team(team, description, settings, lead),
             Op::DeleteTeam { team } => self.delete_team(team),
-            Op::Join { team, name, member, greeting } => self.join(team, name, member, *greeting),
+            Op::Join {
+                team,
+                name,
+                member,
+                greeting,
+            } => self.join(team, name, member, *greeting),
             Op::HandOver { team, to } => self.hand_over(team, to),
             Op::Leave { team, name } => self.leave(team, name),
             Op::Request { id, to, kind, text } => self.request(*id, to, *kind, text),
-            Op::Respond { id, request, kind, approve, text } => {
-                let response = Response { request_id: *request, approve: *approve, text: text.clone() };
+            Op::Respond {
+                id,
+                request,
+                kind,
+                approve,
+                text,
+            } => {
+                let response = Response {
+                    request_id: *request,
+                    approve: *approve,
+                    text: text.clone(),
+                };
                 self.respond(*id, *kind, &response)
             }
-            Op::WriteNote { team, name, text, expect } => self.write_note(team, name, text, *expect),
+            Op::WriteNote {
+                team,
+                name,
+                text,
+                expect,
+            } => self.write_note(team, name, text, *expect),
             Op::CreateTask { team, task } => self.create_task(team.as_ref(), task),
-            Op::UpdateTask { team, id, expect, change } => {
-                self.update_task(team.as_ref(), *id, *expect, change)
-            }
+            Op::UpdateTask {
+                team,
+                id,
+                expect,
+                change,
+            } => self.update_task(team.as_ref(), *id, *expect, change),
             Op::Claim { team, id } => self.claim(team.as_ref(), *id),
             Op::ClaimNext { team, takes } => self.claim_next(team.as_ref(), takes),
         };
@@ -106,7 +154,13 @@ impl Acting<'_> {
         if self.path(agent)?.is_none() {
             return Err(Stop::Refused(Refusal::NoSuchAgent { agent }));
         }
-        charge::book(self.connection, &self.realm_key(), agent.uuid().as_bytes(), charge, self.at_ms)?;
+        charge::book(
+            self.connection,
+            &self.realm_key(),
+            agent.uuid().as_bytes(),
+            charge,
+            self.at_ms,
+        )?;
         Ok(Done::Charged)
     }
 
@@ -134,7 +188,10 @@ impl Acting<'_> {
 
     fn exists(&self, team: &Name) -> Result<bool, Failure> {
         let sql = "SELECT 1 FROM team WHERE realm = ?1 AND name = ?2";
-        Ok(self.connection.prepare_cached(sql)?.exists(params![self.realm_key(), team.as_str()])?)
+        Ok(self
+            .connection
+            .prepare_cached(sql)?
+            .exists(params![self.realm_key(), team.as_str()])?)
     }
 
     /// The agent that leads a team, if that is there.
@@ -153,7 +210,10 @@ impl Acting<'_> {
         let sql = "SELECT agent FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), team, name];
-        Ok(statement.query_row(key, |row| column::id(row, 0)).optional()?.map(AgentId::from))
+        Ok(statement
+            .query_row(key, |row| column::id(row, 0))
+            .optional()?
+            .map(AgentId::from))
     }
 
     /// What an agent is called in a team, if it belongs to it.
@@ -194,7 +254,10 @@ impl Acting<'_> {
         let sql = "SELECT host FROM agent WHERE realm = ?1 AND id = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| column::maybe_id(row, 0)).optional()?.flatten())
+        Ok(statement
+            .query_row(key, |row| column::maybe_id(row, 0))
+            .optional()?
+            .flatten())
     }
 
     /// Whether a host is dead or stalled. The actor's own goes on, whatever it has missed.
@@ -208,19 +271,30 @@ impl Acting<'_> {
 
     /// The actor as one who does tasks of a list and writes notes.
     fn me(&self, team: &str) -> Result<Owner, Failure> {
-        let Some(agent) = self.actor else { return Ok(Owner { agent: None, name: USER.into() }) };
+        let Some(agent) = self.actor else {
+            return Ok(Owner {
+                agent: None,
+                name: USER.into(),
+            });
+        };
         let name = match self.name_in(team, agent)? {
             Some(name) => name,
             None => self.path(agent)?.unwrap_or_else(|| agent.to_string()),
         };
-        Ok(Owner { agent: Some(agent), name })
+        Ok(Owner {
+            agent: Some(agent),
+            name,
+        })
     }
 }
 
 /// Refuses a text that is longer than what is kept of tasks and notes.
 fn fits(bytes: usize) -> Result<(), Stop> {
     match bytes > TEXT_BYTES {
-        true => Err(Stop::Refused(Refusal::TooLong { bytes, most: TEXT_BYTES })),
+        true => Err(Stop::Refused(Refusal::TooLong {
+            bytes,
+            most: TEXT_BYTES,
+        })),
         false => Ok(()),
     }
 }
@@ -231,10 +305,16 @@ fn fits_task<'a>(
     metadata: &Map<String, Value>,
 ) -> Result<(), Stop> {
     let texts: usize = texts.into_iter().flatten().map(str::len).sum();
-    let more = if metadata.is_empty() { 0 } else { column::json(metadata)?.len() };
+    let more = if metadata.is_empty() {
+        0
+    } else {
+        column::json(metadata)?.len()
+    };
     fits(texts + more)?;
     if metadata.values().any(|value| depth(value) > METADATA_DEPTH) {
-        return Err(Stop::Refused(Refusal::TooDeep { most: METADATA_DEPTH }));
+        return Err(Stop::Refused(Refusal::TooDeep {
+            most: METADATA_DEPTH,
+        }));
     }
     Ok(())
 }

@@ -49,14 +49,23 @@ struct Memory {
 impl Place {
     /// The file `path`, made if it is missing.
     pub(super) fn file(path: &Path, timing: Timing) -> Result<Self, StoreError> {
-        let place = Self { data: Data::File(path.into()), timing };
+        let place = Self {
+            data: Data::File(path.into()),
+            timing,
+        };
         make(path, timing).map_err(|error| place.failed(error))?;
-        Ok(Self { data: Data::File(real(path).into()), timing })
+        Ok(Self {
+            data: Data::File(real(path).into()),
+            timing,
+        })
     }
 
     /// The file `path`, whether it is there or not.
     pub(super) fn existing(path: &Path) -> Self {
-        Self { data: Data::File(real(path).into()), timing: Timing::default() }
+        Self {
+            data: Data::File(real(path).into()),
+            timing: Timing::default(),
+        }
     }
 
     /// New memory.
@@ -67,8 +76,15 @@ impl Place {
             source: Box::new(Cause::from(error)),
         })?;
         let hosts = Arc::default();
-        let memory = Memory { uri, hosts, _anchor: Mutex::new(anchor) };
-        Ok(Self { data: Data::Memory(Arc::new(memory)), timing: Timing::default() })
+        let memory = Memory {
+            uri,
+            hosts,
+            _anchor: Mutex::new(anchor),
+        };
+        Ok(Self {
+            data: Data::Memory(Arc::new(memory)),
+            timing: Timing::default(),
+        })
     }
 
     /// A new connection.
@@ -97,9 +113,10 @@ impl Place {
     /// The hosts that work here.
     pub(super) fn hosts(&self) -> Hosts {
         match &self.data {
-            Data::File(path) => {
-                Hosts::Files { directory: path.with_file_name("hosts"), lease: self.timing.lease }
-            }
+            Data::File(path) => Hosts::Files {
+                directory: path.with_file_name("hosts"),
+                lease: self.timing.lease,
+            },
             Data::Memory(memory) => Hosts::Memory(Arc::clone(&memory.hosts)),
         }
     }
@@ -111,13 +128,17 @@ impl Place {
 
     /// Whether this user may not read the file.
     pub(super) fn is_denied(&self) -> bool {
-        let Data::File(path) = &self.data else { return false };
+        let Data::File(path) = &self.data else {
+            return false;
+        };
         rustix::fs::access(&**path, Access::READ_OK) == Err(Errno::ACCESS)
     }
 
     /// Whether the file system has no space left, or cannot make files.
     pub(super) fn has_no_space(&self) -> bool {
-        let Data::File(path) = &self.data else { return false };
+        let Data::File(path) = &self.data else {
+            return false;
+        };
         rustix::fs::statvfs(directory(path)).is_ok_and(|space| {
             space.f_bavail.saturating_mul(space.f_frsize) < 1 << 16
                 || (space.f_files > 0 && space.f_favail == 0)
@@ -151,7 +172,10 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     if path.try_exists()? {
         return Ok(());
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(directory(path))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory(path))?;
     let turnstile = Turnstile::open(path)?;
     let _pass = turnstile.enter(timing.patience)?;
     if path.try_exists()? {
@@ -161,7 +185,12 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     // another connection of this process may already have on it.
     let new = path.with_added_extension("new");
     let mut make = OpenOptions::new();
-    make.write(true).create(true).truncate(true).mode(0o600).custom_flags(NO_LINK).open(&new)?;
+    make.write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .custom_flags(NO_LINK)
+        .open(&new)?;
     fs::rename(&new, path)
 }
 

@@ -14,10 +14,19 @@ use super::step::{HAD, NAMED};
 
 /// What SQLite would do for a query.
 fn plan(connection: &Connection, sql: &str) -> String {
-    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let mut statement = connection
+        .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+        .unwrap();
     let none = std::iter::repeat_n(rusqlite::types::Null, statement.parameter_count());
-    let rows = statement.query_map(rusqlite::params_from_iter(none), |row| row.get::<_, String>(3)).unwrap();
-    rows.collect::<Result<Vec<_>, _>>().unwrap().join("; ").replace("COVERING ", "")
+    let rows = statement
+        .query_map(rusqlite::params_from_iter(none), |row| {
+            row.get::<_, String>(3)
+        })
+        .unwrap();
+    rows.collect::<Result<Vec<_>, _>>()
+        .unwrap()
+        .join("; ")
+        .replace("COVERING ", "")
 }
 
 #[test]
@@ -28,17 +37,50 @@ fn what_is_asked_often_is_answered_by_an_index() {
     let waiting = format!("SELECT body FROM mail {WAITING}");
     let (realm, name) = (Some(Uuid::nil().into()), Some("a".parse().unwrap()));
     let agents = |filter: AgentFilter| format!("SELECT model FROM agent {}", chosen(&filter));
-    let held = agents(AgentFilter { held: true, ..AgentFilter::default() });
-    let named = agents(AgentFilter { realm, name, ..AgentFilter::default() });
-    let children = agents(AgentFilter { realm, parent: Some(Uuid::nil().into()), ..AgentFilter::default() });
-    let unfinished = agents(AgentFilter { realm, unfinished: true, ..AgentFilter::default() });
+    let held = agents(AgentFilter {
+        held: true,
+        ..AgentFilter::default()
+    });
+    let named = agents(AgentFilter {
+        realm,
+        name,
+        ..AgentFilter::default()
+    });
+    let children = agents(AgentFilter {
+        realm,
+        parent: Some(Uuid::nil().into()),
+        ..AgentFilter::default()
+    });
+    let unfinished = agents(AgentFilter {
+        realm,
+        unfinished: true,
+        ..AgentFilter::default()
+    });
     for (sql, wanted) in [
-        (ANY, "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)"),
-        (MARKED, "SEARCH task USING INDEX task_role (realm=? AND team=? AND role=? AND id>?)"),
-        (OWN, "SEARCH task USING INDEX task_own (realm=? AND team=? AND owner_agent=? AND id>?)"),
-        (ASSIGNED, "SEARCH task USING INDEX task_assigned (realm=? AND team=? AND id>?)"),
-        (LOST, "SEARCH task USING INDEX task_lost (realm=? AND team=? AND lost_by=? AND id>?)"),
-        (AHEAD, "SEARCH task USING INDEX task_ahead (realm=? AND owner_agent=?)"),
+        (
+            ANY,
+            "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)",
+        ),
+        (
+            MARKED,
+            "SEARCH task USING INDEX task_role (realm=? AND team=? AND role=? AND id>?)",
+        ),
+        (
+            OWN,
+            "SEARCH task USING INDEX task_own (realm=? AND team=? AND owner_agent=? AND id>?)",
+        ),
+        (
+            ASSIGNED,
+            "SEARCH task USING INDEX task_assigned (realm=? AND team=? AND id>?)",
+        ),
+        (
+            LOST,
+            "SEARCH task USING INDEX task_lost (realm=? AND team=? AND lost_by=? AND id>?)",
+        ),
+        (
+            AHEAD,
+            "SEARCH task USING INDEX task_ahead (realm=? AND owner_agent=?)",
+        ),
         (
             HIGHEST,
             "SEARCH used_name USING INDEX used_name_number (realm=? AND team=? AND <expr>=? AND <expr>>? AND <expr><?)",
@@ -53,7 +95,10 @@ fn what_is_asked_often_is_answered_by_an_index() {
             "SEARCH agent USING INDEX agent_host (host=? AND realm=?); \
              SEARCH task USING INDEX task_owner (realm=? AND owner_agent=? AND team=?)",
         ),
-        (&waiting, "SEARCH mail USING INDEX mail_waiting (realm=? AND recipient=? AND number>?)"),
+        (
+            &waiting,
+            "SEARCH mail USING INDEX mail_waiting (realm=? AND recipient=? AND number>?)",
+        ),
         (
             "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0",
             "SEARCH inbox USING INDEX inbox_news (host=?)",
@@ -62,11 +107,26 @@ fn what_is_asked_often_is_answered_by_an_index() {
             "SELECT realm, team, changed FROM list WHERE changed > ?1 ORDER BY changed",
             "SEARCH list USING INDEX list_changed (changed>?)",
         ),
-        (TASKS, "SEARCH task USING INDEX task_owner (realm=? AND owner_agent=?)"),
-        (&held, "SEARCH agent USING INDEX agent_host (host>?); USE TEMP B-TREE FOR ORDER BY"),
-        (NAMED, "SEARCH agent USING INDEX agent_name (realm=? AND name=?)"),
-        (&named, "SEARCH agent USING INDEX agent_name (realm=? AND name=?)"),
-        (&children, "SEARCH agent USING INDEX agent_parent (realm=? AND parent=?)"),
+        (
+            TASKS,
+            "SEARCH task USING INDEX task_owner (realm=? AND owner_agent=?)",
+        ),
+        (
+            &held,
+            "SEARCH agent USING INDEX agent_host (host>?); USE TEMP B-TREE FOR ORDER BY",
+        ),
+        (
+            NAMED,
+            "SEARCH agent USING INDEX agent_name (realm=? AND name=?)",
+        ),
+        (
+            &named,
+            "SEARCH agent USING INDEX agent_name (realm=? AND name=?)",
+        ),
+        (
+            &children,
+            "SEARCH agent USING INDEX agent_parent (realm=? AND parent=?)",
+        ),
         (
             &unfinished,
             "SEARCH agent USING PRIMARY KEY (realm=? AND id=?); LIST SUBQUERY 2; MERGE (UNION); \
@@ -80,7 +140,10 @@ fn what_is_asked_often_is_answered_by_an_index() {
              SEARCH a USING PRIMARY KEY (realm=? AND id=?) LEFT-JOIN; \
              SEARCH i USING PRIMARY KEY (realm=? AND agent=?) LEFT-JOIN; USE TEMP B-TREE FOR LAST TERM OF ORDER BY",
         ),
-        (RUNS, "SEARCH run USING INDEX run_open (realm=? AND agent=?); USE TEMP B-TREE FOR ORDER BY"),
+        (
+            RUNS,
+            "SEARCH run USING INDEX run_open (realm=? AND agent=?); USE TEMP B-TREE FOR ORDER BY",
+        ),
     ] {
         assert_eq!(plan(&connection, sql), wanted, "{sql}");
     }

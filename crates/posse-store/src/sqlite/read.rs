@@ -11,8 +11,8 @@ use bytes::Bytes;
 use posse_protocol::{AgentId, EntryKind, RealmId};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry, Taken,
-    Transcript,
+    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
+    Taken, Transcript,
 };
 use rusqlite::{Row, Transaction, params};
 
@@ -51,13 +51,21 @@ const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, h
     WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4 ORDER BY seq";
 
 impl<'a> Reader<'a> {
-    pub(super) fn snapshot(place: &'a Place, connection: &'a rusqlite::Connection) -> Result<Self, Failure> {
-        Ok(Self { place, snapshot: connection.unchecked_transaction()? })
+    pub(super) fn snapshot(
+        place: &'a Place,
+        connection: &'a rusqlite::Connection,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            place,
+            snapshot: connection.unchecked_transaction()?,
+        })
     }
 
     /// An agent and what belongs to it.
     pub(super) fn transcript(&self, agent: AgentId, extent: Extent) -> Result<Transcript, Failure> {
-        let found = self.agent(agent)?.ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+        let found = self
+            .agent(agent)?
+            .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
         let realm = found.session.realm;
         let since = found.since.filter(|_| extent == Extent::Sent);
         let segments = match since {
@@ -70,11 +78,21 @@ impl<'a> Reader<'a> {
             self.entries(realm, *segment, &mut heads, &mut entries)?;
         }
         let inherited = entries.len();
-        let own = Segment { agent, from: since.unwrap_or(0), to: found.own };
+        let own = Segment {
+            agent,
+            from: since.unwrap_or(0),
+            to: found.own,
+        };
         self.entries(realm, own, &mut heads, &mut entries)?;
         let preamble = self.preamble(realm, found.preamble)?;
-        let last = entries[inherited..].iter().rev().map(|stored| &stored.entry);
-        let open_calls = match last.into_iter().find(|entry| entry.kind != EntryKind::Prompt) {
+        let last = entries[inherited..]
+            .iter()
+            .rev()
+            .map(|stored| &stored.entry);
+        let open_calls = match last
+            .into_iter()
+            .find(|entry| entry.kind != EntryKind::Prompt)
+        {
             Some(reply) if reply.kind == EntryKind::Reply => self.calls(realm, agent, reply.seq)?,
             _ => Vec::new(),
         };
@@ -95,7 +113,13 @@ impl<'a> Reader<'a> {
         let realm = transcript.session.realm;
         let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
         let runs = self.runs(realm, agent)?;
-        Ok(Taken { epoch, transcript, seen, mail, runs })
+        Ok(Taken {
+            epoch,
+            transcript,
+            seen,
+            mail,
+            runs,
+        })
     }
 
     fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Piece, Failure> {
@@ -114,13 +138,20 @@ impl<'a> Reader<'a> {
     }
 
     fn segments(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Segment>, Failure> {
-        let sql =
-            "SELECT source, first, beyond FROM segment WHERE realm = ?1 AND agent = ?2 ORDER BY ordinal";
+        let sql = "SELECT source, first, beyond FROM segment WHERE realm = ?1 AND agent = ?2 ORDER BY ordinal";
         let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
-            let (from, to) = (column::from_bits(row.get(1)?), column::from_bits(row.get(2)?));
-            Ok(Segment { agent: column::id(row, 0)?.into(), from, to })
-        })?;
+        let rows =
+            statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+                let (from, to) = (
+                    column::from_bits(row.get(1)?),
+                    column::from_bits(row.get(2)?),
+                );
+                Ok(Segment {
+                    agent: column::id(row, 0)?.into(),
+                    from,
+                    to,
+                })
+            })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -132,11 +163,17 @@ impl<'a> Reader<'a> {
         heads: &mut Heads,
         into: &mut Vec<StoredEntry>,
     ) -> Result<(), Failure> {
-        let damaged = |seq| Failure::Refused(StoreError::Damaged { agent: from.agent, seq });
+        let damaged = |seq| {
+            Failure::Refused(StoreError::Damaged {
+                agent: from.agent,
+                seq,
+            })
+        };
         let (realm, agent) = (realm.uuid(), from.agent.uuid());
         let (first, beyond) = (column::bits(from.from), column::bits(from.to));
         let mut statement = self.snapshot.prepare_cached(ENTRY)?;
-        let mut rows = statement.query(params![realm.as_bytes(), agent.as_bytes(), first, beyond])?;
+        let mut rows =
+            statement.query(params![realm.as_bytes(), agent.as_bytes(), first, beyond])?;
         for seq in from.from..from.to {
             let row = rows.next()?.ok_or_else(|| damaged(seq))?;
             let mut stored = entry(row, from.agent)?.ok_or_else(|| damaged(seq))?;
@@ -144,8 +181,10 @@ impl<'a> Reader<'a> {
                 return Err(damaged(seq));
             }
             if let Some(hash) = row.get(7)? {
-                stored.entry.head =
-                    Some(self.head(realm.as_bytes(), hash, heads)?.ok_or_else(|| damaged(seq))?);
+                stored.entry.head = Some(
+                    self.head(realm.as_bytes(), hash, heads)?
+                        .ok_or_else(|| damaged(seq))?,
+                );
             }
             into.push(stored);
         }
@@ -160,7 +199,10 @@ impl<'a> Reader<'a> {
         let key = params![realm.as_bytes(), agent.as_bytes(), column::bits(seq)];
         let rows = statement.query_map(key, |row| {
             Ok(OpenCall {
-                key: CallKey { seq, ordinal: row.get(0)? },
+                key: CallKey {
+                    seq,
+                    ordinal: row.get(0)?,
+                },
                 id: row.get(1)?,
                 tool: row.get(2)?,
                 begun: row.get(3)?,
@@ -174,29 +216,56 @@ impl<'a> Reader<'a> {
     fn seen(&self, realm: RealmId, agent: AgentId) -> Result<Vec<SeenFile>, Failure> {
         let sql = "SELECT path, version FROM seen WHERE realm = ?1 AND agent = ?2 ORDER BY path";
         let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
-            let path = column::path_from(row.get_ref(0)?.as_blob()?);
-            Ok(SeenFile { path, version: column::from_bits(row.get(1)?) })
-        })?;
+        let rows =
+            statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+                let path = column::path_from(row.get_ref(0)?.as_blob()?);
+                Ok(SeenFile {
+                    path,
+                    version: column::from_bits(row.get(1)?),
+                })
+            })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
 /// An entry, or none if its columns mean nothing.
 fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>> {
-    let facts = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose();
-    let (Some(kind), Ok(reply)) = (column::kind_from(row.get(1)?), facts) else { return Ok(None) };
-    let piece =
-        Piece { bytes: Bytes::copy_from_slice(row.get_ref(6)?.as_blob()?), mark_at: column::mark(row, 4)? };
-    let (seq, checksum) = (column::from_bits(row.get(0)?), column::from_bits(row.get(3)?));
+    let facts = row
+        .get_ref(5)?
+        .as_str_or_null()?
+        .map(serde_json::from_str)
+        .transpose();
+    let (Some(kind), Ok(reply)) = (column::kind_from(row.get(1)?), facts) else {
+        return Ok(None);
+    };
+    let piece = Piece {
+        bytes: Bytes::copy_from_slice(row.get_ref(6)?.as_blob()?),
+        mark_at: column::mark(row, 4)?,
+    };
+    let (seq, checksum) = (
+        column::from_bits(row.get(0)?),
+        column::from_bits(row.get(3)?),
+    );
     Ok(Some(StoredEntry {
         agent,
         at_ms: row.get(2)?,
-        entry: NewEntry { seq, kind, head: None, piece, checksum, reply },
+        entry: NewEntry {
+            seq,
+            kind,
+            head: None,
+            piece,
+            checksum,
+            reply,
+        },
     }))
 }
 
 fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<CallOutcome>> {
-    let Some(content) = column::maybe_json::<Vec<_>>(row, 5)? else { return Ok(None) };
-    Ok(Some(CallOutcome { content: Arc::from(content), is_error: row.get(4)? }))
+    let Some(content) = column::maybe_json::<Vec<_>>(row, 5)? else {
+        return Ok(None);
+    };
+    Ok(Some(CallOutcome {
+        content: Arc::from(content),
+        is_error: row.get(4)?,
+    }))
 }

@@ -41,7 +41,9 @@ pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result
     place.keep_private();
     if version(connection).map_err(failed)? < VERSIONS.len() {
         let turnstile = place.turnstile().map_err(|error| place.failed(error))?;
-        let pass = turnstile.as_ref().map(|turnstile| turnstile.enter(place.timing.patience));
+        let pass = turnstile
+            .as_ref()
+            .map(|turnstile| turnstile.enter(place.timing.patience));
         let _pass = pass.transpose().map_err(|error| place.failed(error))?;
         migrate(connection).map_err(|error| error.at(place))?;
     }
@@ -65,7 +67,9 @@ pub(super) fn must_be_ours(place: &Place, connection: &Connection) -> Result<(),
 
 /// The version of a file's tables; 0 if it has none.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
-    connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0)).map(|it| it as usize)
+    connection
+        .query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
+        .map(|it| it as usize)
 }
 
 /// Whose the database is, as of one moment.
@@ -75,9 +79,11 @@ fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     if mark == OURS {
         return Ok(Owner::Posse);
     }
-    let sql = "SELECT count(*), count(*) FILTER (WHERE type = 'table' AND name IN ('agent', 'preamble'))
+    let sql =
+        "SELECT count(*), count(*) FILTER (WHERE type = 'table' AND name IN ('agent', 'preamble'))
                FROM sqlite_schema";
-    let (all, known): (i64, i64) = snapshot.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (all, known): (i64, i64) =
+        snapshot.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match (mark, version(&snapshot)?, all, known) {
         (0, 0, 0, _) => Owner::Nobody,
         // The first files had no mark.
@@ -126,7 +132,9 @@ mod tests {
     }
 
     fn mark(connection: &Connection) -> i32 {
-        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).unwrap()
+        connection
+            .query_row("PRAGMA application_id", [], |row| row.get(0))
+            .unwrap()
     }
 
     #[test]
@@ -157,8 +165,12 @@ mod tests {
     /// Makes a file of an old version with these rows.
     fn make(path: &Path, version: usize, rows: &str) {
         let connection = Connection::open(path).unwrap();
-        connection.execute_batch(&VERSIONS[..version].concat()).unwrap();
-        connection.pragma_update(None, "user_version", version as u32).unwrap();
+        connection
+            .execute_batch(&VERSIONS[..version].concat())
+            .unwrap();
+        connection
+            .pragma_update(None, "user_version", version as u32)
+            .unwrap();
         let name = u128::from_be_bytes(content::name(b"{}", None));
         let rows = rows.replace("NAME", &format!("x'{name:032x}'"));
         let rows = (0..10).fold(rows, |sql, number| {
@@ -192,18 +204,48 @@ mod tests {
 
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let store = Sqlite::open(&path).unwrap();
-        assert_eq!(maintain::check(&path, &mut |_| {}).unwrap().faults, Vec::<String>::new());
+        assert_eq!(
+            maintain::check(&path, &mut |_| {}).unwrap().faults,
+            Vec::<String>::new()
+        );
         let root = runtime.block_on(store.take(id(1).into())).unwrap();
         let session = root.transcript.session;
-        assert_eq!((session.origin, session.starter, session.ended), (None, None, None));
-        assert_eq!((session.state, session.path.as_str()), (AgentState::Paused, "/main"));
-        let runs: Vec<_> = root.runs.iter().map(|run| (run.id, run.kind, run.description.as_str())).collect();
-        assert_eq!(runs, [(id(8), RunKind::Shell, "runs"), (id(9), RunKind::Agent, "runs too")]);
-        let unfinished = AgentFilter { unfinished: true, ..AgentFilter::default() };
-        let [child] = &runtime.block_on(store.agents(unfinished, 9)).unwrap()[..] else { panic!("one") };
+        assert_eq!(
+            (session.origin, session.starter, session.ended),
+            (None, None, None)
+        );
+        assert_eq!(
+            (session.state, session.path.as_str()),
+            (AgentState::Paused, "/main")
+        );
+        let runs: Vec<_> = root
+            .runs
+            .iter()
+            .map(|run| (run.id, run.kind, run.description.as_str()))
+            .collect();
+        assert_eq!(
+            runs,
+            [
+                (id(8), RunKind::Shell, "runs"),
+                (id(9), RunKind::Agent, "runs too")
+            ]
+        );
+        let unfinished = AgentFilter {
+            unfinished: true,
+            ..AgentFilter::default()
+        };
+        let [child] = &runtime.block_on(store.agents(unfinished, 9)).unwrap()[..] else {
+            panic!("one")
+        };
         let origin = child.origin.as_ref().unwrap();
-        assert_eq!((child.agent.uuid(), origin.parent.uuid(), &origin.name), (id(2), id(1), &None));
-        assert_eq!((child.state, origin.call_id.as_str()), (AgentState::Running, ""));
+        assert_eq!(
+            (child.agent.uuid(), origin.parent.uuid(), &origin.name),
+            (id(2), id(1), &None)
+        );
+        assert_eq!(
+            (child.state, origin.call_id.as_str()),
+            (AgentState::Running, "")
+        );
         assert_eq!(runtime.block_on(store.take(child.agent)).unwrap().mail, 1);
     }
 
@@ -235,21 +277,49 @@ mod tests {
         let taken = runtime.block_on(store.take(id(1).into())).unwrap();
         let entries = &taken.transcript.entries;
         assert_eq!((entries.len(), &entries[0].entry.head), (1, &None));
-        let [a, b] = &taken.transcript.session.charges[..] else { panic!("two") };
-        assert_eq!((a.model.as_str(), a.purpose, a.cost, a.usage.input), ("a", Purpose::Work, None, 1));
-        assert_eq!((b.purpose, b.cost), (Purpose::Work, Some(Cost::from_pico_usd(14))));
-        let usage =
-            Usage { input: 2, cache_read: 4, cache_write_5m: 6, cache_write_1h: 8, output: 10, thinking: 12 };
+        let [a, b] = &taken.transcript.session.charges[..] else {
+            panic!("two")
+        };
+        assert_eq!(
+            (a.model.as_str(), a.purpose, a.cost, a.usage.input),
+            ("a", Purpose::Work, None, 1)
+        );
+        assert_eq!(
+            (b.purpose, b.cost),
+            (Purpose::Work, Some(Cost::from_pico_usd(14)))
+        );
+        let usage = Usage {
+            input: 2,
+            cache_read: 4,
+            cache_write_5m: 6,
+            cache_write_1h: 8,
+            output: 10,
+            thinking: 12,
+        };
         assert_eq!((b.model.as_str(), b.usage), ("b", usage));
         assert_eq!((a.missed, b.missed), (0, 0), "nobody knew");
 
         // They go on as they were.
-        let charges =
-            [Purpose::Work, Purpose::Memory].map(|purpose| Charge { purpose, ..b.clone() }).to_vec();
-        let step = Step { charges, ..Step::new(id(0).into(), id(1).into(), taken.epoch, 10) };
+        let charges = [Purpose::Work, Purpose::Memory]
+            .map(|purpose| Charge {
+                purpose,
+                ..b.clone()
+            })
+            .to_vec();
+        let step = Step {
+            charges,
+            ..Step::new(id(0).into(), id(1).into(), taken.epoch, 10)
+        };
         runtime.block_on(store.commit(step)).unwrap();
-        let charges = runtime.block_on(store.read(id(1).into())).unwrap().session.charges;
-        let costs: Vec<_> = charges.iter().map(|it| it.cost.map(Cost::pico_usd)).collect();
+        let charges = runtime
+            .block_on(store.read(id(1).into()))
+            .unwrap()
+            .session
+            .charges;
+        let costs: Vec<_> = charges
+            .iter()
+            .map(|it| it.cost.map(Cost::pico_usd))
+            .collect();
         assert_eq!(costs, [None, Some(28), Some(14)]);
         assert_eq!(faults(), Vec::<String>::new());
     }
@@ -277,20 +347,43 @@ mod tests {
         assert_eq!(faults(), Vec::<String>::new());
         let team = runtime.block_on(store.teams(None, 9)).unwrap().remove(0);
         let ann = team.members.last().unwrap();
-        assert_eq!((ann.name.as_str(), &ann.role, &ann.takes), ("ann", &None, &Takes::Any));
+        assert_eq!(
+            (ann.name.as_str(), &ann.role, &ann.takes),
+            ("ann", &None, &Takes::Any)
+        );
         assert_eq!(team.former, []);
         assert_eq!(runtime.block_on(store.requests(realm, None)).unwrap(), []);
         // Its name is not given again, and its task is anybody's.
         let (web, name): (Name, Name) = (team.name, ann.name.clone());
-        let takes = Takes::Only { unmarked: true, roles: Vec::new() };
+        let takes = Takes::Only {
+            unmarked: true,
+            roles: Vec::new(),
+        };
         let ops = vec![
-            Op::Leave { team: web.clone(), name: name.clone() },
-            Op::ClaimNext { team: Some(web), takes },
+            Op::Leave {
+                team: web.clone(),
+                name: name.clone(),
+            },
+            Op::ClaimNext {
+                team: Some(web),
+                takes,
+            },
         ];
-        let results = runtime.block_on(store.operate(Order { realm, ops, at_ms: 9 })).unwrap();
-        let Ok(Done::Claimed(task)) = &results[1] else { panic!("{results:?}") };
+        let results = runtime
+            .block_on(store.operate(Order {
+                realm,
+                ops,
+                at_ms: 9,
+            }))
+            .unwrap();
+        let Ok(Done::Claimed(task)) = &results[1] else {
+            panic!("{results:?}")
+        };
         assert_eq!((task.id.0, &task.role, &task.check), (1, &None, &None));
-        assert_eq!(runtime.block_on(store.teams(None, 9)).unwrap()[0].former, [name]);
+        assert_eq!(
+            runtime.block_on(store.teams(None, 9)).unwrap()[0].former,
+            [name]
+        );
         assert_eq!(faults(), Vec::<String>::new());
     }
 
@@ -304,11 +397,18 @@ mod tests {
         connection.execute_batch(VERSIONS[0]).unwrap();
         connection.pragma_update(None, "user_version", 1).unwrap();
         drop(connection);
-        assert_eq!(mark(&open(&old).unwrap()), OURS, "marked when it is brought up to date");
+        assert_eq!(
+            mark(&open(&old).unwrap()),
+            OURS,
+            "marked when it is brought up to date"
+        );
         let connection = open(&path).unwrap();
         connection.pragma_update(None, "application_id", 0).unwrap();
         open(&path).unwrap();
         connection.pragma_update(None, "user_version", 99).unwrap();
-        assert!(matches!(open(&path).unwrap_err(), StoreError::TooNew { found: 99, .. }));
+        assert!(matches!(
+            open(&path).unwrap_err(),
+            StoreError::TooNew { found: 99, .. }
+        ));
     }
 }

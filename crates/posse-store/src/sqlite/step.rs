@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
 use posse_runtime::port::store::{
-    CallChange, CallChangeKind, CallKey, Committed, NewEntry, Op, OpResult, StateChange, Step, StoreError,
+    CallChange, CallChangeKind, CallKey, Committed, NewEntry, Op, OpResult, StateChange, Step,
+    StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -45,7 +46,12 @@ pub(super) fn write(
     news: &mut News,
 ) -> Result<Committed, Failure> {
     let (realm, agent) = (step.realm.uuid(), step.agent.uuid());
-    let writing = Writing { connection, realm: realm.as_bytes(), agent: agent.as_bytes(), at_ms: step.at_ms };
+    let writing = Writing {
+        connection,
+        realm: realm.as_bytes(),
+        agent: agent.as_bytes(),
+        at_ms: step.at_ms,
+    };
     if let (Some(birth), Some(host)) = (&step.birth, host) {
         if let Some(before) = writing.born_before(step)? {
             return Ok(before);
@@ -60,7 +66,11 @@ pub(super) fn write(
         return Ok(before);
     }
     writing.must_make_sense(step)?;
-    for (entry, seq) in step.entries.iter().zip(step.entries.first().map_or(0, |first| first.seq)..) {
+    for (entry, seq) in step
+        .entries
+        .iter()
+        .zip(step.entries.first().map_or(0, |first| first.seq)..)
+    {
         writing.entry(entry, seq)?;
     }
     for change in &step.calls {
@@ -74,14 +84,29 @@ pub(super) fn write(
                    ON CONFLICT DO UPDATE SET version = excluded.version";
         let version = column::bits(file.version);
         let path = column::path(&file.path);
-        connection.prepare_cached(sql)?.execute(params![writing.realm, writing.agent, path, version])?;
+        connection.prepare_cached(sql)?.execute(params![
+            writing.realm,
+            writing.agent,
+            path,
+            version
+        ])?;
     }
     if !step.mail.is_empty() {
         writing.take_mail(step)?;
     }
     if !step.operations.is_empty() && !committed.mail_waits {
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
-        committed = writing.operate(step, Acting { place, connection, realm, actor, at_ms, news })?;
+        committed = writing.operate(
+            step,
+            Acting {
+                place,
+                connection,
+                realm,
+                actor,
+                at_ms,
+                news,
+            },
+        )?;
     }
     if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state
         && !committed.mail_waits
@@ -89,7 +114,15 @@ pub(super) fn write(
     {
         writing.close_requests()?;
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
-        Acting { place, connection, realm, actor, at_ms, news }.stop_leading(step.agent)?;
+        Acting {
+            place,
+            connection,
+            realm,
+            actor,
+            at_ms,
+            news,
+        }
+        .stop_leading(step.agent)?;
         free::tasks(connection, realm, step.agent, None, news)?;
         free::unassign(connection, realm, step.agent, None, news)?;
     }
@@ -112,8 +145,14 @@ impl Writing<'_> {
                    WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)
                        AND step IS NOT ?10";
         let first = step.entries.first().map(|entry| column::bits(entry.seq));
-        let prompt = step.entries.iter().find(|entry| entry.kind == EntryKind::Prompt);
-        let since = step.entries.iter().rfind(|entry| entry.kind == EntryKind::Compaction);
+        let prompt = step
+            .entries
+            .iter()
+            .find(|entry| entry.kind == EntryKind::Prompt);
+        let since = step
+            .entries
+            .iter()
+            .rfind(|entry| entry.kind == EntryKind::Compaction);
         let state = match step.state {
             Some(StateChange::To(state)) => Some(state),
             Some(StateChange::UnlessMail(state)) if !committed.mail_waits => Some(state),
@@ -138,26 +177,38 @@ impl Writing<'_> {
             step.types.map(column::bits),
             since.map(|entry| column::bits(entry.seq)),
         ])?;
-        if moved == 1 { Ok(None) } else { self.repeated(step).map(Some) }
+        if moved == 1 {
+            Ok(None)
+        } else {
+            self.repeated(step).map(Some)
+        }
     }
 
     /// Refuses a run that came to something without having ended, a starter of another realm, and a charge
     /// that is no charge of the step.
     fn must_make_sense(&self, step: &Step) -> Result<(), Failure> {
-        if step.operations.iter().any(|operation| matches!(operation.op, Op::Charge { .. })) {
-            return Err(Failure::bad_step("what an agent spends is among its step's charges"));
+        if step
+            .operations
+            .iter()
+            .any(|operation| matches!(operation.op, Op::Charge { .. }))
+        {
+            return Err(Failure::bad_step(
+                "what an agent spends is among its step's charges",
+            ));
         }
         let ends = match step.state {
             Some(StateChange::To(state) | StateChange::UnlessMail(state)) => !state.is_open(),
             None => false,
         };
         if step.ended.is_some() && !ends {
-            return Err(Failure::bad_step("a run came to something without having ended"));
+            return Err(Failure::bad_step(
+                "a run came to something without having ended",
+            ));
         }
         match step.starter {
-            Some(starter) if !self.is_here(starter)? => {
-                Err(Failure::bad_step(format!("there is no agent {starter} to be told of its end")))
-            }
+            Some(starter) if !self.is_here(starter)? => Err(Failure::bad_step(format!(
+                "there is no agent {starter} to be told of its end"
+            ))),
             _ => Ok(()),
         }
     }
@@ -167,24 +218,39 @@ impl Writing<'_> {
         let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2)
                        AND kind = iif(asked = ?2, ?3, ?4)";
         let [ends, plans] = [RequestKind::Shutdown, RequestKind::Plan].map(RequestKind::as_str);
-        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, ends, plans])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![self.realm, self.agent, ends, plans])?;
         Ok(())
     }
 
     /// Whether an agent is in this realm.
     fn is_here(&self, agent: AgentId) -> Result<bool, Failure> {
         let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2";
-        Ok(self.connection.prepare_cached(sql)?.exists(params![self.realm, agent.uuid().as_bytes()])?)
+        Ok(self
+            .connection
+            .prepare_cached(sql)?
+            .exists(params![self.realm, agent.uuid().as_bytes()])?)
     }
 
     /// What came of a step that was committed already; or why the agent's row is not what the step goes
     /// on from.
     fn repeated(&self, step: &Step) -> Result<Committed, Failure> {
         let sql = "SELECT epoch, own, step, result FROM agent WHERE realm = ?1 AND id = ?2";
-        let found = self.connection.query_row(sql, [self.realm, self.agent], |row| {
-            let (epoch, own) = (column::from_bits(row.get(0)?), column::from_bits(row.get(1)?));
-            Ok((epoch, own, column::maybe_id(row, 2)?, column::maybe_json(row, 3)?))
-        });
+        let found = self
+            .connection
+            .query_row(sql, [self.realm, self.agent], |row| {
+                let (epoch, own) = (
+                    column::from_bits(row.get(0)?),
+                    column::from_bits(row.get(1)?),
+                );
+                Ok((
+                    epoch,
+                    own,
+                    column::maybe_id(row, 2)?,
+                    column::maybe_json(row, 3)?,
+                ))
+            });
         match found.optional()? {
             None => Err(Failure::Refused(StoreError::NotFound { agent: step.agent })),
             Some((epoch, ..)) if epoch != step.epoch.0 => {
@@ -193,7 +259,9 @@ impl Writing<'_> {
             Some((_, _, last, result)) if last == Some(step.id.0) => Ok(result.unwrap_or_default()),
             Some((_, own, ..)) => {
                 let first = step.entries.first().map_or(own, |entry| entry.seq);
-                Err(Failure::bad_step(format!("its first entry is {first}, the next one is {own}")))
+                Err(Failure::bad_step(format!(
+                    "its first entry is {first}, the next one is {own}"
+                )))
             }
         }
     }
@@ -215,7 +283,9 @@ impl Writing<'_> {
         }
         let sql = "UPDATE agent SET result = ?3 WHERE realm = ?1 AND id = ?2";
         let result = result(&committed)?;
-        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, result])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![self.realm, self.agent, result])?;
         Ok(committed)
     }
 
@@ -223,12 +293,23 @@ impl Writing<'_> {
         let sql =
             "UPDATE call SET operated = ?5 WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND ordinal = ?4
                        AND content IS NULL AND operated IS NULL";
-        let key_and_results =
-            params![self.realm, self.agent, column::bits(key.seq), key.ordinal, column::json(&results)?];
-        match self.connection.prepare_cached(sql)?.execute(key_and_results)? {
+        let key_and_results = params![
+            self.realm,
+            self.agent,
+            column::bits(key.seq),
+            key.ordinal,
+            column::json(&results)?
+        ];
+        match self
+            .connection
+            .prepare_cached(sql)?
+            .execute(key_and_results)?
+        {
             0 => {
                 let call = format_args!("call {} of entry {}", key.ordinal, key.seq);
-                Err(Failure::bad_step(format!("{call} was not asked for, or has its outcome or operations")))
+                Err(Failure::bad_step(format!(
+                    "{call} was not asked for, or has its outcome or operations"
+                )))
             }
             _ => Ok(()),
         }
@@ -236,10 +317,16 @@ impl Writing<'_> {
 
     fn entry(&self, entry: &NewEntry, seq: u64) -> Result<(), Failure> {
         if entry.seq != seq {
-            return Err(Failure::bad_step(format!("entry {} stands where {seq} belongs", entry.seq)));
+            return Err(Failure::bad_step(format!(
+                "entry {} stands where {seq} belongs",
+                entry.seq
+            )));
         }
         let reply = entry.reply.as_ref().map(column::json).transpose()?;
-        let head = entry.head.as_ref().map(|head| content::keep(self.connection, self.realm, head));
+        let head = entry
+            .head
+            .as_ref()
+            .map(|head| content::keep(self.connection, self.realm, head));
         let sql = "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes, head)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         self.connection.prepare_cached(sql)?.execute(params![
@@ -258,20 +345,26 @@ impl Writing<'_> {
     }
 
     fn call(&self, CallChange { key, change }: &CallChange) -> Result<(), Failure> {
-        let (realm, agent, seq, ordinal) = (self.realm, self.agent, column::bits(key.seq), key.ordinal);
+        let (realm, agent, seq, ordinal) =
+            (self.realm, self.agent, column::bits(key.seq), key.ordinal);
         let changed = match change {
             CallChangeKind::Asked { id, tool } => {
                 let sql = "INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun)
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
-                self.connection.prepare_cached(sql)?.execute(params![realm, agent, seq, ordinal, id, tool])?
+                self.connection
+                    .prepare_cached(sql)?
+                    .execute(params![realm, agent, seq, ordinal, id, tool])?
             }
             CallChangeKind::Begun => {
                 let sql = "UPDATE call SET begun = 1
                            WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND ordinal = ?4";
-                self.connection.prepare_cached(sql)?.execute(params![realm, agent, seq, ordinal])?
+                self.connection
+                    .prepare_cached(sql)?
+                    .execute(params![realm, agent, seq, ordinal])?
             }
             CallChangeKind::Done(outcome) => {
-                let sql = "UPDATE call SET is_error = ?5, content = ?6 WHERE realm = ?1 AND agent = ?2
+                let sql =
+                    "UPDATE call SET is_error = ?5, content = ?6 WHERE realm = ?1 AND agent = ?2
                                AND seq = ?3 AND ordinal = ?4 AND content IS NULL";
                 let (is_error, content) = (outcome.is_error, column::json(&outcome.content)?);
                 let mut statement = self.connection.prepare_cached(sql)?;
@@ -280,7 +373,9 @@ impl Writing<'_> {
         };
         let call = format_args!("call {} of entry {}", key.ordinal, key.seq);
         match changed {
-            0 => Err(Failure::bad_step(format!("{call} was not asked for, or has its outcome"))),
+            0 => Err(Failure::bad_step(format!(
+                "{call} was not asked for, or has its outcome"
+            ))),
             _ => Ok(()),
         }
     }
@@ -288,7 +383,11 @@ impl Writing<'_> {
 
 /// What is kept of what came of a step: mostly nothing.
 fn result(committed: &Committed) -> Result<Option<String>, Failure> {
-    if *committed == Committed::default() { Ok(None) } else { column::json(committed).map(Some) }
+    if *committed == Committed::default() {
+        Ok(None)
+    } else {
+        column::json(committed).map(Some)
+    }
 }
 
 /// Whether an entry is one of the step's.

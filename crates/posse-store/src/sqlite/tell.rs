@@ -26,7 +26,10 @@ pub(super) struct Teller {
 
 impl Teller {
     pub(super) fn new(hosts: Hosts) -> Self {
-        Self { hosts, bells: BTreeMap::new() }
+        Self {
+            hosts,
+            bells: BTreeMap::new(),
+        }
     }
 
     /// Tells everybody concerned. What cannot be told now is found by the sweep.
@@ -52,7 +55,12 @@ impl Teller {
             return hosts.wake(host, wakes);
         }
         if !self.bells.contains_key(&host) {
-            let open = |path| OpenOptions::new().write(true).custom_flags(NO_LINK).open(path);
+            let open = |path| {
+                OpenOptions::new()
+                    .write(true)
+                    .custom_flags(NO_LINK)
+                    .open(path)
+            };
             let bell = self.hosts.bell(host).map(open);
             // A host without a bell is gone.
             let Some(Ok(bell)) = bell else { return };
@@ -71,11 +79,17 @@ impl Teller {
 fn concerned(connection: &Connection, news: News) -> BTreeMap<Uuid, BTreeSet<Wake>> {
     let mut concerned: BTreeMap<Uuid, BTreeSet<Wake>> = BTreeMap::new();
     for (host, agents) in news.mail {
-        concerned.entry(host).or_default().extend(agents.into_iter().map(Wake::Mail));
+        concerned
+            .entry(host)
+            .or_default()
+            .extend(agents.into_iter().map(Wake::Mail));
     }
     for list in news.lists {
         for host in hosts_in(connection, list.realm.uuid()).unwrap_or_default() {
-            concerned.entry(host).or_default().insert(Wake::Tasks(list.clone()));
+            concerned
+                .entry(host)
+                .or_default()
+                .insert(Wake::Tasks(list.clone()));
         }
     }
     if !news.freed.is_empty() {
@@ -97,5 +111,7 @@ fn hosts_in(connection: &Connection, realm: Uuid) -> rusqlite::Result<Vec<Uuid>>
     let sql = "SELECT id FROM host
                WHERE EXISTS (SELECT 1 FROM agent WHERE agent.host = host.id AND agent.realm = ?1)";
     let mut statement = connection.prepare_cached(sql)?;
-    statement.query_map([realm.as_bytes()], |row| column::id(row, 0))?.collect()
+    statement
+        .query_map([realm.as_bytes()], |row| column::id(row, 0))?
+        .collect()
 }

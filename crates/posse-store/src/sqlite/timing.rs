@@ -18,6 +18,11 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         let lease = Duration::from_secs(15);
-        Self { lease, sweep: lease / 3, patience: Duration::from_secs(10), deaf: false }
+        Self {
+            lease,
+            sweep: lease / 3,
+            patience: Duration::from_secs(10),
+            deaf: false,
+        }
     }
 }

@@ -48,10 +48,20 @@ impl Turnstile {
     pub(super) fn open(database: &Path) -> io::Result<Self> {
         let open = |extension| {
             let path = database.with_added_extension(extension);
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
+            OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .mode(0o600)
+                .open(path)
         };
         let (next, writer) = (open("next")?, open("writer")?);
-        Ok(Self(Arc::new(Door { next, writer, queue: Mutex::default(), changed: Condvar::new() })))
+        Ok(Self(Arc::new(Door {
+            next,
+            writer,
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+        })))
     }
 
     /// Waits for its turn, at most so long. Who could not wait keeps its place in the queue for the
@@ -66,7 +76,9 @@ impl Turnstile {
             }
             if !queue.staffed {
                 let (name, minded) = ("posse-doorman".into(), Arc::clone(door));
-                let started = thread::Builder::new().name(name).spawn(move || minded.mind());
+                let started = thread::Builder::new()
+                    .name(name)
+                    .spawn(move || minded.mind());
                 started.inspect_err(|_| drop(door.next.unlock()))?;
                 queue.staffed = true;
             }
@@ -83,7 +95,10 @@ impl Turnstile {
         drop(queue);
         match turn {
             Some(turn) => turn.map(|()| Pass(&door.writer)),
-            None => Err(io::Error::new(io::ErrorKind::TimedOut, holder::blame(&door.next, &door.writer))),
+            None => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                holder::blame(&door.next, &door.writer),
+            )),
         }
     }
 }
@@ -115,7 +130,10 @@ impl Door {
         let mut queue = self.queue();
         loop {
             let idle = |queue: &mut Queue| !queue.queued && !queue.closed;
-            queue = self.changed.wait_while(queue, idle).unwrap_or_else(PoisonError::into_inner);
+            queue = self
+                .changed
+                .wait_while(queue, idle)
+                .unwrap_or_else(PoisonError::into_inner);
             if !queue.queued {
                 return;
             }
@@ -184,7 +202,11 @@ mod tests {
         for waiting in [&second, &third, &second] {
             let late = waiting.enter(Duration::from_millis(5)).err().unwrap();
             assert_eq!(late.kind(), io::ErrorKind::TimedOut);
-            assert!(late.to_string().contains(&format!("process {} ", std::process::id())), "{late}");
+            assert!(
+                late.to_string()
+                    .contains(&format!("process {} ", std::process::id())),
+                "{late}"
+            );
         }
         // Its doorman is still in the queue.
         drop(third);

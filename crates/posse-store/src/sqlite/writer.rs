@@ -76,16 +76,18 @@ pub(super) fn start(
     jobs: mpsc::WeakSender<Job>,
     mut queue: mpsc::Receiver<Job>,
 ) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("posse-store".into()).spawn(move || {
-        let mut writer = Writer::new(place, shared, jobs);
-        let (mut jobs, mut outcomes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
-        while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
-            let written = writer.write(&jobs, &mut outcomes);
-            writer.answer(&mut jobs, &mut outcomes, written);
-        }
-        // What it could not set free itself, others do who find its lock free.
-        let _ = writer.leave();
-    })
+    thread::Builder::new()
+        .name("posse-store".into())
+        .spawn(move || {
+            let mut writer = Writer::new(place, shared, jobs);
+            let (mut jobs, mut outcomes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+            while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
+                let written = writer.write(&jobs, &mut outcomes);
+                writer.answer(&mut jobs, &mut outcomes, written);
+            }
+            // What it could not set free itself, others do who find its lock free.
+            let _ = writer.leave();
+        })
 }
 
 struct Writer {
@@ -113,7 +115,17 @@ struct Door {
 impl Writer {
     fn new(place: Place, shared: Arc<Shared>, jobs: mpsc::WeakSender<Job>) -> Self {
         let (teller, standing) = (Teller::new(place.hosts()), Standing::Stranger);
-        Self { place, shared, jobs, door: None, host: None, standing, start: None, bell: None, teller }
+        Self {
+            place,
+            shared,
+            jobs,
+            door: None,
+            host: None,
+            standing,
+            start: None,
+            bell: None,
+            teller,
+        }
     }
 
     /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
@@ -128,7 +140,10 @@ impl Writer {
             Some(door) => door,
             door @ None => {
                 let (connection, turnstile) = (self.place.connect()?, self.place.turnstile()?);
-                door.insert(Door { connection, turnstile })
+                door.insert(Door {
+                    connection,
+                    turnstile,
+                })
             }
         };
         let pass = door.enter(&self.place, &shared)?;
@@ -142,7 +157,12 @@ impl Writer {
         // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
         let stuck = open && door.connection.execute_batch("ROLLBACK").is_err();
         drop(pass);
-        let Batch { standing, news, start, .. } = batch;
+        let Batch {
+            standing,
+            news,
+            start,
+            ..
+        } = batch;
         if stuck {
             self.door = None;
         }
@@ -177,14 +197,19 @@ impl Writer {
             self.start = Some(start);
         }
         if let Some(door) = &self.door {
-            let me = self.host.as_ref().map(|host| (host.id, &*self.shared.waker));
+            let me = self
+                .host
+                .as_ref()
+                .map(|host| (host.id, &*self.shared.waker));
             self.teller.tell(&door.connection, me, news);
         }
     }
 
     /// Starts the bell of a host that has settled. If it cannot be started now, after the next batch.
     fn listen(&mut self) {
-        let (Some(host), Some(start)) = (&self.host, &self.start) else { return };
+        let (Some(host), Some(start)) = (&self.host, &self.start) else {
+            return;
+        };
         if let Ok(bell) = Bell::start(&self.place, host, &self.shared, &self.jobs, start.clone()) {
             (self.bell, self.start) = (bell, None);
         }
@@ -203,7 +228,10 @@ impl Writer {
             // by nobody.
             if let (Work::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
                 let (work, (answer, _)) = (Work::Release(agent, taken.epoch), oneshot::channel());
-                let queued = self.jobs.upgrade().map(|jobs| jobs.try_send(Job { work, answer }));
+                let queued = self
+                    .jobs
+                    .upgrade()
+                    .map(|jobs| jobs.try_send(Job { work, answer }));
                 drop(queued);
             }
         }
@@ -213,13 +241,16 @@ impl Writer {
     fn leave(mut self) -> Result<(), Failure> {
         // It must not take its own leaving for a loss.
         self.bell = None;
-        let (Some(host), Some(door)) = (self.host.take(), &self.door) else { return Ok(()) };
+        let (Some(host), Some(door)) = (self.host.take(), &self.door) else {
+            return Ok(());
+        };
         if self.standing != Standing::Settled {
             return Ok(());
         }
         let _writing = self.shared.gate.write();
         let pass = door.enter(&self.place, &self.shared)?;
-        let transaction = Transaction::new_unchecked(&door.connection, TransactionBehavior::Immediate)?;
+        let transaction =
+            Transaction::new_unchecked(&door.connection, TransactionBehavior::Immediate)?;
         let mut news = News::default();
         free::host(&transaction, host.id, &mut news)?;
         transaction.commit()?;
@@ -235,7 +266,11 @@ impl Door {
     fn enter(&self, place: &Place, shared: &Shared) -> io::Result<Option<Pass<'_>>> {
         let began = Instant::now();
         let patience = shared.gate.patience(place.timing.patience);
-        let pass = self.turnstile.as_ref().map(|turnstile| turnstile.enter(patience)).transpose();
+        let pass = self
+            .turnstile
+            .as_ref()
+            .map(|turnstile| turnstile.enter(patience))
+            .transpose();
         shared.waited(began.elapsed());
         pass
     }
@@ -252,7 +287,10 @@ mod tests {
     /// A birth with an entry of 100 kB.
     fn heavy() -> (Job, oneshot::Receiver<Outcome>) {
         let (answer, answered) = oneshot::channel();
-        let piece = |length| Piece { bytes: vec![b'x'; length].into(), mark_at: None };
+        let piece = |length| Piece {
+            bytes: vec![b'x'; length].into(),
+            mark_at: None,
+        };
         let birth = Birth {
             origin: None,
             path: "/main".into(),
@@ -266,10 +304,23 @@ mod tests {
         let (kind, piece) = (EntryKind::Prompt, piece(100_000));
         let step = Step {
             birth: Some(Box::new(birth)),
-            entries: vec![NewEntry { seq: 0, kind, head: None, piece, checksum: 0, reply: None }],
+            entries: vec![NewEntry {
+                seq: 0,
+                kind,
+                head: None,
+                piece,
+                checksum: 0,
+                reply: None,
+            }],
             ..Step::new(Uuid::now_v7().into(), Uuid::now_v7().into(), Epoch(1), 0)
         };
-        (Job { work: Work::Commit(Box::new(step)), answer }, answered)
+        (
+            Job {
+                work: Work::Commit(Box::new(step)),
+                answer,
+            },
+            answered,
+        )
     }
 
     fn serve(writer: &mut Writer, jobs: Vec<Job>) {
@@ -283,8 +334,12 @@ mod tests {
         let place = Place::memory().unwrap();
         let connection = place.connect().unwrap();
         super::super::schema::bring_up_to_date(&place, &connection).unwrap();
-        let door = Door { connection: place.connect().unwrap(), turnstile: None };
-        let space = |door: &Door, most: u32| door.connection.pragma_update(None, "max_page_count", most);
+        let door = Door {
+            connection: place.connect().unwrap(),
+            turnstile: None,
+        };
+        let space =
+            |door: &Door, most: u32| door.connection.pragma_update(None, "max_page_count", most);
         space(&door, 60).unwrap();
         let (jobs, _queue) = mpsc::channel(1);
         let mut writer = Writer::new(place, Arc::default(), jobs.downgrade());
@@ -298,9 +353,13 @@ mod tests {
         serve(&mut writer, jobs);
         for mut answered in waiting {
             let outcome = answered.try_recv().unwrap();
-            assert!(matches!(outcome, Err(StoreError::Full { .. })), "{outcome:?}");
+            assert!(
+                matches!(outcome, Err(StoreError::Full { .. })),
+                "{outcome:?}"
+            );
         }
-        let agents = || connection.query_row("SELECT count(*) FROM agent", [], |row| row.get::<_, i64>(0));
+        let agents =
+            || connection.query_row("SELECT count(*) FROM agent", [], |row| row.get::<_, i64>(0));
         assert_eq!(agents().unwrap(), 0);
 
         space(writer.door.as_ref().unwrap(), 1_000_000).unwrap();

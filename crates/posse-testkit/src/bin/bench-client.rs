@@ -2,7 +2,10 @@
 //!
 //! `bench-client posse|bare URL TEXT STREAMS` prints `{"completed": N, "cpu_ms": X}`.
 
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a measuring program prints what it measured"
+)]
 
 use std::error::Error;
 use std::sync::Arc;
@@ -28,7 +31,10 @@ async fn main() -> Result<(), Failed> {
         "posse" => ours(url, text, streams).await?,
         _ => bare(url, text, streams).await?,
     };
-    println!("{}", serde_json::json!({"completed": completed, "cpu_ms": cpu_ms()?}));
+    println!(
+        "{}",
+        serde_json::json!({"completed": completed, "cpu_ms": cpu_ms()?})
+    );
     Ok(())
 }
 
@@ -61,8 +67,16 @@ async fn ours(url: &str, text: &str, streams: u32) -> Result<u32, Failed> {
                 previous: None,
             });
             let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
-            let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut |_| {} };
-            model.call(call).await.is_ok_and(|reply| reply.attempts == 1 && !reply.content.is_empty())
+            let call = Call {
+                body,
+                attribution: &attribution,
+                cancel: &cancel,
+                on: &mut |_| {},
+            };
+            model
+                .call(call)
+                .await
+                .is_ok_and(|reply| reply.attempts == 1 && !reply.content.is_empty())
         });
     }
     count(running).await

@@ -30,9 +30,14 @@ fn main() -> Result<(), SetupError> {
 }
 
 fn share(directory: &Path) -> Result<(), SetupError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let kept = runtime.block_on(async {
-        let (mut end, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (mut end, mut interrupt) = (
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        );
         let told = async move {
             tokio::select! { _ = end.recv() => {}, _ = interrupt.recv() => {} }
         };

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
 use posse_runtime::port::store::{
-    AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge, Committed, EndedRun,
-    NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session, StateChange, Step,
-    StepId, StoredEntry,
+    AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge, Committed,
+    EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session,
+    StateChange, Step, StepId, StoredEntry,
 };
 use uuid::Uuid;
 
@@ -82,13 +82,28 @@ impl From<&StoredEntry> for Entry {
 
 impl Entry {
     fn new(agent: AgentId, entry: &NewEntry, at_ms: i64) -> Self {
-        let (head, bytes) = (entry.head.as_ref().map(|head| head.bytes.clone()), entry.piece.bytes.clone());
-        Self { agent, seq: entry.seq, kind: entry.kind, head, bytes, at_ms }
+        let (head, bytes) = (
+            entry.head.as_ref().map(|head| head.bytes.clone()),
+            entry.piece.bytes.clone(),
+        );
+        Self {
+            agent,
+            seq: entry.seq,
+            kind: entry.kind,
+            head,
+            bytes,
+            at_ms,
+        }
     }
 
     /// Its bytes as sent.
     fn sent(&self) -> Bytes {
-        let parts: Vec<&[u8]> = self.head.iter().chain([&self.bytes]).map(Bytes::as_ref).collect();
+        let parts: Vec<&[u8]> = self
+            .head
+            .iter()
+            .chain([&self.bytes])
+            .map(Bytes::as_ref)
+            .collect();
         parts.join(&b',').into()
     }
 }
@@ -106,14 +121,20 @@ impl Agent {
         }
         let (mut inherited, mut prompt) = (Vec::new(), None);
         for segment in &birth.segments {
-            let source = others.get(&segment.agent).filter(|source| source.realm == step.realm)?;
+            let source = others
+                .get(&segment.agent)
+                .filter(|source| source.realm == step.realm)?;
             let (from, to) = (segment.from as usize, segment.to as usize);
             if from > 0 && source.own.get(from)?.kind != EntryKind::Compaction {
                 return None;
             }
             inherited.extend_from_slice(source.own.get(from..to)?);
             let before = source.prompt.as_ref().filter(|_| from > 0);
-            prompt = prompt.or_else(|| before.or_else(|| first_prompt(source.own.get(..to)?)).cloned());
+            prompt = prompt.or_else(|| {
+                before
+                    .or_else(|| first_prompt(source.own.get(..to)?))
+                    .cloned()
+            });
         }
         Some(Self {
             epoch: 1,
@@ -156,7 +177,11 @@ impl Agent {
 
     /// Does what a step does to its agent alone, if it is in order; its operations may be left out.
     pub(super) fn advance(&mut self, step: &Step, left_out: bool) -> Option<()> {
-        if step.operations.iter().any(|operation| matches!(operation.op, Op::Charge { .. })) {
+        if step
+            .operations
+            .iter()
+            .any(|operation| matches!(operation.op, Op::Charge { .. }))
+        {
             return None;
         }
         for entry in &step.entries {
@@ -174,7 +199,13 @@ impl Agent {
             let call = self.calls.get(&key).map(|call| &call.0);
             call.is_some_and(|call| call.outcome.is_none() && call.operated.is_none())
         };
-        if !left_out && !step.operations.iter().filter_map(|operation| operation.call).all(called) {
+        if !left_out
+            && !step
+                .operations
+                .iter()
+                .filter_map(|operation| operation.call)
+                .all(called)
+        {
             return None;
         }
         let ends = match step.state {
@@ -184,7 +215,9 @@ impl Agent {
         if step.ended.is_some() && !ends {
             return None;
         }
-        step.runs.iter().try_for_each(|change| self.run(change, step.at_ms))?;
+        step.runs
+            .iter()
+            .try_for_each(|change| self.run(change, step.at_ms))?;
         self.used_ms = step.at_ms;
         self.mode = step.mode.unwrap_or(self.mode);
         self.types = step.types.or(self.types);
@@ -217,7 +250,14 @@ impl Agent {
         match change {
             CallChangeKind::Asked { id, tool } => {
                 let (id, tool) = (id.clone(), tool.clone());
-                let asked = OpenCall { key: *key, id, tool, begun: false, outcome: None, operated: None };
+                let asked = OpenCall {
+                    key: *key,
+                    id,
+                    tool,
+                    begun: false,
+                    outcome: None,
+                    operated: None,
+                };
                 self.calls.insert(*key, Said(asked)).is_none().then_some(())
             }
             CallChangeKind::Begun => {
@@ -226,7 +266,10 @@ impl Agent {
             }
             CallChangeKind::Done(outcome) => {
                 let call = &mut self.calls.get_mut(key)?.0;
-                call.outcome.replace(outcome.clone()).is_none().then_some(())
+                call.outcome
+                    .replace(outcome.clone())
+                    .is_none()
+                    .then_some(())
             }
         }
     }
@@ -237,7 +280,10 @@ impl Agent {
         match self.charges.get_mut(&key) {
             Some(Said(total)) => {
                 total.usage += charge.usage;
-                total.cost = total.cost.zip(charge.cost).map(|(total, more)| total + more);
+                total.cost = total
+                    .cost
+                    .zip(charge.cost)
+                    .map(|(total, more)| total + more);
                 total.missed = total.missed.saturating_add(charge.missed);
             }
             None => {
@@ -250,10 +296,25 @@ impl Agent {
     fn run(&mut self, RunChange { id, change }: &RunChange, at_ms: i64) -> Option<()> {
         let open = self.runs.iter().position(|run| run.0.id == *id);
         match (change, open) {
-            (RunChangeKind::Began { call, kind, description, output }, None) if !self.over.contains(id) => {
+            (
+                RunChangeKind::Began {
+                    call,
+                    kind,
+                    description,
+                    output,
+                },
+                None,
+            ) if !self.over.contains(id) => {
                 let (description, output) = (description.clone(), output.clone());
                 let (id, call, kind, began_ms) = (*id, *call, *kind, at_ms);
-                self.runs.push(Said(BackgroundRun { id, call, kind, description, output, began_ms }));
+                self.runs.push(Said(BackgroundRun {
+                    id,
+                    call,
+                    kind,
+                    description,
+                    output,
+                    began_ms,
+                }));
             }
             (RunChangeKind::Ended(status), Some(run))
                 if !matches!(status, RunStatus::Running | RunStatus::Paused) =>
@@ -273,7 +334,12 @@ impl Agent {
 
     /// Calls of the last own reply, if their results are not there yet.
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        match self.own.iter().rev().find(|entry| entry.kind != EntryKind::Prompt) {
+        match self
+            .own
+            .iter()
+            .rev()
+            .find(|entry| entry.kind != EntryKind::Prompt)
+        {
             Some(reply) if reply.kind == EntryKind::Reply => self
                 .calls
                 .values()
@@ -287,7 +353,11 @@ impl Agent {
     /// The entries that are still sent, and how many of them are not its own: from its last compaction on,
     /// if there is one.
     pub fn sent(&self) -> (Vec<Entry>, usize) {
-        match self.own.iter().rposition(|entry| entry.kind == EntryKind::Compaction) {
+        match self
+            .own
+            .iter()
+            .rposition(|entry| entry.kind == EntryKind::Compaction)
+        {
             Some(since) => (self.own.get(since..).unwrap_or_default().to_vec(), 0),
             None => (self.all().cloned().collect(), self.inherited.len()),
         }
@@ -300,7 +370,13 @@ impl Agent {
 
     /// Files whose content it knows, by path.
     pub fn seen(&self) -> Vec<SeenFile> {
-        self.seen.iter().map(|(path, version)| SeenFile { path: path.clone(), version: *version }).collect()
+        self.seen
+            .iter()
+            .map(|(path, version)| SeenFile {
+                path: path.clone(),
+                version: *version,
+            })
+            .collect()
     }
 
     /// Commands that have not ended, oldest first.

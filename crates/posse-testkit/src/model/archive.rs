@@ -12,20 +12,33 @@ impl Model {
     /// All of a team.
     pub fn export(&self, realm: RealmId, name: &Name) -> Option<Archive> {
         let team = self.teams.get(&(realm, name.clone()))?.shown(realm, name);
-        let list = self.lists.get(&ListId { realm, team: Some(name.clone()) });
+        let list = self.lists.get(&ListId {
+            realm,
+            team: Some(name.clone()),
+        });
         let everything = |agent| self.mail(realm, agent, MailFilter::default());
         Some(Archive {
             notes: self.notes(realm, name),
             tasks: list.map(|list| list.all().collect()).unwrap_or_default(),
             last_task: list.map_or(0, |list| list.last),
-            mail: team.members.iter().map(|member| everything(member.agent)).collect(),
+            mail: team
+                .members
+                .iter()
+                .map(|member| everything(member.agent))
+                .collect(),
             team,
         })
     }
 
     /// Makes a team of an archive that was exported. An inbox that is there gets only what it never had.
     pub fn import(&mut self, archive: &Archive) -> Result<(), Fate> {
-        let Archive { team, notes, tasks, last_task, mail } = archive;
+        let Archive {
+            team,
+            notes,
+            tasks,
+            last_task,
+            mail,
+        } = archive;
         let key = (team.realm, team.name.clone());
         if self.teams.contains_key(&key) {
             return Err(Fate::BadStep);
@@ -38,13 +51,22 @@ impl Model {
             for new in mail.iter().filter(|mail| !known.contains(&mail.id)) {
                 let number = inbox.0.len() as u64 + 1;
                 waits |= new.shown_in.is_none();
-                inbox.0.insert(number, Said(posse_protocol::Mail { number, ..new.clone() }));
+                inbox.0.insert(
+                    number,
+                    Said(posse_protocol::Mail {
+                        number,
+                        ..new.clone()
+                    }),
+                );
             }
             if let Some(host) = self.holder(team.realm, member.agent).filter(|_| waits) {
                 self.tell(host, Wake::Mail(member.agent));
             }
         }
-        let id = ListId { realm: team.realm, team: Some(team.name.clone()) };
+        let id = ListId {
+            realm: team.realm,
+            team: Some(team.name.clone()),
+        };
         let list = self.lists.entry(id.clone()).or_default();
         list.last = list.last.max(*last_task);
         tasks.iter().for_each(|task| list.put(task));

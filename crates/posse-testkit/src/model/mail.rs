@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
 use posse_runtime::port::store::{
-    Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, MailFilter, OpResult, Receipt, Refusal, Step, Wake,
+    Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, MailFilter, OpResult, Receipt, Refusal,
+    Step, Wake,
 };
 
 use super::operation::Doer;
@@ -32,7 +33,10 @@ impl Letter<'_> {
     /// Refuses one that is too long.
     pub(super) fn fits(&self) -> Result<(), Refusal> {
         match self.bytes() {
-            bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong { bytes, most: MAIL_BYTES }),
+            bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong {
+                bytes,
+                most: MAIL_BYTES,
+            }),
             _ => Ok(()),
         }
     }
@@ -41,7 +45,10 @@ impl Letter<'_> {
 impl Inbox {
     /// What was not shown yet.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Mail> {
-        self.0.values().map(|mail| &mail.0).filter(|mail| mail.shown_in.is_none())
+        self.0
+            .values()
+            .map(|mail| &mail.0)
+            .filter(|mail| mail.shown_in.is_none())
     }
 
     /// Takes what the entries of a step show; none if it does not wait, or no entry shows it.
@@ -59,7 +66,10 @@ impl Inbox {
 
     /// Whether so many of a kind and a length still fit. News of runs always do, and so do signals.
     fn has_room_for(&self, kind: MailKind, more: usize, bytes: usize) -> bool {
-        let waiting: usize = self.waiting().map(|mail| mail.summary.len() + mail.body.len()).sum();
+        let waiting: usize = self
+            .waiting()
+            .map(|mail| mail.summary.len() + mail.body.len())
+            .sum();
         use MailKind::{Dismissal, Idle, Interruption, Notification};
         matches!(kind, Notification | Idle | Interruption | Dismissal)
             || (self.waiting().count() + more) as u64 <= INBOX_MAILS
@@ -71,24 +81,38 @@ impl Model {
     /// An agent's mail.
     pub fn mail(&self, realm: RealmId, agent: AgentId, filter: MailFilter) -> Vec<Mail> {
         let inbox = self.inboxes.get(&(realm, agent));
-        let all = inbox.into_iter().flat_map(|inbox| inbox.0.values().map(|mail| &mail.0));
-        let wanted =
-            |mail: &&Mail| mail.number > filter.after && !(filter.waiting && mail.shown_in.is_some());
+        let all = inbox
+            .into_iter()
+            .flat_map(|inbox| inbox.0.values().map(|mail| &mail.0));
+        let wanted = |mail: &&Mail| {
+            mail.number > filter.after && !(filter.waiting && mail.shown_in.is_some())
+        };
         all.filter(wanted).cloned().collect()
     }
 
     /// The messages that wait for an agent.
     pub fn waiting(&self, realm: RealmId, agent: AgentId) -> impl Iterator<Item = &Mail> {
-        self.inboxes.get(&(realm, agent)).into_iter().flat_map(|inbox| inbox.waiting())
+        self.inboxes
+            .get(&(realm, agent))
+            .into_iter()
+            .flat_map(|inbox| inbox.waiting())
     }
 
     /// How many messages wait for an agent.
     pub fn mail_waiting(&self, realm: RealmId, agent: AgentId) -> u64 {
-        self.inboxes.get(&(realm, agent)).map_or(0, |inbox| inbox.waiting().count() as u64)
+        self.inboxes
+            .get(&(realm, agent))
+            .map_or(0, |inbox| inbox.waiting().count() as u64)
     }
 
     /// Puts a message into the inboxes of all recipients, or into none.
-    pub(super) fn send(&mut self, doer: Doer, realm: RealmId, to: &Address, letter: &Letter<'_>) -> OpResult {
+    pub(super) fn send(
+        &mut self,
+        doer: Doer,
+        realm: RealmId,
+        to: &Address,
+        letter: &Letter<'_>,
+    ) -> OpResult {
         letter.fits()?;
         if letter.kind != MailKind::Text && matches!(to, Address::Others { .. }) {
             return Err(Refusal::NotForAll);
@@ -100,13 +124,19 @@ impl Model {
                 self.must_be_above(doer, realm, *agent, name)?;
             }
             (_, others) => {
-                let name = others.first().map(|(_, name)| name.clone()).unwrap_or_default();
+                let name = others
+                    .first()
+                    .map(|(_, name)| name.clone())
+                    .unwrap_or_default();
                 return Err(Refusal::NotYours { name });
             }
         }
         for (at, (agent, name)) in recipients.iter().enumerate() {
             // One with two names gets it twice.
-            let before = recipients[..at].iter().filter(|(other, _)| other == agent).count();
+            let before = recipients[..at]
+                .iter()
+                .filter(|(other, _)| other == agent)
+                .count();
             self.must_have_room(realm, (*agent, name), letter, before + 1)?;
         }
         let team = match to {
@@ -114,18 +144,30 @@ impl Model {
             Address::Member { team, .. } | Address::Others { team } => Some(team),
         };
         let from = self.sender(doer, realm, team);
-        let receipts = recipients.into_iter().map(|to| self.put(realm, to, &from, letter));
+        let receipts = recipients
+            .into_iter()
+            .map(|to| self.put(realm, to, &from, letter));
         Ok(Done::Sent(receipts.collect()))
     }
 
     /// Whom something is from: by its name in a team, else in the first that it belongs to. Who leads that is
     /// called so.
     pub(super) fn sender(&self, doer: Doer, realm: RealmId, team: Option<&Name>) -> Sender {
-        let Doer::Agent(id) = doer else { return Sender::User };
+        let Doer::Agent(id) = doer else {
+            return Sender::User;
+        };
         let belongs = |team: &&Name| self.name_in(realm, id, team).is_some();
-        let first = || self.teams.keys().filter(|(of, _)| *of == realm).map(|(_, team)| team).find(belongs);
+        let first = || {
+            self.teams
+                .keys()
+                .filter(|(of, _)| *of == realm)
+                .map(|(_, team)| team)
+                .find(belongs)
+        };
         let name = match team.filter(belongs).or_else(first) {
-            Some(team) if self.team(realm, team).is_ok_and(|team| team.lead == id) => Name::LEAD.to_owned(),
+            Some(team) if self.team(realm, team).is_ok_and(|team| team.lead == id) => {
+                Name::LEAD.to_owned()
+            }
             Some(team) => self.name_in(realm, id, team).unwrap_or_default(),
             None => self.name_of(realm, id),
         };
@@ -142,10 +184,21 @@ impl Model {
     ) -> Result<(), Refusal> {
         let Doer::Agent(me) = doer else { return Ok(()) };
         let here = self.agents.get(&agent).filter(|known| known.realm == realm);
-        let made = here.and_then(|known| known.origin.0.as_ref()).is_some_and(|origin| origin.parent == me);
-        let mut teams = self.teams.iter().filter(|((of, _), team)| *of == realm && team.lead == me);
+        let made = here
+            .and_then(|known| known.origin.0.as_ref())
+            .is_some_and(|origin| origin.parent == me);
+        let mut teams = self
+            .teams
+            .iter()
+            .filter(|((of, _), team)| *of == realm && team.lead == me);
         let leads = teams.any(|((_, team), _)| self.name_in(realm, agent, team).is_some());
-        if made || leads { Ok(()) } else { Err(Refusal::NotYours { name: name.to_owned() }) }
+        if made || leads {
+            Ok(())
+        } else {
+            Err(Refusal::NotYours {
+                name: name.to_owned(),
+            })
+        }
     }
 
     /// Refuses one whose inbox has no room for so many of these.
@@ -156,11 +209,16 @@ impl Model {
         letter: &Letter<'_>,
         more: usize,
     ) -> Result<(), Refusal> {
-        let Some(inbox) = self.inboxes.get(&(realm, agent)) else { return Ok(()) };
+        let Some(inbox) = self.inboxes.get(&(realm, agent)) else {
+            return Ok(());
+        };
         if inbox.has_room_for(letter.kind, more, letter.bytes()) {
             return Ok(());
         }
-        Err(Refusal::InboxFull { name: name.to_owned(), waiting: inbox.waiting().count() as u64 })
+        Err(Refusal::InboxFull {
+            name: name.to_owned(),
+            waiting: inbox.waiting().count() as u64,
+        })
     }
 
     /// Puts a message into one inbox, and tells its host.
@@ -176,12 +234,28 @@ impl Model {
         let number = inbox.len() as u64 + 1;
         let (summary, body) = (letter.summary.to_owned(), letter.body.to_owned());
         let (id, kind, sent_ms, from) = (letter.id, letter.kind, letter.at_ms, from.clone());
-        let mail = Mail { id, number, to, from, kind, summary, body, sent_ms, shown_in: None };
+        let mail = Mail {
+            id,
+            number,
+            to,
+            from,
+            kind,
+            summary,
+            body,
+            sent_ms,
+            shown_in: None,
+        };
         inbox.insert(number, Said(mail));
         if let Some(host) = held {
             self.tell(host, Wake::Mail(to));
         }
-        Receipt { to, name, kind, number, held: held.is_some() }
+        Receipt {
+            to,
+            name,
+            kind,
+            number,
+            held: held.is_some(),
+        }
     }
 
     /// Who has an address of one, with what it is called.
@@ -193,7 +267,10 @@ impl Model {
     ) -> Result<(AgentId, String), Refusal> {
         match to {
             Address::Others { .. } => Err(Refusal::NotForAll),
-            one => self.recipients(doer, realm, one)?.pop().ok_or(Refusal::NotForAll),
+            one => self
+                .recipients(doer, realm, one)?
+                .pop()
+                .ok_or(Refusal::NotForAll),
         }
     }
 
@@ -207,7 +284,10 @@ impl Model {
         let nobody = |to: &dyn ToString| Refusal::NoSuchRecipient { to: to.to_string() };
         let mut found: Vec<(AgentId, String)> = match to {
             Address::Agent(agent) => {
-                let born = self.agents.get(agent).is_some_and(|agent| agent.realm == realm);
+                let born = self
+                    .agents
+                    .get(agent)
+                    .is_some_and(|agent| agent.realm == realm);
                 let joined = self
                     .teams
                     .keys()
@@ -218,13 +298,20 @@ impl Model {
                 vec![(*agent, self.name_of(realm, *agent))]
             }
             Address::Member { team, name } => {
-                let agent = self.team(realm, team)?.called(name).ok_or_else(|| nobody(name))?;
+                let agent = self
+                    .team(realm, team)?
+                    .called(name)
+                    .ok_or_else(|| nobody(name))?;
                 vec![(agent, name.to_string())]
             }
             Address::Others { team } => {
-                let named = |member: &posse_protocol::Member| (member.agent, member.name.to_string());
+                let named =
+                    |member: &posse_protocol::Member| (member.agent, member.name.to_string());
                 let members = self.team(realm, team)?.members();
-                members.filter(|member| doer != Doer::Agent(member.agent)).map(named).collect()
+                members
+                    .filter(|member| doer != Doer::Agent(member.agent))
+                    .map(named)
+                    .collect()
             }
         };
         found.sort_by(|(_, a), (_, b)| a.cmp(b));
@@ -238,13 +325,17 @@ impl Model {
         let mut first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
         let here = self.agents.get(&agent).filter(|known| known.realm == realm);
         let registered = || here.and_then(|known| known.name()).map(Name::to_string);
-        first().or_else(registered).unwrap_or_else(|| self.path_of(realm, agent))
+        first()
+            .or_else(registered)
+            .unwrap_or_else(|| self.path_of(realm, agent))
     }
 
     /// What a member is called in its team.
     pub(super) fn name_in(&self, realm: RealmId, agent: AgentId, team: &Name) -> Option<String> {
         let mut members = self.teams.get(&(realm, team.clone()))?.members();
-        members.find(|member| member.agent == agent).map(|member| member.name.to_string())
+        members
+            .find(|member| member.agent == agent)
+            .map(|member| member.name.to_string())
     }
 
     pub(super) fn path_of(&self, realm: RealmId, agent: AgentId) -> String {

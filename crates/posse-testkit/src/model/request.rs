@@ -1,9 +1,12 @@
 //! Requests for a yes or no: open until they are answered.
 
 use posse_protocol::{
-    AgentId, MailId, MailKind, Member, MemberState, Name, RealmId, Request, RequestKind, Response, Sender,
+    AgentId, MailId, MailKind, Member, MemberState, Name, RealmId, Request, RequestKind, Response,
+    Sender,
 };
-use posse_runtime::port::store::{Address, Done, OpResult, OpenRequest, Receipt, Refusal, StateChange, Step};
+use posse_runtime::port::store::{
+    Address, Done, OpResult, OpenRequest, Receipt, Refusal, StateChange, Step,
+};
 
 use super::mail::Letter;
 use super::operation::Doer;
@@ -30,12 +33,19 @@ impl Open {
 impl Model {
     /// Requests that are open, the oldest first: those that an agent was asked or has asked, or all.
     pub fn requests(&self, realm: RealmId, agent: Option<AgentId>) -> Vec<OpenRequest> {
-        let here = self.requests.iter().filter(|((of, _), _)| *of == realm).map(|(_, open)| open);
+        let here = self
+            .requests
+            .iter()
+            .filter(|((of, _), _)| *of == realm)
+            .map(|(_, open)| open);
         let concerned = |open: &&Open| match agent {
             Some(agent) => open.shown.0.to == agent || open.asker() == Some(agent),
             None => true,
         };
-        let mut found: Vec<_> = here.filter(concerned).map(|open| open.shown.0.clone()).collect();
+        let mut found: Vec<_> = here
+            .filter(concerned)
+            .map(|open| open.shown.0.clone())
+            .collect();
         found.sort_by_key(|open| (open.asked_ms, open.id));
         found
     }
@@ -48,8 +58,17 @@ impl Model {
         text: &str,
         at_ms: i64,
     ) -> OpResult {
-        let body = json(&Request { request_id: id, text: text.to_owned() });
-        let letter = Letter { id, kind: kind.asking(), summary: kind.asked(), body: &body, at_ms };
+        let body = json(&Request {
+            request_id: id,
+            text: text.to_owned(),
+        });
+        let letter = Letter {
+            id,
+            kind: kind.asking(),
+            summary: kind.asked(),
+            body: &body,
+            at_ms,
+        };
         letter.fits()?;
         let (mut agent, mut name) = self.recipient(doer, realm, to)?;
         let team = self.about(realm, (agent, &name), to, kind)?;
@@ -67,21 +86,53 @@ impl Model {
             RequestKind::Plan if doer == Doer::User => return Err(Refusal::NotYours { name }),
             RequestKind::Plan => {}
         }
-        let open = |open: &&Open| open.shown.0.to == agent && open.shown.0.kind == RequestKind::Shutdown;
-        let here = self.requests.iter().filter(|((of, _), _)| *of == realm).map(|(_, open)| open);
-        if let Some(open) = here.into_iter().find(open).filter(|_| kind == RequestKind::Shutdown) {
+        let open =
+            |open: &&Open| open.shown.0.to == agent && open.shown.0.kind == RequestKind::Shutdown;
+        let here = self
+            .requests
+            .iter()
+            .filter(|((of, _), _)| *of == realm)
+            .map(|(_, open)| open);
+        if let Some(open) = here
+            .into_iter()
+            .find(open)
+            .filter(|_| kind == RequestKind::Shutdown)
+        {
             let held = self.holder(realm, agent).is_some();
             let (kind, number) = (MailKind::ShutdownRequest, open.number);
-            let receipt = Receipt { to: agent, name, kind, number, held };
-            return Ok(Done::Requested { request: open.shown.0.id, receipt });
+            let receipt = Receipt {
+                to: agent,
+                name,
+                kind,
+                number,
+                held,
+            };
+            return Ok(Done::Requested {
+                request: open.shown.0.id,
+                receipt,
+            });
         }
         self.must_have_room(realm, (agent, &name), &letter, 1)?;
         let from = self.sender(doer, realm, Some(&team));
         let receipt = self.put(realm, (agent, name), &from, &letter);
-        let shown = OpenRequest { id, kind, from, to: agent, text: text.to_owned(), asked_ms: at_ms };
-        let open = Open { shown: Said(shown), team, number: receipt.number };
+        let shown = OpenRequest {
+            id,
+            kind,
+            from,
+            to: agent,
+            text: text.to_owned(),
+            asked_ms: at_ms,
+        };
+        let open = Open {
+            shown: Said(shown),
+            team,
+            number: receipt.number,
+        };
         self.requests.insert((realm, id), open);
-        Ok(Done::Requested { request: id, receipt })
+        Ok(Done::Requested {
+            request: id,
+            receipt,
+        })
     }
 
     /// The team that a request is about: one of its members is asked to end, or its lead to approve.
@@ -102,9 +153,12 @@ impl Model {
         }
         let mut here = self.teams.iter().filter(|((of, _), _)| *of == realm);
         let belongs = |member: &Member| member.agent == agent;
-        let found = here.find(|(_, team)| team.members().any(belongs) && (team.lead == agent) == plan);
+        let found =
+            here.find(|(_, team)| team.members().any(belongs) && (team.lead == agent) == plan);
         let team = found.map(|((_, team), _)| team.clone());
-        team.ok_or_else(|| Refusal::NotYours { name: name.to_owned() })
+        team.ok_or_else(|| Refusal::NotYours {
+            name: name.to_owned(),
+        })
     }
 
     pub(super) fn respond(
@@ -117,10 +171,17 @@ impl Model {
     ) -> OpResult {
         let (request, summary) = (response.request_id, kind.answered(response.approve));
         let body = json(response);
-        let letter = Letter { id, kind: kind.answering(), summary, body: &body, at_ms };
+        let letter = Letter {
+            id,
+            kind: kind.answering(),
+            summary,
+            body: &body,
+            at_ms,
+        };
         letter.fits()?;
         let open = self.requests.get(&(realm, request)).filter(|open| {
-            let asked = doer == Doer::Agent(open.shown.0.to) && open.asker() != Some(open.shown.0.to);
+            let asked =
+                doer == Doer::Agent(open.shown.0.to) && open.asker() != Some(open.shown.0.to);
             let mine = (doer == Doer::User && kind == RequestKind::Plan) || asked;
             open.shown.0.kind == kind && mine
         });
@@ -137,8 +198,9 @@ impl Model {
         self.requests.remove(&(realm, request));
         if kind == RequestKind::Shutdown
             && response.approve
-            && let Some(name) =
-                self.name_in(realm, open.shown.0.to, &open.team).and_then(|name| name.parse().ok())
+            && let Some(name) = self
+                .name_in(realm, open.shown.0.to, &open.team)
+                .and_then(|name| name.parse().ok())
         {
             let _ = self.leave(doer, realm, &open.team, &name, at_ms);
         }
@@ -155,17 +217,30 @@ impl Model {
         at_ms: i64,
     ) {
         let (next, name) = to;
-        let ends = |open: &Open| open.shown.0.kind == RequestKind::Shutdown && open.shown.0.to == next;
-        self.requests.retain(|(of, _), open| *of != realm || open.team != *team || !ends(open));
+        let ends =
+            |open: &Open| open.shown.0.kind == RequestKind::Shutdown && open.shown.0.to == next;
+        self.requests
+            .retain(|(of, _), open| *of != realm || open.team != *team || !ends(open));
         for plan in self.requests(realm, Some(from)) {
             let key = (realm, plan.id);
-            let Some(open) = self.requests.get(&key).filter(|open| open.team == *team) else { continue };
+            let Some(open) = self.requests.get(&key).filter(|open| open.team == *team) else {
+                continue;
+            };
             if plan.kind != RequestKind::Plan || plan.to != from || open.asker() == Some(next) {
                 continue;
             }
-            let body = json(&Request { request_id: plan.id, text: plan.text.clone() });
+            let body = json(&Request {
+                request_id: plan.id,
+                text: plan.text.clone(),
+            });
             let (kind, summary) = (MailKind::PlanApprovalRequest, RequestKind::Plan.asked());
-            let letter = Letter { id: plan.id, kind, summary, body: &body, at_ms };
+            let letter = Letter {
+                id: plan.id,
+                kind,
+                summary,
+                body: &body,
+                at_ms,
+            };
             let receipt = self.put(realm, (next, name.to_string()), &plan.from, &letter);
             if let Some(open) = self.requests.get_mut(&key) {
                 (open.shown.0.to, open.number) = (next, receipt.number);
@@ -175,14 +250,18 @@ impl Model {
 
     /// Forgets what one that leaves a team was asked there, and has asked.
     pub(super) fn drop_requests(&mut self, realm: RealmId, team: &Name, agent: Option<AgentId>) {
-        let concerned =
-            |open: &Open| agent.is_none_or(|agent| open.shown.0.to == agent || open.asker() == Some(agent));
-        self.requests.retain(|(of, _), open| *of != realm || open.team != *team || !concerned(open));
+        let concerned = |open: &Open| {
+            agent.is_none_or(|agent| open.shown.0.to == agent || open.asker() == Some(agent))
+        };
+        self.requests
+            .retain(|(of, _), open| *of != realm || open.team != *team || !concerned(open));
     }
 
     /// Forgets, of one that a step ends, whether it is to end and what it would do.
     pub(super) fn end_requests(&mut self, step: &Step) {
-        let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state else { return };
+        let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state else {
+            return;
+        };
         if state.of_member() != MemberState::ShutDown {
             return;
         }
@@ -190,7 +269,8 @@ impl Model {
             RequestKind::Shutdown => open.shown.0.to == step.agent,
             RequestKind::Plan => open.asker() == Some(step.agent) && open.shown.0.to != step.agent,
         };
-        self.requests.retain(|(of, _), open| *of != step.realm || !about(open));
+        self.requests
+            .retain(|(of, _), open| *of != step.realm || !about(open));
         self.stop_leading(step.realm, step.agent, step.at_ms);
         self.free_tasks(step.realm, step.agent, None);
         self.unassign(step.realm, step.agent, None);

@@ -44,8 +44,13 @@ impl Known {
             true => 0,
             false => Value::from(self.metadata.clone()).to_string().len(),
         };
-        let texts = [&self.active_form, &self.role, &self.check].into_iter().flatten();
-        self.subject.len() + self.description.len() + texts.map(String::len).sum::<usize>() + metadata
+        let texts = [&self.active_form, &self.role, &self.check]
+            .into_iter()
+            .flatten();
+        self.subject.len()
+            + self.description.len()
+            + texts.map(String::len).sum::<usize>()
+            + metadata
     }
 
     fn fits(&self) -> Result<(), Refusal> {
@@ -53,14 +58,27 @@ impl Known {
         if bytes > most {
             return Err(Refusal::TooLong { bytes, most });
         }
-        let deep = self.metadata.values().any(|value| depth(value) > METADATA_DEPTH);
-        if deep { Err(Refusal::TooDeep { most: METADATA_DEPTH }) } else { Ok(()) }
+        let deep = self
+            .metadata
+            .values()
+            .any(|value| depth(value) > METADATA_DEPTH);
+        if deep {
+            Err(Refusal::TooDeep {
+                most: METADATA_DEPTH,
+            })
+        } else {
+            Ok(())
+        }
     }
 }
 
 impl List {
     fn waits_for(&self, task: &Known) -> Vec<TaskId> {
-        let open = |id: &&TaskId| self.tasks.get(id).is_some_and(|needed| !needed.status.is_settled());
+        let open = |id: &&TaskId| {
+            self.tasks
+                .get(id)
+                .is_some_and(|needed| !needed.status.is_settled())
+        };
         task.blocked_by.iter().filter(open).copied().collect()
     }
 
@@ -77,7 +95,11 @@ impl List {
             subject: task.subject.clone(),
             description: task.description.clone(),
             active_form: task.active_form.clone(),
-            status: if lost { TaskStatus::Pending } else { task.status },
+            status: if lost {
+                TaskStatus::Pending
+            } else {
+                task.status
+            },
             owner: task.owner.clone().filter(|_| !lost),
             lost_by: if lost { name() } else { task.lost_by.clone() },
             blocked_by: task.blocked_by.iter().copied().collect(),
@@ -94,16 +116,25 @@ impl List {
     /// Pending, unowned, waiting for nothing.
     pub(super) fn claimable(&self) -> BTreeSet<TaskId> {
         let free = |task: &Known| {
-            task.status == TaskStatus::Pending && task.owner.is_none() && self.waits_for(task).is_empty()
+            task.status == TaskStatus::Pending
+                && task.owner.is_none()
+                && self.waits_for(task).is_empty()
         };
-        self.tasks.iter().filter(|(_, task)| free(task)).map(|(id, _)| *id).collect()
+        self.tasks
+            .iter()
+            .filter(|(_, task)| free(task))
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// Pending, waiting for nothing: with who may begin each, its owner or those whose role it is for.
     fn ready(&self) -> BTreeMap<TaskId, (Option<&Owner>, Option<&str>)> {
-        let ready = |task: &Known| task.status == TaskStatus::Pending && self.waits_for(task).is_empty();
+        let ready =
+            |task: &Known| task.status == TaskStatus::Pending && self.waits_for(task).is_empty();
         let tasks = self.tasks.iter().filter(|(_, task)| ready(task));
-        tasks.map(|(id, task)| (*id, (task.owner.as_ref(), task.role.as_deref()))).collect()
+        tasks
+            .map(|(id, task)| (*id, (task.owner.as_ref(), task.role.as_deref())))
+            .collect()
     }
 
     /// What can be claimed now: unowned ones that somebody takes, and own ones.
@@ -112,14 +143,23 @@ impl List {
             (Some(owner), ..) => is_own(owner),
             (None, Takes::Any, _) => true,
             (None, Takes::Only { unmarked, .. }, None) => *unmarked,
-            (None, Takes::Only { roles, .. }, Some(role)) => roles.iter().any(|taken| taken == role),
+            (None, Takes::Only { roles, .. }, Some(role)) => {
+                roles.iter().any(|taken| taken == role)
+            }
         };
-        self.ready().into_iter().filter(|(_, whose)| mine(whose)).map(|(id, _)| id).collect()
+        self.ready()
+            .into_iter()
+            .filter(|(_, whose)| mine(whose))
+            .map(|(id, _)| id)
+            .collect()
     }
 
     fn shown(&self, id: TaskId) -> Option<Task> {
         let task = self.tasks.get(&id)?;
-        let blocks = self.tasks.iter().filter(|(_, other)| other.blocked_by.contains(&id));
+        let blocks = self
+            .tasks
+            .iter()
+            .filter(|(_, other)| other.blocked_by.contains(&id));
         Some(Task {
             id,
             subject: task.subject.clone(),
@@ -153,7 +193,11 @@ impl List {
 
     /// A task that was not deleted.
     fn existing(&self, id: TaskId) -> Result<&Known, Refusal> {
-        let task = self.tasks.get(&id).map(Arc::as_ref).filter(|task| task.status != TaskStatus::Deleted);
+        let task = self
+            .tasks
+            .get(&id)
+            .map(Arc::as_ref)
+            .filter(|task| task.status != TaskStatus::Deleted);
         task.ok_or(Refusal::NoSuchTask { id })
     }
 
@@ -174,7 +218,9 @@ impl Model {
 
     /// Tasks by their numbers, without deleted ones.
     pub fn tasks(&self, list: &ListId, filter: &TaskFilter) -> Vec<Task> {
-        let Some(list) = self.lists.get(list) else { return Vec::new() };
+        let Some(list) = self.lists.get(list) else {
+            return Vec::new();
+        };
         let ready = filter.ready.as_ref().map(|ready| {
             let is_own = |owner: &Owner| ready.agent.is_some() && owner.agent == ready.agent;
             list.ready_for(is_own, &ready.takes)
@@ -185,7 +231,9 @@ impl Model {
             .filter(|task| filter.status.is_none_or(|status| status == task.status))
             .filter(|task| filter.owner.is_none() || owner(task) == filter.owner)
             .filter(|task| ready.as_ref().is_none_or(|ready| ready.contains(&task.id)))
-            .filter(|task| !filter.assigned || owner(task).is_some() && list.ready().contains_key(&task.id))
+            .filter(|task| {
+                !filter.assigned || owner(task).is_some() && list.ready().contains_key(&task.id)
+            })
             .filter(|task| {
                 let lost = task.status == TaskStatus::Pending && task.lost_by == filter.lost_by;
                 filter.lost_by.is_none() || lost
@@ -198,7 +246,11 @@ impl Model {
         &'a self,
         list: &ListId,
     ) -> impl Iterator<Item = (TaskStatus, Option<&'a Owner>)> + use<'a> {
-        let tasks = self.lists.get(list).into_iter().flat_map(|list| list.tasks.values());
+        let tasks = self
+            .lists
+            .get(list)
+            .into_iter()
+            .flat_map(|list| list.tasks.values());
         tasks.map(|task| (task.status, task.owner.as_ref()))
     }
 
@@ -256,11 +308,16 @@ impl Model {
         self.may_change(doer, list, id, &before, change)?;
         let mut task = before.clone();
         if let Some(owner) = &change.owner {
-            task.owner = owner.as_ref().map(|name| self.owner_called(list, name)).transpose()?;
+            task.owner = owner
+                .as_ref()
+                .map(|name| self.owner_called(list, name))
+                .transpose()?;
             if task.owner.is_none() && task.status == TaskStatus::InProgress {
                 task.status = TaskStatus::Pending;
             }
-            task.lost_by = task.lost_by.filter(|_| task.owner.is_none() || task.owner == before.owner);
+            task.lost_by = task
+                .lost_by
+                .filter(|_| task.owner.is_none() || task.owner == before.owner);
         }
         task.status = change.status.unwrap_or(task.status);
         if task.status == TaskStatus::InProgress {
@@ -278,31 +335,51 @@ impl Model {
             }
         }
         task.blocked_by.extend(&change.block_on);
-        task.blocked_by.retain(|needed| !change.unblock_from.contains(needed));
+        task.blocked_by
+            .retain(|needed| !change.unblock_from.contains(needed));
         let begun = before.status != TaskStatus::InProgress || task.owner != before.owner;
         if begun && task.status == TaskStatus::InProgress {
             self.may_begin(doer, list.realm, id, (&after, &task))?;
         }
         task.describe(change);
-        if task.status == TaskStatus::Completed && before.status != task.status && doer != Doer::User {
+        if task.status == TaskStatus::Completed
+            && before.status != task.status
+            && doer != Doer::User
+        {
             let checks = [&before.check, &task.check].into_iter().flatten();
-            if let Some(check) = checks.into_iter().find(|check| change.passed.as_ref() != Some(check)) {
-                return Err(Refusal::Unchecked { id, check: check.clone() });
+            if let Some(check) = checks
+                .into_iter()
+                .find(|check| change.passed.as_ref() != Some(check))
+            {
+                return Err(Refusal::Unchecked {
+                    id,
+                    check: check.clone(),
+                });
             }
         }
         task.fits()?;
         if task == before {
-            return Ok(Done::TaskUpdated { version, freed: Vec::new() });
+            return Ok(Done::TaskUpdated {
+                version,
+                freed: Vec::new(),
+            });
         }
         task.updated_ms = at_ms;
         task.version += 1;
         let version = task.version;
         let earlier = after.clone();
         after.tasks.insert(id, Arc::new(task));
-        let freed: Vec<TaskId> = after.claimable().difference(&earlier.claimable()).copied().collect();
+        let freed: Vec<TaskId> = after
+            .claimable()
+            .difference(&earlier.claimable())
+            .copied()
+            .collect();
         // Somebody may begin what nobody, or somebody else, could begin before.
         let before = earlier.ready();
-        let told = after.ready().iter().any(|(id, whose)| before.get(id) != Some(whose));
+        let told = after
+            .ready()
+            .iter()
+            .any(|(id, whose)| before.get(id) != Some(whose));
         self.lists.insert(list.clone(), after);
         if told {
             self.tell_claimable(list);
@@ -321,22 +398,42 @@ impl Model {
         before: &Known,
         change: &TaskChange,
     ) -> Result<(), Refusal> {
-        let Doer::Agent(agent) = doer else { return Ok(()) };
-        let team = list.team.as_ref().and_then(|team| self.team(list.realm, team).ok());
+        let Doer::Agent(agent) = doer else {
+            return Ok(());
+        };
+        let team = list
+            .team
+            .as_ref()
+            .and_then(|team| self.team(list.realm, team).ok());
         let leads = team.is_some_and(|team| team.lead == agent);
         let touched = before.status == TaskStatus::InProgress
-            && (change.owner.is_some() || change.status.is_some_and(|status| status != before.status));
-        if let Some(owner) =
-            before.owner.as_ref().filter(|owner| touched && owner.agent != Some(agent) && !leads)
+            && (change.owner.is_some()
+                || change.status.is_some_and(|status| status != before.status));
+        if let Some(owner) = before
+            .owner
+            .as_ref()
+            .filter(|owner| touched && owner.agent != Some(agent) && !leads)
         {
-            return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() });
+            return Err(Refusal::AlreadyClaimed {
+                id,
+                by: owner.name.clone(),
+            });
         }
-        let rechecked =
-            change.check.as_ref().is_some_and(|check| *check != before.check.clone().unwrap_or_default());
-        let is_first = || self.agent(agent).is_some_and(|agent| agent.origin.0.is_none());
+        let rechecked = change
+            .check
+            .as_ref()
+            .is_some_and(|check| *check != before.check.clone().unwrap_or_default());
+        let is_first = || {
+            self.agent(agent)
+                .is_some_and(|agent| agent.origin.0.is_none())
+        };
         let decides = leads || list.team.is_none() && is_first();
         let added = before.check.is_none() && before.status == TaskStatus::Pending;
-        if rechecked && !decides && !added { Err(Refusal::CheckStands { id }) } else { Ok(()) }
+        if rechecked && !decides && !added {
+            Err(Refusal::CheckStands { id })
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether a task can be done now: it waits for nothing, and its owner is at work.
@@ -351,8 +448,17 @@ impl Model {
         if !by.is_empty() {
             return Err(Refusal::Blocked { id, by });
         }
-        let Some(Owner { agent: Some(agent), name }) = &task.owner else { return Ok(()) };
-        match self.holder(realm, *agent).filter(|host| !self.is_gone(doer, *host)) {
+        let Some(Owner {
+            agent: Some(agent),
+            name,
+        }) = &task.owner
+        else {
+            return Ok(());
+        };
+        match self
+            .holder(realm, *agent)
+            .filter(|host| !self.is_gone(doer, *host))
+        {
             Some(_) => Ok(()),
             None => Err(Refusal::NotRunning { name: name.clone() }),
         }
@@ -361,7 +467,10 @@ impl Model {
     /// An owner by name: the person, a member of the team, or an agent by its path, the youngest.
     fn owner_called(&self, list: &ListId, name: &str) -> Result<Owner, Refusal> {
         if name == "user" {
-            return Ok(Owner { agent: None, name: name.to_owned() });
+            return Ok(Owner {
+                agent: None,
+                name: name.to_owned(),
+            });
         }
         let agent = match &list.team {
             Some(team) => {
@@ -369,19 +478,30 @@ impl Model {
                 let agent = name.parse().ok().and_then(|name| known.called(&name));
                 if let Some(agent) = agent.filter(|_| name == Name::LEAD) {
                     // Whoever leads has a name of its own as well.
-                    let name = self.name_in(list.realm, agent, team).unwrap_or_else(|| name.to_owned());
-                    return Ok(Owner { agent: Some(agent), name });
+                    let name = self
+                        .name_in(list.realm, agent, team)
+                        .unwrap_or_else(|| name.to_owned());
+                    return Ok(Owner {
+                        agent: Some(agent),
+                        name,
+                    });
                 }
                 agent
             }
             None => {
-                let called =
-                    |(_, agent): &(AgentId, &super::Agent)| agent.realm == list.realm && agent.path == name;
+                let called = |(_, agent): &(AgentId, &super::Agent)| {
+                    agent.realm == list.realm && agent.path == name
+                };
                 self.agents().filter(called).map(|(id, _)| id).max()
             }
         };
-        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
-        Ok(Owner { agent: Some(agent), name: name.to_owned() })
+        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient {
+            to: name.to_owned(),
+        })?;
+        Ok(Owner {
+            agent: Some(agent),
+            name: name.to_owned(),
+        })
     }
 
     pub(super) fn claim(&mut self, doer: Doer, list: &ListId, id: TaskId, at_ms: i64) -> OpResult {
@@ -390,7 +510,9 @@ impl Model {
         if before.status == TaskStatus::Completed {
             return Err(Refusal::AlreadyCompleted { id });
         }
-        let doing = before.owner.filter(|_| before.status == TaskStatus::InProgress);
+        let doing = before
+            .owner
+            .filter(|_| before.status == TaskStatus::InProgress);
         let host = doing.and_then(|owner| self.holder(list.realm, owner.agent?));
         if let Some(host) = host.filter(|host| self.is_gone(doer, *host)) {
             self.take_for_dead(host);
@@ -399,9 +521,15 @@ impl Model {
         let from = self.list(list)?;
         let by = from.waits_for(from.existing(id)?);
         let task = from.tasks.get_mut(&id).ok_or(Refusal::NoSuchTask { id })?;
-        let mine = task.owner.as_ref().is_none_or(|owner| same(owner, &me)) || flaw == Some(Flaw::BlindClaim);
+        let mine = task.owner.as_ref().is_none_or(|owner| same(owner, &me))
+            || flaw == Some(Flaw::BlindClaim);
         match (task.status, &task.owner) {
-            (_, Some(owner)) if !mine => return Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() }),
+            (_, Some(owner)) if !mine => {
+                return Err(Refusal::AlreadyClaimed {
+                    id,
+                    by: owner.name.clone(),
+                });
+            }
             (TaskStatus::InProgress, Some(owner)) if same(owner, &me) => {}
             _ if !by.is_empty() => return Err(Refusal::Blocked { id, by }),
             _ => {
@@ -414,21 +542,37 @@ impl Model {
         Ok(Done::Claimed(Box::new(claimed)))
     }
 
-    pub(super) fn claim_next(&mut self, doer: Doer, list: &ListId, takes: &Takes, at_ms: i64) -> OpResult {
+    pub(super) fn claim_next(
+        &mut self,
+        doer: Doer,
+        list: &ListId,
+        takes: &Takes,
+        at_ms: i64,
+    ) -> OpResult {
         let me = self.owner(doer, list);
         let is_own = |owner: &Owner| same(owner, &me);
         if self.list(list)?.ready_for(is_own, takes).is_empty() {
             self.free_stalled(doer, list);
         }
-        let next =
-            self.list(list)?.ready_for(is_own, takes).first().copied().ok_or(Refusal::NothingToClaim)?;
+        let next = self
+            .list(list)?
+            .ready_for(is_own, takes)
+            .first()
+            .copied()
+            .ok_or(Refusal::NothingToClaim)?;
         self.claim(doer, list, next, at_ms)
     }
 
     /// Sets free the stalled hosts whose agents do tasks of a list, but for the doer's own.
     fn free_stalled(&mut self, doer: Doer, list: &ListId) {
-        let begun = TaskFilter { status: Some(TaskStatus::InProgress), ..TaskFilter::default() };
-        let owners = self.tasks(list, &begun).into_iter().filter_map(|task| task.owner?.agent);
+        let begun = TaskFilter {
+            status: Some(TaskStatus::InProgress),
+            ..TaskFilter::default()
+        };
+        let owners = self
+            .tasks(list, &begun)
+            .into_iter()
+            .filter_map(|task| task.owner?.agent);
         let hosts = owners.filter_map(|agent| self.holder(list.realm, agent));
         let hosts: BTreeSet<_> = hosts.filter(|host| self.is_gone(doer, *host)).collect();
         hosts.into_iter().for_each(|host| self.take_for_dead(host));
@@ -437,12 +581,23 @@ impl Model {
     /// Makes the tasks that an agent was doing pending, in one list or in all.
     pub(super) fn free_tasks(&mut self, realm: RealmId, agent: AgentId, team: Option<&Name>) {
         let mut woken = BTreeSet::new();
-        let lists = self.lists.iter_mut().filter(|(list, _)| list.realm == realm);
+        let lists = self
+            .lists
+            .iter_mut()
+            .filter(|(list, _)| list.realm == realm);
         for (id, list) in lists.filter(|(list, _)| team.is_none() || list.team.as_ref() == team) {
             let before = list.claimable();
-            for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::InProgress) {
+            for task in list
+                .tasks
+                .values_mut()
+                .filter(|task| task.status == TaskStatus::InProgress)
+            {
                 let task = Arc::make_mut(task);
-                if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
+                if task
+                    .owner
+                    .as_ref()
+                    .is_some_and(|owner| owner.agent == Some(agent))
+                {
                     task.status = TaskStatus::Pending;
                     task.lost_by = task.owner.take().map(|owner| owner.name);
                     task.version += 1;
@@ -452,17 +607,30 @@ impl Model {
                 woken.insert(id.clone());
             }
         }
-        woken.into_iter().for_each(|list| self.tell_claimable(&list));
+        woken
+            .into_iter()
+            .for_each(|list| self.tell_claimable(&list));
     }
 
     /// Makes the tasks unowned that one was to do, in one list or in all.
     pub(super) fn unassign(&mut self, realm: RealmId, agent: AgentId, team: Option<&Name>) {
         let mut woken = BTreeSet::new();
-        let lists = self.lists.iter_mut().filter(|(list, _)| list.realm == realm);
+        let lists = self
+            .lists
+            .iter_mut()
+            .filter(|(list, _)| list.realm == realm);
         for (id, list) in lists.filter(|(list, _)| team.is_none() || list.team.as_ref() == team) {
             let before = list.claimable();
-            for task in list.tasks.values_mut().filter(|task| task.status == TaskStatus::Pending) {
-                if task.owner.as_ref().is_some_and(|owner| owner.agent == Some(agent)) {
+            for task in list
+                .tasks
+                .values_mut()
+                .filter(|task| task.status == TaskStatus::Pending)
+            {
+                if task
+                    .owner
+                    .as_ref()
+                    .is_some_and(|owner| owner.agent == Some(agent))
+                {
                     let task = Arc::make_mut(task);
                     (task.owner, task.version) = (None, task.version + 1);
                 }
@@ -471,16 +639,33 @@ impl Model {
                 woken.insert(id.clone());
             }
         }
-        woken.into_iter().for_each(|list| self.tell_claimable(&list));
+        woken
+            .into_iter()
+            .for_each(|list| self.tell_claimable(&list));
     }
 
     /// Has the tasks of one who led bear the name that it has now.
-    pub(super) fn rename_owner(&mut self, realm: RealmId, team: &Name, agent: AgentId, name: &Name) {
-        let list = self.lists.get_mut(&ListId { realm, team: Some(team.clone()) });
+    pub(super) fn rename_owner(
+        &mut self,
+        realm: RealmId,
+        team: &Name,
+        agent: AgentId,
+        name: &Name,
+    ) {
+        let list = self.lists.get_mut(&ListId {
+            realm,
+            team: Some(team.clone()),
+        });
         for task in list.into_iter().flat_map(|list| list.tasks.values_mut()) {
-            let old = Owner { agent: Some(agent), name: Name::LEAD.to_owned() };
+            let old = Owner {
+                agent: Some(agent),
+                name: Name::LEAD.to_owned(),
+            };
             if task.owner.as_ref() == Some(&old) {
-                Arc::make_mut(task).owner = Some(Owner { name: name.to_string(), ..old });
+                Arc::make_mut(task).owner = Some(Owner {
+                    name: name.to_string(),
+                    ..old
+                });
             }
         }
     }
@@ -492,14 +677,24 @@ fn same(a: &Owner, b: &Owner) -> bool {
 }
 
 fn sorted(ids: &[TaskId]) -> Vec<TaskId> {
-    ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
+    ids.iter()
+        .copied()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 impl Known {
     /// Changes the words.
     fn describe(&mut self, change: &TaskChange) {
-        self.subject = change.subject.clone().unwrap_or_else(|| self.subject.clone());
-        self.description = change.description.clone().unwrap_or_else(|| self.description.clone());
+        self.subject = change
+            .subject
+            .clone()
+            .unwrap_or_else(|| self.subject.clone());
+        self.description = change
+            .description
+            .clone()
+            .unwrap_or_else(|| self.description.clone());
         if let Some(form) = &change.active_form {
             self.active_form = Some(form.clone()).filter(|form| !form.is_empty());
         }

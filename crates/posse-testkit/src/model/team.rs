@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use posse_protocol::{AgentId, ListId, MailId, MailKind, Member, MemberState, Name, Note, RealmId, Sender};
+use posse_protocol::{
+    AgentId, ListId, MailId, MailKind, Member, MemberState, Name, Note, RealmId, Sender,
+};
 use posse_runtime::port::store::{Done, Joining, Membership, OpResult, Refusal, TEXT_BYTES};
 use posse_runtime::spawn::words;
 use serde_json::{Map, Value};
@@ -52,7 +54,12 @@ impl Team {
             created_ms: self.created_ms,
             settings: self.settings.clone(),
             members: self.members().cloned().collect(),
-            former: self.used.iter().filter(|name| self.member(name).is_none()).cloned().collect(),
+            former: self
+                .used
+                .iter()
+                .filter(|name| self.member(name).is_none())
+                .cloned()
+                .collect(),
         }
     }
 
@@ -63,8 +70,17 @@ impl Team {
             created_ms: team.created_ms,
             lead: team.lead,
             members: team.members.iter().cloned().map(Said).collect(),
-            used: team.members.iter().map(|it| &it.name).chain(&team.former).cloned().collect(),
-            notes: notes.iter().map(|note| (note.name.clone(), Said(note.clone()))).collect(),
+            used: team
+                .members
+                .iter()
+                .map(|it| &it.name)
+                .chain(&team.former)
+                .cloned()
+                .collect(),
+            notes: notes
+                .iter()
+                .map(|note| (note.name.clone(), Said(note.clone())))
+                .collect(),
         }
         .without_reserved()
     }
@@ -81,10 +97,13 @@ impl Team {
             let number = name.as_str().rsplit('-').next()?.parse().ok()?;
             (number < 1_000_000_000 && wished.numbered(number) == *name).then_some(number)
         });
-        let numbered = (highest.max().unwrap_or(1).max(1) + 1..).map(|number| wished.numbered(number));
+        let numbered =
+            (highest.max().unwrap_or(1).max(1) + 1..).map(|number| wished.numbered(number));
         let mut names = std::iter::once(wished.clone()).chain(numbered);
         let taken = |name: &Name| self.used.contains(name) || registered.contains(name);
-        names.find(|name| !name.is_reserved() && !taken(name)).unwrap_or_else(|| wished.clone())
+        names
+            .find(|name| !name.is_reserved() && !taken(name))
+            .unwrap_or_else(|| wished.clone())
     }
 
     /// Whether a member has or had a name.
@@ -98,7 +117,17 @@ impl Team {
 
     /// Adds a member; gives its colour.
     fn add(&mut self, name: Name, joining: &Joining, joined_ms: i64) -> String {
-        let Joining { agent, agent_type, model, prompt, color, backend, cwd, role, takes } = joining.clone();
+        let Joining {
+            agent,
+            agent_type,
+            model,
+            prompt,
+            color,
+            backend,
+            cwd,
+            role,
+            takes,
+        } = joining.clone();
         let taken: BTreeSet<String> = self.members().map(|member| member.color.clone()).collect();
         let color = color.filter(|color| !color.is_empty() && !taken.contains(color));
         let color = color.unwrap_or_else(|| posse_protocol::team::free_color(&taken));
@@ -129,11 +158,19 @@ impl Team {
 impl Model {
     /// Teams, the newest first; of two that are as old, the one whose name comes first.
     pub fn teams(&self, realm: Option<RealmId>) -> Vec<posse_protocol::Team> {
-        let wanted = self.teams.iter().filter(|((of, _), _)| realm.is_none_or(|realm| realm == *of));
-        let mut teams: Vec<_> = wanted.map(|((realm, name), team)| team.shown(*realm, name)).collect();
+        let wanted = self
+            .teams
+            .iter()
+            .filter(|((of, _), _)| realm.is_none_or(|realm| realm == *of));
+        let mut teams: Vec<_> = wanted
+            .map(|((realm, name), team)| team.shown(*realm, name))
+            .collect();
         for team in &mut teams {
             for member in &mut team.members {
-                let here = self.agents.get(&member.agent).filter(|agent| agent.realm == team.realm);
+                let here = self
+                    .agents
+                    .get(&member.agent)
+                    .filter(|agent| agent.realm == team.realm);
                 member.state = here.map_or(MemberState::Idle, |agent| agent.state.0.of_member());
                 member.waiting = self.mail_waiting(team.realm, member.agent);
                 member.held = here.is_some_and(|agent| agent.holder.is_some());
@@ -148,9 +185,16 @@ impl Model {
         let mut teams = self.teams(Some(realm));
         teams.sort_by(|a, b| a.name.cmp(&b.name));
         let of = |team: posse_protocol::Team| {
-            let members = team.members.into_iter().filter(|member| member.agent == agent);
+            let members = team
+                .members
+                .into_iter()
+                .filter(|member| member.agent == agent);
             members
-                .map(|member| Membership { team: team.name.clone(), lead: team.lead, member })
+                .map(|member| Membership {
+                    team: team.name.clone(),
+                    lead: team.lead,
+                    member,
+                })
                 .collect::<Vec<_>>()
         };
         teams.into_iter().flat_map(of).collect()
@@ -159,15 +203,21 @@ impl Model {
     /// A team's notes, by name.
     pub fn notes(&self, realm: RealmId, team: &Name) -> Vec<Note> {
         let team = self.teams.get(&(realm, team.clone()));
-        team.into_iter().flat_map(|team| team.notes.values().map(|note| note.0.clone())).collect()
+        team.into_iter()
+            .flat_map(|team| team.notes.values().map(|note| note.0.clone()))
+            .collect()
     }
 
     pub(super) fn team(&self, realm: RealmId, team: &Name) -> Result<&Team, Refusal> {
-        self.teams.get(&(realm, team.clone())).ok_or_else(|| Refusal::NoSuchTeam { team: team.clone() })
+        self.teams
+            .get(&(realm, team.clone()))
+            .ok_or_else(|| Refusal::NoSuchTeam { team: team.clone() })
     }
 
     fn team_mut(&mut self, realm: RealmId, team: &Name) -> Result<&mut Team, Refusal> {
-        self.teams.get_mut(&(realm, team.clone())).ok_or_else(|| Refusal::NoSuchTeam { team: team.clone() })
+        self.teams
+            .get_mut(&(realm, team.clone()))
+            .ok_or_else(|| Refusal::NoSuchTeam { team: team.clone() })
     }
 
     pub(super) fn create_team(
@@ -184,7 +234,15 @@ impl Model {
         let (description, settings) = (description.to_owned(), settings.clone());
         let (members, used, notes) = Default::default();
         let created_ms = at_ms;
-        let mut team = Team { description, settings, created_ms, lead: lead.agent, members, used, notes };
+        let mut team = Team {
+            description,
+            settings,
+            created_ms,
+            lead: lead.agent,
+            members,
+            used,
+            notes,
+        };
         team.add(Name::lead(), lead, at_ms);
         self.teams.insert((realm, name.clone()), team);
         self.inboxes.entry((realm, lead.agent)).or_default();
@@ -197,12 +255,20 @@ impl Model {
         let others: Vec<Member> = team.members().filter(follows).cloned().collect();
         let holder = |member: &Member| self.holder(realm, member.agent);
         let ended = |member: &Member| {
-            let here = self.agents.get(&member.agent).filter(|agent| agent.realm == realm);
+            let here = self
+                .agents
+                .get(&member.agent)
+                .filter(|agent| agent.realm == realm);
             here.is_some_and(|agent| agent.state.0.of_member() == MemberState::ShutDown)
         };
-        let live =
-            |member: &&Member| !ended(member) && holder(member).is_some_and(|host| !self.is_gone(doer, host));
-        let names: Vec<String> = others.iter().filter(live).map(|member| member.name.to_string()).collect();
+        let live = |member: &&Member| {
+            !ended(member) && holder(member).is_some_and(|host| !self.is_gone(doer, host))
+        };
+        let names: Vec<String> = others
+            .iter()
+            .filter(live)
+            .map(|member| member.name.to_string())
+            .collect();
         if !names.is_empty() {
             return Err(Refusal::MembersLive { names });
         }
@@ -213,11 +279,17 @@ impl Model {
         self.drop_requests(realm, name, None);
         for member in others {
             let elsewhere = self.teams.iter().filter(|((of, _), _)| *of == realm);
-            if !elsewhere.flat_map(|(_, team)| team.members()).any(|other| other.agent == member.agent) {
+            if !elsewhere
+                .flat_map(|(_, team)| team.members())
+                .any(|other| other.agent == member.agent)
+            {
                 self.inboxes.remove(&(realm, member.agent));
             }
         }
-        if let Some(list) = self.lists.get_mut(&ListId { realm, team: Some(name.clone()) }) {
+        if let Some(list) = self.lists.get_mut(&ListId {
+            realm,
+            team: Some(name.clone()),
+        }) {
             list.tasks.clear();
         }
         Ok(Done::TeamDeleted)
@@ -231,9 +303,21 @@ impl Model {
         (member, greeting): (&Joining, Option<MailId>),
         at_ms: i64,
     ) -> OpResult {
-        let name = self.team(realm, team)?.free_name(wished, &self.registered(realm));
-        let (kind, summary, body) = (MailKind::Text, words::summary(&member.prompt), &*member.prompt);
-        let letter = greeting.map(|id| Letter { id, kind, summary: &summary, body, at_ms });
+        let name = self
+            .team(realm, team)?
+            .free_name(wished, &self.registered(realm));
+        let (kind, summary, body) = (
+            MailKind::Text,
+            words::summary(&member.prompt),
+            &*member.prompt,
+        );
+        let letter = greeting.map(|id| Letter {
+            id,
+            kind,
+            summary: &summary,
+            body,
+            at_ms,
+        });
         if let Some(letter) = &letter {
             letter.fits()?;
             self.must_have_room(realm, (member.agent, name.as_str()), letter, 1)?;
@@ -242,7 +326,10 @@ impl Model {
         let (lead, color) = (joined.lead, joined.add(name.clone(), member, at_ms));
         self.inboxes.entry((realm, member.agent)).or_default();
         if let Some(letter) = &letter {
-            let from = Sender::Agent { id: lead, name: Name::LEAD.to_owned() };
+            let from = Sender::Agent {
+                id: lead,
+                name: Name::LEAD.to_owned(),
+            };
             self.put(realm, (member.agent, name.to_string()), &from, letter);
         }
         Ok(Done::Joined { name, color })
@@ -261,13 +348,17 @@ impl Model {
         if doer != Doer::User && doer != Doer::Agent(lead) {
             return Err(Refusal::NotLead { team: team.clone() });
         }
-        let next = handed.called(to).ok_or_else(|| Refusal::NoSuchRecipient { to: to.to_string() })?;
+        let next = handed
+            .called(to)
+            .ok_or_else(|| Refusal::NoSuchRecipient { to: to.to_string() })?;
         if next == lead {
             return Err(Refusal::IsLead { name: to.clone() });
         }
         let here = self.agents.get(&next).filter(|agent| agent.realm == realm);
         if here.is_some_and(|agent| agent.state.0.of_member() == MemberState::ShutDown) {
-            return Err(Refusal::NotRunning { name: to.to_string() });
+            return Err(Refusal::NotRunning {
+                name: to.to_string(),
+            });
         }
         self.make_lead(realm, team, (next, to), at_ms);
         Ok(Done::HandedOver)
@@ -276,10 +367,16 @@ impl Model {
     /// Another leads the team from now on.
     fn make_lead(&mut self, realm: RealmId, team: &Name, (next, to): (AgentId, &Name), at_ms: i64) {
         let registered = self.registered(realm);
-        let Ok(handed) = self.team_mut(realm, team) else { return };
+        let Ok(handed) = self.team_mut(realm, team) else {
+            return;
+        };
         let lead = std::mem::replace(&mut handed.lead, next);
         let main = handed.free_name(&Name::main(), &registered);
-        if let Some(old) = handed.members.iter_mut().find(|member| member.0.name.as_str() == Name::LEAD) {
+        if let Some(old) = handed
+            .members
+            .iter_mut()
+            .find(|member| member.0.name.as_str() == Name::LEAD)
+        {
             old.0.name = main.clone();
             let agent = old.0.agent;
             handed.used.insert(main.clone());
@@ -291,14 +388,19 @@ impl Model {
     /// Another leads a team that one has led: the first member, if that is another; says whether.
     fn fall_back(&mut self, realm: RealmId, team: &Name, from: AgentId, at_ms: i64) -> bool {
         let first = self.team(realm, team).ok().and_then(Team::first);
-        let Some(first) = first.filter(|first| first.agent != from).cloned() else { return false };
+        let Some(first) = first.filter(|first| first.agent != from).cloned() else {
+            return false;
+        };
         self.make_lead(realm, team, (first.agent, &first.name), at_ms);
         true
     }
 
     /// Others lead the teams that one has led who has ended.
     pub(super) fn stop_leading(&mut self, realm: RealmId, agent: AgentId, at_ms: i64) {
-        let led = self.teams.iter().filter(|((of, _), team)| *of == realm && team.lead == agent);
+        let led = self
+            .teams
+            .iter()
+            .filter(|((of, _), team)| *of == realm && team.lead == agent);
         let led: Vec<Name> = led.map(|((_, team), _)| team.clone()).collect();
         for team in led {
             self.fall_back(realm, &team, agent, at_ms);
@@ -315,14 +417,22 @@ impl Model {
     ) -> OpResult {
         let left = self.team(realm, team)?;
         let lead = left.lead;
-        let agent = left.called(name).filter(|agent| left.members().any(|member| member.agent == *agent));
-        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_string() })?;
+        let agent = left
+            .called(name)
+            .filter(|agent| left.members().any(|member| member.agent == *agent));
+        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient {
+            to: name.to_string(),
+        })?;
         let here = self.agents.get(&agent).filter(|known| known.realm == realm);
-        let parent = here.and_then(|known| known.origin.0.as_ref()).map(|origin| origin.parent);
+        let parent = here
+            .and_then(|known| known.origin.0.as_ref())
+            .map(|origin| origin.parent);
         if let Doer::Agent(me) = doer
             && ![Some(agent), Some(lead), parent].contains(&Some(me))
         {
-            return Err(Refusal::NotYours { name: name.to_string() });
+            return Err(Refusal::NotYours {
+                name: name.to_string(),
+            });
         }
         if lead == agent && !self.fall_back(realm, team, agent, at_ms) {
             return Err(Refusal::IsLead { name: name.clone() });
@@ -349,17 +459,40 @@ impl Model {
         (name, text, expect): (&Name, &str, Option<u64>),
         at_ms: i64,
     ) -> OpResult {
-        let known = self.team(realm, team)?.notes.get(name).map_or(0, |note| note.0.version);
+        let known = self
+            .team(realm, team)?
+            .notes
+            .get(name)
+            .map_or(0, |note| note.0.version);
         if expect.is_some_and(|expected| expected != known) {
             return Err(Refusal::Changed { version: known });
         }
         if text.len() > TEXT_BYTES {
-            return Err(Refusal::TooLong { bytes: text.len(), most: TEXT_BYTES });
+            return Err(Refusal::TooLong {
+                bytes: text.len(),
+                most: TEXT_BYTES,
+            });
         }
-        let author = self.owner(doer, &ListId { realm, team: Some(team.clone()) }).name;
+        let author = self
+            .owner(
+                doer,
+                &ListId {
+                    realm,
+                    team: Some(team.clone()),
+                },
+            )
+            .name;
         let (version, text) = (known + 1, text.to_owned());
-        let note = Note { name: name.clone(), version, author, text, written_ms: at_ms };
-        self.team_mut(realm, team)?.notes.insert(name.clone(), Said(note));
+        let note = Note {
+            name: name.clone(),
+            version,
+            author,
+            text,
+            written_ms: at_ms,
+        };
+        self.team_mut(realm, team)?
+            .notes
+            .insert(name.clone(), Said(note));
         Ok(Done::Noted { version })
     }
 }

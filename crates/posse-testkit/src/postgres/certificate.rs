@@ -14,16 +14,52 @@ const NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints
 /// Makes `authority.crt`, `server.crt` and `server.key` in a directory.
 pub(super) fn make(install: &Install, directory: &Path) -> Result<(), SetupError> {
     fs::write(directory.join("names"), NAMES)?;
-    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    let key = [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ];
     let openssl = |words: &[&str]| run(program("openssl").current_dir(directory).args(words));
-    let authority = ["-x509", "-days", "3650", "-subj", "/CN=tests of posse", "-keyout", "authority.key"];
+    let authority = [
+        "-x509",
+        "-days",
+        "3650",
+        "-subj",
+        "/CN=tests of posse",
+        "-keyout",
+        "authority.key",
+    ];
     openssl(&[&["req"], &key[..], &authority, &["-out", "authority.crt"]].concat())?;
-    let request = ["-new", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"];
+    let request = [
+        "-new",
+        "-subj",
+        "/CN=localhost",
+        "-keyout",
+        "server.key",
+        "-out",
+        "server.csr",
+    ];
     openssl(&[&["req"], &key[..], &request].concat())?;
-    let sign =
-        ["-req", "-days", "3650", "-in", "server.csr", "-CA", "authority.crt", "-CAkey", "authority.key"];
+    let sign = [
+        "-req",
+        "-days",
+        "3650",
+        "-in",
+        "server.csr",
+        "-CA",
+        "authority.crt",
+        "-CAkey",
+        "authority.key",
+    ];
     openssl(
-        &[&["x509"], &sign[..], &["-CAcreateserial", "-extfile", "names", "-out", "server.crt"]].concat(),
+        &[
+            &["x509"],
+            &sign[..],
+            &["-CAcreateserial", "-extfile", "names", "-out", "server.crt"],
+        ]
+        .concat(),
     )?;
     for name in ["server.crt", "server.key"] {
         let path = directory.join(name);

@@ -22,10 +22,19 @@ pub(super) struct Guard {
 
 impl Guard {
     pub(super) fn new() -> Result<Self, SetupError> {
-        let directory = tempfile::Builder::new().prefix("posse-postgres-").tempdir()?;
+        let directory = tempfile::Builder::new()
+            .prefix("posse-postgres-")
+            .tempdir()?;
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))?;
-        let keeper = keeper()?.arg("watch").arg(directory.path()).stdin(Stdio::piped()).spawn()?;
-        Ok(Self { directory: directory.keep(), keeper })
+        let keeper = keeper()?
+            .arg("watch")
+            .arg(directory.path())
+            .stdin(Stdio::piped())
+            .spawn()?;
+        Ok(Self {
+            directory: directory.keep(),
+            keeper,
+        })
     }
 }
 
@@ -59,11 +68,15 @@ pub(super) fn kill_all(directory: &Path) -> Result<(), SetupError> {
             return Ok(());
         }
         if begun.elapsed() > Duration::from_secs(20) {
-            return Err(format!("processes {found:?} of {} do not end", directory.display()).into());
+            return Err(
+                format!("processes {found:?} of {} do not end", directory.display()).into(),
+            );
         }
         for pid in found {
             // With a handle on it, and looked at again: a number may be a stranger's by now.
-            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+                continue;
+            };
             if works_in(pid, directory) {
                 // It may just have ended.
                 let _ = pidfd_send_signal(handle, Signal::KILL);
@@ -78,7 +91,10 @@ pub(super) fn processes(directory: &Path) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
-        let pid = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        let pid = name
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .and_then(Pid::from_raw);
         found.extend(pid.filter(|pid| works_in(*pid, directory)));
     }
     Ok(found)
@@ -91,7 +107,10 @@ fn works_in(pid: Pid, directory: &Path) -> bool {
 }
 
 /// Between two looks at a process that cannot tell us.
-#[expect(clippy::disallowed_methods, reason = "other processes have no clock of ours")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "other processes have no clock of ours"
+)]
 pub(super) fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -1,6 +1,9 @@
 //! Where PostgreSQL is installed, and as whom it runs.
 
-#![expect(clippy::disallowed_methods, reason = "starts servers and what belongs to them")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "starts servers and what belongs to them"
+)]
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -27,15 +30,17 @@ pub(super) struct Install {
 impl Install {
     pub(super) fn find() -> Result<Self, SetupError> {
         let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
-        let found = std::fs::read_dir(VERSIONS).map_err(|_| MISSING)?.filter_map(|entry| {
-            let path = entry.ok()?.path();
-            Some((version(&path)?, path.join("bin")))
-                .filter(|(_, programs)| programs.join("initdb").is_file())
-        });
+        let found = std::fs::read_dir(VERSIONS)
+            .map_err(|_| MISSING)?
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                Some((version(&path)?, path.join("bin")))
+                    .filter(|(_, programs)| programs.join("initdb").is_file())
+            });
         let (_, programs) = found.max().ok_or(MISSING)?;
         let owner = if geteuid().is_root() {
-            let user =
-                User::from_name("postgres")?.ok_or("there is no user `postgres` to run a server as")?;
+            let user = User::from_name("postgres")?
+                .ok_or("there is no user `postgres` to run a server as")?;
             Some((user.uid.as_raw(), user.gid.as_raw()))
         } else {
             None
@@ -62,8 +67,18 @@ impl Install {
         let inject = format!("inject=fsync,fdatasync:delay_exit={}", delay.as_micros());
         // It stands beside what it watches, which so stays our own child.
         command.args(["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"]);
-        command.args(["-e", "trace=fsync,fdatasync", "-e", "signal=none", "-e", &inject]);
-        command.arg(self.programs.join(name)).env("LC_ALL", "C").env("TZ", "UTC");
+        command.args([
+            "-e",
+            "trace=fsync,fdatasync",
+            "-e",
+            "signal=none",
+            "-e",
+            &inject,
+        ]);
+        command
+            .arg(self.programs.join(name))
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC");
         command
     }
 
@@ -78,7 +93,10 @@ impl Install {
     /// A program that runs as we do.
     pub(super) fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
-        command.stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
+        command
+            .stdin(Stdio::null())
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC");
         command
     }
 }
@@ -92,10 +110,18 @@ pub(super) fn program(name: &str) -> Command {
 
 /// Runs a program to its end, which must be a good one, and gives what it said.
 pub(super) fn run(command: &mut Command) -> Result<String, SetupError> {
-    let output = command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{:?}: {error}", command.get_program()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{:?}: {}: {}", command.get_program(), output.status, said.trim()).into());
+        return Err(format!(
+            "{:?}: {}: {}",
+            command.get_program(),
+            output.status,
+            said.trim()
+        )
+        .into());
     }
     Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
 }
@@ -103,12 +129,21 @@ pub(super) fn run(command: &mut Command) -> Result<String, SetupError> {
 /// A program of the testkit: beside this one, or above it when this is a test.
 pub(super) fn keeper() -> Result<Command, SetupError> {
     let own = std::env::current_exe()?;
-    let found =
-        own.ancestors().skip(1).take(2).map(|at| at.join("postgres-keeper")).find(|path| path.is_file());
-    let path = found
-        .ok_or("postgres-keeper is not built: cargo build -p posse-testkit --bins, in the same profile")?;
+    let found = own
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|at| at.join("postgres-keeper"))
+        .find(|path| path.is_file());
+    let path = found.ok_or(
+        "postgres-keeper is not built: cargo build -p posse-testkit --bins, in the same profile",
+    )?;
     let mut command = Command::new(path);
     // What ends this process with its group must leave those who clean up.
-    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     Ok(command)
 }

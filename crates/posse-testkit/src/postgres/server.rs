@@ -64,8 +64,19 @@ impl Server {
     pub fn start(options: Options) -> Result<Self, SetupError> {
         let mut server = Self::nowhere(options.tls, options.sync)?;
         let (data, directory) = (server.data(), &server.guard.directory);
-        let flags = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--username=postgres"];
-        run(server.install.as_owner("initdb", directory).args(flags).arg("-D").arg(&data))?;
+        let flags = [
+            "--auth=trust",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--username=postgres",
+        ];
+        run(server
+            .install
+            .as_owner("initdb", directory)
+            .args(flags)
+            .arg("-D")
+            .arg(&data))?;
         if options.tls {
             certificate::make(&server.install, directory)?;
         }
@@ -79,7 +90,14 @@ impl Server {
         let install = Install::find()?;
         let guard = Guard::new()?;
         install.own(&guard.directory)?;
-        Ok(Self { install, tls, sync, port: 0, postmaster: None, guard })
+        Ok(Self {
+            install,
+            tls,
+            sync,
+            port: 0,
+            postmaster: None,
+            guard,
+        })
     }
 
     fn configure(&self, options: &Options) -> Result<(), SetupError> {
@@ -138,7 +156,10 @@ impl Server {
     /// Where another database is.
     pub fn url_of(&self, database: &str) -> String {
         let tls = if self.tls { "?sslmode=require" } else { "" };
-        format!("postgres://postgres@127.0.0.1:{}/{database}{tls}", self.port)
+        format!(
+            "postgres://postgres@127.0.0.1:{}/{database}{tls}",
+            self.port
+        )
     }
 
     /// Makes a database, empty, and says where it is.
@@ -183,17 +204,32 @@ impl Server {
     /// Another server that follows this one, which from now on acknowledges no commit that the other does not have.
     pub fn standby(&self) -> Result<Self, SetupError> {
         let mut standby = Self::nowhere(self.tls, self.sync)?;
-        let from = format!("{}{}application_name=standby", self.url(), if self.tls { "&" } else { "?" });
-        let mut copy = self.install.as_owner("pg_basebackup", &standby.guard.directory);
-        copy.args(["--no-sync", "--checkpoint=fast", "--write-recovery-conf", "-d"]).arg(from);
+        let from = format!(
+            "{}{}application_name=standby",
+            self.url(),
+            if self.tls { "&" } else { "?" }
+        );
+        let mut copy = self
+            .install
+            .as_owner("pg_basebackup", &standby.guard.directory);
+        copy.args([
+            "--no-sync",
+            "--checkpoint=fast",
+            "--write-recovery-conf",
+            "-d",
+        ])
+        .arg(from);
         run(copy.arg("-D").arg(standby.data()))?;
         standby.launch_anywhere()?;
         self.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")?;
         self.sql("SELECT pg_reload_conf()")?;
         let begun = Instant::now();
-        while self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")? != "1" {
+        while self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")? != "1"
+        {
             if begun.elapsed() > PATIENCE {
-                return Err(format!("the standby does not follow: {}", standby.last_words()).into());
+                return Err(
+                    format!("the standby does not follow: {}", standby.last_words()).into(),
+                );
             }
             pause(Duration::from_millis(10));
         }
@@ -207,7 +243,9 @@ impl Server {
 
     fn control(&self, verb: &str) -> Command {
         let mut command = self.install.as_owner("pg_ctl", &self.guard.directory);
-        command.args([verb, "--wait", "--silent", "-D"]).arg(self.data());
+        command
+            .args([verb, "--wait", "--silent", "-D"])
+            .arg(self.data());
         command
     }
 
@@ -230,12 +268,21 @@ impl Server {
             Sync::Late(delay) => self.install.late("postgres", &self.data(), delay),
             Sync::On | Sync::Off => self.install.as_owner("postgres", &self.data()),
         };
-        command.arg("-D").arg(self.data()).arg("-c").arg(format!("port={}", self.port));
-        command.stdout(log.try_clone()?).stderr(log).process_group(0);
+        command
+            .arg("-D")
+            .arg(self.data())
+            .arg("-c")
+            .arg(format!("port={}", self.port));
+        command
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0);
         let postmaster = self.postmaster.insert(command.spawn()?);
         let begun = Instant::now();
         let mut asking = self.install.client("pg_isready");
-        asking.args(["--quiet", "-h", "127.0.0.1", "-p"]).arg(self.port.to_string());
+        asking
+            .args(["--quiet", "-h", "127.0.0.1", "-p"])
+            .arg(self.port.to_string());
         loop {
             if postmaster.try_wait()?.is_some() || begun.elapsed() > PATIENCE {
                 kill_all(&self.guard.directory.join("data"))?;
@@ -279,5 +326,8 @@ pub fn sql(url: &str, statement: &str) -> Result<String, SetupError> {
 fn free_port() -> Result<u16, SetupError> {
     let random = || 12_000 + (Uuid::now_v7().as_u128() % 20_000) as u16;
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    (0..1000).map(|_| random()).find(free).ok_or_else(|| "no port is free".into())
+    (0..1000)
+        .map(|_| random())
+        .find(free)
+        .ok_or_else(|| "no port is free".into())
 }

@@ -45,7 +45,10 @@ impl Database {
     fn like(template: &str) -> Result<Self, SetupError> {
         let shared = shared()?;
         let name = format!("test_{}", Uuid::now_v7().simple());
-        sql(&shared.url_of("postgres"), &format!("CREATE DATABASE {name} TEMPLATE {template}"))?;
+        sql(
+            &shared.url_of("postgres"),
+            &format!("CREATE DATABASE {name} TEMPLATE {template}"),
+        )?;
         let url = shared.url_of(&name);
         Ok(Self { name, url, shared })
     }
@@ -75,7 +78,12 @@ fn template(shared: &Shared) -> Result<String, SetupError> {
     (&program, fs::metadata(&program)?.modified()?).hash(&mut hasher);
     let name = format!("template_{:016x}", hasher.finish());
     let server = shared.url_of("postgres");
-    let made = || sql(&server, &format!("SELECT 1 FROM pg_database WHERE datname = '{name}'"));
+    let made = || {
+        sql(
+            &server,
+            &format!("SELECT 1 FROM pg_database WHERE datname = '{name}'"),
+        )
+    };
     if made()?.is_empty() {
         let making = shared.files.open("template")?;
         making.lock()?;
@@ -83,7 +91,10 @@ fn template(shared: &Shared) -> Result<String, SetupError> {
             let draft = format!("draft_{}", Uuid::now_v7().simple());
             sql(&server, &format!("CREATE DATABASE {draft}"))?;
             drop(Postgres::open(&shared.url_of(&draft))?);
-            sql(&server, &format!("ALTER DATABASE {draft} ALLOW_CONNECTIONS false"))?;
+            sql(
+                &server,
+                &format!("ALTER DATABASE {draft} ALLOW_CONNECTIONS false"),
+            )?;
             sql(&server, &format!("ALTER DATABASE {draft} RENAME TO {name}"))?;
         }
     }
@@ -122,15 +133,25 @@ fn shared() -> Result<Arc<Shared>, SetupError> {
         Some(address) => address,
         None => {
             let trouble = File::create(files.path("trouble"))?;
-            keeper.arg("share").arg(&files.0).stdout(Stdio::piped()).stderr(trouble);
+            keeper
+                .arg("share")
+                .arg(&files.0)
+                .stdout(Stdio::piped())
+                .stderr(trouble);
             let mut child = keeper.spawn()?;
             let mut said = String::new();
             BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut said)?;
             let trouble = || fs::read_to_string(files.path("trouble")).unwrap_or_default();
-            files.address()?.ok_or_else(|| format!("no server: {}", trouble().trim()))?
+            files
+                .address()?
+                .ok_or_else(|| format!("no server: {}", trouble().trim()))?
         }
     };
-    Ok(Arc::clone(shared.insert(Arc::new(Shared { files, address, _users: users }))))
+    Ok(Arc::clone(shared.insert(Arc::new(Shared {
+        files,
+        address,
+        _users: users,
+    }))))
 }
 
 /// The files by which processes agree.
@@ -142,7 +163,10 @@ impl Files {
     }
 
     fn open(&self, name: &str) -> Result<File, SetupError> {
-        Ok(File::options().create(true).append(true).open(self.path(name))?)
+        Ok(File::options()
+            .create(true)
+            .append(true)
+            .open(self.path(name))?)
     }
 
     /// Where the server is, if there is one; waits while one starts.
@@ -178,9 +202,19 @@ pub async fn keep(
     }
     let alive = files.open("alive")?;
     alive.lock()?;
-    let options = Options { sync: Sync::Off, ..Options::default() };
-    let server = Server::start(options.set("max_connections", "500").set("log_statement", "none"))?;
-    fs::write(files.path("address"), format!("127.0.0.1:{}", server.port()))?;
+    let options = Options {
+        sync: Sync::Off,
+        ..Options::default()
+    };
+    let server = Server::start(
+        options
+            .set("max_connections", "500")
+            .set("log_statement", "none"),
+    )?;
+    fs::write(
+        files.path("address"),
+        format!("127.0.0.1:{}", server.port()),
+    )?;
     starting.unlock()?;
     ready();
     let users = files.open("users")?;

@@ -16,7 +16,10 @@ fn reply(number: u64, round: u64) -> Step {
         entry(2 * round, EntryKind::Reply, &format!("reply {round}")),
         entry(2 * round + 1, EntryKind::Results, "results"),
     ];
-    reply.calls = vec![call(2 * round, 0, asked("toolu_1")), call(2 * round, 1, asked("toolu_2"))];
+    reply.calls = vec![
+        call(2 * round, 0, asked("toolu_1")),
+        call(2 * round, 1, asked("toolu_2")),
+    ];
     reply.charges = vec![charge("m", round + 1, (round != 1).then_some(7))];
     reply
 }
@@ -25,9 +28,19 @@ fn reply(number: u64, round: u64) -> Step {
 async fn shown(store: &dyn Store, number: u64) -> String {
     let read = store.read(agent(number)).await.unwrap();
     let session = &read.session;
-    let entries: Vec<_> = read.entries.iter().map(|stored| (stored.at_ms, &stored.entry)).collect();
-    let shown =
-        (entries, &read.open_calls, &session.charges, session.used_ms, session.state, session.entries);
+    let entries: Vec<_> = read
+        .entries
+        .iter()
+        .map(|stored| (stored.at_ms, &stored.entry))
+        .collect();
+    let shown = (
+        entries,
+        &read.open_calls,
+        &session.charges,
+        session.used_ms,
+        session.state,
+        session.entries,
+    );
     format!("{shown:?}")
 }
 
@@ -40,7 +53,9 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
     for round in 0..3 {
         // One waits for each of its steps; the others are asked for before any is waited for.
         store.commit(reply(1, round)).await.unwrap();
-        let commits: Vec<_> = (2..=AGENTS).map(|number| store.commit(reply(number, round))).collect();
+        let commits: Vec<_> = (2..=AGENTS)
+            .map(|number| store.commit(reply(number, round)))
+            .collect();
         for (number, commit) in (2..).zip(commits) {
             assert_eq!(fate(&commit.await), "ok", "agent {number}");
         }
@@ -62,7 +77,9 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
         step
     };
     for again in ["first", "again"] {
-        let commits: Vec<_> = (2..=AGENTS).map(|number| store.commit(wrong(number))).collect();
+        let commits: Vec<_> = (2..=AGENTS)
+            .map(|number| store.commit(wrong(number)))
+            .collect();
         for (number, commit) in (2..).zip(commits) {
             let wanted = match (number, again) {
                 (3, _) => "fenced",
@@ -75,14 +92,32 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
         }
     }
     for number in [3, 5, 7] {
-        assert_eq!(store.read(agent(number)).await.unwrap().entries.len(), 6, "agent {number}");
+        assert_eq!(
+            store.read(agent(number)).await.unwrap().entries.len(),
+            6,
+            "agent {number}"
+        );
     }
     store.commit(reply(1, 3)).await.unwrap();
     let alone = shown(store.as_ref(), 1).await;
     assert_eq!(shown(store.as_ref(), 24).await, alone);
     let charges = store.read(agent(9)).await.unwrap().session.charges;
-    assert_eq!((charges[0].usage.input, charges[0].missed), (u64::MAX, u64::MAX));
-    let later = store.commit(Step { entries: Vec::new(), calls: Vec::new(), ..reply(9, 4) }).await;
+    assert_eq!(
+        (charges[0].usage.input, charges[0].missed),
+        (u64::MAX, u64::MAX)
+    );
+    let later = store
+        .commit(Step {
+            entries: Vec::new(),
+            calls: Vec::new(),
+            ..reply(9, 4)
+        })
+        .await;
     assert_eq!(fate(&later), "ok");
-    assert_eq!(store.read(agent(9)).await.unwrap().session.charges[0].usage.input, u64::MAX);
+    assert_eq!(
+        store.read(agent(9)).await.unwrap().session.charges[0]
+            .usage
+            .input,
+        u64::MAX
+    );
 }

@@ -1,7 +1,9 @@
 //! Promises about what agents spend.
 
 use posse_protocol::{Cost, EntryKind, Purpose, Usage};
-use posse_runtime::port::store::{AgentFilter, Charge, Done, Op, Order, Refusal, SessionFilter, Step, Store};
+use posse_runtime::port::store::{
+    AgentFilter, Charge, Done, Op, Order, Refusal, SessionFilter, Step, Store,
+};
 use uuid::Uuid;
 
 use super::Open;
@@ -9,9 +11,19 @@ use super::words::{acts, agent, birth, entry, fate, realm, step};
 
 /// What a call for the agent's own work took.
 pub(super) fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
-    let usage = Usage { input: tokens, output: tokens, ..Usage::default() };
+    let usage = Usage {
+        input: tokens,
+        output: tokens,
+        ..Usage::default()
+    };
     let (cost, purpose) = (pico.map(Cost::from_pico_usd), Purpose::Work);
-    Charge { model: model.into(), usage, cost, purpose, missed: tokens }
+    Charge {
+        model: model.into(),
+        usage,
+        cost,
+        purpose,
+        missed: tokens,
+    }
 }
 
 fn of(purpose: Purpose, charge: Charge) -> Charge {
@@ -23,13 +35,33 @@ pub async fn charges_add_up(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
     for charges in [
-        vec![charge("b", 1, Some(10)), charge("a", 2, Some(20)), charge("b", 3, Some(30))],
-        vec![of(Purpose::Memory, charge("b", 1, None)), of(Purpose::Compaction, charge("b", 9, Some(90)))],
+        vec![
+            charge("b", 1, Some(10)),
+            charge("a", 2, Some(20)),
+            charge("b", 3, Some(30)),
+        ],
+        vec![
+            of(Purpose::Memory, charge("b", 1, None)),
+            of(Purpose::Compaction, charge("b", 9, Some(90))),
+        ],
         vec![charge("b", 4, Some(40)), charge("c", 5, Some(50))],
-        vec![charge("c", 6, None), charge("d", u64::MAX, Some(u64::MAX)), charge("d", 1, Some(1))],
-        vec![charge("c", 7, Some(70)), of(Purpose::Compaction, charge("b", 1, Some(1)))],
+        vec![
+            charge("c", 6, None),
+            charge("d", u64::MAX, Some(u64::MAX)),
+            charge("d", 1, Some(1)),
+        ],
+        vec![
+            charge("c", 7, Some(70)),
+            of(Purpose::Compaction, charge("b", 1, Some(1))),
+        ],
     ] {
-        store.commit(Step { charges, ..step(1, 1) }).await.unwrap();
+        store
+            .commit(Step {
+                charges,
+                ..step(1, 1)
+            })
+            .await
+            .unwrap();
     }
     let wanted = [
         charge("a", 2, Some(20)),
@@ -60,26 +92,66 @@ pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
         charge: Box::new(of(purpose, charge("m", 2, Some(3)))),
     };
     let book = async |store: &dyn Store, realm, ops: Vec<Op>| {
-        store.operate(Order { realm, ops, at_ms: 1_000_000 }).await.unwrap()
+        store
+            .operate(Order {
+                realm,
+                ops,
+                at_ms: 1_000_000,
+            })
+            .await
+            .unwrap()
     };
-    let ops = vec![booked(1, Purpose::Question), booked(9, Purpose::Question), booked(1, Purpose::Work)];
+    let ops = vec![
+        booked(1, Purpose::Question),
+        booked(9, Purpose::Question),
+        booked(1, Purpose::Work),
+    ];
     let nobody = Err(Refusal::NoSuchAgent { agent: agent(9) });
-    assert_eq!(book(other.as_ref(), realm(), ops).await, [Ok(Done::Charged), nobody, Ok(Done::Charged)]);
-    let elsewhere = book(other.as_ref(), Uuid::nil().into(), vec![booked(1, Purpose::Question)]).await;
+    assert_eq!(
+        book(other.as_ref(), realm(), ops).await,
+        [Ok(Done::Charged), nobody, Ok(Done::Charged)]
+    );
+    let elsewhere = book(
+        other.as_ref(),
+        Uuid::nil().into(),
+        vec![booked(1, Purpose::Question)],
+    )
+    .await;
     assert_eq!(elsewhere, [Err(Refusal::NoSuchAgent { agent: agent(1) })]);
 
     let after = holder.read(agent(1)).await.unwrap().session;
-    let charges = vec![charge("m", 3, Some(4)), of(Purpose::Question, charge("m", 2, Some(3)))];
+    let charges = vec![
+        charge("m", 3, Some(4)),
+        of(Purpose::Question, charge("m", 2, Some(3))),
+    ];
     assert_eq!(after.charges, charges);
-    assert_eq!(posse_runtime::port::store::Session { charges: before.charges.clone(), ..after }, before);
-    assert_eq!(fate(&holder.commit(step(1, 1)).await), "ok", "its writer is not disturbed");
+    assert_eq!(
+        posse_runtime::port::store::Session {
+            charges: before.charges.clone(),
+            ..after
+        },
+        before
+    );
+    assert_eq!(
+        fate(&holder.commit(step(1, 1)).await),
+        "ok",
+        "its writer is not disturbed"
+    );
 
     let in_a_step = acts(1, 1, vec![booked(1, Purpose::Question)]);
     assert_eq!(fate(&holder.commit(in_a_step).await), "bad step");
-    holder.release(agent(1), posse_runtime::port::store::Epoch(1)).await.unwrap();
+    holder
+        .release(agent(1), posse_runtime::port::store::Epoch(1))
+        .await
+        .unwrap();
     let now = book(holder.as_ref(), realm(), vec![booked(1, Purpose::Progress)]).await;
     assert_eq!(now, [Ok(Done::Charged)], "nobody holds it");
-    let [found] = &other.agents(AgentFilter::default(), 9).await.unwrap()[..] else { panic!("one") };
+    let [found] = &other.agents(AgentFilter::default(), 9).await.unwrap()[..] else {
+        panic!("one")
+    };
     let purposes: Vec<_> = found.charges.iter().map(|charge| charge.purpose).collect();
-    assert_eq!(purposes, [Purpose::Work, Purpose::Question, Purpose::Progress]);
+    assert_eq!(
+        purposes,
+        [Purpose::Work, Purpose::Question, Purpose::Progress]
+    );
 }

@@ -2,21 +2,27 @@
 
 use posse_protocol::{AgentId, EntryKind, Sender};
 use posse_runtime::port::store::{
-    Address, AgentFilter, AgentState, CallKey, MailFilter, Origin, Session, StateChange, Step, Store,
-    StoreError, TakenMail,
+    Address, AgentFilter, AgentState, CallKey, MailFilter, Origin, Session, StateChange, Step,
+    Store, StoreError, TakenMail,
 };
 use uuid::Uuid;
 
 use super::Open;
 use super::words::{
-    act, agent, birth, child, create_team, entry, fate, join, name, order, origin, realm, receipts, send,
-    step,
+    act, agent, birth, child, create_team, entry, fate, join, name, order, origin, realm, receipts,
+    send, step,
 };
 
 /// The first bytes of the agents that a filter finds.
 async fn found(store: &dyn Store, filter: AgentFilter, limit: usize) -> Vec<u8> {
     let first = |session: &Session| session.agent.uuid().as_bytes()[0];
-    store.agents(filter, limit).await.unwrap().iter().map(first).collect()
+    store
+        .agents(filter, limit)
+        .await
+        .unwrap()
+        .iter()
+        .map(first)
+        .collect()
 }
 
 fn to(number: u64) -> Address {
@@ -26,49 +32,104 @@ fn to(number: u64) -> Address {
 /// A name is given to one agent of a realm, whatever becomes of it; a birth under it leaves nothing.
 pub async fn a_name_is_given_once(open: Open<'_>) {
     let store = open();
-    let elsewhere = |step: Step| Step { realm: Uuid::nil().into(), ..step };
+    let elsewhere = |step: Step| Step {
+        realm: Uuid::nil().into(),
+        ..step
+    };
     store.commit(birth(1)).await.unwrap();
     let ann = child(2, 1, "ann");
     let first = store.commit(ann.clone()).await.unwrap();
-    assert_eq!(store.commit(ann).await.unwrap(), first, "the same birth is no second one");
+    assert_eq!(
+        store.commit(ann).await.unwrap(),
+        first,
+        "the same birth is no second one"
+    );
     let killed = Some(StateChange::To(AgentState::Killed));
-    store.commit(Step { state: killed, ..step(2, 1) }).await.unwrap();
+    store
+        .commit(Step {
+            state: killed,
+            ..step(2, 1)
+        })
+        .await
+        .unwrap();
     // Called before any is waited for: they share a batch.
-    let (again, beside) = (store.commit(child(3, 1, "ann")), store.commit(child(4, 1, "bob")));
+    let (again, beside) = (
+        store.commit(child(3, 1, "ann")),
+        store.commit(child(4, 1, "bob")),
+    );
     let (again, beside) = (again.await, beside.await);
     assert!(
         matches!(&again, Err(StoreError::NameTaken { name, by }) if name.as_str() == "ann" && *by == Some(agent(2))),
         "{again:?}"
     );
-    assert_eq!((fate(&beside), fate(&store.read(agent(3)).await)), ("ok", "not found"));
-    assert_eq!(fate(&store.commit(child(3, 1, "")).await), "ok", "nothing of it was there");
-    assert_eq!(fate(&store.commit(child(5, 1, "")).await), "ok", "many have none");
+    assert_eq!(
+        (fate(&beside), fate(&store.read(agent(3)).await)),
+        ("ok", "not found")
+    );
+    assert_eq!(
+        fate(&store.commit(child(3, 1, "")).await),
+        "ok",
+        "nothing of it was there"
+    );
+    assert_eq!(
+        fate(&store.commit(child(5, 1, "")).await),
+        "ok",
+        "many have none"
+    );
     store.commit(elsewhere(birth(6))).await.unwrap();
-    assert_eq!(fate(&store.commit(elsewhere(child(7, 6, "ann"))).await), "ok", "another realm");
+    assert_eq!(
+        fate(&store.commit(elsewhere(child(7, 6, "ann"))).await),
+        "ok",
+        "another realm"
+    );
     for parent in [6, 9] {
         let wrong = store.commit(child(8, parent, "zoe")).await;
         assert_eq!(fate(&wrong), "bad step", "no parent here: {parent}");
     }
 
-    let named =
-        |realm, called: &str| AgentFilter { realm, name: Some(name(called)), ..AgentFilter::default() };
+    let named = |realm, called: &str| AgentFilter {
+        realm,
+        name: Some(name(called)),
+        ..AgentFilter::default()
+    };
     for (filter, wanted) in [
         (named(Some(realm()), "ann"), vec![2]),
         (named(Some(realm()), "bob"), vec![4]),
         (named(Some(realm()), "zoe"), vec![]),
         (named(Some(Uuid::nil().into()), "ann"), vec![7]),
         (named(None, "ann"), vec![2, 7]),
-        (AgentFilter { unfinished: true, ..named(Some(realm()), "ann") }, vec![]),
+        (
+            AgentFilter {
+                unfinished: true,
+                ..named(Some(realm()), "ann")
+            },
+            vec![],
+        ),
     ] {
-        assert_eq!(found(store.as_ref(), filter.clone(), 9).await, wanted, "{filter:?}");
+        assert_eq!(
+            found(store.as_ref(), filter.clone(), 9).await,
+            wanted,
+            "{filter:?}"
+        );
     }
     let sent = receipts(act(store.as_ref(), 4, send(to(2), "x")).await);
-    let [mail] = &store.mail(realm(), agent(2), MailFilter::default(), 9).await.unwrap()[..] else {
+    let [mail] = &store
+        .mail(realm(), agent(2), MailFilter::default(), 9)
+        .await
+        .unwrap()[..]
+    else {
         panic!()
     };
-    let bob = Sender::Agent { id: agent(4), name: "bob".into() };
+    let bob = Sender::Agent {
+        id: agent(4),
+        name: "bob".into(),
+    };
     assert_eq!((sent[0].name.as_str(), &mail.from), ("ann", &bob));
-    order(store.as_ref(), vec![create_team("web", 1), join("web", "smith", 2)]).await;
+    order(
+        store.as_ref(),
+        vec![create_team("web", 1), join("web", "smith", 2)],
+    )
+    .await;
     let sent = receipts(act(store.as_ref(), 3, send(to(2), "x")).await);
     assert_eq!(sent[0].name, "smith", "a team's name comes first");
 }
@@ -88,15 +149,45 @@ async fn family(store: &dyn Store) {
         (11, AgentState::Idle),
     ];
     let running = Some(StateChange::To(AgentState::Running));
-    store.commit(Step { state: running, ..birth(1) }).await.unwrap();
+    store
+        .commit(Step {
+            state: running,
+            ..birth(1)
+        })
+        .await
+        .unwrap();
     // The youngest is made first: children are found by their ids.
     for (number, state) in states.into_iter().rev() {
         let born = child(number, 1, "");
-        store.commit(Step { state: Some(StateChange::To(state)), ..with_call(born, number) }).await.unwrap();
+        store
+            .commit(Step {
+                state: Some(StateChange::To(state)),
+                ..with_call(born, number)
+            })
+            .await
+            .unwrap();
     }
-    store.commit(Step { state: running, ..child(12, 2, "") }).await.unwrap();
-    for step in [birth(20), Step { state: running, ..child(21, 20, "") }] {
-        store.commit(Step { realm: Uuid::nil().into(), ..step }).await.unwrap();
+    store
+        .commit(Step {
+            state: running,
+            ..child(12, 2, "")
+        })
+        .await
+        .unwrap();
+    for step in [
+        birth(20),
+        Step {
+            state: running,
+            ..child(21, 20, "")
+        },
+    ] {
+        store
+            .commit(Step {
+                realm: Uuid::nil().into(),
+                ..step
+            })
+            .await
+            .unwrap();
     }
     let sent = order(store, vec![send(to(1), "x"), send(to(6), "x")]).await;
     assert!(sent.iter().all(Result::is_ok), "{sent:?}");
@@ -111,33 +202,71 @@ fn with_call(mut born: Step, number: u64) -> Step {
 }
 
 fn called(number: u64) -> Box<Origin> {
-    let call = CallKey { seq: u64::MAX - 1, ordinal: number as u32 };
-    Box::new(Origin { call, call_id: format!("toolu_{number}"), ..*origin(1) })
+    let call = CallKey {
+        seq: u64::MAX - 1,
+        ordinal: number as u32,
+    };
+    Box::new(Origin {
+        call,
+        call_id: format!("toolu_{number}"),
+        ..*origin(1)
+    })
 }
 
 /// Sub-agents with an open run or waiting mail are found, and nobody else.
 pub async fn the_unfinished_are_found(open: Open<'_>) {
     let store = open();
     family(store.as_ref()).await;
-    let here = AgentFilter { realm: Some(realm()), unfinished: true, ..AgentFilter::default() };
-    assert_eq!(found(store.as_ref(), here.clone(), 9).await, [12, 2, 3, 4, 6], "by path");
+    let here = AgentFilter {
+        realm: Some(realm()),
+        unfinished: true,
+        ..AgentFilter::default()
+    };
+    assert_eq!(
+        found(store.as_ref(), here.clone(), 9).await,
+        [12, 2, 3, 4, 6],
+        "by path"
+    );
     assert_eq!(found(store.as_ref(), here.clone(), 2).await, [12, 2]);
-    let all = AgentFilter { realm: None, ..here.clone() };
+    let all = AgentFilter {
+        realm: None,
+        ..here.clone()
+    };
     assert_eq!(found(store.as_ref(), all, 9).await, [12, 2, 21, 3, 4, 6]);
-    let of = |parent| AgentFilter { parent: Some(agent(parent)), ..here.clone() };
+    let of = |parent| AgentFilter {
+        parent: Some(agent(parent)),
+        ..here.clone()
+    };
     assert_eq!(found(store.as_ref(), of(2), 9).await, [12]);
-    assert_eq!(found(store.as_ref(), of(20), 9).await, [0; 0], "of another realm");
+    assert_eq!(
+        found(store.as_ref(), of(20), 9).await,
+        [0; 0],
+        "of another realm"
+    );
 
     let done = Some(StateChange::UnlessMail(AgentState::Completed));
-    store.commit(Step { state: done, ..step(4, 1) }).await.unwrap();
+    store
+        .commit(Step {
+            state: done,
+            ..step(4, 1)
+        })
+        .await
+        .unwrap();
     let mut shows = step(6, 1);
     shows.entries = vec![entry(0, EntryKind::Prompt, "x")];
-    shows.mail = vec![TakenMail { number: 1, entry: 0 }];
+    shows.mail = vec![TakenMail {
+        number: 1,
+        entry: 0,
+    }];
     store.commit(shows).await.unwrap();
     assert_eq!(found(store.as_ref(), here.clone(), 9).await, [12, 2, 3]);
     drop(store);
     let store = open();
-    assert_eq!(found(store.as_ref(), here.clone(), 9).await, [12, 2, 3], "for whoever comes next");
+    assert_eq!(
+        found(store.as_ref(), here.clone(), 9).await,
+        [12, 2, 3],
+        "for whoever comes next"
+    );
     let held = AgentFilter { held: true, ..here };
     assert_eq!(found(store.as_ref(), held.clone(), 9).await, [0; 0]);
     store.take(agent(3)).await.unwrap();
@@ -148,7 +277,11 @@ pub async fn the_unfinished_are_found(open: Open<'_>) {
 pub async fn children_are_found_with_their_calls(open: Open<'_>) {
     let store = open();
     family(store.as_ref()).await;
-    let of = |realm, parent| AgentFilter { realm, parent: Some(parent), ..AgentFilter::default() };
+    let of = |realm, parent| AgentFilter {
+        realm,
+        parent: Some(parent),
+        ..AgentFilter::default()
+    };
     for home in [None, Some(realm())] {
         let all: Vec<u8> = (2..=11).collect();
         assert_eq!(found(store.as_ref(), of(home, agent(1)), 99).await, all);
@@ -158,11 +291,21 @@ pub async fn children_are_found_with_their_calls(open: Open<'_>) {
             assert_eq!(found(store.as_ref(), of(home, nobody), 9).await, [0; 0]);
         }
     }
-    assert_eq!(found(store.as_ref(), of(Some(Uuid::nil().into()), agent(1)), 9).await, [0; 0]);
+    assert_eq!(
+        found(store.as_ref(), of(Some(Uuid::nil().into()), agent(1)), 9).await,
+        [0; 0]
+    );
     let children = store.agents(of(None, agent(1)), 99).await.unwrap();
     for (number, session) in (2..).zip(&children) {
         assert_eq!(session.origin, Some(called(number)));
         assert_eq!(store.read(session.agent).await.unwrap().session, *session);
     }
-    assert!(store.sessions(Default::default(), 99).await.unwrap().iter().all(|root| root.origin.is_none()));
+    assert!(
+        store
+            .sessions(Default::default(), 99)
+            .await
+            .unwrap()
+            .iter()
+            .all(|root| root.origin.is_none())
+    );
 }

@@ -2,7 +2,9 @@
 
 use posse_protocol::EntryKind::{self, Compaction, Prompt, Reply, Results};
 use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript};
+use posse_runtime::port::store::{
+    CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript,
+};
 
 use super::Open;
 use super::words::{agent, birth, call, chained, child, entry, fate, headed, origin, step, verify};
@@ -17,18 +19,26 @@ fn fork(number: u64, parent: u64, segments: Vec<Segment>) -> Step {
 }
 
 fn segment(number: u64, from: u64, to: u64) -> Segment {
-    Segment { agent: agent(number), from, to }
+    Segment {
+        agent: agent(number),
+        from,
+        to,
+    }
 }
 
 /// Whose entries, which, and what they say.
 fn told(transcript: &Transcript) -> Vec<(u8, u64, String)> {
     let line = |entry: &NewEntry| String::from_utf8_lossy(&entry.piece.bytes).into_owned();
     let all = transcript.entries.iter();
-    all.map(|it| (it.agent.uuid().as_bytes()[0], it.entry.seq, line(&it.entry))).collect()
+    all.map(|it| (it.agent.uuid().as_bytes()[0], it.entry.seq, line(&it.entry)))
+        .collect()
 }
 
 fn lines(wanted: &[(u8, u64, &str)]) -> Vec<(u8, u64, String)> {
-    wanted.iter().map(|(whose, seq, text)| (*whose, *seq, (*text).to_owned())).collect()
+    wanted
+        .iter()
+        .map(|(whose, seq, text)| (*whose, *seq, (*text).to_owned()))
+        .collect()
 }
 
 /// A history that begins in others' is read in their order, and what they add later is not in it.
@@ -37,8 +47,11 @@ pub async fn segments_are_read_first(open: Open<'_>) {
     for (number, words) in [(1, ["a", "b", "c"]), (2, ["d", "e", "f"])] {
         let mut first = birth(number);
         let kinds = [Reply, Prompt, if number == 1 { Reply } else { Compaction }];
-        first.entries =
-            (0..).zip(kinds).zip(words).map(|((seq, kind), text)| entry(seq, kind, text)).collect();
+        first.entries = (0..)
+            .zip(kinds)
+            .zip(words)
+            .map(|((seq, kind), text)| entry(seq, kind, text))
+            .collect();
         store.commit(first).await.unwrap();
     }
     let segments = vec![segment(2, 2, 3), segment(1, 0, 3), segment(2, 0, 0)];
@@ -50,16 +63,44 @@ pub async fn segments_are_read_first(open: Open<'_>) {
     store.commit(more).await.unwrap();
 
     let read = store.read(agent(3)).await.unwrap();
-    let wanted = lines(&[(2, 2, "f"), (1, 0, "a"), (1, 1, "b"), (1, 2, "c"), (3, 0, "own")]);
+    let wanted = lines(&[
+        (2, 2, "f"),
+        (1, 0, "a"),
+        (1, 1, "b"),
+        (1, 2, "c"),
+        (3, 0, "own"),
+    ]);
     assert_eq!(told(&read), wanted);
     assert_eq!((read.inherited, read.segments), (4, segments));
-    assert_eq!((read.session.entries, read.session.origin), (5, Some(origin(1))));
-    assert_eq!(read.session.first_prompt.as_deref(), Some(b"e".as_slice()), "what the first stands for");
-    assert_eq!(told(&store.take(agent(3)).await.unwrap().transcript), wanted);
+    assert_eq!(
+        (read.session.entries, read.session.origin),
+        (5, Some(origin(1)))
+    );
+    assert_eq!(
+        read.session.first_prompt.as_deref(),
+        Some(b"e".as_slice()),
+        "what the first stands for"
+    );
+    assert_eq!(
+        told(&store.take(agent(3)).await.unwrap().transcript),
+        wanted
+    );
 
-    for wrong in [(1, 0, 5), (1, 2, 1), (9, 0, 0), (1, 1, 3), (1, 2, 2), (2, 3, 3), (2, 1, 3)] {
+    for wrong in [
+        (1, 0, 5),
+        (1, 2, 1),
+        (9, 0, 0),
+        (1, 1, 3),
+        (1, 2, 2),
+        (2, 3, 3),
+        (2, 1, 3),
+    ] {
         let wrong = segment(wrong.0, wrong.1, wrong.2);
-        assert_eq!(fate(&store.commit(fork(4, 1, vec![wrong])).await), "bad step", "{wrong:?}");
+        assert_eq!(
+            fate(&store.commit(fork(4, 1, vec![wrong])).await),
+            "bad step",
+            "{wrong:?}"
+        );
     }
 }
 
@@ -76,34 +117,59 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
         headed(4, Prompt, &shared, ""),
     ]);
     // The same bytes with another mark are another head.
-    let piece = Piece { bytes: shared.clone().into(), mark_at: None };
-    first.entries.push(NewEntry { head: Some(piece), ..entry(5, Prompt, "unmarked") });
+    let piece = Piece {
+        bytes: shared.clone().into(),
+        mark_at: None,
+    };
+    first.entries.push(NewEntry {
+        head: Some(piece),
+        ..entry(5, Prompt, "unmarked")
+    });
     first.entries = chained(first.entries);
     let wanted = format!("{:?}", first.entries);
     store.commit(first).await.unwrap();
     let mut second = fork(2, 1, vec![segment(1, 0, 3)]);
     second.entries = chained(vec![headed(0, Prompt, &shared, "of another")]);
     store.commit(second).await.unwrap();
-    store.commit(Step { entries: vec![headed(1, Prompt, &shared, "later")], ..step(2, 1) }).await.unwrap();
+    store
+        .commit(Step {
+            entries: vec![headed(1, Prompt, &shared, "later")],
+            ..step(2, 1)
+        })
+        .await
+        .unwrap();
     drop(store);
 
     let store = open();
     let read = store.read(agent(1)).await.unwrap();
-    let found: Vec<_> = read.entries.iter().map(|stored| stored.entry.clone()).collect();
+    let found: Vec<_> = read
+        .entries
+        .iter()
+        .map(|stored| stored.entry.clone())
+        .collect();
     assert_eq!(format!("{found:?}"), wanted);
     assert_eq!(verify(&read), Ok(()));
     for transcript in [read, store.take(agent(2)).await.unwrap().transcript] {
-        let heads = transcript.entries.iter().filter_map(|stored| stored.entry.head.as_ref());
+        let heads = transcript
+            .entries
+            .iter()
+            .filter_map(|stored| stored.entry.head.as_ref());
         let marked = heads.filter(|head| head.bytes == shared && head.mark_at.is_some());
         let places: Vec<_> = marked.map(|head| head.bytes.as_ptr()).collect();
-        assert!(places.len() > 1 && places.iter().all(|place| *place == places[0]), "{places:?}");
+        assert!(
+            places.len() > 1 && places.iter().all(|place| *place == places[0]),
+            "{places:?}"
+        );
     }
     // Of an agent that inherits no prompt it is as sent, head and all.
     let mut alone = birth(3);
     alone.entries = vec![entry(0, Reply, "r"), headed(1, Prompt, "head", "piece")];
     store.commit(alone).await.unwrap();
     let session = store.read(agent(3)).await.unwrap().session;
-    assert_eq!(session.first_prompt.as_deref(), Some(b"head,piece".as_slice()));
+    assert_eq!(
+        session.first_prompt.as_deref(),
+        Some(b"head,piece".as_slice())
+    );
 }
 
 /// Whoever takes an agent goes on from its last compaction; whoever reads it is given all there is.
@@ -111,38 +177,74 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     let store = open();
     let mut first = birth(1);
     first.entries = vec![entry(0, Prompt, "go"), entry(1, Reply, "calls")];
-    let asked = CallChangeKind::Asked { id: "toolu".into(), tool: "Bash".into() };
+    let asked = CallChangeKind::Asked {
+        id: "toolu".into(),
+        tool: "Bash".into(),
+    };
     first.calls = vec![call(1, 0, asked.clone())];
     store.commit(first).await.unwrap();
     let mut forked = fork(2, 1, vec![segment(1, 0, 2)]);
     forked.entries = vec![entry(0, Prompt, "own")];
     store.commit(forked).await.unwrap();
     let grow = async |number, epoch, entries: &[(u64, EntryKind, &str)]| {
-        let entries = entries.iter().map(|(seq, kind, text)| entry(*seq, *kind, text)).collect();
-        store.commit(Step { entries, ..step(number, epoch) }).await.unwrap();
+        let entries = entries
+            .iter()
+            .map(|(seq, kind, text)| entry(*seq, *kind, text))
+            .collect();
+        store
+            .commit(Step {
+                entries,
+                ..step(number, epoch)
+            })
+            .await
+            .unwrap();
     };
 
     grow(1, 1, &[(2, Compaction, "in short")]).await;
     let taken = store.take(agent(1)).await.unwrap().transcript;
-    assert_eq!((told(&taken), taken.inherited), (lines(&[(1, 2, "in short")]), 0));
-    assert_eq!(taken.open_calls, [], "the model does not know of it any more");
-    assert_eq!((taken.session.entries, taken.session.first_prompt.as_deref()), (3, Some(&b"go"[..])));
+    assert_eq!(
+        (told(&taken), taken.inherited),
+        (lines(&[(1, 2, "in short")]), 0)
+    );
+    assert_eq!(
+        taken.open_calls,
+        [],
+        "the model does not know of it any more"
+    );
+    assert_eq!(
+        (taken.session.entries, taken.session.first_prompt.as_deref()),
+        (3, Some(&b"go"[..]))
+    );
     let mut next = step(1, 2);
     next.entries = vec![entry(3, Reply, "calls"), entry(4, Prompt, "a word")];
     next.calls = vec![call(3, 0, asked)];
     store.commit(next).await.unwrap();
     let taken = store.take(agent(1)).await.unwrap().transcript;
-    assert_eq!(told(&taken), lines(&[(1, 2, "in short"), (1, 3, "calls"), (1, 4, "a word")]));
+    assert_eq!(
+        told(&taken),
+        lines(&[(1, 2, "in short"), (1, 3, "calls"), (1, 4, "a word")])
+    );
     assert_eq!(taken.open_calls.len(), 1);
-    let outcome = CallOutcome { content: std::sync::Arc::new([]), is_error: false };
+    let outcome = CallOutcome {
+        content: std::sync::Arc::new([]),
+        is_error: false,
+    };
     let mut done = step(1, 3);
     done.calls = vec![call(3, 0, CallChangeKind::Done(outcome))];
     // Two at once: the last one counts.
-    done.entries =
-        vec![entry(5, Results, "r"), entry(6, Compaction, "shorter"), entry(7, Compaction, "shortest")];
+    done.entries = vec![
+        entry(5, Results, "r"),
+        entry(6, Compaction, "shorter"),
+        entry(7, Compaction, "shortest"),
+    ];
     store.commit(done).await.unwrap();
 
-    grow(2, 1, &[(1, Reply, "hi"), (2, Compaction, "mine"), (3, Prompt, "on")]).await;
+    grow(
+        2,
+        1,
+        &[(1, Reply, "hi"), (2, Compaction, "mine"), (3, Prompt, "on")],
+    )
+    .await;
     drop(store);
     let store = open();
     let taken = store.take(agent(1)).await.unwrap().transcript;
@@ -150,12 +252,25 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     let read = store.read(agent(1)).await.unwrap();
     assert_eq!((read.entries.len(), read.session), (8, taken.session));
     let taken = store.take(agent(2)).await.unwrap().transcript;
-    assert_eq!((told(&taken), taken.inherited), (lines(&[(2, 2, "mine"), (2, 3, "on")]), 0));
+    assert_eq!(
+        (told(&taken), taken.inherited),
+        (lines(&[(2, 2, "mine"), (2, 3, "on")]), 0)
+    );
     assert_eq!(taken.segments, [], "nothing of others is sent any more");
     let read = store.read(agent(2)).await.unwrap();
-    let all = [(1, 0, "go"), (1, 1, "calls"), (2, 0, "own"), (2, 1, "hi"), (2, 2, "mine"), (2, 3, "on")];
+    let all = [
+        (1, 0, "go"),
+        (1, 1, "calls"),
+        (2, 0, "own"),
+        (2, 1, "hi"),
+        (2, 2, "mine"),
+        (2, 3, "on"),
+    ];
     assert_eq!((told(&read), read.inherited), (lines(&all), 2));
-    assert_eq!((read.segments, read.session.entries), (vec![segment(1, 0, 2)], 6));
+    assert_eq!(
+        (read.segments, read.session.entries),
+        (vec![segment(1, 0, 2)], 6)
+    );
 }
 
 /// A fork of an agent that was compacted begins with the compaction, whose chain begins anew; what becomes of
@@ -163,10 +278,19 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
 pub async fn a_fork_of_a_compacted_agent_begins_with_its_compaction(open: Open<'_>) {
     let store = open();
     let mut first = birth(1);
-    let said =
-        [(Prompt, "go"), (Reply, "old"), (Compaction, "in short"), (Reply, "calls"), (Results, "late")];
-    first.entries =
-        chained((0..).zip(said).map(|(seq, (kind, text))| entry(seq, kind, text)).collect::<Vec<_>>());
+    let said = [
+        (Prompt, "go"),
+        (Reply, "old"),
+        (Compaction, "in short"),
+        (Reply, "calls"),
+        (Results, "late"),
+    ];
+    first.entries = chained(
+        (0..)
+            .zip(said)
+            .map(|(seq, (kind, text))| entry(seq, kind, text))
+            .collect::<Vec<_>>(),
+    );
     let parents = first.entries.clone();
     store.commit(first).await.unwrap();
     let mut forked = fork(2, 1, vec![segment(1, 2, 4)]);
@@ -182,9 +306,18 @@ pub async fn a_fork_of_a_compacted_agent_begins_with_its_compaction(open: Open<'
 
     let store = open();
     let taken = store.take(agent(2)).await.unwrap().transcript;
-    assert_eq!(told(&taken), lines(&[(1, 2, "in short"), (1, 3, "calls"), (2, 0, "look")]));
-    assert_eq!((taken.inherited, &taken.segments), (2, &vec![segment(1, 2, 4)]));
-    let inherited: Vec<_> = taken.entries[..2].iter().map(|stored| stored.entry.clone()).collect();
+    assert_eq!(
+        told(&taken),
+        lines(&[(1, 2, "in short"), (1, 3, "calls"), (2, 0, "look")])
+    );
+    assert_eq!(
+        (taken.inherited, &taken.segments),
+        (2, &vec![segment(1, 2, 4)])
+    );
+    let inherited: Vec<_> = taken.entries[..2]
+        .iter()
+        .map(|stored| stored.entry.clone())
+        .collect();
     assert_eq!(format!("{inherited:?}"), format!("{:?}", &parents[2..4]));
     assert_eq!(
         format!("{:?}", chained(inherited.clone())),
@@ -192,8 +325,20 @@ pub async fn a_fork_of_a_compacted_agent_begins_with_its_compaction(open: Open<'
         "a chain that needs nothing before it"
     );
     assert_eq!(verify(&taken), Ok(()));
-    assert_eq!(taken.session.first_prompt.as_deref(), Some(b"go".as_slice()), "what it all began with");
+    assert_eq!(
+        taken.session.first_prompt.as_deref(),
+        Some(b"go".as_slice()),
+        "what it all began with"
+    );
     let read = store.read(agent(3)).await.unwrap();
-    assert_eq!(told(&read), lines(&[(1, 2, "in short"), (1, 3, "calls"), (2, 0, "look"), (3, 0, "deeper")]));
+    assert_eq!(
+        told(&read),
+        lines(&[
+            (1, 2, "in short"),
+            (1, 3, "calls"),
+            (2, 0, "look"),
+            (3, 0, "deeper")
+        ])
+    );
     assert_eq!(read.session.first_prompt.as_deref(), Some(b"go".as_slice()));
 }

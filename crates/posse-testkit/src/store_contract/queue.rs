@@ -12,7 +12,10 @@ pub async fn dropping_the_store_finishes_what_is_queued(open: Open<'_>) {
     for seq in 0..300 {
         let entries = vec![entry(seq, EntryKind::Prompt, "queued")];
         // Nobody waits for it.
-        drop(store.commit(Step { entries, ..step(1, 1) }));
+        drop(store.commit(Step {
+            entries,
+            ..step(1, 1)
+        }));
     }
     drop(store);
     assert_eq!(open().read(agent(1)).await.unwrap().entries.len(), 300);
@@ -26,14 +29,20 @@ pub async fn hosts_take_turns(open: Open<'_>) {
         commits.push(store.commit(birth(number)));
         for seq in 0..50 {
             let entries = vec![entry(seq, EntryKind::Prompt, "mine")];
-            commits.push(store.commit(Step { entries, ..step(number, 1) }));
+            commits.push(store.commit(Step {
+                entries,
+                ..step(number, 1)
+            }));
         }
     }
     for commit in commits {
         assert_eq!(fate(&commit.await), "ok");
     }
     for number in 1..=4 {
-        assert_eq!(stores[0].read(agent(number)).await.unwrap().entries.len(), 50);
+        assert_eq!(
+            stores[0].read(agent(number)).await.unwrap().entries.len(),
+            50
+        );
     }
 }
 

@@ -2,8 +2,8 @@
 
 use posse_protocol::{Mail, MailId, MailKind, Request, RequestKind, Response, Sender};
 use posse_runtime::port::store::{
-    Address, AgentState, Done, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, OpResult, OpenRequest, Receipt,
-    Refusal, StateChange, Step, Store, Wake,
+    Address, AgentState, Done, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, OpResult, OpenRequest,
+    Receipt, Refusal, StateChange, Step, Store, Wake,
 };
 use uuid::Uuid;
 
@@ -17,7 +17,10 @@ fn id(number: u64) -> MailId {
 }
 
 fn member(called: &str) -> Address {
-    Address::Member { team: name("web"), name: name(called) }
+    Address::Member {
+        team: name("web"),
+        name: name(called),
+    }
 }
 
 fn shutdown(number: u64, to: Address) -> Op {
@@ -29,7 +32,13 @@ fn plan(number: u64, to: Address) -> Op {
 }
 
 fn signal(kind: MailKind, to: Address) -> Op {
-    Op::Send { id: Uuid::now_v7().into(), to, kind, summary: String::new(), body: "now".into() }
+    Op::Send {
+        id: Uuid::now_v7().into(),
+        to,
+        kind,
+        summary: String::new(),
+        body: "now".into(),
+    }
 }
 
 fn not_yours(name: &str) -> OpResult {
@@ -37,12 +46,20 @@ fn not_yours(name: &str) -> OpResult {
 }
 
 fn not_open(number: u64) -> OpResult {
-    Err(Refusal::NotOpen { request: id(number) })
+    Err(Refusal::NotOpen {
+        request: id(number),
+    })
 }
 
 async fn mail_of(store: &dyn Store, number: u64) -> Vec<Mail> {
-    let all = MailFilter { waiting: false, after: 0 };
-    store.mail(realm(), agent(number), all, usize::MAX).await.unwrap()
+    let all = MailFilter {
+        waiting: false,
+        after: 0,
+    };
+    store
+        .mail(realm(), agent(number), all, usize::MAX)
+        .await
+        .unwrap()
 }
 
 async fn open_ids(store: &dyn Store, of: Option<u64>) -> Vec<MailId> {
@@ -55,7 +72,15 @@ async fn crew(store: &dyn Store) {
     store.commit(birth(1)).await.unwrap();
     store.commit(child(2, 1, "")).await.unwrap();
     store.commit(birth(3)).await.unwrap();
-    let done = order(store, vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3)]).await;
+    let done = order(
+        store,
+        vec![
+            create_team("web", 1),
+            join("web", "ann", 2),
+            join("web", "bob", 3),
+        ],
+    )
+    .await;
     assert!(done.iter().all(Result::is_ok), "{done:?}");
 }
 
@@ -72,37 +97,73 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         held: true,
     };
     let ended = MailKind::ShutdownResponse;
-    let asked =
-        Ok(Done::Requested { request: id(1), receipt: receipt(MailKind::ShutdownRequest, 2, "ann", 1) });
+    let asked = Ok(Done::Requested {
+        request: id(1),
+        receipt: receipt(MailKind::ShutdownRequest, 2, "ann", 1),
+    });
     assert_eq!(act(store, 1, shutdown(1, member("ann"))).await, asked);
     super::wake::told(store, &Wake::Mail(agent(2))).await;
-    let [mail] = &mail_of(store, 2).await[..] else { panic!("one mail") };
-    assert_eq!((mail.id, mail.kind, mail.from.name()), (id(1), MailKind::ShutdownRequest, "team-lead"));
+    let [mail] = &mail_of(store, 2).await[..] else {
+        panic!("one mail")
+    };
+    assert_eq!(
+        (mail.id, mail.kind, mail.from.name()),
+        (id(1), MailKind::ShutdownRequest, "team-lead")
+    );
     let body: Request = serde_json::from_str(&mail.body).unwrap();
-    assert_eq!(body, Request { request_id: id(1), text: "enough".into() });
+    assert_eq!(
+        body,
+        Request {
+            request_id: id(1),
+            text: "enough".into()
+        }
+    );
     let wanted = OpenRequest {
         id: id(1),
         kind: RequestKind::Shutdown,
-        from: Sender::Agent { id: agent(1), name: "team-lead".into() },
+        from: Sender::Agent {
+            id: agent(1),
+            name: "team-lead".into(),
+        },
         to: agent(2),
         text: "enough".into(),
         asked_ms: 10,
     };
     for of in [Some(agent(1)), Some(agent(2)), None] {
-        assert_eq!(second.requests(realm(), of).await.unwrap(), std::slice::from_ref(&wanted));
+        assert_eq!(
+            second.requests(realm(), of).await.unwrap(),
+            std::slice::from_ref(&wanted)
+        );
     }
     assert_eq!(open_ids(store, Some(3)).await, []);
-    assert_eq!(second.requests(Uuid::now_v7().into(), None).await.unwrap(), []);
+    assert_eq!(
+        second.requests(Uuid::now_v7().into(), None).await.unwrap(),
+        []
+    );
 
     // Asked again it is the same request, whoever asks, and no second mail.
     assert_eq!(act(store, 1, shutdown(2, member("ann"))).await, asked);
-    assert_eq!(order(store, vec![shutdown(3, Address::Agent(agent(2)))]).await, [asked]);
+    assert_eq!(
+        order(store, vec![shutdown(3, Address::Agent(agent(2)))]).await,
+        [asked]
+    );
     assert_eq!(mail_of(store, 2).await.len(), 1);
 
     let no = |request, number| super::words::answer(id(request), number, false);
-    for (number, op) in [(3, no(1, 7)), (1, no(1, 7)), (2, no(9, 7)), (2, answer(id(1), 7, true))] {
-        let Op::Respond { request, .. } = op else { panic!("no answer") };
-        assert_eq!(act(store, number, op).await, Err(Refusal::NotOpen { request }), "{number}");
+    for (number, op) in [
+        (3, no(1, 7)),
+        (1, no(1, 7)),
+        (2, no(9, 7)),
+        (2, answer(id(1), 7, true)),
+    ] {
+        let Op::Respond { request, .. } = op else {
+            panic!("no answer")
+        };
+        assert_eq!(
+            act(store, number, op).await,
+            Err(Refusal::NotOpen { request }),
+            "{number}"
+        );
     }
     let op = Op::Respond {
         id: id(7),
@@ -111,25 +172,51 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         approve: false,
         text: "not done yet".into(),
     };
-    assert_eq!(act(store, 2, op.clone()).await, Ok(Done::Responded(receipt(ended, 1, "team-lead", 1))));
+    assert_eq!(
+        act(store, 2, op.clone()).await,
+        Ok(Done::Responded(receipt(ended, 1, "team-lead", 1)))
+    );
     super::wake::told(store, &Wake::Mail(agent(1))).await;
     assert_eq!(act(store, 2, op).await, not_open(1), "once");
-    let [mail] = &mail_of(store, 1).await[..] else { panic!("one mail") };
-    assert_eq!((mail.id, mail.kind, mail.from.name()), (id(7), MailKind::ShutdownResponse, "ann"));
+    let [mail] = &mail_of(store, 1).await[..] else {
+        panic!("one mail")
+    };
+    assert_eq!(
+        (mail.id, mail.kind, mail.from.name()),
+        (id(7), MailKind::ShutdownResponse, "ann")
+    );
     let body: Response = serde_json::from_str(&mail.body).unwrap();
-    assert_eq!(body, Response { request_id: id(1), approve: false, text: "not done yet".into() });
+    assert_eq!(
+        body,
+        Response {
+            request_id: id(1),
+            approve: false,
+            text: "not done yet".into()
+        }
+    );
     assert_eq!(open_ids(store, None).await, []);
 
     // A person answers in place of the lead.
     act(store, 3, plan(5, member("team-lead"))).await.unwrap();
     assert_eq!(
         order(store, vec![answer(id(5), 9, true)]).await,
-        [Ok(Done::Responded(receipt(MailKind::PlanApprovalResponse, 3, "bob", 1)))]
+        [Ok(Done::Responded(receipt(
+            MailKind::PlanApprovalResponse,
+            3,
+            "bob",
+            1
+        )))]
     );
     let last = mail_of(store, 3).await.pop().unwrap();
-    assert_eq!((last.kind, last.from), (MailKind::PlanApprovalResponse, Sender::User));
+    assert_eq!(
+        (last.kind, last.from),
+        (MailKind::PlanApprovalResponse, Sender::User)
+    );
     // A person asks, and who leads is told the answer; but only who is to end knows whether it can.
-    order(store, vec![shutdown(4, member("bob"))]).await.remove(0).unwrap();
+    order(store, vec![shutdown(4, member("bob"))])
+        .await
+        .remove(0)
+        .unwrap();
     assert_eq!(mail_of(store, 3).await[1].from, Sender::User);
     let yes = Op::Respond {
         id: id(8),
@@ -139,11 +226,21 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         text: String::new(),
     };
     assert_eq!(order(store, vec![yes.clone()]).await, [not_open(4)]);
-    assert_eq!(act(store, 3, yes).await, Ok(Done::Responded(receipt(ended, 1, "team-lead", 3))));
+    assert_eq!(
+        act(store, 3, yes).await,
+        Ok(Done::Responded(receipt(ended, 1, "team-lead", 3)))
+    );
     // Who agrees has left the team with it.
     let team = store.teams(Some(realm()), 9).await.unwrap().remove(0);
-    let names: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
-    assert_eq!((names, team.former), (vec!["team-lead", "ann"], vec![name("bob")]));
+    let names: Vec<&str> = team
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    assert_eq!(
+        (names, team.former),
+        (vec!["team-lead", "ann"], vec![name("bob")])
+    );
 }
 
 /// Only who is above one may ask it to end, and plans are for the lead.
@@ -153,47 +250,102 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
     crew(store).await;
     let all = || Address::Others { team: name("web") };
     let lead = || member("team-lead");
-    let is_lead = Err(Refusal::IsLead { name: name("team-lead") });
+    let is_lead = Err(Refusal::IsLead {
+        name: name("team-lead"),
+    });
     for (number, op, wanted) in [
         (2, shutdown(1, member("bob")), not_yours("bob")),
         (3, shutdown(1, Address::Agent(agent(2))), not_yours("ann")),
         (1, shutdown(1, lead()), is_lead),
         (1, shutdown(1, all()), Err(Refusal::NotForAll)),
-        (1, shutdown(1, member("eve")), Err(Refusal::NoSuchRecipient { to: "eve".into() })),
+        (
+            1,
+            shutdown(1, member("eve")),
+            Err(Refusal::NoSuchRecipient { to: "eve".into() }),
+        ),
         (1, plan(1, all()), Err(Refusal::NotForAll)),
-        (2, plan(1, member("bob")), Err(Refusal::NotLead { team: name("web") })),
+        (
+            2,
+            plan(1, member("bob")),
+            Err(Refusal::NotLead { team: name("web") }),
+        ),
         (2, plan(1, Address::Agent(agent(3))), not_yours("bob")),
     ] {
         assert_eq!(act(store, number, op.clone()).await, wanted, "{op:?}");
     }
-    assert_eq!(order(store, vec![plan(1, lead())]).await, [not_yours("team-lead")], "a person has no plans");
+    assert_eq!(
+        order(store, vec![plan(1, lead())]).await,
+        [not_yours("team-lead")],
+        "a person has no plans"
+    );
     let long = |approve| {
         let text = "x".repeat(MAIL_BYTES);
         match approve {
-            None => Op::Request { id: id(1), to: lead(), kind: RequestKind::Plan, text },
-            Some(approve) => {
-                Op::Respond { id: id(2), request: id(3), kind: RequestKind::Plan, approve, text }
-            }
+            None => Op::Request {
+                id: id(1),
+                to: lead(),
+                kind: RequestKind::Plan,
+                text,
+            },
+            Some(approve) => Op::Respond {
+                id: id(2),
+                request: id(3),
+                kind: RequestKind::Plan,
+                approve,
+                text,
+            },
         }
     };
-    act(store, 2, plan(3, Address::Agent(agent(1)))).await.unwrap();
+    act(store, 2, plan(3, Address::Agent(agent(1))))
+        .await
+        .unwrap();
     for (number, op) in [(2, long(None)), (1, long(Some(true)))] {
         let refused = act(store, number, op).await;
-        assert!(matches!(refused, Err(Refusal::TooLong { most: MAIL_BYTES, .. })), "{refused:?}");
+        assert!(
+            matches!(
+                refused,
+                Err(Refusal::TooLong {
+                    most: MAIL_BYTES,
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
     }
     // An answer that has no room leaves the request open.
-    order(store, (0..INBOX_MAILS).map(|_| send(Address::Agent(agent(2)), "x")).collect()).await;
-    let full = Err(Refusal::InboxFull { name: "ann".into(), waiting: INBOX_MAILS });
+    order(
+        store,
+        (0..INBOX_MAILS)
+            .map(|_| send(Address::Agent(agent(2)), "x"))
+            .collect(),
+    )
+    .await;
+    let full = Err(Refusal::InboxFull {
+        name: "ann".into(),
+        waiting: INBOX_MAILS,
+    });
     assert_eq!(act(store, 1, answer(id(3), 4, true)).await, full);
     assert_eq!(open_ids(store, None).await, [id(3)]);
     // Signals come from above alone; that one must end has room in any inbox.
     use MailKind::{Dismissal, Interruption};
     for kind in [Interruption, Dismissal] {
-        assert_eq!(act(store, 2, signal(kind, member("bob"))).await, not_yours("bob"));
-        assert_eq!(act(store, 3, signal(kind, Address::Agent(agent(1)))).await, not_yours("team-lead"));
-        assert_eq!(act(store, 1, signal(kind, all())).await, Err(Refusal::NotForAll));
+        assert_eq!(
+            act(store, 2, signal(kind, member("bob"))).await,
+            not_yours("bob")
+        );
+        assert_eq!(
+            act(store, 3, signal(kind, Address::Agent(agent(1)))).await,
+            not_yours("team-lead")
+        );
+        assert_eq!(
+            act(store, 1, signal(kind, all())).await,
+            Err(Refusal::NotForAll)
+        );
         act(store, 1, signal(kind, member("bob"))).await.unwrap();
-        order(store, vec![signal(kind, Address::Agent(agent(1)))]).await.remove(0).unwrap();
+        order(store, vec![signal(kind, Address::Agent(agent(1)))])
+            .await
+            .remove(0)
+            .unwrap();
     }
     for kind in [Interruption, Dismissal] {
         act(store, 1, signal(kind, member("ann"))).await.unwrap();
@@ -205,12 +357,26 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
             body: "x".repeat(MAIL_BYTES + 1),
         };
         let refused = act(store, 1, long).await;
-        assert!(matches!(refused, Err(Refusal::TooLong { most: MAIL_BYTES, .. })), "{refused:?}");
+        assert!(
+            matches!(
+                refused,
+                Err(Refusal::TooLong {
+                    most: MAIL_BYTES,
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
     }
-    act(store, 3, signal(MailKind::Idle, member("ann"))).await.unwrap();
+    act(store, 3, signal(MailKind::Idle, member("ann")))
+        .await
+        .unwrap();
     assert_eq!(
         act(store, 1, send(member("ann"), "x")).await,
-        Err(Refusal::InboxFull { name: "ann".into(), waiting: INBOX_MAILS + 3 })
+        Err(Refusal::InboxFull {
+            name: "ann".into(),
+            waiting: INBOX_MAILS + 3
+        })
     );
     let typed = [
         MailKind::ShutdownRequest,
@@ -219,13 +385,35 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
         MailKind::PlanApprovalResponse,
     ];
     for kind in typed {
-        assert_eq!(act(store, 1, signal(kind, member("bob"))).await, not_yours("bob"), "{kind:?}");
-        assert_eq!(order(store, vec![signal(kind, member("bob"))]).await, [not_yours("bob")], "{kind:?}");
+        assert_eq!(
+            act(store, 1, signal(kind, member("bob"))).await,
+            not_yours("bob"),
+            "{kind:?}"
+        );
+        assert_eq!(
+            order(store, vec![signal(kind, member("bob"))]).await,
+            [not_yours("bob")],
+            "{kind:?}"
+        );
     }
     // Who made one is above it, also without a team.
-    order(store, vec![Op::Leave { team: name("web"), name: name("ann") }]).await.remove(0).unwrap();
-    act(store, 1, signal(Dismissal, Address::Agent(agent(2)))).await.unwrap();
-    assert_eq!(act(store, 1, shutdown(6, Address::Agent(agent(2)))).await, not_yours("/main/2"));
+    order(
+        store,
+        vec![Op::Leave {
+            team: name("web"),
+            name: name("ann"),
+        }],
+    )
+    .await
+    .remove(0)
+    .unwrap();
+    act(store, 1, signal(Dismissal, Address::Agent(agent(2))))
+        .await
+        .unwrap();
+    assert_eq!(
+        act(store, 1, shutdown(6, Address::Agent(agent(2)))).await,
+        not_yours("/main/2")
+    );
 }
 
 /// Nobody is asked by itself: the plan of who leads goes to who led first.
@@ -234,21 +422,49 @@ pub async fn nobody_asks_itself(open: Open<'_>) {
     let store = store.as_ref();
     crew(store).await;
     let lead = || member("team-lead");
-    assert_eq!(act(store, 1, plan(1, lead())).await, not_yours("team-lead"), "nobody else has led");
-    order(store, vec![Op::HandOver { team: name("web"), to: name("ann") }]).await.remove(0).unwrap();
+    assert_eq!(
+        act(store, 1, plan(1, lead())).await,
+        not_yours("team-lead"),
+        "nobody else has led"
+    );
+    order(
+        store,
+        vec![Op::HandOver {
+            team: name("web"),
+            to: name("ann"),
+        }],
+    )
+    .await
+    .remove(0)
+    .unwrap();
     for (number, to) in [(2, lead()), (3, Address::Agent(agent(2)))] {
         let asked = act(store, 2, plan(number, to)).await;
-        let Ok(Done::Requested { receipt, .. }) = asked else { panic!("{asked:?}") };
+        let Ok(Done::Requested { receipt, .. }) = asked else {
+            panic!("{asked:?}")
+        };
         assert_eq!((receipt.to, receipt.name.as_str()), (agent(1), "main"));
     }
     assert_eq!(mail_of(store, 1).await.len(), 2);
     assert_eq!(mail_of(store, 2).await, []);
-    assert_eq!(act(store, 2, answer(id(2), 7, true)).await, not_open(2), "nobody answers itself");
+    assert_eq!(
+        act(store, 2, answer(id(2), 7, true)).await,
+        not_open(2),
+        "nobody answers itself"
+    );
     act(store, 1, answer(id(2), 7, true)).await.unwrap();
-    assert_eq!(mail_of(store, 2).await.pop().unwrap().kind, MailKind::PlanApprovalResponse);
+    assert_eq!(
+        mail_of(store, 2).await.pop().unwrap().kind,
+        MailKind::PlanApprovalResponse
+    );
     // Who leads one of its teams is above itself in none.
-    order(store, vec![create_team("ops", 3)]).await.remove(0).unwrap();
-    assert_eq!(act(store, 3, shutdown(4, member("bob"))).await, not_yours("bob"));
+    order(store, vec![create_team("ops", 3)])
+        .await
+        .remove(0)
+        .unwrap();
+    assert_eq!(
+        act(store, 3, shutdown(4, member("bob"))).await,
+        not_yours("bob")
+    );
 }
 
 /// Requests go with whoever they are about, and with the team.
@@ -264,15 +480,37 @@ pub async fn requests_end_with_who_they_are_about(open: Open<'_>) {
         assert_eq!(open_ids(store, None).await, [1, 2, 3, 4].map(id));
     };
     ask_all().await;
-    let to = |state| Step { state: Some(StateChange::To(state)), ..step(2, 1) };
+    let to = |state| Step {
+        state: Some(StateChange::To(state)),
+        ..step(2, 1)
+    };
     store.commit(to(AgentState::Idle)).await.unwrap();
-    assert_eq!(open_ids(store, None).await.len(), 4, "who is idle can still answer");
+    assert_eq!(
+        open_ids(store, None).await.len(),
+        4,
+        "who is idle can still answer"
+    );
     store.commit(to(AgentState::Completed)).await.unwrap();
     assert_eq!(open_ids(store, None).await, [3, 4].map(id));
     // A lead that has ended can be brought back: what it was asked waits for it.
-    store.commit(Step { agent: agent(1), ..to(AgentState::Failed) }).await.unwrap();
+    store
+        .commit(Step {
+            agent: agent(1),
+            ..to(AgentState::Failed)
+        })
+        .await
+        .unwrap();
     assert_eq!(open_ids(store, None).await, [3, 4].map(id));
-    order(store, vec![Op::Leave { team: name("web"), name: name("bob") }]).await.remove(0).unwrap();
+    order(
+        store,
+        vec![Op::Leave {
+            team: name("web"),
+            name: name("bob"),
+        }],
+    )
+    .await
+    .remove(0)
+    .unwrap();
     assert_eq!(open_ids(store, None).await, []);
     assert_eq!(act(store, 3, answer(id(3), 9, true)).await, not_open(3));
 
@@ -282,7 +520,13 @@ pub async fn requests_end_with_who_they_are_about(open: Open<'_>) {
     act(store, 1, shutdown(5, bob)).await.unwrap();
     act(store, 2, plan(6, member("team-lead"))).await.unwrap();
     for number in 2..=3 {
-        store.commit(Step { agent: agent(number), ..to(AgentState::Killed) }).await.unwrap();
+        store
+            .commit(Step {
+                agent: agent(number),
+                ..to(AgentState::Killed)
+            })
+            .await
+            .unwrap();
     }
     store.commit(to(AgentState::Idle)).await.unwrap();
     act(store, 2, plan(7, member("team-lead"))).await.unwrap();
@@ -290,6 +534,9 @@ pub async fn requests_end_with_who_they_are_about(open: Open<'_>) {
     // They outlive the hosts.
     drop(first);
     assert_eq!(open_ids(second.as_ref(), None).await, [id(7)]);
-    order(second.as_ref(), vec![Op::DeleteTeam { team: name("web") }]).await.remove(0).unwrap();
+    order(second.as_ref(), vec![Op::DeleteTeam { team: name("web") }])
+        .await
+        .remove(0)
+        .unwrap();
     assert_eq!(open_ids(second.as_ref(), None).await, []);
 }

@@ -14,11 +14,17 @@ fn ids(ids: &[u64]) -> Vec<TaskId> {
 }
 
 fn to(status: TaskStatus) -> TaskChange {
-    TaskChange { status: Some(status), ..TaskChange::default() }
+    TaskChange {
+        status: Some(status),
+        ..TaskChange::default()
+    }
 }
 
 fn updated(version: u64, freed: &[u64]) -> OpResult {
-    Ok(Done::TaskUpdated { version, freed: ids(freed) })
+    Ok(Done::TaskUpdated {
+        version,
+        freed: ids(freed),
+    })
 }
 
 async fn one(store: &dyn Store, team: &str, id: u64) -> Task {
@@ -28,7 +34,10 @@ async fn one(store: &dyn Store, team: &str, id: u64) -> Task {
 /// A task has all that it was made with, a number of its list, and a version that counts its changes.
 pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     let store = open();
-    let metadata = json!({"a": [1, null], "b": "x"}).as_object().unwrap().clone();
+    let metadata = json!({"a": [1, null], "b": "x"})
+        .as_object()
+        .unwrap()
+        .clone();
     let task = NewTask {
         subject: "Fix it".into(),
         description: "All of it.".into(),
@@ -43,7 +52,10 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         vec![
             create("", "a", &[]),
             create("", "b", &[]),
-            Op::CreateTask { team: None, task: Box::new(task) },
+            Op::CreateTask {
+                team: None,
+                task: Box::new(task),
+            },
             create("", "c", &[9]),
             create("web", "d", &[]),
             create("", "e", &[]),
@@ -87,10 +99,22 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         metadata: json!({"a": null, "c": 1}).as_object().unwrap().clone(),
         ..TaskChange::default()
     };
-    let expect =
-        |expect| Op::UpdateTask { team: None, id: TaskId(3), expect, change: Box::new(change.clone()) };
-    let done =
-        order(store.as_ref(), vec![expect(Some(2)), expect(Some(1)), expect(Some(1)), expect(None)]).await;
+    let expect = |expect| Op::UpdateTask {
+        team: None,
+        id: TaskId(3),
+        expect,
+        change: Box::new(change.clone()),
+    };
+    let done = order(
+        store.as_ref(),
+        vec![
+            expect(Some(2)),
+            expect(Some(1)),
+            expect(Some(1)),
+            expect(None),
+        ],
+    )
+    .await;
     let changed = |version| Err(Refusal::Changed { version });
     assert_eq!(
         done,
@@ -98,12 +122,24 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         "the last one changes nothing"
     );
     let third = one(store.as_ref(), "", 3).await;
-    assert_eq!((third.subject.as_str(), third.active_form, third.version), ("Fix this", None, 2));
-    assert_eq!((third.role.as_deref(), third.check), (Some("printer"), None));
-    assert_eq!(third.metadata, *json!({"b": "x", "c": 1}).as_object().unwrap());
+    assert_eq!(
+        (third.subject.as_str(), third.active_form, third.version),
+        ("Fix this", None, 2)
+    );
+    assert_eq!(
+        (third.role.as_deref(), third.check),
+        (Some("printer"), None)
+    );
+    assert_eq!(
+        third.metadata,
+        *json!({"b": "x", "c": 1}).as_object().unwrap()
+    );
 
     let bytes = TEXT_BYTES + 1;
-    let long = TaskChange { description: Some("x".repeat(bytes - 4)), ..TaskChange::default() };
+    let long = TaskChange {
+        description: Some("x".repeat(bytes - 4)),
+        ..TaskChange::default()
+    };
     let refused = order(
         store.as_ref(),
         vec![
@@ -112,7 +148,10 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
                 "",
                 4,
                 TaskChange {
-                    metadata: json!({"k": "x".repeat(TEXT_BYTES)}).as_object().unwrap().clone(),
+                    metadata: json!({"k": "x".repeat(TEXT_BYTES)})
+                        .as_object()
+                        .unwrap()
+                        .clone(),
                     ..TaskChange::default()
                 },
             ),
@@ -120,10 +159,34 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         ],
     )
     .await;
-    let long = |bytes| Err(Refusal::TooLong { bytes, most: TEXT_BYTES });
-    assert_eq!(refused, [long(bytes), long(TEXT_BYTES + 9), updated(2, &[])]);
-    let second = store.tasks(list(""), TaskFilter { after: 1, ..TaskFilter::default() }, 2).await.unwrap();
-    assert_eq!(second, [one(store.as_ref(), "", 2).await, one(store.as_ref(), "", 3).await]);
+    let long = |bytes| {
+        Err(Refusal::TooLong {
+            bytes,
+            most: TEXT_BYTES,
+        })
+    };
+    assert_eq!(
+        refused,
+        [long(bytes), long(TEXT_BYTES + 9), updated(2, &[])]
+    );
+    let second = store
+        .tasks(
+            list(""),
+            TaskFilter {
+                after: 1,
+                ..TaskFilter::default()
+            },
+            2,
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        second,
+        [
+            one(store.as_ref(), "", 2).await,
+            one(store.as_ref(), "", 3).await
+        ]
+    );
     assert_eq!(store.task(list(""), TaskId(5)).await.unwrap(), None);
 }
 
@@ -138,40 +201,90 @@ pub async fn metadata_are_not_too_deep(open: Open<'_>) {
     };
     let refused = order(
         store.as_ref(),
-        vec![update("", 1, with(METADATA_DEPTH + 1)), update("", 1, with(METADATA_DEPTH))],
+        vec![
+            update("", 1, with(METADATA_DEPTH + 1)),
+            update("", 1, with(METADATA_DEPTH)),
+        ],
     );
     let (most, version) = (METADATA_DEPTH, one(store.as_ref(), "", 1).await.version);
-    assert_eq!(refused.await, [Err(Refusal::TooDeep { most }), updated(version + 1, &[])]);
+    assert_eq!(
+        refused.await,
+        [Err(Refusal::TooDeep { most }), updated(version + 1, &[])]
+    );
 }
 
 /// What waits is freed when all that it waits for is done, and waits again when that is not done after all.
 pub async fn what_waits_is_freed(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
-    let made = ["a", "b"].map(|subject| create("", subject, &[])).into_iter();
-    order(store, made.chain([create("", "c", &[1, 2]), create("", "d", &[1])]).collect()).await;
+    let made = ["a", "b"]
+        .map(|subject| create("", subject, &[]))
+        .into_iter();
+    order(
+        store,
+        made.chain([create("", "c", &[1, 2]), create("", "d", &[1])])
+            .collect(),
+    )
+    .await;
     let before = one(store, "", 1).await;
     assert_eq!(before.blocks, ids(&[3, 4]));
-    assert_eq!(order(store, vec![update("", 1, to(TaskStatus::Completed))]).await, [updated(2, &[4])]);
+    assert_eq!(
+        order(store, vec![update("", 1, to(TaskStatus::Completed))]).await,
+        [updated(2, &[4])]
+    );
     let third = one(store, "", 3).await;
-    assert_eq!((&third.blocked_by, &third.waits_for, third.version), (&ids(&[1, 2]), &ids(&[2]), 1));
-    assert_eq!(order(store, vec![update("", 2, to(TaskStatus::Completed))]).await, [updated(2, &[3])]);
-    assert_eq!(order(store, vec![update("", 1, to(TaskStatus::Pending))]).await, [updated(3, &[1])]);
+    assert_eq!(
+        (&third.blocked_by, &third.waits_for, third.version),
+        (&ids(&[1, 2]), &ids(&[2]), 1)
+    );
+    assert_eq!(
+        order(store, vec![update("", 2, to(TaskStatus::Completed))]).await,
+        [updated(2, &[3])]
+    );
+    assert_eq!(
+        order(store, vec![update("", 1, to(TaskStatus::Pending))]).await,
+        [updated(3, &[1])]
+    );
     assert_eq!(one(store, "", 3).await.waits_for, ids(&[1]));
-    let unblock = |id| TaskChange { unblock_from: ids(&[id]), ..TaskChange::default() };
-    let block = |id| TaskChange { block_on: ids(&[id]), ..TaskChange::default() };
-    let done =
-        order(store, vec![update("", 3, unblock(1)), update("", 3, unblock(1)), update("", 4, block(3))])
-            .await;
+    let unblock = |id| TaskChange {
+        unblock_from: ids(&[id]),
+        ..TaskChange::default()
+    };
+    let block = |id| TaskChange {
+        block_on: ids(&[id]),
+        ..TaskChange::default()
+    };
+    let done = order(
+        store,
+        vec![
+            update("", 3, unblock(1)),
+            update("", 3, unblock(1)),
+            update("", 4, block(3)),
+        ],
+    )
+    .await;
     assert_eq!(done, [updated(2, &[3]), updated(2, &[]), updated(2, &[])]);
-    assert_eq!(one(store, "", 1).await.blocks, ids(&[4]), "what blocks is derived");
-    assert_eq!(one(store, "", 1).await.version, 3, "one change touches one record");
-    let all = store.tasks(list(""), TaskFilter::default(), 9).await.unwrap();
+    assert_eq!(
+        one(store, "", 1).await.blocks,
+        ids(&[4]),
+        "what blocks is derived"
+    );
+    assert_eq!(
+        one(store, "", 1).await.version,
+        3,
+        "one change touches one record"
+    );
+    let all = store
+        .tasks(list(""), TaskFilter::default(), 9)
+        .await
+        .unwrap();
     for task in &all {
         assert_eq!(*task, one(store, "", task.id.0).await);
     }
     assert_eq!(
-        all.iter().map(|task| task.waits_for.clone()).collect::<Vec<_>>(),
+        all.iter()
+            .map(|task| task.waits_for.clone())
+            .collect::<Vec<_>>(),
         [vec![], vec![], vec![], ids(&[1, 3])]
     );
 }
@@ -182,11 +295,23 @@ pub async fn circles_are_refused(open: Open<'_>) {
     let store = store.as_ref();
     order(
         store,
-        vec![create("", "a", &[]), create("", "b", &[1]), create("", "c", &[2]), create("", "d", &[])],
+        vec![
+            create("", "a", &[]),
+            create("", "b", &[1]),
+            create("", "c", &[2]),
+            create("", "d", &[]),
+        ],
     )
     .await;
-    let block = |on: &[u64]| TaskChange { block_on: ids(on), ..TaskChange::default() };
-    let circle = |through: &[u64]| Err(Refusal::Cycle { through: ids(through) });
+    let block = |on: &[u64]| TaskChange {
+        block_on: ids(on),
+        ..TaskChange::default()
+    };
+    let circle = |through: &[u64]| {
+        Err(Refusal::Cycle {
+            through: ids(through),
+        })
+    };
     let done = order(
         store,
         vec![
@@ -200,13 +325,27 @@ pub async fn circles_are_refused(open: Open<'_>) {
     )
     .await;
     let missing = Err(Refusal::NoSuchTask { id: TaskId(9) });
-    let wanted =
-        [circle(&[1]), circle(&[1, 3, 2]), missing, circle(&[2, 3]), updated(2, &[]), circle(&[4, 3, 2, 1])];
+    let wanted = [
+        circle(&[1]),
+        circle(&[1, 3, 2]),
+        missing,
+        circle(&[2, 3]),
+        updated(2, &[]),
+        circle(&[4, 3, 2, 1]),
+    ];
     assert_eq!(done, wanted);
-    assert_eq!(one(store, "", 1).await.blocked_by, ids(&[4]), "what is refused has changed nothing");
+    assert_eq!(
+        one(store, "", 1).await.blocked_by,
+        ids(&[4]),
+        "what is refused has changed nothing"
+    );
     order(store, vec![update("", 4, to(TaskStatus::Completed))]).await;
     let done = order(store, vec![update("", 4, block(&[3]))]).await;
-    assert_eq!(done, [circle(&[4, 3, 2, 1])], "also through what is done: it can be opened again");
+    assert_eq!(
+        done,
+        [circle(&[4, 3, 2, 1])],
+        "also through what is done: it can be opened again"
+    );
 }
 
 /// A deleted task keeps its number, is not listed, counts as done, and stays as it is.
@@ -225,16 +364,36 @@ pub async fn deleted_tasks_count_as_done(open: Open<'_>) {
         ],
     )
     .await;
-    assert_eq!(done, [updated(2, &[2]), gone(), gone(), Ok(Done::TaskCreated(TaskId(3)))]);
+    assert_eq!(
+        done,
+        [
+            updated(2, &[2]),
+            gone(),
+            gone(),
+            Ok(Done::TaskCreated(TaskId(3)))
+        ]
+    );
     let (second, third) = (one(store, "", 2).await, one(store, "", 3).await);
     assert_eq!((second.blocked_by, second.waits_for), (ids(&[1]), vec![]));
     assert_eq!((third.blocked_by, third.waits_for), (ids(&[1]), vec![]));
     assert_eq!(one(store, "", 1).await.status, TaskStatus::Deleted);
     order(store, vec![update("", 3, to(TaskStatus::Deleted))]).await;
-    assert_eq!(order(store, vec![create("", "d", &[])]).await, [Ok(Done::TaskCreated(TaskId(4)))]);
-    let listed = store.tasks(list(""), TaskFilter::default(), 9).await.unwrap();
-    assert_eq!(listed.iter().map(|task| task.id.0).collect::<Vec<_>>(), [2, 4]);
-    let deleted = TaskFilter { status: Some(TaskStatus::Deleted), ..TaskFilter::default() };
+    assert_eq!(
+        order(store, vec![create("", "d", &[])]).await,
+        [Ok(Done::TaskCreated(TaskId(4)))]
+    );
+    let listed = store
+        .tasks(list(""), TaskFilter::default(), 9)
+        .await
+        .unwrap();
+    assert_eq!(
+        listed.iter().map(|task| task.id.0).collect::<Vec<_>>(),
+        [2, 4]
+    );
+    let deleted = TaskFilter {
+        status: Some(TaskStatus::Deleted),
+        ..TaskFilter::default()
+    };
     assert_eq!(store.tasks(list(""), deleted, 9).await.unwrap(), []);
 }
 
@@ -247,34 +406,87 @@ pub async fn tasks_are_changed_by_who_may(open: Open<'_>) {
     }
     order(
         store,
-        vec![create_team("web", 1), join("web", "ann", 2), join("web", "bob", 3), create("web", "a", &[])],
+        vec![
+            create_team("web", 1),
+            join("web", "ann", 2),
+            join("web", "bob", 3),
+            create("web", "a", &[]),
+        ],
     )
     .await;
-    let owned_by =
-        |owner: Option<&str>| TaskChange { owner: Some(owner.map(Into::into)), ..TaskChange::default() };
-    let owner = async || one(store, "web", 1).await.owner.map(|owner| (owner.name, owner.agent));
+    let owned_by = |owner: Option<&str>| TaskChange {
+        owner: Some(owner.map(Into::into)),
+        ..TaskChange::default()
+    };
+    let owner = async || {
+        one(store, "web", 1)
+            .await
+            .owner
+            .map(|owner| (owner.name, owner.agent))
+    };
     // In progress without an owner: the changer's own.
-    assert_eq!(act(store, 2, update("web", 1, to(TaskStatus::InProgress))).await, updated(2, &[]));
+    assert_eq!(
+        act(store, 2, update("web", 1, to(TaskStatus::InProgress))).await,
+        updated(2, &[])
+    );
     assert_eq!(owner().await, Some(("ann".into(), Some(super::agent(2)))));
-    let hers = || Err(Refusal::AlreadyClaimed { id: TaskId(1), by: "ann".into() });
-    for change in [to(TaskStatus::Completed), to(TaskStatus::Deleted), owned_by(None), owned_by(Some("bob"))]
-    {
+    let hers = || {
+        Err(Refusal::AlreadyClaimed {
+            id: TaskId(1),
+            by: "ann".into(),
+        })
+    };
+    for change in [
+        to(TaskStatus::Completed),
+        to(TaskStatus::Deleted),
+        owned_by(None),
+        owned_by(Some("bob")),
+    ] {
         assert_eq!(act(store, 3, update("web", 1, change)).await, hers());
     }
-    let words = TaskChange { subject: Some("b".into()), ..to(TaskStatus::InProgress) };
-    assert_eq!(act(store, 3, update("web", 1, words)).await, updated(3, &[]), "the status stays");
+    let words = TaskChange {
+        subject: Some("b".into()),
+        ..to(TaskStatus::InProgress)
+    };
+    assert_eq!(
+        act(store, 3, update("web", 1, words)).await,
+        updated(3, &[]),
+        "the status stays"
+    );
     // Unowned and pending again.
-    assert_eq!(act(store, 1, update("web", 1, owned_by(None))).await, updated(4, &[1]));
+    assert_eq!(
+        act(store, 1, update("web", 1, owned_by(None))).await,
+        updated(4, &[1])
+    );
     assert_eq!(one(store, "web", 1).await.status, TaskStatus::Pending);
     let nobody = Err(Refusal::NoSuchRecipient { to: "eve".into() });
-    assert_eq!(act(store, 1, update("web", 1, owned_by(Some("eve")))).await, nobody);
-    assert_eq!(act(store, 1, update("web", 1, owned_by(Some("bob")))).await, updated(5, &[]));
+    assert_eq!(
+        act(store, 1, update("web", 1, owned_by(Some("eve")))).await,
+        nobody
+    );
+    assert_eq!(
+        act(store, 1, update("web", 1, owned_by(Some("bob")))).await,
+        updated(5, &[])
+    );
     assert_eq!(owner().await, Some(("bob".into(), Some(super::agent(3)))));
-    assert_eq!(one(store, "web", 1).await.status, TaskStatus::Pending, "it is to do it");
-    assert_eq!(act(store, 3, update("web", 1, to(TaskStatus::InProgress))).await, updated(6, &[]));
-    assert_eq!(order(store, vec![update("web", 1, to(TaskStatus::Completed))]).await, [updated(7, &[])]);
+    assert_eq!(
+        one(store, "web", 1).await.status,
+        TaskStatus::Pending,
+        "it is to do it"
+    );
+    assert_eq!(
+        act(store, 3, update("web", 1, to(TaskStatus::InProgress))).await,
+        updated(6, &[])
+    );
+    assert_eq!(
+        order(store, vec![update("web", 1, to(TaskStatus::Completed))]).await,
+        [updated(7, &[])]
+    );
     // In the list of the session the owner is known by its path.
     order(store, vec![create("", "a", &[])]).await;
-    assert_eq!(act(store, 2, update("", 1, to(TaskStatus::InProgress))).await, updated(2, &[]));
+    assert_eq!(
+        act(store, 2, update("", 1, to(TaskStatus::InProgress))).await,
+        updated(2, &[])
+    );
     assert_eq!(one(store, "", 1).await.owner.unwrap().name, "/main");
 }

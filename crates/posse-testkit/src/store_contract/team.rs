@@ -12,7 +12,10 @@ use super::words::{
 };
 
 fn leave(team: &str, called: &str) -> Op {
-    Op::Leave { team: name(team), name: name(called) }
+    Op::Leave {
+        team: name(team),
+        name: name(called),
+    }
 }
 
 fn delete(team: &str) -> Op {
@@ -20,11 +23,26 @@ fn delete(team: &str) -> Op {
 }
 
 fn write(team: &str, called: &str, text: &str, expect: Option<u64>) -> Op {
-    Op::WriteNote { team: name(team), name: name(called), text: text.into(), expect }
+    Op::WriteNote {
+        team: name(team),
+        name: name(called),
+        text: text.into(),
+        expect,
+    }
 }
 
 fn member(number: u64, called: Name) -> Member {
-    let Joining { agent, agent_type, model, prompt, backend, cwd, role, takes, .. } = *joining(number);
+    let Joining {
+        agent,
+        agent_type,
+        model,
+        prompt,
+        backend,
+        cwd,
+        role,
+        takes,
+        ..
+    } = *joining(number);
     Member {
         name: called,
         agent,
@@ -62,7 +80,12 @@ pub async fn teams_have_members(open: Open<'_>) {
         ],
     )
     .await;
-    let joined = |called: &str, color: &str| Ok(Done::Joined { name: name(called), color: color.into() });
+    let joined = |called: &str, color: &str| {
+        Ok(Done::Joined {
+            name: name(called),
+            color: color.into(),
+        })
+    };
     let wanted = [
         Ok(Done::TeamCreated),
         Err(Refusal::TeamExists { team: name("web") }),
@@ -81,13 +104,23 @@ pub async fn teams_have_members(open: Open<'_>) {
         lead: agent(1),
         created_ms: 10,
         settings: serde_json::from_str("{\"a\":[1]}").unwrap(),
-        members: vec![member(1, Name::lead()), member(2, name("zoe")), member(3, name("ann"))],
+        members: vec![
+            member(1, Name::lead()),
+            member(2, name("zoe")),
+            member(3, name("ann")),
+        ],
         former: vec![],
     };
     assert_eq!(teams, [wanted]);
-    assert_eq!(store.teams(Some(Uuid::now_v7().into()), 9).await.unwrap(), []);
-    let later =
-        posse_runtime::port::store::Order { realm: realm(), ops: vec![create_team("app", 2)], at_ms: 11 };
+    assert_eq!(
+        store.teams(Some(Uuid::now_v7().into()), 9).await.unwrap(),
+        []
+    );
+    let later = posse_runtime::port::store::Order {
+        realm: realm(),
+        ops: vec![create_team("app", 2)],
+        at_ms: 11,
+    };
     store.operate(later).await.unwrap();
     let names = async |limit| {
         store
@@ -98,16 +131,29 @@ pub async fn teams_have_members(open: Open<'_>) {
             .map(|team| team.name.to_string())
             .collect::<Vec<_>>()
     };
-    assert_eq!((names(9).await, names(1).await), (vec!["app".into(), "web".into()], vec!["app".into()]));
+    assert_eq!(
+        (names(9).await, names(1).await),
+        (vec!["app".into(), "web".into()], vec!["app".into()])
+    );
 
-    order(store, vec![create("web", "a", &[]), create("app", "b", &[])]).await;
+    order(
+        store,
+        vec![create("web", "a", &[]), create("app", "b", &[])],
+    )
+    .await;
     for team in ["web", "app"] {
         act(store, 2, claim(team, 1)).await.unwrap();
     }
-    assert_eq!(order(store, vec![leave("web", "zoe")]).await, [Ok(Done::Left)]);
+    assert_eq!(
+        order(store, vec![leave("web", "zoe")]).await,
+        [Ok(Done::Left)]
+    );
     let task = async |team| store.task(list(team), TaskId(1)).await.unwrap().unwrap();
     let (left, kept) = (task("web").await, task("app").await);
-    assert_eq!((left.status, left.owner, left.lost_by.as_deref()), (TaskStatus::Pending, None, Some("zoe")));
+    assert_eq!(
+        (left.status, left.owner, left.lost_by.as_deref()),
+        (TaskStatus::Pending, None, Some("zoe"))
+    );
     assert_eq!(kept.status, TaskStatus::InProgress);
     assert!(order(store, vec![send(Address::Agent(agent(2)), "still there")]).await[0].is_ok());
 }
@@ -135,10 +181,25 @@ pub async fn notes_have_versions(open: Open<'_>) {
     let changed = |version| Err(Refusal::Changed { version });
     let noted = |version| Ok(Done::Noted { version });
     let missing = Err(Refusal::NoSuchTeam { team: name("wep") });
-    let long = Err(Refusal::TooLong { bytes: TEXT_BYTES + 1, most: TEXT_BYTES });
-    let wanted = [changed(0), noted(1), changed(1), noted(2), missing.clone(), long, changed(2), missing];
+    let long = Err(Refusal::TooLong {
+        bytes: TEXT_BYTES + 1,
+        most: TEXT_BYTES,
+    });
+    let wanted = [
+        changed(0),
+        noted(1),
+        changed(1),
+        noted(2),
+        missing.clone(),
+        long,
+        changed(2),
+        missing,
+    ];
     assert_eq!(done, wanted);
-    assert_eq!(act(store, 1, write("web", "a-list", "c", None)).await, noted(1));
+    assert_eq!(
+        act(store, 1, write("web", "a-list", "c", None)).await,
+        noted(1)
+    );
     let note = |called: &str, version, author: &str, text: &str| Note {
         name: name(called),
         version,
@@ -147,7 +208,13 @@ pub async fn notes_have_versions(open: Open<'_>) {
         written_ms: 10,
     };
     let notes = store.notes(realm(), name("web")).await.unwrap();
-    assert_eq!(notes, [note("a-list", 1, "team-lead", "c"), note("plan", 2, "user", "b")]);
+    assert_eq!(
+        notes,
+        [
+            note("a-list", 1, "team-lead", "c"),
+            note("plan", 2, "user", "b")
+        ]
+    );
 }
 
 /// A team is deleted with all it has when no member is held; numbers of its tasks are not used again.
@@ -157,29 +224,68 @@ pub async fn teams_are_deleted_when_nobody_is_there(open: Open<'_>) {
     store.commit(birth(1)).await.unwrap();
     store.commit(birth(2)).await.unwrap();
     second.commit(birth(3)).await.unwrap();
-    let everybody = || vec![create_team("web", 1), join("web", "zoe", 2), join("web", "ann", 3)];
+    let everybody = || {
+        vec![
+            create_team("web", 1),
+            join("web", "zoe", 2),
+            join("web", "ann", 3),
+        ]
+    };
     order(store, everybody()).await;
-    order(store, vec![create("web", "a", &[]), create("web", "b", &[1]), write("web", "plan", "a", None)])
-        .await;
-    order(store, vec![send(Address::Others { team: name("web") }, "hello")]).await;
-    let live = Err(Refusal::MembersLive { names: vec!["zoe".into(), "ann".into()] });
+    order(
+        store,
+        vec![
+            create("web", "a", &[]),
+            create("web", "b", &[1]),
+            write("web", "plan", "a", None),
+        ],
+    )
+    .await;
+    order(
+        store,
+        vec![send(Address::Others { team: name("web") }, "hello")],
+    )
+    .await;
+    let live = Err(Refusal::MembersLive {
+        names: vec!["zoe".into(), "ann".into()],
+    });
     assert_eq!(act(store, 1, delete("web")).await, live);
     store.release(agent(2), Epoch(1)).await.unwrap();
-    let live = Err(Refusal::MembersLive { names: vec!["ann".into()] });
+    let live = Err(Refusal::MembersLive {
+        names: vec!["ann".into()],
+    });
     assert_eq!(act(store, 1, delete("web")).await, live);
     drop(second);
     assert_eq!(act(store, 1, delete("web")).await, Ok(Done::TeamDeleted));
-    assert_eq!(act(store, 1, delete("web")).await, Err(Refusal::NoSuchTeam { team: name("web") }));
+    assert_eq!(
+        act(store, 1, delete("web")).await,
+        Err(Refusal::NoSuchTeam { team: name("web") })
+    );
     assert_eq!(store.teams(None, 9).await.unwrap(), []);
     let mut mails = Vec::new();
     for number in 1..=3 {
-        mails.push(store.mail(realm(), agent(number), MailFilter::default(), 9).await.unwrap().len());
+        mails.push(
+            store
+                .mail(realm(), agent(number), MailFilter::default(), 9)
+                .await
+                .unwrap()
+                .len(),
+        );
     }
     assert_eq!(mails, [1, 0, 0], "the lead's inbox stays");
     order(store, everybody()).await;
-    assert_eq!(store.tasks(list("web"), TaskFilter::default(), 9).await.unwrap(), []);
+    assert_eq!(
+        store
+            .tasks(list("web"), TaskFilter::default(), 9)
+            .await
+            .unwrap(),
+        []
+    );
     assert_eq!(store.notes(realm(), name("web")).await.unwrap(), []);
-    assert_eq!(order(store, vec![create("web", "c", &[])]).await, [Ok(Done::TaskCreated(TaskId(3)))]);
+    assert_eq!(
+        order(store, vec![create("web", "c", &[])]).await,
+        [Ok(Done::TaskCreated(TaskId(3)))]
+    );
 }
 
 /// Agents are listed by path and age; those that are held only while their host is there.
@@ -198,16 +304,32 @@ pub async fn agents_are_found(open: Open<'_>) {
         store.commit(born).await.unwrap();
     }
     let found = async |realm, held, limit| {
-        let agents =
-            first.agents(AgentFilter { realm, held, ..AgentFilter::default() }, limit).await.unwrap();
-        agents.iter().map(|session| session.agent.uuid().as_bytes()[0]).collect::<Vec<_>>()
+        let agents = first
+            .agents(
+                AgentFilter {
+                    realm,
+                    held,
+                    ..AgentFilter::default()
+                },
+                limit,
+            )
+            .await
+            .unwrap();
+        agents
+            .iter()
+            .map(|session| session.agent.uuid().as_bytes()[0])
+            .collect::<Vec<_>>()
     };
     assert_eq!(found(None, false, 9).await, [4, 3, 2, 1]);
     assert_eq!(found(Some(realm()), false, 2).await, [3, 2]);
     assert_eq!(found(Some(realm()), true, 9).await, [3, 2, 1]);
     first.release(agent(1), Epoch(1)).await.unwrap();
     drop(second);
-    assert_eq!(found(Some(realm()), true, 1).await, [2], "those that are gone do not count");
+    assert_eq!(
+        found(Some(realm()), true, 1).await,
+        [2],
+        "those that are gone do not count"
+    );
     assert_eq!(found(None, true, 9).await, [4, 2]);
     let agents = first.agents(AgentFilter::default(), 9).await.unwrap();
     assert_eq!(agents[2], first.read(agent(2)).await.unwrap().session);

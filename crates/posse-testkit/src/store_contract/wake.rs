@@ -33,7 +33,11 @@ async fn listen_and_give_up(store: &dyn Store) {
 }
 
 fn order(op: Op) -> Order {
-    Order { realm: realm(), ops: vec![op], at_ms: 20 }
+    Order {
+        realm: realm(),
+        ops: vec![op],
+        at_ms: 20,
+    }
 }
 
 fn send(to: AgentId) -> Op {
@@ -48,13 +52,22 @@ fn send(to: AgentId) -> Op {
 }
 
 fn create() -> Op {
-    let task = NewTask { subject: "do it".into(), ..NewTask::default() };
-    Op::CreateTask { team: None, task: Box::new(task) }
+    let task = NewTask {
+        subject: "do it".into(),
+        ..NewTask::default()
+    };
+    Op::CreateTask {
+        team: None,
+        task: Box::new(task),
+    }
 }
 
 /// The list of the session.
 fn list() -> ListId {
-    ListId { realm: realm(), team: None }
+    ListId {
+        realm: realm(),
+        team: None,
+    }
 }
 
 /// Two hosts: the first holds agents 1 and 3, the second agent 2.
@@ -70,7 +83,12 @@ async fn two(open: Open<'_>) -> (Arc<dyn Store>, Arc<dyn Store>) {
 pub async fn mail_wakes_the_host_of_its_recipient(open: Open<'_>) {
     let (first, second) = two(open).await;
     let mut step = step(1, 1);
-    step.operations = [2, 3].map(|to| Operation { call: None, op: send(agent(to)) }).into();
+    step.operations = [2, 3]
+        .map(|to| Operation {
+            call: None,
+            op: send(agent(to)),
+        })
+        .into();
     let results = first.commit(step).await.unwrap().results;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     told(second.as_ref(), &Wake::Mail(agent(2))).await;
@@ -96,7 +114,10 @@ pub async fn mail_that_waits_is_told_to_who_takes_the_agent(open: Open<'_>) {
 pub async fn a_claimable_task_wakes_the_hosts_of_its_members(open: Open<'_>) {
     let (first, second) = two(open).await;
     let result = open().operate(order(create())).await.unwrap();
-    assert!(matches!(result[..], [Ok(Done::TaskCreated(_))]), "{result:?}");
+    assert!(
+        matches!(result[..], [Ok(Done::TaskCreated(_))]),
+        "{result:?}"
+    );
     told(first.as_ref(), &Wake::Tasks(list())).await;
     told(second.as_ref(), &Wake::Tasks(list())).await;
 }
@@ -108,12 +129,21 @@ pub async fn the_tasks_of_a_host_that_leaves_are_pending(open: Open<'_>) {
     told(second.as_ref(), &Wake::Tasks(list())).await;
     told(first.as_ref(), &Wake::Tasks(list())).await;
     let mut claim = step(2, 1);
-    claim.operations = vec![Operation { call: None, op: Op::ClaimNext { team: None, takes: Takes::Any } }];
+    claim.operations = vec![Operation {
+        call: None,
+        op: Op::ClaimNext {
+            team: None,
+            takes: Takes::Any,
+        },
+    }];
     let results = second.commit(claim).await.unwrap().results;
     assert!(matches!(results[..], [Ok(Done::Claimed(_))]), "{results:?}");
     drop(second);
     told(first.as_ref(), &Wake::Tasks(list())).await;
-    let pending = TaskFilter { status: Some(TaskStatus::Pending), ..TaskFilter::default() };
+    let pending = TaskFilter {
+        status: Some(TaskStatus::Pending),
+        ..TaskFilter::default()
+    };
     let tasks = first.tasks(list(), pending, 10).await.unwrap();
     assert_eq!(tasks.len(), 1);
     assert!(tasks[0].owner.is_none(), "{tasks:?}");
@@ -134,7 +164,10 @@ pub async fn a_host_that_leaves_is_told(open: Open<'_>) {
     let third = open();
     third.commit(birth(4)).await.unwrap();
     drop(third);
-    told_some(first.as_ref(), |wake| matches!(wake, Wake::Died(_)) && *wake != died).await;
+    told_some(first.as_ref(), |wake| {
+        matches!(wake, Wake::Died(_)) && *wake != died
+    })
+    .await;
 }
 
 /// Listening that is given up loses nothing, before and after there was something to hear.
@@ -152,22 +185,45 @@ pub async fn listening_that_is_given_up_loses_nothing(open: Open<'_>) {
 /// is done; also one that others may take now.
 pub async fn a_given_task_wakes_when_it_is_ready(open: Open<'_>) {
     let (first, second) = two(open).await;
-    let blocked = NewTask { blocked_by: vec![TaskId(1)], ..NewTask::default() };
-    let blocked = Op::CreateTask { team: None, task: Box::new(blocked) };
+    let blocked = NewTask {
+        blocked_by: vec![TaskId(1)],
+        ..NewTask::default()
+    };
+    let blocked = Op::CreateTask {
+        team: None,
+        task: Box::new(blocked),
+    };
     let heard = async |op: Op| {
         let result = first.operate(order(op)).await.unwrap();
         assert!(result[0].is_ok(), "{result:?}");
         told(second.as_ref(), &Wake::Tasks(list())).await;
     };
-    let change =
-        |id, change| Op::UpdateTask { team: None, id: TaskId(id), expect: None, change: Box::new(change) };
+    let change = |id, change| Op::UpdateTask {
+        team: None,
+        id: TaskId(id),
+        expect: None,
+        change: Box::new(change),
+    };
     heard(create()).await;
     first.operate(order(blocked)).await.unwrap();
     // All are called `/main`; the youngest is the third.
-    let give = TaskChange { owner: Some(Some("/main".into())), ..TaskChange::default() };
+    let give = TaskChange {
+        owner: Some(Some("/main".into())),
+        ..TaskChange::default()
+    };
     heard(change(1, give.clone())).await;
     first.operate(order(change(2, give))).await.unwrap();
-    let role = TaskChange { role: Some("dev".into()), ..TaskChange::default() };
+    let role = TaskChange {
+        role: Some("dev".into()),
+        ..TaskChange::default()
+    };
     heard(change(1, role)).await;
-    heard(change(1, TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() })).await;
+    heard(change(
+        1,
+        TaskChange {
+            status: Some(TaskStatus::Completed),
+            ..TaskChange::default()
+        },
+    ))
+    .await;
 }

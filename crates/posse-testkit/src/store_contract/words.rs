@@ -1,12 +1,14 @@
 //! Short ways to say steps, for contracts and properties.
 
 use posse_protocol::{
-    AgentId, EntryKind, ListId, MailId, MailKind, Name, PermissionMode, RealmId, RequestKind, Takes, TaskId,
+    AgentId, EntryKind, ListId, MailId, MailKind, Name, PermissionMode, RealmId, RequestKind,
+    Takes, TaskId,
 };
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask, Op,
-    OpResult, Operation, Order, Origin, Receipt, Step, Store, StoreError, TaskChange, Transcript, checksum,
+    Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask,
+    Op, OpResult, Operation, Order, Origin, Receipt, Step, Store, StoreError, TaskChange,
+    Transcript, checksum,
 };
 use uuid::Uuid;
 
@@ -17,7 +19,9 @@ pub fn realm() -> RealmId {
 
 /// An agent whose id begins with `number`.
 pub fn agent(number: u64) -> AgentId {
-    format!("{number:02x}990000-0000-7000-8000-0000000000a0").parse().unwrap()
+    format!("{number:02x}990000-0000-7000-8000-0000000000a0")
+        .parse()
+        .unwrap()
 }
 
 /// A step that does nothing yet.
@@ -34,10 +38,16 @@ pub fn birth(number: u64) -> Step {
         dialect: "test".into(),
         mode: PermissionMode::Default,
         cwd: "/work".into(),
-        preamble: Piece { bytes: "\"system\":\"hello\"".into(), mark_at: Some(number as usize) },
+        preamble: Piece {
+            bytes: "\"system\":\"hello\"".into(),
+            mark_at: Some(number as usize),
+        },
         segments: Vec::new(),
     };
-    Step { birth: Some(Box::new(birth)), ..step(number, 1) }
+    Step {
+        birth: Some(Box::new(birth)),
+        ..step(number, 1)
+    }
 }
 
 /// Where a sub-agent of `parent` comes from: its first call, without a name.
@@ -58,29 +68,55 @@ pub fn child(number: u64, parent: u64, called: &str) -> Step {
     let mut born = birth(number);
     if let Some(birth) = &mut born.birth {
         birth.path = format!("/main/{number}");
-        birth.origin = Some(Box::new(Origin { name: called.parse().ok(), ..*origin(parent) }));
+        birth.origin = Some(Box::new(Origin {
+            name: called.parse().ok(),
+            ..*origin(parent)
+        }));
     }
     born
 }
 
 /// An entry, with the checksum of one that follows nothing.
 pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
-    let piece = Piece { bytes: text.to_owned().into(), mark_at: None };
-    NewEntry { seq, kind, head: None, checksum: checksum(0, seq, kind, None, &piece), piece, reply: None }
+    let piece = Piece {
+        bytes: text.to_owned().into(),
+        mark_at: None,
+    };
+    NewEntry {
+        seq,
+        kind,
+        head: None,
+        checksum: checksum(0, seq, kind, None, &piece),
+        piece,
+        reply: None,
+    }
 }
 
 /// An entry with a head, with the checksum of one that follows nothing.
 pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
-    let head = Piece { bytes: head.to_owned().into(), mark_at: head.len().checked_sub(1) };
+    let head = Piece {
+        bytes: head.to_owned().into(),
+        mark_at: head.len().checked_sub(1),
+    };
     let bare = entry(seq, kind, text);
-    NewEntry { checksum: checksum(0, seq, kind, Some(&head), &bare.piece), head: Some(head), ..bare }
+    NewEntry {
+        checksum: checksum(0, seq, kind, Some(&head), &bare.piece),
+        head: Some(head),
+        ..bare
+    }
 }
 
 /// Entries whose checksums are a chain.
 pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
     let mut last = 0;
     for entry in &mut entries {
-        last = checksum(last, entry.seq, entry.kind, entry.head.as_ref(), &entry.piece);
+        last = checksum(
+            last,
+            entry.seq,
+            entry.kind,
+            entry.head.as_ref(),
+            &entry.piece,
+        );
         entry.checksum = last;
     }
     entries
@@ -88,7 +124,10 @@ pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
 
 /// Something that happened to a tool call.
 pub fn call(seq: u64, ordinal: u32, change: CallChangeKind) -> CallChange {
-    CallChange { key: CallKey { seq, ordinal }, change }
+    CallChange {
+        key: CallKey { seq, ordinal },
+        change,
+    }
 }
 
 /// A name.
@@ -98,7 +137,10 @@ pub fn name(text: &str) -> Name {
 
 /// The list of a team; of the session if there is no name.
 pub fn list(team: &str) -> ListId {
-    ListId { realm: realm(), team: team.parse().ok() }
+    ListId {
+        realm: realm(),
+        team: team.parse().ok(),
+    }
 }
 
 /// One who joins a team.
@@ -112,70 +154,140 @@ pub fn joining(number: u64) -> Box<Joining> {
         backend: "in-process".into(),
         cwd: "/work".into(),
         role: Some("worker".into()),
-        takes: Takes::Only { unmarked: true, roles: vec!["worker".into()] },
+        takes: Takes::Only {
+            unmarked: true,
+            roles: vec!["worker".into()],
+        },
     })
 }
 
 /// Makes a team that an agent leads.
 pub fn create_team(team: &str, lead: u64) -> Op {
     let settings = serde_json::from_str("{\"a\":[1]}").unwrap();
-    Op::CreateTeam { team: name(team), description: "It works.".into(), settings, lead: joining(lead) }
+    Op::CreateTeam {
+        team: name(team),
+        description: "It works.".into(),
+        settings,
+        lead: joining(lead),
+    }
 }
 
 /// Adds an agent to a team.
 pub fn join(team: &str, called: &str, number: u64) -> Op {
-    Op::Join { team: name(team), name: name(called), member: joining(number), greeting: None }
+    Op::Join {
+        team: name(team),
+        name: name(called),
+        member: joining(number),
+        greeting: None,
+    }
 }
 
 /// Asks somebody: for approval of a plan, or to end.
 pub fn ask(id: MailId, to: Address, text: &str, plan: bool) -> Op {
-    let kind = if plan { RequestKind::Plan } else { RequestKind::Shutdown };
-    Op::Request { id, to, kind, text: text.into() }
+    let kind = if plan {
+        RequestKind::Plan
+    } else {
+        RequestKind::Shutdown
+    };
+    Op::Request {
+        id,
+        to,
+        kind,
+        text: text.into(),
+    }
 }
 
 /// Answers whether a plan is good, by mail with this number.
 pub fn answer(request: MailId, number: u64, approve: bool) -> Op {
-    let (id, kind) = (Uuid::from_u128(u128::from(number)).into(), RequestKind::Plan);
-    Op::Respond { id, request, kind, approve, text: "as you like".into() }
+    let (id, kind) = (
+        Uuid::from_u128(u128::from(number)).into(),
+        RequestKind::Plan,
+    );
+    Op::Respond {
+        id,
+        request,
+        kind,
+        approve,
+        text: "as you like".into(),
+    }
 }
 
 /// Sends words.
 pub fn send(to: Address, body: &str) -> Op {
     let (id, summary) = (Uuid::now_v7().into(), String::new());
-    Op::Send { id, to, kind: MailKind::Text, summary, body: body.into() }
+    Op::Send {
+        id,
+        to,
+        kind: MailKind::Text,
+        summary,
+        body: body.into(),
+    }
 }
 
 /// Makes a task that waits for others; of the session if the team has no name.
 pub fn create(team: &str, subject: &str, blocked_by: &[u64]) -> Op {
     let blocked_by = blocked_by.iter().copied().map(TaskId).collect();
-    let task = Box::new(NewTask { subject: subject.into(), blocked_by, ..NewTask::default() });
-    Op::CreateTask { team: team.parse().ok(), task }
+    let task = Box::new(NewTask {
+        subject: subject.into(),
+        blocked_by,
+        ..NewTask::default()
+    });
+    Op::CreateTask {
+        team: team.parse().ok(),
+        task,
+    }
 }
 
 /// Changes a task, whatever version it has.
 pub fn update(team: &str, id: u64, change: TaskChange) -> Op {
-    Op::UpdateTask { team: team.parse().ok(), id: TaskId(id), expect: None, change: Box::new(change) }
+    Op::UpdateTask {
+        team: team.parse().ok(),
+        id: TaskId(id),
+        expect: None,
+        change: Box::new(change),
+    }
 }
 
 /// Claims a task.
 pub fn claim(team: &str, id: u64) -> Op {
-    Op::Claim { team: team.parse().ok(), id: TaskId(id) }
+    Op::Claim {
+        team: team.parse().ok(),
+        id: TaskId(id),
+    }
 }
 
 /// Has a person do something.
 pub async fn order(store: &dyn Store, ops: Vec<Op>) -> Vec<OpResult> {
-    store.operate(Order { realm: realm(), ops, at_ms: 10 }).await.unwrap()
+    store
+        .operate(Order {
+            realm: realm(),
+            ops,
+            at_ms: 10,
+        })
+        .await
+        .unwrap()
 }
 
 /// Has an agent do something, for no call.
 pub fn acts(number: u64, epoch: u64, ops: Vec<Op>) -> Step {
-    let operations = ops.into_iter().map(|op| Operation { call: None, op }).collect();
-    Step { operations, ..step(number, epoch) }
+    let operations = ops
+        .into_iter()
+        .map(|op| Operation { call: None, op })
+        .collect();
+    Step {
+        operations,
+        ..step(number, epoch)
+    }
 }
 
 /// Has an agent of epoch 1 do one thing.
 pub async fn act(store: &dyn Store, number: u64, op: Op) -> OpResult {
-    store.commit(acts(number, 1, vec![op])).await.unwrap().results.remove(0)
+    store
+        .commit(acts(number, 1, vec![op]))
+        .await
+        .unwrap()
+        .results
+        .remove(0)
 }
 
 /// Where a message went.
@@ -190,7 +302,14 @@ pub fn receipts(result: OpResult) -> Vec<Receipt> {
 pub fn verify(transcript: &Transcript) -> Result<(), u64> {
     let mut last = 0;
     for stored in &transcript.entries[transcript.inherited..] {
-        let NewEntry { seq, kind, head, piece, checksum: stored, .. } = &stored.entry;
+        let NewEntry {
+            seq,
+            kind,
+            head,
+            piece,
+            checksum: stored,
+            ..
+        } = &stored.entry;
         last = checksum(last, *seq, *kind, head.as_ref(), piece);
         if last != *stored {
             return Err(*seq);

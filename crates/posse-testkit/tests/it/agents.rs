@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Event, EventKind, Mail, MailKind, Notification, PermissionMode, RealmId, RunChange, RunNews,
+    AgentId, Event, EventKind, Mail, MailKind, Notification, PermissionMode, RealmId, RunChange,
+    RunNews,
 };
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Session};
@@ -49,7 +50,9 @@ pub(crate) fn rig(script: &str) -> Rig {
 pub(crate) fn paced(script: &str) -> (Rig, TestClock) {
     let clock = TestClock::default();
     let server = play_on(&clock, script).unwrap();
-    let mut rig = Rig::with(server, Arc::new(SystemClock::default())).unwrap().agents();
+    let mut rig = Rig::with(server, Arc::new(SystemClock::default()))
+        .unwrap()
+        .agents();
     rig.character.mode = PermissionMode::BypassPermissions;
     (rig, clock)
 }
@@ -65,15 +68,19 @@ fn timed(script: &str) -> (Rig, TestClock) {
 
 /// Whose requests have come, by their paths, in the order of their arrival.
 fn paths(rig: &Rig) -> Vec<String> {
-    let path = |request: &posse_scripted::Recorded| request.header("x-posse-agent").unwrap().to_owned();
+    let path =
+        |request: &posse_scripted::Recorded| request.header("x-posse-agent").unwrap().to_owned();
     rig.server.requests().iter().map(path).collect()
 }
 
 /// What the agent with this path has sent.
 fn sent_by(rig: &Rig, path: &str) -> Vec<Value> {
     let requests = rig.server.requests();
-    let own = requests.iter().filter(|request| request.header("x-posse-agent") == Some(path));
-    own.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+    let own = requests
+        .iter()
+        .filter(|request| request.header("x-posse-agent") == Some(path));
+    own.map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 /// The text of all tool results and words in the last message of a request.
@@ -84,7 +91,10 @@ pub(crate) fn last_words(body: &Value) -> String {
 /// The texts of a message, block by block; those of tool results too.
 pub(crate) fn words(message: &Value) -> Vec<String> {
     let text = |block: &Value| match block["type"].as_str().unwrap() {
-        "tool_result" => block["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
+        "tool_result" => block["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         _ => block["text"].as_str().unwrap_or_default().to_owned(),
     };
     match &message["content"] {
@@ -95,7 +105,12 @@ pub(crate) fn words(message: &Value) -> Vec<String> {
 
 /// The names of the tools that a request offers.
 fn offered(body: &Value) -> Vec<&str> {
-    body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 /// What an event tells of a run.
@@ -148,7 +163,17 @@ async fn until_started(agent: &mut Agent, count: usize) -> Vec<RunNews> {
 /// All sub-agents of a session, by age.
 async fn rows(rig: &Rig, root: AgentId) -> Vec<Session> {
     let realm = Some(RealmId::from(root.uuid()));
-    let mut found = rig.store.agents(AgentFilter { realm, ..AgentFilter::default() }, 10_000).await.unwrap();
+    let mut found = rig
+        .store
+        .agents(
+            AgentFilter {
+                realm,
+                ..AgentFilter::default()
+            },
+            10_000,
+        )
+        .await
+        .unwrap();
     found.retain(|session| session.origin.is_some());
     found.sort_by_key(|session| session.agent);
     found
@@ -164,8 +189,9 @@ async fn row(rig: &Rig, root: AgentId, description: &str) -> Session {
 async fn until_state(rig: &Rig, root: AgentId, description: &str, state: AgentState) -> Session {
     loop {
         let all = rows(rig, root).await;
-        let is_it =
-            |row: &&Session| row.origin.as_ref().unwrap().description == description && row.state == state;
+        let is_it = |row: &&Session| {
+            row.origin.as_ref().unwrap().description == description && row.state == state
+        };
         if let Some(found) = all.iter().find(is_it) {
             return found.clone();
         }
@@ -175,20 +201,35 @@ async fn until_state(rig: &Rig, root: AgentId, description: &str, state: AgentSt
 
 /// All mail that an agent ever got.
 async fn inbox(rig: &Rig, root: AgentId, agent: AgentId) -> Vec<Mail> {
-    rig.store.mail(RealmId::from(root.uuid()), agent, MailFilter::default(), 1000).await.unwrap()
+    rig.store
+        .mail(
+            RealmId::from(root.uuid()),
+            agent,
+            MailFilter::default(),
+            1000,
+        )
+        .await
+        .unwrap()
 }
 
 /// The ends that an agent was told of by mail, in their order.
 async fn told_ends(rig: &Rig, root: AgentId, agent: AgentId) -> Vec<Notification> {
     let mail = inbox(rig, root, agent).await;
-    let ends = mail.iter().filter(|mail| mail.kind == MailKind::Notification);
-    ends.map(|mail| serde_json::from_str(&mail.body).unwrap()).collect()
+    let ends = mail
+        .iter()
+        .filter(|mail| mail.kind == MailKind::Notification);
+    ends.map(|mail| serde_json::from_str(&mail.body).unwrap())
+        .collect()
 }
 
 /// How often a text stands in the messages of a request.
 fn count(body: &Value, text: &str) -> usize {
     let messages = body["messages"].as_array().unwrap();
-    messages.iter().flat_map(words).map(|words| words.matches(text).count()).sum()
+    messages
+        .iter()
+        .flat_map(words)
+        .map(|words| words.matches(text).count())
+        .sum()
 }
 
 /// A pipe in the working directory: whoever opens it waits for the other side.
@@ -200,18 +241,28 @@ fn pipe(rig: &Rig, name: &str) -> PathBuf {
 
 /// Waits until somebody has written into a pipe.
 async fn ready(path: PathBuf) {
-    tokio::task::spawn_blocking(move || std::fs::read(path)).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::read(path))
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 /// Lets whoever reads from a pipe go on.
 async fn release(path: PathBuf) {
-    tokio::task::spawn_blocking(move || std::fs::write(path, "\n")).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::write(path, "\n"))
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 /// When the agent has seen what it was told before.
 async fn heard(agent: &mut Agent) {
     let mode = PermissionMode::BypassPermissions;
-    agent.handle.send(posse_protocol::Command::SetMode(mode)).await.unwrap();
+    agent
+        .handle
+        .send(posse_protocol::Command::SetMode(mode))
+        .await
+        .unwrap();
     until(agent, |event| matches!(event.kind, EventKind::Mode(_))).await;
 }
 

@@ -17,17 +17,30 @@ use tokio_util::sync::CancellationToken;
 const ASIDE: &str = "A question on the side";
 
 fn inquiry() -> Inquiry {
-    Inquiry { max_tokens: 4096, cancel: CancellationToken::new(), hear: None }
+    Inquiry {
+        max_tokens: 4096,
+        cancel: CancellationToken::new(),
+        hear: None,
+    }
 }
 
 fn desk(rig: &Rig) -> Desk {
     let (tools, policy) = (rig.setup.tools.clone(), Arc::clone(&rig.setup.policy));
-    Desk { tools, policy, spill: rig.setup.workspace.spill.clone(), home: None }
+    Desk {
+        tools,
+        policy,
+        spill: rig.setup.workspace.spill.clone(),
+        home: None,
+    }
 }
 
 /// Asks as another process would: the agent is not here.
 async fn ask(rig: &Rig, agent: AgentId, question: &str) -> Findings {
-    rig.another().unwrap().ask(agent, question, inquiry()).await.unwrap()
+    rig.another()
+        .unwrap()
+        .ask(agent, question, inquiry())
+        .await
+        .unwrap()
 }
 
 /// One run, and what its last reply used.
@@ -53,5 +66,8 @@ fn last(rig: &Rig) -> Value {
 
 /// The last message of a request.
 fn last_message(body: &Value) -> Vec<Value> {
-    body["messages"].as_array().unwrap().last().unwrap()["content"].as_array().unwrap().clone()
+    body["messages"].as_array().unwrap().last().unwrap()["content"]
+        .as_array()
+        .unwrap()
+        .clone()
 }

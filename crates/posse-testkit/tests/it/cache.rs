@@ -11,7 +11,10 @@ use crate::calls::{call, policy, port, preamble};
 const SCRIPT: &str = "[[rule]]\nreply = [{ thinking = 'hm' }, { text = 'yes' }]\n";
 
 fn mark(place: Place) -> Mark {
-    Mark { place, ttl: Ttl::FiveMinutes }
+    Mark {
+        place,
+        ttl: Ttl::FiveMinutes,
+    }
 }
 
 /// A conversation that grows: each turn reads what the one before wrote, and says why if it cannot.
@@ -20,7 +23,10 @@ async fn a_growing_conversation_reads_its_own_prefix() {
     let clock = TestClock::default();
     let server = scripted::play_on(&clock, SCRIPT).unwrap();
     let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
-    let preamble = model.preamble(&preamble(&"A long system prompt. ".repeat(200), &["Read", "Write"]));
+    let preamble = model.preamble(&preamble(
+        &"A long system prompt. ".repeat(200),
+        &["Read", "Write"],
+    ));
     let mut entries: Vec<Piece> = Vec::new();
     let mut previous: Option<(String, Usage)> = None;
     for turn in 0..5_usize {
@@ -38,7 +44,11 @@ async fn a_growing_conversation_reads_its_own_prefix() {
         match &previous {
             None => assert_eq!((usage.cache_read, usage.input), (0, 0)),
             Some((_, before)) => {
-                assert_eq!(usage.cache_read, before.prompt(), "turn {turn}: all of the last prompt is read");
+                assert_eq!(
+                    usage.cache_read,
+                    before.prompt(),
+                    "turn {turn}: all of the last prompt is read"
+                );
                 assert_eq!((usage.input, reply.cache_miss), (0, None), "turn {turn}");
             }
         }
@@ -46,7 +56,13 @@ async fn a_growing_conversation_reads_its_own_prefix() {
         entries.push(model.entry(&Message::assistant(reply.content)));
         previous = Some((reply.id, usage));
     }
-    assert!(server.requests().iter().all(|request| request.status == 200), "thinking went back unchanged");
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|request| request.status == 200),
+        "thinking went back unchanged"
+    );
 
     // The same conversation after its entries have expired: everything is paid for again, and said so.
     Pace::advance(&clock, Duration::from_secs(301));
@@ -61,13 +77,30 @@ async fn a_growing_conversation_reads_its_own_prefix() {
         })
     };
     entries.push(model.entry(&Message::user("more")));
-    let reply = call(&model, &clock, last(&entries, &preamble)).await.result.unwrap();
-    assert_eq!((reply.usage.cache_read, reply.cache_miss.unwrap().reason.as_str()), (0, "unavailable"));
+    let reply = call(&model, &clock, last(&entries, &preamble))
+        .await
+        .result
+        .unwrap();
+    assert_eq!(
+        (
+            reply.usage.cache_read,
+            reply.cache_miss.unwrap().reason.as_str()
+        ),
+        (0, "unavailable")
+    );
 
     // A changed system prompt: named as such. Thinking is bound to the old one, so it must not come along.
-    let other = model.preamble(&crate::calls::preamble("Another prompt.", &["Read", "Write"]));
+    let other = model.preamble(&crate::calls::preamble(
+        "Another prompt.",
+        &["Read", "Write"],
+    ));
     let plain = [model.entry(&Message::user("0"))];
-    let miss = call(&model, &clock, last(&plain, &other)).await.result.unwrap().cache_miss.unwrap();
+    let miss = call(&model, &clock, last(&plain, &other))
+        .await
+        .result
+        .unwrap()
+        .cache_miss
+        .unwrap();
     assert_eq!(miss.reason, "system_changed");
     assert!(miss.missed_tokens.unwrap() > 1000);
 }
@@ -79,9 +112,16 @@ async fn turns_share_a_connection() {
     let server = scripted::play(&SCRIPT.replace("reply", "tokens_per_s = 1000\nreply")).unwrap();
     let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
     for turn in ["one", "two", "three"] {
-        crate::calls::ask(&model, &clock, turn).await.result.unwrap();
+        crate::calls::ask(&model, &clock, turn)
+            .await
+            .result
+            .unwrap();
     }
-    let connections: Vec<u64> = server.requests().iter().map(|request| request.connection).collect();
+    let connections: Vec<u64> = server
+        .requests()
+        .iter()
+        .map(|request| request.connection)
+        .collect();
     assert_eq!(connections, [0, 0, 0]);
 }
 
@@ -95,24 +135,51 @@ async fn marks_are_spliced_into_bytes_that_stay() {
         Message::user("a \"quoted\" text"),
         Message::assistant(vec![
             ContentBlock::text("x"),
-            ContentBlock::Thinking { thinking: "t".into(), signature: "s".into() },
-            ContentBlock::Opaque { block: posse_protocol::RawJson::parse(r#"{"type":"new"}"#).unwrap() },
-            ContentBlock::Thinking { thinking: "last".into(), signature: "s".into() },
+            ContentBlock::Thinking {
+                thinking: "t".into(),
+                signature: "s".into(),
+            },
+            ContentBlock::Opaque {
+                block: posse_protocol::RawJson::parse(r#"{"type":"new"}"#).unwrap(),
+            },
+            ContentBlock::Thinking {
+                thinking: "last".into(),
+                signature: "s".into(),
+            },
         ]),
         Message::user("b"),
     ];
-    let entries: Vec<Piece> = messages.iter().map(|message| model.entry(message)).collect();
+    let entries: Vec<Piece> = messages
+        .iter()
+        .map(|message| model.entry(message))
+        .collect();
     let with = |marks: &[Mark]| {
-        let request =
-            Request { preamble: &preamble, entries: &entries, marks, max_tokens: 9, previous: Some("msg_1") };
+        let request = Request {
+            preamble: &preamble,
+            entries: &entries,
+            marks,
+            max_tokens: 9,
+            previous: Some("msg_1"),
+        };
         String::from_utf8(model.body(&request).concat()).unwrap()
     };
-    let places = [Place::Preamble, Place::Entry(0), Place::Entry(1), Place::Entry(2)];
-    let marked = with(&places.map(|place| Mark { place, ttl: Ttl::OneHour }));
+    let places = [
+        Place::Preamble,
+        Place::Entry(0),
+        Place::Entry(1),
+        Place::Entry(2),
+    ];
+    let marked = with(&places.map(|place| Mark {
+        place,
+        ttl: Ttl::OneHour,
+    }));
     let mark = r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
     assert_eq!(marked.matches(mark).count(), 4);
     assert_eq!(marked.replace(mark, ""), with(&[]));
-    assert!(marked.contains(&format!(r#""text":"x"{mark}}},{{"type":"thinking""#)), "not on thinking");
+    assert!(
+        marked.contains(&format!(r#""text":"x"{mark}}},{{"type":"thinking""#)),
+        "not on thinking"
+    );
     assert!(!marked.contains("last"), "no reply ends in thinking");
     serde_json::from_str::<serde_json::Value>(&marked).unwrap();
 }

@@ -7,8 +7,8 @@ use posse_model::RetryPolicy;
 use posse_protocol::{Message, RawJson, ToolSpec};
 use posse_runtime::port::clock::Clock;
 use posse_runtime::port::model::{
-    Attribution, Body, Call, Failure, Mark, Model, ModelError, ModelEvent, Piece, Preamble, Reply, Request,
-    Thinking,
+    Attribution, Body, Call, Failure, Mark, Model, ModelError, ModelEvent, Piece, Preamble, Reply,
+    Request, Thinking,
 };
 use posse_testkit::TestClock;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,10 @@ pub(crate) struct Run {
 
 /// No spread, so that waits are exact.
 pub(crate) fn policy() -> RetryPolicy {
-    RetryPolicy { random: || 1.0, ..RetryPolicy::default() }
+    RetryPolicy {
+        random: || 1.0,
+        ..RetryPolicy::default()
+    }
 }
 
 pub(crate) fn preamble(system: &str, tools: &[&str]) -> Preamble {
@@ -52,8 +55,16 @@ pub(crate) fn preamble(system: &str, tools: &[&str]) -> Preamble {
 }
 
 /// A body of preamble and messages.
-pub(crate) fn body(model: &dyn Model, preamble: &Preamble, messages: &[Message], marks: &[Mark]) -> Body {
-    let entries: Vec<Piece> = messages.iter().map(|message| model.entry(message)).collect();
+pub(crate) fn body(
+    model: &dyn Model,
+    preamble: &Preamble,
+    messages: &[Message],
+    marks: &[Mark],
+) -> Body {
+    let entries: Vec<Piece> = messages
+        .iter()
+        .map(|message| model.entry(message))
+        .collect();
     model.body(&Request {
         preamble: &model.preamble(preamble),
         entries: &entries,
@@ -93,22 +104,42 @@ pub(crate) async fn call(model: &dyn Model, clock: &TestClock, body: Body) -> Ru
     };
     let before = Clock::now(clock);
     let result = {
-        let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+        let call = Call {
+            body,
+            attribution: &attribution,
+            cancel: &cancel,
+            on: &mut on,
+        };
         tokio::select! {
             result = model.call(call) => result,
             () = clock.run_sparing(&TIMEOUTS) => unreachable!("a clock runs for ever"),
         }
     };
-    Run { result, waits, failures, received: cut_at, shown, elapsed: Clock::now(clock) - before }
+    Run {
+        result,
+        waits,
+        failures,
+        received: cut_at,
+        shown,
+        elapsed: Clock::now(clock) - before,
+    }
 }
 
 /// What nobody should wait for: they run out only where a test makes them.
-pub(crate) const TIMEOUTS: [Duration; 3] =
-    [Duration::from_secs(600), Duration::from_secs(5), Duration::from_millis(20)];
+pub(crate) const TIMEOUTS: [Duration; 3] = [
+    Duration::from_secs(600),
+    Duration::from_secs(5),
+    Duration::from_millis(20),
+];
 
 /// A call of one user text.
 pub(crate) async fn ask(model: &dyn Model, clock: &TestClock, text: &str) -> Run {
-    let body = body(model, &preamble("Be brief.", &[]), &[Message::user(text)], &[]);
+    let body = body(
+        model,
+        &preamble("Be brief.", &[]),
+        &[Message::user(text)],
+        &[],
+    );
     call(model, clock, body).await
 }
 

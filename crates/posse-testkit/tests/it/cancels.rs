@@ -12,16 +12,27 @@ async fn interrupt(rig: &Rig, mut agent: Agent) -> RunEnd {
     let start = Instant::now();
     agent.handle.send(Command::Interrupt).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
     assert_eq!(end.outcome, Outcome::Interrupted);
-    assert_eq!(marked(&agent.id.to_string()), Vec::<u32>::new(), "something lives on");
+    assert_eq!(
+        marked(&agent.id.to_string()),
+        Vec::<u32>::new(),
+        "something lives on"
+    );
     let id = agent.id;
     farewell(agent).await;
     let mut agent = rig.resumed(id).await.unwrap();
     agent.handle.send(prompt("go on")).await.unwrap();
     // The server refuses a conversation in which a call has no result.
     let (_, next) = until_end(&mut agent).await;
-    assert_eq!((next.outcome, next.text.as_str()), (Outcome::Completed, "on"));
+    assert_eq!(
+        (next.outcome, next.text.as_str()),
+        (Outcome::Completed, "on")
+    );
     farewell(agent).await;
     end
 }
@@ -33,8 +44,9 @@ fn marked(agent: &str) -> Vec<u32> {
         let entry = entry.unwrap();
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let environment = std::fs::read(entry.path().join("environ")).ok()?;
-        let found =
-            environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(marker.as_bytes()));
+        let found = environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable.starts_with(marker.as_bytes()));
         found.then_some(pid)
     });
     processes.collect()
@@ -62,15 +74,28 @@ fault = { kind = "stall", at = 1830 }
     interrupt(&rig, agent).await;
     rig.server.wait_for_requests(2).await;
     let sent = &crate::turns::bodies(&rig)[1]["messages"];
-    assert_eq!(sent[1]["content"][0]["text"], "one", "what was seen was said: {sent}");
-    assert!(sent[1]["content"][2]["text"].as_str().unwrap().starts_with("two"), "{sent}");
-    assert_eq!(sent[2]["content"][0]["tool_use_id"], sent[1]["content"][1]["id"]);
+    assert_eq!(
+        sent[1]["content"][0]["text"], "one",
+        "what was seen was said: {sent}"
+    );
+    assert!(
+        sent[1]["content"][2]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("two"),
+        "{sent}"
+    );
+    assert_eq!(
+        sent[2]["content"][0]["tool_use_id"],
+        sent[1]["content"][1]["id"]
+    );
 }
 
 // proves TU-05 (open: Esc, which needs the terminal)
 #[tokio::test]
 async fn during_a_command_that_forked_children() {
-    let command = "(trap '' TERM; sleep 1000) & setsid sleep 1000 & sleep 1000 & echo up > ready; wait";
+    let command =
+        "(trap '' TERM; sleep 1000) & setsid sleep 1000 & sleep 1000 & echo up > ready; wait";
     let script = format!(
         "[[rule]]\nwhen.user = \"go on\"\nreply = [{{ text = \"on\" }}]\n\
          [[rule]]\nreply = [{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}]\n"
@@ -80,7 +105,10 @@ async fn during_a_command_that_forked_children() {
     let ready = rig.work().join("ready");
     nix::unistd::mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let agent = rig.prompted("go").await.unwrap();
-    tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::read(ready))
+        .await
+        .unwrap()
+        .unwrap();
     // The shell and its children run, or are about to.
     while marked(&agent.id.to_string()).len() < 4 {}
     interrupt(&rig, agent).await;
@@ -88,7 +116,11 @@ async fn during_a_command_that_forked_children() {
     let result = &sent[2]["content"][0];
     assert_eq!(result["is_error"], true);
     assert!(
-        result["content"][0]["text"].as_str().unwrap().to_lowercase().contains("interrupted"),
+        result["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_lowercase()
+            .contains("interrupted"),
         "{result}"
     );
 }
@@ -131,7 +163,9 @@ fault = { kind = "cut", at = 1500 }
 /// Nobody reads the events, and still everything can be stopped.
 #[tokio::test]
 async fn a_reader_that_reads_nothing_does_not_hinder_the_end() {
-    let words: String = (0..900).map(|n| format!("{{ text = \"w{n} \" }}, ")).collect();
+    let words: String = (0..900)
+        .map(|n| format!("{{ text = \"w{n} \" }}, "))
+        .collect();
     let rig = Rig::playing(&format!("[[rule]]\nreply = [{words}]\n")).unwrap();
     let runtime = rig.runtime().unwrap();
     let agent = runtime.start(&rig.character, rig.setup.clone());
@@ -143,8 +177,7 @@ async fn a_reader_that_reads_nothing_does_not_hinder_the_end() {
 
 #[tokio::test]
 async fn a_runtime_that_shuts_down_leaves_nothing_behind() {
-    let script =
-        "[[rule]]\nreply = [{ tool = \"Bash\", input = { command = \"echo up > ready; sleep 1000\" } }]\n";
+    let script = "[[rule]]\nreply = [{ tool = \"Bash\", input = { command = \"echo up > ready; sleep 1000\" } }]\n";
     let mut rig = Rig::playing(script).unwrap();
     rig.character.mode = PermissionMode::BypassPermissions;
     let ready = rig.work().join("ready");
@@ -152,7 +185,10 @@ async fn a_runtime_that_shuts_down_leaves_nothing_behind() {
     let runtime = rig.runtime().unwrap();
     let agent = runtime.start(&rig.character, rig.setup.clone());
     agent.handle.send(prompt("go")).await.unwrap();
-    tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::read(ready))
+        .await
+        .unwrap()
+        .unwrap();
     runtime.shut_down().await;
     assert_eq!(marked(&agent.id.to_string()), Vec::<u32>::new());
     // Nobody holds it any more, and its call has a result.

@@ -41,7 +41,8 @@ fn script(members: usize) -> String {
         )
     };
     let calls = (0..members).map(call).collect::<Vec<_>>().join(", ");
-    let complete = "{ tool = 'TaskUpdate', input = { taskId = '{{state.task}}', status = 'completed' } }";
+    let complete =
+        "{ tool = 'TaskUpdate', input = { taskId = '{{state.task}}', status = 'completed' } }";
     format!(
         r#"
 [pace]
@@ -122,8 +123,17 @@ impl Process {
     #[expect(clippy::disallowed_methods, reason = "stands for another posse")]
     fn start(role: &str, at: &Site, more: &[&str]) -> Self {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_team-work"));
-        command.arg(role).arg(&at.url).arg(&at.store).arg(&at.directory).args(more);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command
+            .arg(role)
+            .arg(&at.url)
+            .arg(&at.store)
+            .arg(&at.directory)
+            .args(more);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
     }
@@ -180,11 +190,19 @@ impl Crew {
         let session = first.hears("session");
         first.hears("quiet");
         first.kill();
-        tokio::runtime::Handle::current().block_on(until_free(&site.store, session.parse().unwrap()));
+        tokio::runtime::Handle::current()
+            .block_on(until_free(&site.store, session.parse().unwrap()));
         let most = members.div_ceil(HOSTS).to_string();
-        let mut crew = Self { site, session, most, processes: Vec::new() };
+        let mut crew = Self {
+            site,
+            session,
+            most,
+            processes: Vec::new(),
+        };
         let mut hosts: Vec<Process> = (0..HOSTS).map(|_| crew.start(1)).collect();
-        let hosted = hosts.iter_mut().map(|host| host.hears("hosts").parse::<usize>().unwrap());
+        let hosted = hosts
+            .iter_mut()
+            .map(|host| host.hears("hosts").parse::<usize>().unwrap());
         assert_eq!(hosted.sum::<usize>(), members, "all have a host");
         crew.processes.push(crew.start(0));
         crew.processes.append(&mut hosts);
@@ -201,7 +219,10 @@ impl Crew {
     /// Kills one, and starts another in its place.
     fn replace(&mut self, number: usize) {
         if let Some(status) = self.processes[number].child.try_wait().unwrap() {
-            panic!("process {number} has ended by itself: {status}: {}", self.processes[number].complaint());
+            panic!(
+                "process {number} has ended by itself: {status}: {}",
+                self.processes[number].complaint()
+            );
         }
         self.processes[number].kill();
         self.processes[number] = self.start(number);
@@ -212,7 +233,10 @@ impl Crew {
     }
 
     fn list(&self) -> ListId {
-        ListId { realm: self.realm(), team: Some("crew".parse().unwrap()) }
+        ListId {
+            realm: self.realm(),
+            team: Some("crew".parse().unwrap()),
+        }
     }
 
     /// Makes the tasks: each waits for up to three of the hundred before it.
@@ -230,38 +254,69 @@ impl Crew {
                 blocked_by: blocked_by.into_iter().map(TaskId).collect(),
                 ..NewTask::default()
             };
-            Op::CreateTask { team: self.list().team, task: Box::new(task) }
+            Op::CreateTask {
+                team: self.list().team,
+                task: Box::new(task),
+            }
         });
-        let order = Order { realm: self.realm(), ops: ops.collect(), at_ms: 1 };
+        let order = Order {
+            realm: self.realm(),
+            ops: ops.collect(),
+            at_ms: 1,
+        };
         for made in store.operate(order).await.unwrap() {
             made.unwrap();
         }
     }
 
     async fn done(&self, store: &dyn Store) -> usize {
-        let filter = TaskFilter { status: Some(TaskStatus::Completed), ..TaskFilter::default() };
-        store.tasks(self.list(), filter, usize::MAX).await.unwrap().len()
+        let filter = TaskFilter {
+            status: Some(TaskStatus::Completed),
+            ..TaskFilter::default()
+        };
+        store
+            .tasks(self.list(), filter, usize::MAX)
+            .await
+            .unwrap()
+            .len()
     }
 
     /// Whether nobody does anything, and nobody has mail that waits.
     async fn is_quiet(&self, store: &dyn Store) -> bool {
         let teams = store.teams(Some(self.realm()), 10).await.unwrap();
-        let idle =
-            teams[0].members.iter().all(|member| member.state == MemberState::Idle && member.waiting == 0);
-        let filter = MailFilter { waiting: true, after: 0 };
-        idle && store.mail(self.realm(), self.session.parse().unwrap(), filter, 1).await.unwrap().is_empty()
+        let idle = teams[0]
+            .members
+            .iter()
+            .all(|member| member.state == MemberState::Idle && member.waiting == 0);
+        let filter = MailFilter {
+            waiting: true,
+            after: 0,
+        };
+        idle && store
+            .mail(self.realm(), self.session.parse().unwrap(), filter, 1)
+            .await
+            .unwrap()
+            .is_empty()
     }
 
     /// What there is, for whoever looks for why it does not end.
     async fn state(&self, store: &dyn Store) -> String {
-        let tasks = store.tasks(self.list(), TaskFilter::default(), usize::MAX).await.unwrap();
-        let open =
-            tasks.iter().filter(|task| task.status != TaskStatus::Completed && task.waits_for.is_empty());
-        let open: Vec<_> =
-            open.take(20).map(|task| (task.id, task.status, &task.owner, &task.lost_by)).collect();
+        let tasks = store
+            .tasks(self.list(), TaskFilter::default(), usize::MAX)
+            .await
+            .unwrap();
+        let open = tasks
+            .iter()
+            .filter(|task| task.status != TaskStatus::Completed && task.waits_for.is_empty());
+        let open: Vec<_> = open
+            .take(20)
+            .map(|task| (task.id, task.status, &task.owner, &task.lost_by))
+            .collect();
         let teams = store.teams(Some(self.realm()), 10).await.unwrap();
         let members = teams[0].members.iter();
-        let members: Vec<_> = members.map(|it| (it.name.as_str(), it.state, it.waiting, it.held)).collect();
+        let members: Vec<_> = members
+            .map(|it| (it.name.as_str(), it.state, it.waiting, it.held))
+            .collect();
         format!("{open:?} {members:?}")
     }
 }
@@ -274,8 +329,11 @@ async fn run(plan: Plan) -> String {
     let begun = Instant::now();
     // Lines are waited for, and the server must answer meanwhile.
     let ground = Ground::new(&directory.path().join("home")).unwrap();
-    let site =
-        Site { url: server.url(), store: ground.place().clone(), directory: directory.path().to_owned() };
+    let site = Site {
+        url: server.url(),
+        store: ground.place().clone(),
+        directory: directory.path().to_owned(),
+    };
     let raising = tokio::task::spawn_blocking(move || Crew::raise(site, plan.members));
     let mut crew = raising.await.unwrap();
     let store = ground.place().open().unwrap();
@@ -286,17 +344,30 @@ async fn run(plan: Plan) -> String {
         let one = draw(&mut seed, HOSTS as u64 + 1) as usize;
         crew.replace(one);
         kills[one] += 1;
-        assert!(begun.elapsed() < PATIENCE, "seed {}: {}", plan.seed, crew.state(&*store).await);
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "seed {}: {}",
+            plan.seed,
+            crew.state(&*store).await
+        );
     }
     let took = begun.elapsed();
     while !crew.is_quiet(&*store).await {
         clock.sleep(KILL / 10).await;
-        assert!(begun.elapsed() < PATIENCE, "seed {}: {}", plan.seed, crew.state(&*store).await);
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "seed {}: {}",
+            plan.seed,
+            crew.state(&*store).await
+        );
     }
     crew.processes.clear();
     let found = Found::look(&*store, crew.realm(), &crew.list()).await;
     found.check(plan.tasks, &format!("seed {}", plan.seed));
-    let letters = found.mails().filter(|mail| mail.kind == MailKind::Text).count();
+    let letters = found
+        .mails()
+        .filter(|mail| mail.kind == MailKind::Text)
+        .count();
     format!(
         "seed {}: {} tasks and {letters} letters in {took:?}, killed {kills:?}, {} requests",
         plan.seed,
@@ -312,7 +383,12 @@ async fn run(plan: Plan) -> String {
 // proves SM-05
 #[tokio::test]
 async fn killed_claimers_do_each_task_once() {
-    let told = run(Plan { members: 12, tasks: 120, seed: 7 }).await;
+    let told = run(Plan {
+        members: 12,
+        tasks: 120,
+        seed: 7,
+    })
+    .await;
     eprintln!("{told}");
 }
 
@@ -320,7 +396,12 @@ async fn killed_claimers_do_each_task_once() {
 #[ignore = "the long form: `cargo xtask faults team`"]
 async fn many_killed_claimers_do_each_task_once() {
     for seed in 1..=crate::asked("POSSE_SEEDS", 20) {
-        let told = run(Plan { members: 50, tasks: 1000, seed: seed * 0x9e37_79b9 }).await;
+        let told = run(Plan {
+            members: 50,
+            tasks: 1000,
+            seed: seed * 0x9e37_79b9,
+        })
+        .await;
         eprintln!("{told}");
     }
 }

@@ -20,7 +20,10 @@ fn body(request: &Recorded) -> Value {
 
 fn main_requests(rig: &Rig) -> Vec<Recorded> {
     let requests = rig.server.requests();
-    requests.into_iter().filter(|request| request.header("x-posse-agent") == Some("/main")).collect()
+    requests
+        .into_iter()
+        .filter(|request| request.header("x-posse-agent") == Some("/main"))
+        .collect()
 }
 
 /// Whether a request asks for a summary.
@@ -32,7 +35,9 @@ fn is_aside(request: &Recorded) -> bool {
 
 /// Without the marks, which move.
 fn bare(value: &Value) -> String {
-    value.to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
+    value
+        .to_string()
+        .replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
 /// The text of the first message.
@@ -45,10 +50,21 @@ async fn tasks(rig: &Rig, agent: &Agent, subjects: &[&str]) {
     let realm = rig.store.read(agent.id).await.unwrap().session.realm;
     let create = |subject: &&str| Op::CreateTask {
         team: None,
-        task: Box::new(NewTask { subject: (*subject).to_owned(), ..NewTask::default() }),
+        task: Box::new(NewTask {
+            subject: (*subject).to_owned(),
+            ..NewTask::default()
+        }),
     };
     let ops = subjects.iter().map(create).collect();
-    let results = rig.store.operate(Order { realm, ops, at_ms: 0 }).await.unwrap();
+    let results = rig
+        .store
+        .operate(Order {
+            realm,
+            ops,
+            at_ms: 0,
+        })
+        .await
+        .unwrap();
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
@@ -77,31 +93,50 @@ reply = [{ text = "Yes?" }]
 "#;
     let mut rig = rig(script);
     rig.setup.limits.compact_at = Some(16_000);
-    let lines: Vec<String> =
-        (0..200).map(|line| format!("line {line} of a long book about nothing")).collect();
+    let lines: Vec<String> = (0..200)
+        .map(|line| format!("line {line} of a long book about nothing"))
+        .collect();
     let path = rig.file("book.txt", &lines.join("\n")).unwrap();
     let mut agent = rig.prompted("hello").await.unwrap();
     until_end(&mut agent).await;
-    tasks(&rig, &agent, &["Write a review of the book", "Return the book"]).await;
+    tasks(
+        &rig,
+        &agent,
+        &["Write a review of the book", "Return the book"],
+    )
+    .await;
     agent
         .handle
-        .send(prompt("Now read the book: every word of this must survive, 'Zaphod' too."))
+        .send(prompt(
+            "Now read the book: every word of this must survive, 'Zaphod' too.",
+        ))
         .await
         .unwrap();
     let (events, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "It is read."));
+    assert_eq!(
+        (end.outcome, end.text.as_str()),
+        (Outcome::Completed, "It is read.")
+    );
     assert_eq!(end.turns, 501);
     let compactions = events.iter().filter(
         |event| matches!(&event.kind, EventKind::Entry(entry) if entry.kind == EntryKind::Compaction),
     );
     let compactions = compactions.count();
     assert!(compactions >= 3, "{compactions} compactions");
-    let told = events.iter().filter(|event| matches!(event.kind, EventKind::Compacting { auto: true, .. }));
+    let told = events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Compacting { auto: true, .. }));
     assert_eq!(told.count(), compactions);
 
     let requests = main_requests(&rig);
-    assert!(requests.iter().all(|request| request.status == 200), "the model took every request");
-    assert_eq!(requests.iter().filter(|request| is_aside(request)).count(), compactions);
+    assert!(
+        requests.iter().all(|request| request.status == 200),
+        "the model took every request"
+    );
+    assert_eq!(
+        requests.iter().filter(|request| is_aside(request)).count(),
+        compactions
+    );
     let mut before: Option<&Recorded> = None;
     let mut restated = 0;
     for request in &requests {
@@ -110,7 +145,10 @@ reply = [{ text = "Yes?" }]
         if is_aside(request) {
             // The summary is asked for on the same prefix: it is read, not written.
             let previous = before.unwrap().usage.unwrap();
-            assert!(usage.cache_read >= previous.prompt(), "{usage:?} after {previous:?}");
+            assert!(
+                usage.cache_read >= previous.prompt(),
+                "{usage:?} after {previous:?}"
+            );
             continue;
         }
         let sent = |request: &Recorded| body(request)["messages"].as_array().unwrap().len();
@@ -119,7 +157,10 @@ reply = [{ text = "Yes?" }]
             restated += 1;
             let first = body(request)["messages"].clone();
             assert_eq!(first.as_array().unwrap().len(), 1, "nothing older is sent");
-            assert!(!first.to_string().contains("thinking\""), "no thinking outlives what it was bound to");
+            assert!(
+                !first.to_string().contains("thinking\""),
+                "no thinking outlives what it was bound to"
+            );
             let text = opening(request);
             for part in [
                 "SUMMARY: I read pieces",
@@ -138,7 +179,11 @@ reply = [{ text = "Yes?" }]
     // The transcript has everything, the agent goes on from the last summary.
     let transcript = rig.store.read(agent.id).await.unwrap();
     assert_eq!(transcript.entries.len(), 2 + 1 + 500 * 2 + 1 + compactions);
-    let paid = transcript.session.charges.iter().filter(|charge| charge.purpose == Purpose::Compaction);
+    let paid = transcript
+        .session
+        .charges
+        .iter()
+        .filter(|charge| charge.purpose == Purpose::Compaction);
     assert!(paid.map(|charge| charge.usage.output).sum::<u64>() > 0);
     farewell(agent).await;
 }
@@ -174,10 +219,20 @@ reply = [{ text = "So it is." }]
     let rig = rig(script);
     let mut agent = rig.prompted(&"make a twin ".repeat(2000)).await.unwrap();
     until_end(&mut agent).await;
-    agent.handle.send(Command::Compact { keep: Some("the name of the twin".into()) }).await.unwrap();
+    agent
+        .handle
+        .send(Command::Compact {
+            keep: Some("the name of the twin".into()),
+        })
+        .await
+        .unwrap();
     let (events, end) = until_end(&mut agent).await;
     assert_eq!((end.outcome, end.turns), (Outcome::Completed, 0));
-    assert!(events.iter().any(|event| matches!(event.kind, EventKind::Compacting { auto: false, .. })));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::Compacting { auto: false, .. }))
+    );
     let asked = main_requests(&rig).pop().unwrap();
     assert!(is_aside(&asked) && body(&asked).to_string().contains("the name of the twin"));
     let id = agent.id;
@@ -196,14 +251,25 @@ reply = [{ text = "So it is." }]
             break;
         }
     }
-    let woken = main_requests(&rig).into_iter().find(|request| body(request).to_string().contains("wake it"));
+    let woken = main_requests(&rig)
+        .into_iter()
+        .find(|request| body(request).to_string().contains("wake it"));
     let woken = woken.unwrap();
     assert!(opening(&woken).contains("SUMMARY: a fork was made."));
-    assert!(!body(&woken).to_string().contains("make a twin make a twin"), "nothing older is sent");
+    assert!(
+        !body(&woken).to_string().contains("make a twin make a twin"),
+        "nothing older is sent"
+    );
     let twin = forks(&rig.server.requests());
     let [first, second] = [0, 1].map(|at| bare(&body(&twin[at])["messages"]));
-    assert!(second.starts_with(first.strip_suffix(']').unwrap()), "the fork's own bytes");
-    assert_eq!(twin[1].usage.unwrap().cache_read, twin[0].usage.unwrap().prompt());
+    assert!(
+        second.starts_with(first.strip_suffix(']').unwrap()),
+        "the fork's own bytes"
+    );
+    assert_eq!(
+        twin[1].usage.unwrap().cache_read,
+        twin[0].usage.unwrap().prompt()
+    );
 }
 
 #[tokio::test]
@@ -225,12 +291,21 @@ reply = [{ tool = "Bash", input = { command = "echo too much for you" } }]
     let rig = rig(script);
     let mut agent = rig.prompted("go on until it breaks").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "I went on."));
+    assert_eq!(
+        (end.outcome, end.text.as_str()),
+        (Outcome::Completed, "I went on.")
+    );
     let requests = main_requests(&rig);
     let aside = requests.iter().find(|request| is_aside(request)).unwrap();
-    assert!(!body(aside).to_string().contains("too much"), "what could not be taken is not sent again");
+    assert!(
+        !body(aside).to_string().contains("too much"),
+        "what could not be taken is not sent again"
+    );
     let last = opening(requests.last().unwrap());
-    assert!(last.contains("What came last is not in the summary") && last.contains("echo too much for you"));
+    assert!(
+        last.contains("What came last is not in the summary")
+            && last.contains("echo too much for you")
+    );
     assert!(last.contains("go on until it breaks"));
 }
 
@@ -254,16 +329,38 @@ reply = [{ text = "Fine." }]
     let mut agent = rig.prompted("hello").await.unwrap();
     until_end(&mut agent).await;
     let before = rig.store.read(agent.id).await.unwrap().entries.len();
-    agent.handle.send(Command::Compact { keep: None }).await.unwrap();
+    agent
+        .handle
+        .send(Command::Compact { keep: None })
+        .await
+        .unwrap();
     let (events, end) = until_end(&mut agent).await;
-    let Outcome::Failed(fault) = end.outcome else { panic!("{:?}", end.outcome) };
-    assert!(fault.message.contains("went on calling tools"), "{}", fault.message);
-    assert!(events.iter().any(|event| matches!(&event.kind, EventKind::Unheard(_))));
+    let Outcome::Failed(fault) = end.outcome else {
+        panic!("{:?}", end.outcome)
+    };
+    assert!(
+        fault.message.contains("went on calling tools"),
+        "{}",
+        fault.message
+    );
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.kind, EventKind::Unheard(_)))
+    );
     let refused = main_requests(&rig).pop().unwrap();
     assert!(body(&refused).to_string().contains("no tools are used"));
     let transcript = rig.store.read(agent.id).await.unwrap();
-    assert_eq!(transcript.entries.len(), before, "no trace in the conversation");
-    agent.handle.send(Command::Compact { keep: None }).await.unwrap();
+    assert_eq!(
+        transcript.entries.len(),
+        before,
+        "no trace in the conversation"
+    );
+    agent
+        .handle
+        .send(Command::Compact { keep: None })
+        .await
+        .unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
     agent.handle.send(prompt("and now?")).await.unwrap();

@@ -34,7 +34,8 @@ async fn every_cut_is_noticed_and_retried() {
 
     let mut script = String::new();
     for at in 0..length {
-        let when = format!("when.user = 'cut at {at}.'\ntimes = 1\nfault = {{ kind = 'cut', at = {at} }}");
+        let when =
+            format!("when.user = 'cut at {at}.'\ntimes = 1\nfault = {{ kind = 'cut', at = {at} }}");
         script.push_str(&format!("[[rule]]\n{when}\n{REPLY}\n"));
     }
     let server = scripted::play(&format!("{script}[[rule]]\n{REPLY}")).unwrap();
@@ -42,8 +43,16 @@ async fn every_cut_is_noticed_and_retried() {
     for at in 0..length {
         let run = ask(&model, &clock, &format!("cut at {at}.")).await;
         let reply = run.result.unwrap();
-        assert_eq!((run.failures, reply.attempts), (vec!["cut"], 2), "cut at {at}");
-        assert_eq!(run.received, [at as u64], "all that was sent before the cut arrived");
+        assert_eq!(
+            (run.failures, reply.attempts),
+            (vec!["cut"], 2),
+            "cut at {at}"
+        );
+        assert_eq!(
+            run.received,
+            [at as u64],
+            "all that was sent before the cut arrived"
+        );
         assert_eq!(meaning(&reply.content), expected, "cut at {at}");
     }
 }

@@ -31,12 +31,26 @@ async fn run(times: u32, fault: &str) -> (Run, usize) {
 /// The call succeeds after so many attempts and so much waiting, and every failure was of one kind.
 async fn check_recovers(times: u32, fault: &str, failure: &str, waited: f64) {
     let (run, requests) = run(times, fault).await;
-    let reply = run.result.unwrap_or_else(|failed| panic!("{fault}: {:?}", failed.error));
-    assert_eq!(reply.content, [posse_protocol::ContentBlock::text("the whole reply")], "{fault}");
-    assert_eq!((reply.attempts, requests), (times + 1, times as usize + 1), "{fault}");
+    let reply = run
+        .result
+        .unwrap_or_else(|failed| panic!("{fault}: {:?}", failed.error));
+    assert_eq!(
+        reply.content,
+        [posse_protocol::ContentBlock::text("the whole reply")],
+        "{fault}"
+    );
+    assert_eq!(
+        (reply.attempts, requests),
+        (times + 1, times as usize + 1),
+        "{fault}"
+    );
     assert_eq!(run.failures, vec![failure; times as usize], "{fault}");
     assert_eq!(run.waits.iter().sum::<f64>(), waited, "{fault}");
-    assert!(run.shown.ends_with("the whole reply"), "{fault}: {}", run.shown);
+    assert!(
+        run.shown.ends_with("the whole reply"),
+        "{fault}: {}",
+        run.shown
+    );
 }
 
 async fn check_fails(fault: &str, expected: ApiErrorKind) {
@@ -44,7 +58,9 @@ async fn check_fails(fault: &str, expected: ApiErrorKind) {
     let failure = run.result.expect_err(fault);
     assert_eq!((failure.attempts, requests), (1, 1), "{fault}");
     assert!(run.waits.is_empty(), "{fault}");
-    let ModelError::Api(error) = failure.error else { panic!("{fault}: {:?}", failure.error) };
+    let ModelError::Api(error) = failure.error else {
+        panic!("{fault}: {:?}", failure.error)
+    };
     assert_eq!(error.kind, expected, "{fault}");
     assert!(error.request_id.is_some(), "{fault}");
 }
@@ -52,8 +68,20 @@ async fn check_fails(fault: &str, expected: ApiErrorKind) {
 // proves TU-06 (open: the run that is paused or failed when retries end)
 #[tokio::test]
 async fn faults_that_pass_are_waited_out() {
-    check_recovers(2, "kind = 'status', status = 429, retry_after = '7'", "api", 14.0).await;
-    check_recovers(2, "kind = 'status', status = 429, retry_after_ms = 250", "api", 0.5).await;
+    check_recovers(
+        2,
+        "kind = 'status', status = 429, retry_after = '7'",
+        "api",
+        14.0,
+    )
+    .await;
+    check_recovers(
+        2,
+        "kind = 'status', status = 429, retry_after_ms = 250",
+        "api",
+        0.5,
+    )
+    .await;
     check_recovers(2, "kind = 'status', status = 429", "api", 1.5).await;
     check_recovers(
         1,
@@ -67,8 +95,20 @@ async fn faults_that_pass_are_waited_out() {
     check_recovers(1, "kind = 'status', status = 502", "api", 0.5).await;
     check_recovers(1, "kind = 'status', status = 504", "api", 0.5).await;
     check_recovers(1, "kind = 'status', status = 409", "api", 0.5).await;
-    check_recovers(1, "kind = 'status', status = 400, should_retry = true", "api", 0.5).await;
-    check_recovers(1, "kind = 'error', event = 3, type = 'overloaded_error'", "api", 0.5).await;
+    check_recovers(
+        1,
+        "kind = 'status', status = 400, should_retry = true",
+        "api",
+        0.5,
+    )
+    .await;
+    check_recovers(
+        1,
+        "kind = 'error', event = 3, type = 'overloaded_error'",
+        "api",
+        0.5,
+    )
+    .await;
     check_recovers(2, "kind = 'reset', at = 0", "cut", 1.5).await;
     check_recovers(2, "kind = 'reset', at = 300", "cut", 1.5).await;
     check_recovers(2, "kind = 'cut', at = 300", "cut", 1.5).await;
@@ -80,14 +120,30 @@ async fn faults_that_pass_are_waited_out() {
 
 #[tokio::test]
 async fn faults_that_stay_are_not_retried() {
-    check_fails("kind = 'status', status = 400", ApiErrorKind::InvalidRequest).await;
-    check_fails("kind = 'status', status = 401", ApiErrorKind::Authentication).await;
+    check_fails(
+        "kind = 'status', status = 400",
+        ApiErrorKind::InvalidRequest,
+    )
+    .await;
+    check_fails(
+        "kind = 'status', status = 401",
+        ApiErrorKind::Authentication,
+    )
+    .await;
     check_fails("kind = 'status', status = 402", ApiErrorKind::Billing).await;
     check_fails("kind = 'status', status = 403", ApiErrorKind::Permission).await;
     check_fails("kind = 'status', status = 404", ApiErrorKind::NotFound).await;
     check_fails("kind = 'status', status = 413", ApiErrorKind::TooLarge).await;
-    check_fails("kind = 'status', status = 500, should_retry = false", ApiErrorKind::Server).await;
-    check_fails("kind = 'status', status = 429, retry_after = '3600'", ApiErrorKind::RateLimited).await;
+    check_fails(
+        "kind = 'status', status = 500, should_retry = false",
+        ApiErrorKind::Server,
+    )
+    .await;
+    check_fails(
+        "kind = 'status', status = 429, retry_after = '3600'",
+        ApiErrorKind::RateLimited,
+    )
+    .await;
     check_fails(
         "kind = 'status', status = 429, code = 'enforced_spend_limit_reached'",
         ApiErrorKind::SpendLimit,
@@ -109,8 +165,14 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
     let (clock, servers_clock) = (TestClock::default(), TestClock::default());
     let (server, _) = broken(&servers_clock, 1, "kind = 'refuse', for_ms = 1200");
     let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
-    let body = body(&model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
-    let (attribution, cancel, mut failures) = (Attribution::default(), CancellationToken::new(), Vec::new());
+    let body = body(
+        &model,
+        &preamble("Be brief.", &[]),
+        &[posse_protocol::Message::user("hello")],
+        &[],
+    );
+    let (attribution, cancel, mut failures) =
+        (Attribution::default(), CancellationToken::new(), Vec::new());
     let mut on = |event: ModelEvent<'_>| {
         if let ModelEvent::Retry { error, .. } = event {
             failures.push(kind(error));
@@ -119,7 +181,12 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
             }
         }
     };
-    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+    let call = Call {
+        body,
+        attribution: &attribution,
+        cancel: &cancel,
+        on: &mut on,
+    };
     let result = tokio::select! {
         result = model.call(call) => result,
         () = clock.run_sparing(&TIMEOUTS) => unreachable!(),
@@ -142,7 +209,12 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
 async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     let clock = TestClock::default();
     let (server, model) = broken(&clock, stalls, fault);
-    let body = body(&model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
+    let body = body(
+        &model,
+        &preamble("Be brief.", &[]),
+        &[posse_protocol::Message::user("hello")],
+        &[],
+    );
     let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
     let (started, mut starts) = tokio::sync::mpsc::channel(16);
     let (mut waits, mut failures) = (Vec::new(), Vec::new());
@@ -165,7 +237,12 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
         }
         std::future::pending::<()>().await;
     };
-    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+    let call = Call {
+        body,
+        attribution: &attribution,
+        cancel: &cancel,
+        on: &mut on,
+    };
     let result = tokio::select! {
         result = model.call(call) => result,
         () = time => unreachable!(),
@@ -173,21 +250,42 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     };
     let elapsed = posse_runtime::port::clock::Clock::now(&clock);
     let requests = server.requests().len();
-    (Run { result, waits, failures, received: Vec::new(), shown: String::new(), elapsed }, requests)
+    (
+        Run {
+            result,
+            waits,
+            failures,
+            received: Vec::new(),
+            shown: String::new(),
+            elapsed,
+        },
+        requests,
+    )
 }
 
 // proves TU-06 (open: the run that is paused or failed when retries end)
 // proves LI-03 (open: depth and running agents, in other tests)
 #[tokio::test]
 async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
-    for (fault, begun) in [("kind = 'stall'", false), ("kind = 'stall', at = 1000", true)] {
+    for (fault, begun) in [
+        ("kind = 'stall'", false),
+        ("kind = 'stall', at = 1000", true),
+    ] {
         let (run, requests) = stall(fault, 1, begun).await;
         assert_eq!((run.result.unwrap().attempts, requests), (2, 2), "{fault}");
-        assert_eq!((run.failures, run.elapsed), (vec!["stalled"], Duration::from_millis(600_500)), "{fault}");
+        assert_eq!(
+            (run.failures, run.elapsed),
+            (vec!["stalled"], Duration::from_millis(600_500)),
+            "{fault}"
+        );
 
         let (run, requests) = stall(fault, 2, begun).await;
         let failure = run.result.unwrap_err();
-        assert_eq!((kind(&failure.error), failure.attempts, requests), ("stalled", 2, 2), "{fault}");
+        assert_eq!(
+            (kind(&failure.error), failure.attempts, requests),
+            ("stalled", 2, 2),
+            "{fault}"
+        );
         assert_eq!(run.elapsed, Duration::from_millis(1_200_500), "{fault}");
         // What a stalled reply has used by then is paid for, and told.
         assert_eq!(failure.spent.len(), if begun { 2 } else { 0 }, "{fault}");
@@ -204,9 +302,18 @@ async fn a_cap_inside_a_tool_call_is_a_reply_that_was_cut() {
     let server = scripted::play(&script).unwrap();
     let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
     let reply = ask(&model, &clock, "write").await.result.unwrap();
-    assert_eq!((reply.attempts, reply.stop), (1, posse_protocol::StopReason::MaxTokens));
-    assert_eq!(reply.content, [posse_protocol::ContentBlock::text("writing")]);
-    assert_eq!(reply.usage.output, 1024, "the whole cap was used and is paid for");
+    assert_eq!(
+        (reply.attempts, reply.stop),
+        (1, posse_protocol::StopReason::MaxTokens)
+    );
+    assert_eq!(
+        reply.content,
+        [posse_protocol::ContentBlock::text("writing")]
+    );
+    assert_eq!(
+        reply.usage.output, 1024,
+        "the whole cap was used and is paid for"
+    );
 }
 
 #[tokio::test]
@@ -221,7 +328,12 @@ async fn cancelled(
     model: &dyn Model,
     ready: impl AsyncFnOnce(tokio::sync::mpsc::Receiver<()>),
 ) -> (ModelError, Duration) {
-    let body = body(model, &preamble("Be brief.", &[]), &[posse_protocol::Message::user("hello")], &[]);
+    let body = body(
+        model,
+        &preamble("Be brief.", &[]),
+        &[posse_protocol::Message::user("hello")],
+        &[],
+    );
     let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
     let (started, starts) = tokio::sync::mpsc::channel(1);
     let mut on = |event: ModelEvent<'_>| {
@@ -229,7 +341,12 @@ async fn cancelled(
             started.try_send(()).unwrap();
         }
     };
-    let call = Call { body, attribution: &attribution, cancel: &cancel, on: &mut on };
+    let call = Call {
+        body,
+        attribution: &attribution,
+        cancel: &cancel,
+        on: &mut on,
+    };
     let mut calling = model.call(call);
     tokio::select! {
         _ = &mut calling => unreachable!("it hangs"),
@@ -250,10 +367,16 @@ async fn cancelling_ends_a_call_at_once_wherever_it_is() {
     };
     let clock = TestClock::default();
     let (server, model) = broken(&clock, 99, "kind = 'stall'");
-    check("before the head", cancelled(&model, async |_| server.wait_for_requests(1).await).await);
+    check(
+        "before the head",
+        cancelled(&model, async |_| server.wait_for_requests(1).await).await,
+    );
 
     let (server, model) = broken(&clock, 99, "kind = 'stall', at = 1000");
-    check("in the stream", cancelled(&model, async |mut starts| starts.recv().await.unwrap()).await);
+    check(
+        "in the stream",
+        cancelled(&model, async |mut starts| starts.recv().await.unwrap()).await,
+    );
     // The server sees the client go: nothing of the stream lives on.
     while server.requests()[0].outcome != Outcome::Abandoned {
         tokio::task::yield_now().await;
@@ -261,7 +384,10 @@ async fn cancelling_ends_a_call_at_once_wherever_it_is() {
 
     let (_server, model) = broken(&clock, 99, "kind = 'status', status = 529");
     let waiting = clock.asleep_for(policy().first_wait);
-    check("while waiting to retry", cancelled(&model, async |_| waiting.await).await);
+    check(
+        "while waiting to retry",
+        cancelled(&model, async |_| waiting.await).await,
+    );
 }
 
 /// A gateway that sends an error's head and never its body costs seconds, not the stall time-out.
@@ -271,12 +397,22 @@ async fn an_error_whose_body_hangs_is_an_error_all_the_same() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let clock = TestClock::default();
-    let model = scripted::anthropic(&url, port(&clock), posse_model::RetryPolicy { retries: 0, ..policy() });
+    let model = scripted::anthropic(
+        &url,
+        port(&clock),
+        posse_model::RetryPolicy {
+            retries: 0,
+            ..policy()
+        },
+    );
     let model = model.unwrap();
     let gateway = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
-        stream.write_all(b"HTTP/1.1 529 Busy\r\ncontent-length: 9\r\n\r\nab").await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 529 Busy\r\ncontent-length: 9\r\n\r\nab")
+            .await
+            .unwrap();
         clock.asleep_for(Duration::from_secs(5)).await;
         clock.advance(Duration::from_secs(5));
         std::future::pending::<()>().await;
@@ -286,6 +422,11 @@ async fn an_error_whose_body_hangs_is_an_error_all_the_same() {
         () = gateway => unreachable!(),
     };
     let failure = run.result.unwrap_err();
-    let ModelError::Api(error) = failure.error else { panic!("{:?}", failure.error) };
-    assert_eq!((error.kind, run.elapsed), (ApiErrorKind::Overloaded, Duration::from_secs(5)));
+    let ModelError::Api(error) = failure.error else {
+        panic!("{:?}", failure.error)
+    };
+    assert_eq!(
+        (error.kind, run.elapsed),
+        (ApiErrorKind::Overloaded, Duration::from_secs(5))
+    );
 }

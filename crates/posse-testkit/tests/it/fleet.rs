@@ -49,7 +49,10 @@ async fn connections_are_cut(cuts: u64) -> String {
     }
     assert!(busy > 0, "none was cut while it wrote");
     fleet.progress(STEPS).await;
-    format!("{cut} connections cut, {busy} of them while they wrote: {}", fleet.end())
+    format!(
+        "{cut} connections cut, {busy} of them while they wrote: {}",
+        fleet.end()
+    )
 }
 
 /// The whole server is killed, and started again.
@@ -96,9 +99,13 @@ async fn hosts_are_stopped(stops: u64) -> String {
             "SELECT count(*) FROM posse.host WHERE pid = {} AND lost_at IS NULL AND id IN (SELECT host FROM posse.pulse)",
             fleet.pid(number)
         );
-        fleet.until("it is taken for dead", |fleet| fleet.sql(&lost) == "0").await;
+        fleet
+            .until("it is taken for dead", |fleet| fleet.sql(&lost) == "0")
+            .await;
         fleet.signal(number, Signal::SIGCONT);
-        fleet.until("it is told", |fleet| fleet.told(number) > told).await;
+        fleet
+            .until("it is told", |fleet| fleet.told(number) > told)
+            .await;
     }
     fleet.progress(STEPS).await;
     let verdict = fleet.end();
@@ -146,5 +153,8 @@ async fn a_fleet_under_many_faults() {
 #[tokio::test]
 #[ignore = "the long form: `cargo xtask faults postgres`"]
 async fn a_fleet_whose_server_is_killed_many_times() {
-    eprintln!("{}", the_server_is_killed(crate::asked("POSSE_KILLS", 50)).await);
+    eprintln!(
+        "{}",
+        the_server_is_killed(crate::asked("POSSE_KILLS", 50)).await
+    );
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use posse_protocol::{
-    Cost, Event, EventKind, Limit, Outcome, PermissionMode, RealmId, RunChange, RunEnd, RunStatus, Spent,
-    Usage,
+    Cost, Event, EventKind, Limit, Outcome, PermissionMode, RealmId, RunChange, RunEnd, RunStatus,
+    Spent, Usage,
 };
 use posse_runtime::port::store::{AgentFilter, AgentState, Session};
 use posse_runtime::{Agent, Budget, Budgets};
@@ -16,14 +16,29 @@ use serde_json::Value;
 fn sent_by(rig: &Rig, path: &str) -> Vec<Value> {
     let requests = rig.server.requests();
     let own = |request: &&posse_scripted::Recorded| {
-        request.header("x-posse-agent").is_some_and(|given| given.starts_with(path))
+        request
+            .header("x-posse-agent")
+            .is_some_and(|given| given.starts_with(path))
     };
-    requests.iter().filter(own).map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+    requests
+        .iter()
+        .filter(own)
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 async fn rows(rig: &Rig, agent: &Agent) -> Vec<Session> {
     let realm = Some(RealmId::from(agent.id.uuid()));
-    rig.store.agents(AgentFilter { realm, ..AgentFilter::default() }, 1000).await.unwrap()
+    rig.store
+        .agents(
+            AgentFilter {
+                realm,
+                ..AgentFilter::default()
+            },
+            1000,
+        )
+        .await
+        .unwrap()
 }
 
 const GATES: &str = r#"
@@ -47,25 +62,49 @@ reply = [{ text = "{{tool}}" }]
 // proves PE-03
 #[tokio::test]
 async fn a_sub_agent_passes_three_gates() {
-    let mut rig = Rig::playing(GATES).unwrap().agents().rules(&[], &["Agent(plan)"]).unwrap();
+    let mut rig = Rig::playing(GATES)
+        .unwrap()
+        .agents()
+        .rules(&[], &["Agent(plan)"])
+        .unwrap();
     rig.character.mode = PermissionMode::Default;
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
-    let mut names: Vec<String> = rows(&rig, &agent).await.into_iter().map(|row| row.path).collect();
+    let mut names: Vec<String> = rows(&rig, &agent)
+        .await
+        .into_iter()
+        .map(|row| row.path)
+        .collect();
     names.sort_unstable();
-    assert_eq!(names, ["/main", "/main/second-1.1", "/main/third-1.2"], "one may not be started");
+    assert_eq!(
+        names,
+        ["/main", "/main/second-1.1", "/main/third-1.2"],
+        "one may not be started"
+    );
     let results = sent_by(&rig, "/main").pop().unwrap()["messages"][2]["content"].clone();
     assert_eq!(results[0]["is_error"], true, "{results}");
     let offered = |path: &str| {
         let tools = sent_by(&rig, path)[0]["tools"].as_array().unwrap().clone();
         tools.iter().any(|tool| tool["name"] == "Bash")
     };
-    assert!(!offered("/main/second-") && offered("/main/third-"), "one has the tool, and one has not");
-    let told =
-        |path: &str| sent_by(&rig, path)[1]["messages"][2]["content"][0]["content"][0]["text"].to_string();
-    assert!(told("/main/second-").contains("there is no tool Bash"), "{}", told("/main/second-"));
-    assert!(told("/main/third-").contains("Denied, since nobody is there"), "{}", told("/main/third-"));
+    assert!(
+        !offered("/main/second-") && offered("/main/third-"),
+        "one has the tool, and one has not"
+    );
+    let told = |path: &str| {
+        sent_by(&rig, path)[1]["messages"][2]["content"][0]["content"][0]["text"].to_string()
+    };
+    assert!(
+        told("/main/second-").contains("there is no tool Bash"),
+        "{}",
+        told("/main/second-")
+    );
+    assert!(
+        told("/main/third-").contains("Denied, since nobody is there"),
+        "{}",
+        told("/main/third-")
+    );
     assert!(!rig.work().join("made").exists());
 }
 
@@ -100,7 +139,11 @@ async fn a_sub_agent_has_the_mode_of_its_parent() {
         let mut agent = rig.prompted("go").await.unwrap();
         let (_, end) = until_end(&mut agent).await;
         assert_eq!(end.outcome, Outcome::Completed, "{mode:?}");
-        assert_eq!(sent_by(&rig, "/main/").len(), 2, "{mode:?}: it asked for the edit and was told");
+        assert_eq!(
+            sent_by(&rig, "/main/").len(),
+            2,
+            "{mode:?}: it asked for the edit and was told"
+        );
         assert_eq!(rig.work().join("made").exists(), edits, "{mode:?}");
     }
 }
@@ -152,12 +195,22 @@ fn told(events: &[Event]) -> (RunStatus, String) {
 async fn used_up(rig: &Rig, agent: &mut Agent) -> (Vec<Event>, Vec<RunEnd>, u64, u64) {
     let (events, ends) = until_quiet(agent).await;
     let rows = rows(rig, agent).await;
-    let used = |row: &Session| row.charges.iter().map(|charge| tokens(&charge.usage)).sum::<u64>();
+    let used = |row: &Session| {
+        row.charges
+            .iter()
+            .map(|charge| tokens(&charge.usage))
+            .sum::<u64>()
+    };
     let greedy = rows.iter().find(|row| row.origin.is_some()).unwrap();
     assert_eq!(greedy.state, AgentState::Paused);
-    let caps: Vec<u64> =
-        sent_by(rig, "/main/greedy").iter().map(|body| body["max_tokens"].as_u64().unwrap()).collect();
-    assert!(caps.len() > 2 && caps.first() == Some(&MOST) && caps.iter().all(|cap| *cap >= 1024), "{caps:?}");
+    let caps: Vec<u64> = sent_by(rig, "/main/greedy")
+        .iter()
+        .map(|body| body["max_tokens"].as_u64().unwrap())
+        .collect();
+    assert!(
+        caps.len() > 2 && caps.first() == Some(&MOST) && caps.iter().all(|cap| *cap >= 1024),
+        "{caps:?}"
+    );
     assert!(caps.windows(2).all(|pair| pair[0] >= pair[1]), "{caps:?}");
     assert!(
         caps.last() < Some(&MOST),
@@ -171,23 +224,43 @@ async fn used_up(rig: &Rig, agent: &mut Agent) -> (Vec<Event>, Vec<RunEnd>, u64,
 async fn a_sub_agent_whose_budget_is_used_up_is_paused_and_that_is_told() {
     const TOKENS: u64 = 40_000;
     for background in ["", ", run_in_background = true"] {
-        let mut rig = Rig::playing(&GREEDY.replace("BACKGROUND", background)).unwrap().agents();
+        let mut rig = Rig::playing(&GREEDY.replace("BACKGROUND", background))
+            .unwrap()
+            .agents();
         rig.file("a.txt", &"a line of text\n".repeat(10)).unwrap();
         rig.setup.limits.max_tokens = MOST as u32;
         let tokens = Some(TOKENS);
-        rig.setup.spawning.budgets =
-            Budgets { subtree: Budget { tokens, ..Budget::default() }, ..Budgets::default() };
+        rig.setup.spawning.budgets = Budgets {
+            subtree: Budget {
+                tokens,
+                ..Budget::default()
+            },
+            ..Budgets::default()
+        };
         let mut agent = rig.prompted("go").await.unwrap();
         let (events, ends, used, _) = used_up(&rig, &mut agent).await;
         assert!(used <= TOKENS, "{used}");
         let (status, why) = told(&events);
         assert_eq!(status, RunStatus::Paused);
         assert!(why.contains("is limited to 40000 tokens"), "{why}");
-        assert_eq!(ends.last().unwrap().text, "I was told.", "whoever has started it goes on");
-        let last =
-            sent_by(&rig, "/main").into_iter().rfind(|body| body["messages"].to_string().contains("paused"));
-        let last = last.unwrap()["messages"].as_array().unwrap().last().unwrap().to_string();
-        assert!(last.contains("paused") && last.contains("is limited to 40000 tokens"), "{last}");
+        assert_eq!(
+            ends.last().unwrap().text,
+            "I was told.",
+            "whoever has started it goes on"
+        );
+        let last = sent_by(&rig, "/main")
+            .into_iter()
+            .rfind(|body| body["messages"].to_string().contains("paused"));
+        let last = last.unwrap()["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .to_string();
+        assert!(
+            last.contains("paused") && last.contains("is limited to 40000 tokens"),
+            "{last}"
+        );
     }
 }
 
@@ -195,7 +268,9 @@ async fn a_sub_agent_whose_budget_is_used_up_is_paused_and_that_is_told() {
 #[tokio::test]
 async fn a_session_whose_budget_is_used_up_by_a_sub_agent_ends_with_what_there_is() {
     const TOKENS: u64 = 60_000;
-    let mut rig = Rig::playing(&GREEDY.replace("BACKGROUND", "")).unwrap().agents();
+    let mut rig = Rig::playing(&GREEDY.replace("BACKGROUND", ""))
+        .unwrap()
+        .agents();
     rig.file("a.txt", &"a line of text\n".repeat(10)).unwrap();
     rig.setup.limits.max_tokens = MOST as u32;
     rig.setup.limits.budget.tokens = Some(TOKENS);
@@ -203,9 +278,19 @@ async fn a_session_whose_budget_is_used_up_by_a_sub_agent_ends_with_what_there_i
     let (events, ends, _, used) = used_up(&rig, &mut agent).await;
     assert!(used <= TOKENS, "{used}");
     let (status, why) = told(&events);
-    assert!(status == RunStatus::Paused && why.contains("the session is limited to 60000 tokens"), "{why}");
+    assert!(
+        status == RunStatus::Paused && why.contains("the session is limited to 60000 tokens"),
+        "{why}"
+    );
     let end = ends.last().unwrap();
-    assert!(matches!(end.outcome, Outcome::Partial(Limit::Budget) | Outcome::Completed), "{:?}", end.outcome);
+    assert!(
+        matches!(
+            end.outcome,
+            Outcome::Partial(Limit::Budget) | Outcome::Completed
+        ),
+        "{:?}",
+        end.outcome
+    );
 }
 
 /// Two levels, some in the background, some waited for, of two types.
@@ -234,7 +319,10 @@ reply = [{ text = "the root" }]
 
 type Sums = BTreeMap<String, (u64, Cost)>;
 
-fn add<'a>(sums: &mut Sums, spent: impl IntoIterator<Item = (&'a String, &'a Usage, Option<Cost>)>) {
+fn add<'a>(
+    sums: &mut Sums,
+    spent: impl IntoIterator<Item = (&'a String, &'a Usage, Option<Cost>)>,
+) {
     for (model, usage, cost) in spent {
         let sum = sums.entry(model.clone()).or_default();
         *sum = (sum.0 + tokens(usage), sum.1 + cost.unwrap());
@@ -249,7 +337,11 @@ async fn what_runs_tell_is_what_the_store_has_agent_by_agent() {
     let (_, ends) = until_quiet(&mut agent).await;
     let (mut told, mut kept, mut billed) = (Sums::new(), Sums::new(), 0);
     let by_model = |spent: &Spent| (spent.model.clone(), spent.usage, spent.cost);
-    for (model, usage, cost) in ends.iter().flat_map(|end| end.spent.iter().chain(&end.below)).map(by_model) {
+    for (model, usage, cost) in ends
+        .iter()
+        .flat_map(|end| end.spent.iter().chain(&end.below))
+        .map(by_model)
+    {
         add(&mut told, [(&model, &usage, cost)]);
     }
     let rows = rows(&rig, &agent).await;
@@ -261,5 +353,9 @@ async fn what_runs_tell_is_what_the_store_has_agent_by_agent() {
         billed += request.usage.map_or(0, |usage| tokens(&usage));
     }
     assert_eq!((told.len(), &told), (2, &kept));
-    assert_eq!(kept.values().map(|sum| sum.0).sum::<u64>(), billed, "and what the provider has counted");
+    assert_eq!(
+        kept.values().map(|sum| sum.0).sum::<u64>(),
+        billed,
+        "and what the provider has counted"
+    );
 }

@@ -30,7 +30,13 @@ mod trees;
 mod turns;
 
 /// How often a long form is to be done: as `cargo xtask faults` was asked to, or as often as it is published.
-#[expect(clippy::disallowed_methods, reason = "there is no other way to tell a test anything")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "there is no other way to tell a test anything"
+)]
 fn asked(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+    std::env::var(name)
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(usual)
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use posse_protocol::{
-    AgentId, Command, EventKind, Mail, MailKind, PermissionMode, RealmId, RunChange, RunEnd, RunStatus,
+    AgentId, Command, EventKind, Mail, MailKind, PermissionMode, RealmId, RunChange, RunEnd,
+    RunStatus,
 };
 use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Op, Session, Step};
 use posse_runtime::{Agent, Runtime};
@@ -32,16 +33,25 @@ async fn until_quiet(agent: &mut Agent) -> RunEnd {
 /// What agents whose path contains `part` have sent, request by request.
 fn sent_by(rig: &Rig, part: &str) -> Vec<Value> {
     let requests = rig.server.requests();
-    let own = |path: &str| path.strip_prefix("/main").is_some_and(|rest| rest.contains(part));
-    let own = requests.iter().filter(|request| request.header("x-posse-agent").is_some_and(own));
-    own.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+    let own = |path: &str| {
+        path.strip_prefix("/main")
+            .is_some_and(|rest| rest.contains(part))
+    };
+    let own = requests
+        .iter()
+        .filter(|request| request.header("x-posse-agent").is_some_and(own));
+    own.map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 /// What the main agent has sent.
 fn sent_by_main(rig: &Rig) -> Vec<Value> {
     let requests = rig.server.requests();
-    let own = requests.iter().filter(|request| request.header("x-posse-agent") == Some("/main"));
-    own.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+    let own = requests
+        .iter()
+        .filter(|request| request.header("x-posse-agent") == Some("/main"));
+    own.map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 /// The texts of a request's last message, block by block; those of tool results too.
@@ -65,18 +75,28 @@ fn realm(root: AgentId) -> RealmId {
 /// The sub-agent with this name.
 async fn named(rig: &Rig, root: AgentId, name: &str) -> Session {
     let name = Some(name.parse().unwrap());
-    let filter = AgentFilter { realm: Some(realm(root)), name, ..AgentFilter::default() };
+    let filter = AgentFilter {
+        realm: Some(realm(root)),
+        name,
+        ..AgentFilter::default()
+    };
     rig.store.agents(filter, 1).await.unwrap().pop().unwrap()
 }
 
 async fn inbox(rig: &Rig, root: AgentId, of: AgentId) -> Vec<Mail> {
-    rig.store.mail(realm(root), of, MailFilter::default(), 1000).await.unwrap()
+    rig.store
+        .mail(realm(root), of, MailFilter::default(), 1000)
+        .await
+        .unwrap()
 }
 
 /// All that an agent has been told and has said.
 async fn transcript(rig: &Rig, of: AgentId) -> String {
     let entries = rig.store.read(of).await.unwrap().entries;
-    entries.iter().map(|stored| String::from_utf8(stored.entry.piece.bytes.to_vec()).unwrap()).collect()
+    entries
+        .iter()
+        .map(|stored| String::from_utf8(stored.entry.piece.bytes.to_vec()).unwrap())
+        .collect()
 }
 
 /// A scout that works until the test lets it; the main agent writes to it and to others by all addresses.
@@ -127,7 +147,10 @@ async fn who_works_reads_its_mail_after_its_tools_and_in_order() {
     up.await.unwrap().unwrap();
     let told = last_words(&sent_by_main(&rig)[2]);
     for result in &told[..2] {
-        assert!(result.starts_with("Sent to ") && result.contains("is at work"), "{result}");
+        assert!(
+            result.starts_with("Sent to ") && result.contains("is at work"),
+            "{result}"
+        );
     }
     let refused = [
         "nobody is called nobody. There are: scout;",
@@ -138,30 +161,70 @@ async fn who_works_reads_its_mail_after_its_tools_and_in_order() {
         "from",
     ];
     for (result, part) in told[2..].iter().zip(refused) {
-        assert!(result.contains(part) && !result.starts_with("Sent"), "{part}: {result}");
+        assert!(
+            result.contains(part) && !result.starts_with("Sent"),
+            "{part}: {result}"
+        );
     }
     let scout = named(&rig, agent.id, "scout").await.agent;
     let waiting = inbox(&rig, agent.id, scout).await;
     assert_eq!(
-        waiting.iter().map(|mail| mail.body.as_str()).collect::<Vec<_>>(),
+        waiting
+            .iter()
+            .map(|mail| mail.body.as_str())
+            .collect::<Vec<_>>(),
         ["first, by id", "second, by name"]
     );
-    assert!(waiting.iter().all(|mail| mail.shown_in.is_none()), "nothing is shown while a tool runs");
-    assert_eq!(waiting[0].summary, "first, by id", "the first line, since none was given");
-    let nobody = AgentId::from("00000000-0000-7000-8000-000000000001".parse::<Uuid>().unwrap());
-    let made = rig.store.mail(realm(agent.id), nobody, MailFilter::default(), 10).await;
-    assert!(made.map_or(true, |mail| mail.is_empty()), "sending makes no inbox");
+    assert!(
+        waiting.iter().all(|mail| mail.shown_in.is_none()),
+        "nothing is shown while a tool runs"
+    );
+    assert_eq!(
+        waiting[0].summary, "first, by id",
+        "the first line, since none was given"
+    );
+    let nobody = AgentId::from(
+        "00000000-0000-7000-8000-000000000001"
+            .parse::<Uuid>()
+            .unwrap(),
+    );
+    let made = rig
+        .store
+        .mail(realm(agent.id), nobody, MailFilter::default(), 10)
+        .await;
+    assert!(
+        made.map_or(true, |mail| mail.is_empty()),
+        "sending makes no inbox"
+    );
     assert_eq!(sent_by(&rig, "/scout-").len(), 1, "and breaks no call");
-    tokio::task::spawn_blocking(move || std::fs::write(hold, "whole")).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::write(hold, "whole"))
+        .await
+        .unwrap()
+        .unwrap();
     let end = until_quiet(&mut agent).await;
     assert_eq!(end.text, "I see.");
     let read = last_words(&sent_by(&rig, "/scout-")[1]);
     assert_eq!((read.len(), read[0].trim_end()), (3, "whole"), "{read:?}");
-    assert!(read[1].contains("first, by id") && read[2].contains("second, by name"), "{read:?}");
+    assert!(
+        read[1].contains("first, by id") && read[2].contains("second, by name"),
+        "{read:?}"
+    );
     let mail = inbox(&rig, agent.id, agent.id).await;
-    let letter = mail.iter().find(|mail| mail.kind == MailKind::Text).unwrap();
-    assert_eq!((letter.from.name(), letter.summary.as_str()), ("scout", "short"));
-    assert_eq!(transcript(&rig, agent.id).await.matches("to the main agent\\n</mail>").count(), 1);
+    let letter = mail
+        .iter()
+        .find(|mail| mail.kind == MailKind::Text)
+        .unwrap();
+    assert_eq!(
+        (letter.from.name(), letter.summary.as_str()),
+        ("scout", "short")
+    );
+    assert_eq!(
+        transcript(&rig, agent.id)
+            .await
+            .matches("to the main agent\\n</mail>")
+            .count(),
+        1
+    );
 }
 
 /// A scout that answers what it is asked; the main agent asks it when it is told to.
@@ -206,10 +269,20 @@ async fn ask(rig: &Rig, agent: &mut Agent) -> Vec<String> {
     }
     while until_end(agent).await.1.text != "It has answered." {}
     let told = sent_by_main(rig);
-    let sent = told.iter().flat_map(last_words).filter(|told| told.starts_with("Sent to"));
+    let sent = told
+        .iter()
+        .flat_map(last_words)
+        .filter(|told| told.starts_with("Sent to"));
     let sent: Vec<String> = sent.collect();
-    assert!(sent.last().unwrap().contains(&ends[0].output_file.display().to_string()));
-    assert_eq!((ends[0].status, ends[0].call.as_str()), (RunStatus::Completed, ""));
+    assert!(
+        sent.last()
+            .unwrap()
+            .contains(&ends[0].output_file.display().to_string())
+    );
+    assert_eq!(
+        (ends[0].status, ends[0].call.as_str()),
+        (RunStatus::Completed, "")
+    );
     last_words(told.last().unwrap())
 }
 
@@ -225,27 +298,45 @@ async fn who_has_ended_goes_on_from_its_transcript_also_in_another_session() {
     let (root, scout) = (agent.id, named(&rig, agent.id, "scout").await);
     assert_eq!(scout.state, AgentState::Completed);
     let heard = ask(&rig, &mut agent).await;
-    assert!(heard.last().unwrap().contains("Answer number 2."), "{heard:?}");
+    assert!(
+        heard.last().unwrap().contains("Answer number 2."),
+        "{heard:?}"
+    );
     farewell(agent).await;
     drop(runtime);
     // Another process, as far as the agents can tell.
     let runtime = rig.another().unwrap();
     let mut agent = runtime.resume(root, None, rig.setup.clone()).await.unwrap();
     let heard = ask(&rig, &mut agent).await;
-    assert!(heard.last().unwrap().contains("Answer number 3."), "{heard:?}");
+    assert!(
+        heard.last().unwrap().contains("Answer number 3."),
+        "{heard:?}"
+    );
     let requests = sent_by(&rig, "/scout-");
     assert_eq!(requests.len(), 3);
     for pair in requests.windows(2) {
-        let (before, after) =
-            (pair[0]["messages"].as_array().unwrap(), pair[1]["messages"].as_array().unwrap());
-        assert_eq!(after.len(), before.len() + 2, "all that it knew, its answer, and the mail");
+        let (before, after) = (
+            pair[0]["messages"].as_array().unwrap(),
+            pair[1]["messages"].as_array().unwrap(),
+        );
+        assert_eq!(
+            after.len(),
+            before.len() + 2,
+            "all that it knew, its answer, and the mail"
+        );
         assert!(last_words(&pair[1])[0].contains("And the next?"));
     }
     let now = named(&rig, root, "scout").await;
     assert_eq!((now.agent, now.state), (scout.agent, AgentState::Completed));
     let output = std::fs::read_dir(rig.setup.workspace.spill.join(root.to_string())).unwrap();
-    let files: Vec<_> = output.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect();
-    assert_eq!(files, ["The first is 7.\nAnswer number 2.\nAnswer number 3.\n"], "one file for all its runs");
+    let files: Vec<_> = output
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    assert_eq!(
+        files,
+        ["The first is 7.\nAnswer number 2.\nAnswer number 3.\n"],
+        "one file for all its runs"
+    );
 }
 
 // proves SM-04
@@ -267,7 +358,9 @@ async fn a_name_is_given_once_and_stays() {
         while refusals == 0 {
             if let EventKind::Entry(entry) = agent.events.recv().await.unwrap().kind {
                 let text = format!("{:?}", entry.message);
-                refusals += text.matches(&format!("name: scout is agent {scout}")).count();
+                refusals += text
+                    .matches(&format!("name: scout is agent {scout}"))
+                    .count();
             }
         }
         agent.handle.send(Command::Interrupt).await.unwrap();
@@ -281,10 +374,19 @@ async fn a_name_is_given_once_and_stays() {
         runtime = Some(next);
     }
     let heard = ask(&rig, &mut agent).await;
-    assert!(heard.last().unwrap().contains(&scout.to_string()), "{heard:?}");
+    assert!(
+        heard.last().unwrap().contains(&scout.to_string()),
+        "{heard:?}"
+    );
     assert_eq!(
         rig.store
-            .agents(AgentFilter { realm: Some(realm(root)), ..AgentFilter::default() }, 10)
+            .agents(
+                AgentFilter {
+                    realm: Some(realm(root)),
+                    ..AgentFilter::default()
+                },
+                10
+            )
             .await
             .unwrap()
             .len(),
@@ -319,8 +421,16 @@ async fn who_was_stopped_by_a_person_stays_so() {
     until_end(&mut agent).await;
     rig.server.wait_for_requests(3).await;
     let (root, scout) = (agent.id, named(&rig, agent.id, "scout").await.agent);
-    agent.handle.send(Command::StopRun(scout.uuid())).await.unwrap();
-    assert_eq!(until_end(&mut agent).await.1.text, "I see.", "its end begins a run");
+    agent
+        .handle
+        .send(Command::StopRun(scout.uuid()))
+        .await
+        .unwrap();
+    assert_eq!(
+        until_end(&mut agent).await.1.text,
+        "I see.",
+        "its end begins a run"
+    );
     agent.handle.send(prompt("write")).await.unwrap();
     assert_eq!(until_end(&mut agent).await.1.text, "So be it.");
     assert!(last_words(sent_by_main(&rig).last().unwrap())[0].contains("the user stopped scout"));
@@ -372,12 +482,26 @@ enum Moment {
 impl Moment {
     fn is(self, step: &Step) -> bool {
         let says = |text: &str| {
-            let bytes = step.entries.iter().map(|entry| String::from_utf8_lossy(&entry.piece.bytes));
+            let bytes = step
+                .entries
+                .iter()
+                .map(|entry| String::from_utf8_lossy(&entry.piece.bytes));
             bytes.into_iter().any(|entry| entry.contains(text))
         };
-        let letter = |op: &Op| matches!(op, Op::Send { kind: MailKind::Text, .. });
+        let letter = |op: &Op| {
+            matches!(
+                op,
+                Op::Send {
+                    kind: MailKind::Text,
+                    ..
+                }
+            )
+        };
         match self {
-            Self::Sent => step.operations.iter().any(|operation| letter(&operation.op)),
+            Self::Sent => step
+                .operations
+                .iter()
+                .any(|operation| letter(&operation.op)),
             Self::Shown => !step.mail.is_empty() && says("the only letter\\n</mail>"),
             Self::Answered => says("I have read it."),
         }
@@ -404,12 +528,17 @@ async fn cut_off(moment: Moment, included: bool) {
         }
         now && included
     };
-    rig.store = Arc::new(Faulty { store: Arc::clone(&real), refuse: Box::new(refuse) });
+    rig.store = Arc::new(Faulty {
+        store: Arc::clone(&real),
+        refuse: Box::new(refuse),
+    });
     let runtime = rig.another().unwrap();
     let agent = runtime.start(&rig.character, rig.setup.clone());
     let root = agent.id;
     agent.handle.send(prompt("begin")).await.unwrap();
-    let Agent { handle, mut events, .. } = agent;
+    let Agent {
+        handle, mut events, ..
+    } = agent;
     told.notified().await;
     drop(handle);
     while events.recv().await.is_some() {}
@@ -420,21 +549,44 @@ async fn cut_off(moment: Moment, included: bool) {
     agent.handle.send(Command::Continue).await.unwrap();
     until_quiet(&mut agent).await;
     farewell(agent).await;
-    let (reader, writer) = (named(&rig, root, "reader").await, named(&rig, root, "writer").await);
-    assert_eq!((reader.state, writer.state), (AgentState::Completed, AgentState::Completed), "{what}");
+    let (reader, writer) = (
+        named(&rig, root, "reader").await,
+        named(&rig, root, "writer").await,
+    );
+    assert_eq!(
+        (reader.state, writer.state),
+        (AgentState::Completed, AgentState::Completed),
+        "{what}"
+    );
     let mut mail = inbox(&rig, root, reader.agent).await;
-    let ends = mail.extract_if(.., |mail| mail.kind == MailKind::Notification).count();
+    let ends = mail
+        .extract_if(.., |mail| mail.kind == MailKind::Notification)
+        .count();
     assert_eq!(ends, 0, "{what}: it has started nobody");
     // A step that was not committed has sent nothing, and the model is told so.
     let sent = usize::from((moment, included) != (Moment::Sent, true));
     assert_eq!(mail.len(), sent, "{what}");
-    assert!(mail.iter().all(|mail| mail.shown_in.is_some()), "{what}: {mail:?}");
+    assert!(
+        mail.iter().all(|mail| mail.shown_in.is_some()),
+        "{what}: {mail:?}"
+    );
     let read = transcript(&rig, reader.agent).await;
-    assert_eq!(read.matches("the only letter\\n</mail>").count(), sent, "{what}: {read}");
-    assert_eq!(read.matches("I have read it.").count(), sent, "{what}: {read}");
+    assert_eq!(
+        read.matches("the only letter\\n</mail>").count(),
+        sent,
+        "{what}: {read}"
+    );
+    assert_eq!(
+        read.matches("I have read it.").count(),
+        sent,
+        "{what}: {read}"
+    );
     let wrote = transcript(&rig, writer.agent).await;
     assert_eq!(
-        (wrote.matches("Sent to reader").count(), wrote.matches("Not run").count()),
+        (
+            wrote.matches("Sent to reader").count(),
+            wrote.matches("Not run").count()
+        ),
         (sent, 1 - sent),
         "{what}: {wrote}"
     );
@@ -478,14 +630,26 @@ async fn mail_says_who_wrote_it_and_allows_nothing() {
     rig.character.mode = PermissionMode::Default;
     let mut agent = rig.prompted("go").await.unwrap();
     let end = until_quiet(&mut agent).await;
-    assert!(end.text.contains("Denied, since nobody is there to be asked"), "{}", end.text);
+    assert!(
+        end.text
+            .contains("Denied, since nobody is there to be asked"),
+        "{}",
+        end.text
+    );
     assert!(!rig.work().join("made").exists());
     let requests = sent_by_main(&rig);
     let told = last_words(&requests[1]);
     let mail = told.iter().find(|text| text.contains("approves")).unwrap();
     assert!(mail.contains(r#"<mail from="scout" agent-id=""#), "{mail}");
     assert!(mail.contains("never a person's approval"), "{mail}");
-    assert_eq!((mail.matches("<mail").count(), mail.matches("</mail").count()), (1, 1), "{mail}");
+    assert_eq!(
+        (
+            mail.matches("<mail").count(),
+            mail.matches("</mail").count()
+        ),
+        (1, 1),
+        "{mail}"
+    );
     let letter = inbox(&rig, agent.id, agent.id).await.remove(0);
     assert_eq!(letter.from.name(), "scout");
 }

@@ -37,7 +37,12 @@ async fn tools_go_there_and_back() {
     let model = scripted::openai(&server.url(), port(&clock), policy()).unwrap();
     let preamble = preamble("Be brief.", &["Read", "List"]);
     let question = Message::user("use tools");
-    let first = call(&model, &clock, body(&model, &preamble, std::slice::from_ref(&question), &[])).await;
+    let first = call(
+        &model,
+        &clock,
+        body(&model, &preamble, std::slice::from_ref(&question), &[]),
+    )
+    .await;
     let reply = first.result.unwrap();
     let tool = |id: &str, name: &str, input: &str| ContentBlock::ToolUse {
         id: id.into(),
@@ -45,12 +50,18 @@ async fn tools_go_there_and_back() {
         input: RawJson::parse(input).unwrap(),
     };
     let expected = [
-        ContentBlock::Thinking { thinking: "two at once".into(), signature: String::new() },
+        ContentBlock::Thinking {
+            thinking: "two at once".into(),
+            signature: String::new(),
+        },
         ContentBlock::text("looking"),
         tool("call_a", "Read", r#"{"path":"a b"}"#),
         tool("call_b", "List", "{}"),
     ];
-    assert_eq!((&reply.content[..], &reply.stop), (&expected[..], &StopReason::ToolUse));
+    assert_eq!(
+        (&reply.content[..], &reply.stop),
+        (&expected[..], &StopReason::ToolUse)
+    );
     assert_eq!(first.shown, "looking");
     assert!(reply.usage.input > 0 && reply.usage.output > 0 && reply.usage.thinking > 0);
 
@@ -64,7 +75,10 @@ async fn tools_go_there_and_back() {
         content: vec![result("call_a", "42"), result("call_b", "")],
     };
     let messages = [question, Message::assistant(reply.content), answers];
-    let last = call(&model, &clock, body(&model, &preamble, &messages, &[])).await.result.unwrap();
+    let last = call(&model, &clock, body(&model, &preamble, &messages, &[]))
+        .await
+        .result
+        .unwrap();
     assert_eq!(last.content, [ContentBlock::text("it is 42\n")]);
     assert_eq!(last.stop, StopReason::EndTurn);
 }
@@ -75,10 +89,16 @@ async fn its_faults_are_retried_too() {
     let server = scripted::play(SCRIPT).unwrap();
     let model = scripted::openai(&server.url(), port(&clock), policy()).unwrap();
     let busy = ask(&model, &clock, "busy?").await;
-    assert_eq!((busy.waits, busy.result.unwrap().attempts), (vec![3.0, 3.0], 3));
+    assert_eq!(
+        (busy.waits, busy.result.unwrap().attempts),
+        (vec![3.0, 3.0], 3)
+    );
     let cut = ask(&model, &clock, "cut this").await;
     assert_eq!(cut.failures, ["cut"]);
-    assert_eq!(cut.result.unwrap().content, [ContentBlock::text("you said: cut this")]);
+    assert_eq!(
+        cut.result.unwrap().content,
+        [ContentBlock::text("you said: cut this")]
+    );
 }
 
 #[tokio::test]

@@ -14,8 +14,17 @@ fn each_test_has_a_database_of_its_own() {
     let (one, other) = (Database::empty().unwrap(), Database::empty().unwrap());
     one.sql("CREATE TABLE mine (x int)").unwrap();
     one.sql("INSERT INTO mine VALUES (1), (2)").unwrap();
-    assert_eq!(one.sql("SELECT x, 'b' FROM mine ORDER BY x").unwrap(), "1|b\n2|b");
-    assert!(other.sql("SELECT x FROM mine").unwrap_err().to_string().contains("does not exist"));
+    assert_eq!(
+        one.sql("SELECT x, 'b' FROM mine ORDER BY x").unwrap(),
+        "1|b\n2|b"
+    );
+    assert!(
+        other
+            .sql("SELECT x FROM mine")
+            .unwrap_err()
+            .to_string()
+            .contains("does not exist")
+    );
     let url = one.url().to_owned();
     drop(one);
     assert!(sql(&url, "SELECT 1").is_err(), "it went with its owner");
@@ -42,20 +51,45 @@ fn a_standby_has_what_its_server_acknowledged() {
     let mut server = Server::start(Options::default()).unwrap();
     let standby = server.standby().unwrap();
     server.sql("CREATE TABLE kept AS SELECT 7 AS x").unwrap();
-    assert!(standby.sql("CREATE TABLE refused (x int)").unwrap_err().to_string().contains("read-only"));
+    assert!(
+        standby
+            .sql("CREATE TABLE refused (x int)")
+            .unwrap_err()
+            .to_string()
+            .contains("read-only")
+    );
     server.kill9().unwrap();
     standby.promote().unwrap();
-    assert_eq!(standby.sql("INSERT INTO kept VALUES (8) RETURNING x").unwrap(), "8");
-    assert_eq!(standby.sql("SELECT x FROM kept ORDER BY x").unwrap(), "7\n8");
+    assert_eq!(
+        standby
+            .sql("INSERT INTO kept VALUES (8) RETURNING x")
+            .unwrap(),
+        "8"
+    );
+    assert_eq!(
+        standby.sql("SELECT x FROM kept ORDER BY x").unwrap(),
+        "7\n8"
+    );
 }
 
 #[test]
 fn a_server_with_tls_talks_over_nothing_else() {
-    let server = Server::start(Options { tls: true, ..Options::default() }).unwrap();
+    let server = Server::start(Options {
+        tls: true,
+        ..Options::default()
+    })
+    .unwrap();
     let authority = server.authority();
     let verified = format!("{}&sslrootcert={}", server.url(), authority.display());
     let verified = verified.replace("sslmode=require", "sslmode=verify-full");
-    assert_eq!(sql(&verified, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").unwrap(), "t");
+    assert_eq!(
+        sql(
+            &verified,
+            "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+        )
+        .unwrap(),
+        "t"
+    );
     let plain = server.url().replace("sslmode=require", "sslmode=disable");
     assert!(sql(&plain, "SELECT 1").is_err());
 }
@@ -69,10 +103,16 @@ fn keeper(files: &Path) -> (Child, PathBuf) {
         .spawn();
     let mut keeper = keeper.unwrap();
     let mut said = String::new();
-    BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    BufReader::new(keeper.stdout.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
     assert_eq!(said, "ready\n");
     let address = fs::read_to_string(files.join("address")).unwrap();
-    let data = sql(&format!("postgres://postgres@{address}/postgres"), "SHOW data_directory").unwrap();
+    let data = sql(
+        &format!("postgres://postgres@{address}/postgres"),
+        "SHOW data_directory",
+    )
+    .unwrap();
     (keeper, PathBuf::from(data))
 }
 
@@ -88,8 +128,11 @@ fn nothing_is_left_of_the_server_of_a_keeper_that_is_killed() {
     }
     let (mut told, next) = keeper(files.path());
     assert_ne!(next, data);
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(told.id().cast_signed()), nix::sys::signal::SIGTERM)
-        .unwrap();
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(told.id().cast_signed()),
+        nix::sys::signal::SIGTERM,
+    )
+    .unwrap();
     assert!(told.wait().unwrap().success());
     assert!(!next.parent().unwrap().exists());
 }

@@ -4,10 +4,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use posse_protocol::{Command, ContentBlock, Outcome, PermissionMode, RawJson, ToolContent, ToolSpec, Usage};
+use posse_protocol::{
+    Command, ContentBlock, Outcome, PermissionMode, RawJson, ToolContent, ToolSpec, Usage,
+};
 use posse_runtime::Agent;
 use posse_runtime::port::BoxFuture;
-use posse_runtime::tool::{Intent, Subject, Then, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, Then, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+};
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, until_end};
@@ -26,25 +30,49 @@ impl Tool for Echo {
 
     fn spec(&self) -> ToolSpec {
         let input_schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
-        ToolSpec { name: "Echo".into(), description: "Says it again.".into(), input_schema }
+        ToolSpec {
+            name: "Echo".into(),
+            description: "Says it again.".into(),
+            input_schema,
+        }
     }
 
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let title = "Echo".to_owned();
         let beside_others = !input.get().len().is_multiple_of(5);
-        Ok(Intent { read_only: true, beside_others, subject: Subject::Nothing, waits: false, title })
+        Ok(Intent {
+            read_only: true,
+            beside_others,
+            subject: Subject::Nothing,
+            waits: false,
+            title,
+        })
     }
 
-    fn run(&self, input: RawJson, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let image = || ToolContent::Image { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() };
+    fn run(
+        &self,
+        input: RawJson,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let image = || ToolContent::Image {
+            media_type: "image/png".into(),
+            data: "iVBORw0KGgo=".into(),
+        };
         let text = ToolContent::text(input.get());
         let content = match input.get().len() % 4 {
             0 => vec![text, image()],
             1 => vec![image()],
-            2 => return Box::pin(std::future::ready(Err(ToolError::Tell(input.get().to_owned())))),
+            2 => {
+                return Box::pin(std::future::ready(Err(ToolError::Tell(
+                    input.get().to_owned(),
+                ))));
+            }
             _ => vec![text],
         };
-        Box::pin(std::future::ready(Ok(ToolOutput { content, then: Then::Nothing })))
+        Box::pin(std::future::ready(Ok(ToolOutput {
+            content,
+            then: Then::Nothing,
+        })))
     }
 }
 
@@ -82,14 +110,18 @@ fn typed() -> impl Strategy<Value = String> {
         text().prop_map(|text| serde_json::to_string(&text).unwrap()),
     ];
     let key = prop_oneof![
-        prop::sample::select(vec!["b", "a", "z", "file_path", "A", "\u{e9}"]).prop_map(str::to_owned),
+        prop::sample::select(vec!["b", "a", "z", "file_path", "A", "\u{e9}"])
+            .prop_map(str::to_owned),
         text()
     ];
     let space = || prop::sample::select(vec!["", "", " ", "  ", "\n\t", "\r\n "]);
     let object = move |value: BoxedStrategy<String>| {
         let field = (key.clone(), value, space(), space(), space());
         let field = field.prop_map(|(key, value, before, around, after)| {
-            format!("{before}{}{around}:{after}{value}{around}", serde_json::to_string(&key).unwrap())
+            format!(
+                "{before}{}{around}:{after}{value}{around}",
+                serde_json::to_string(&key).unwrap()
+            )
         });
         (prop::collection::vec(field, 0..5), space())
             .prop_map(|(fields, end)| format!("{{{}{end}}}", fields.join(",")))
@@ -110,8 +142,14 @@ struct Reply {
 fn reply() -> impl Strategy<Value = Reply> {
     let calls = prop_oneof![3 => 1..4_usize, 1 => 4..31_usize];
     let calls = calls.prop_flat_map(|count| prop::collection::vec(typed(), count));
-    (prop::option::of(text()), any::<bool>(), text(), calls)
-        .prop_map(|(thinking, redacted, text, calls)| Reply { thinking, redacted, text, calls })
+    (prop::option::of(text()), any::<bool>(), text(), calls).prop_map(
+        |(thinking, redacted, text, calls)| Reply {
+            thinking,
+            redacted,
+            text,
+            calls,
+        },
+    )
 }
 
 /// What a person says, and what the model makes of it before it ends.
@@ -123,11 +161,21 @@ struct Round {
 }
 
 fn round() -> impl Strategy<Value = Round> {
-    let image = || ContentBlock::Image { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() };
-    let word =
-        prop_oneof![3 => text().prop_map(ContentBlock::text), 1 => Just(()).prop_map(move |()| image())];
-    (prop::collection::vec(word, 1..4), prop::collection::vec(reply(), 0..4), text())
-        .prop_map(|(words, replies, last)| Round { words, replies, last })
+    let image = || ContentBlock::Image {
+        media_type: "image/png".into(),
+        data: "iVBORw0KGgo=".into(),
+    };
+    let word = prop_oneof![3 => text().prop_map(ContentBlock::text), 1 => Just(()).prop_map(move |()| image())];
+    (
+        prop::collection::vec(word, 1..4),
+        prop::collection::vec(reply(), 0..4),
+        text(),
+    )
+        .prop_map(|(words, replies, last)| Round {
+            words,
+            replies,
+            last,
+        })
 }
 
 /// A conversation: some rounds, one that forks, and some in another process.
@@ -160,7 +208,9 @@ fn story() -> impl Strategy<Value = Story> {
 
 /// A text as TOML has it, without the braces that scripts fill.
 fn toml(text: &str) -> String {
-    serde_json::to_string(&text.replace("{{", "{ {")).unwrap().replace('\u{7f}', "\\u007f")
+    serde_json::to_string(&text.replace("{{", "{ {"))
+        .unwrap()
+        .replace('\u{7f}', "\\u007f")
 }
 
 impl Reply {
@@ -174,7 +224,9 @@ impl Reply {
         }
         blocks.push(format!("{{ text = {} }}", toml(&self.text)));
         blocks.extend(
-            self.calls.iter().map(|typed| format!("{{ tool = 'Echo', json = {} }}", toml_of_json(typed))),
+            self.calls
+                .iter()
+                .map(|typed| format!("{{ tool = 'Echo', json = {} }}", toml_of_json(typed))),
         );
         blocks.extend(more.iter().cloned());
         blocks.join(", ")
@@ -183,12 +235,15 @@ impl Reply {
 
 /// Nothing is filled in here.
 fn toml_of_json(typed: &str) -> String {
-    serde_json::to_string(typed).unwrap().replace('\u{7f}', "\\u007f")
+    serde_json::to_string(typed)
+        .unwrap()
+        .replace('\u{7f}', "\\u007f")
 }
 
 impl Story {
     fn script(&self) -> String {
-        let mut script = String::from("[[rule]]\nwhen.agent = 're:^/main/'\nwhen.state = { said = '1' }\n");
+        let mut script =
+            String::from("[[rule]]\nwhen.agent = 're:^/main/'\nwhen.state = { said = '1' }\n");
         script.push_str("reply = [{ text = 'Scope: all of it.' }]\n");
         script.push_str("[[rule]]\nwhen.agent = 're:^/main/'\nset = { said = '1' }\n");
         writeln!(script, "reply = [{}]", self.forked.blocks(&[])).unwrap();
@@ -199,8 +254,14 @@ impl Story {
         };
         let rounds = |rounds: &[Round], rule: &mut dyn FnMut(&str)| {
             for round in rounds {
-                round.replies.iter().for_each(|reply| rule(&reply.blocks(&[])));
-                rule(&format!("{{ text = {} }}", toml(&format!("done {}", round.last))));
+                round
+                    .replies
+                    .iter()
+                    .for_each(|reply| rule(&reply.blocks(&[])));
+                rule(&format!(
+                    "{{ text = {} }}",
+                    toml(&format!("done {}", round.last))
+                ));
             }
         };
         rounds(&self.before, &mut rule);
@@ -210,7 +271,11 @@ impl Story {
                 "{{ tool = 'Agent', input = {{ subagent_type = 'fork', prompt = {prompt}, description = 'x' }} }}"
             )
         };
-        rule(&self.split.blocks(&self.directives.iter().map(fork).collect::<Vec<_>>()));
+        rule(
+            &self
+                .split
+                .blocks(&self.directives.iter().map(fork).collect::<Vec<_>>()),
+        );
         rule("{ text = 'All told.' }");
         rounds(&self.after, &mut rule);
         script
@@ -230,13 +295,20 @@ impl Sent {
     fn of(request: &Recorded) -> Self {
         let mut body = String::from_utf8(request.body.to_vec()).unwrap();
         for ttl in ["", r#","ttl":"1h""#] {
-            body = body.replace(&format!(r#","cache_control":{{"type":"ephemeral"{ttl}}}"#), "");
+            body = body.replace(
+                &format!(r#","cache_control":{{"type":"ephemeral"{ttl}}}"#),
+                "",
+            );
         }
         assert_eq!(request.status, 200, "{body}");
         let (preamble, rest) = body.split_once(r#","max_tokens":"#).unwrap();
         let (_, messages) = rest.split_once(r#","messages":["#).unwrap();
         let messages = messages.strip_suffix("]}").unwrap().to_owned();
-        Self { preamble: preamble.to_owned(), messages, usage: request.usage.unwrap() }
+        Self {
+            preamble: preamble.to_owned(),
+            messages,
+            usage: request.usage.unwrap(),
+        }
     }
 
     /// Whether all of this one is how `next` begins, and whether the cache knew it.
@@ -251,26 +323,40 @@ impl Sent {
         );
         // A first image among the words makes other messages of all, as the provider counts.
         if self.has_image() || !next.has_image() {
-            prop_assert!(next.usage.cache_read >= self.usage.prompt(), "{:?} {:?}", self.usage, next.usage);
+            prop_assert!(
+                next.usage.cache_read >= self.usage.prompt(),
+                "{:?} {:?}",
+                self.usage,
+                next.usage
+            );
         }
         Ok(())
     }
 
     fn has_image(&self) -> bool {
         let messages: Vec<Value> = serde_json::from_str(&format!("[{}]", self.messages)).unwrap();
-        let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+        let blocks = messages
+            .iter()
+            .filter_map(|message| message["content"].as_array())
+            .flatten();
         blocks.into_iter().any(|block| block["type"] == "image")
     }
 }
 
 fn by(requests: &[Recorded], path: &str) -> Vec<Sent> {
-    let own = requests.iter().filter(|request| request.header("x-posse-agent") == Some(path));
+    let own = requests
+        .iter()
+        .filter(|request| request.header("x-posse-agent") == Some(path));
     own.map(Sent::of).collect()
 }
 
 async fn play(agent: &mut Agent, rounds: &[Round]) {
     for round in rounds {
-        agent.handle.send(Command::Prompt(round.words.clone())).await.unwrap();
+        agent
+            .handle
+            .send(Command::Prompt(round.words.clone()))
+            .await
+            .unwrap();
         let (_, end) = until_end(agent).await;
         assert_eq!(end.outcome, Outcome::Completed);
     }
@@ -281,15 +367,26 @@ async fn check(story: Story) -> Result<(), TestCaseError> {
     rig.character.mode = PermissionMode::BypassPermissions;
     rig.setup.limits.max_tokens = 60_000;
     rig.setup.tools.extend([Arc::new(Echo) as Arc<dyn Tool>]);
-    let split = Round { words: vec![ContentBlock::text("Split it.")], ..story.before[0].clone() };
-    let mut agent = rig.runtime().unwrap().start(&rig.character, rig.setup.clone());
+    let split = Round {
+        words: vec![ContentBlock::text("Split it.")],
+        ..story.before[0].clone()
+    };
+    let mut agent = rig
+        .runtime()
+        .unwrap()
+        .start(&rig.character, rig.setup.clone());
     play(&mut agent, &story.before).await;
     let before = rig.server.requests().len();
     play(&mut agent, &[split]).await;
     let id = agent.id;
     farewell(agent).await;
     // As another process would.
-    let mut agent = rig.another().unwrap().resume(id, None, rig.setup.clone()).await.unwrap();
+    let mut agent = rig
+        .another()
+        .unwrap()
+        .resume(id, None, rig.setup.clone())
+        .await
+        .unwrap();
     play(&mut agent, &story.after).await;
 
     let requests = rig.server.requests();
@@ -299,9 +396,20 @@ async fn check(story: Story) -> Result<(), TestCaseError> {
     }
     let (asked, answered) = (&main[before], &main[before + 1]);
     let rest = &answered.messages[asked.messages.len() + 1..];
-    let reply = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>().next().unwrap().unwrap();
-    let begins = format!(r#"{},{},{{"role":"user","content":["#, asked.messages, reply.get());
-    let mut paths: Vec<&str> = requests.iter().filter_map(|it| it.header("x-posse-agent")).collect();
+    let reply = serde_json::Deserializer::from_str(rest)
+        .into_iter::<&RawValue>()
+        .next()
+        .unwrap()
+        .unwrap();
+    let begins = format!(
+        r#"{},{},{{"role":"user","content":["#,
+        asked.messages,
+        reply.get()
+    );
+    let mut paths: Vec<&str> = requests
+        .iter()
+        .filter_map(|it| it.header("x-posse-agent"))
+        .collect();
     paths.sort_unstable();
     paths.dedup();
     paths.retain(|path| *path != "/main");
@@ -309,7 +417,10 @@ async fn check(story: Story) -> Result<(), TestCaseError> {
     for path in paths {
         let own = by(&requests, path);
         asked.begins(&own[0])?;
-        prop_assert!(own[0].messages.starts_with(&begins), "not after the reply that asked for it");
+        prop_assert!(
+            own[0].messages.starts_with(&begins),
+            "not after the reply that asked for it"
+        );
         prop_assert_eq!(own.len(), 2);
         own[0].begins(&own[1])?;
     }
@@ -327,6 +438,11 @@ fn every_request_begins_with_the_bytes_of_the_one_before() {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    TestRunner::new(config).run(&story(), |story| runtime.block_on(check(story))).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    TestRunner::new(config)
+        .run(&story(), |story| runtime.block_on(check(story)))
+        .unwrap();
 }

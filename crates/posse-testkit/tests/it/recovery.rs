@@ -30,22 +30,35 @@ reply = [{ text = "here again" }]
     let run = async {
         let mut agent = rig.prompted("go").await.unwrap();
         let (events, end) = until_end(&mut agent).await;
-        let retries = events.iter().filter(|event| matches!(event.kind, EventKind::Retry(_))).count();
+        let retries = events
+            .iter()
+            .filter(|event| matches!(event.kind, EventKind::Retry(_)))
+            .count();
         assert_eq!(retries, 8);
-        let Outcome::Paused(fault) = end.outcome else { panic!("{:?}", end.outcome) };
+        let Outcome::Paused(fault) = end.outcome else {
+            panic!("{:?}", end.outcome)
+        };
         assert_eq!((fault.class, fault.status), (FaultClass::Busy, Some(529)));
         let id = agent.id;
         farewell(agent).await;
-        assert_eq!(rig.store.read(id).await.unwrap().session.state, AgentState::Paused);
+        assert_eq!(
+            rig.store.read(id).await.unwrap().session.state,
+            AgentState::Paused
+        );
         let mut agent = rig.resumed(id).await.unwrap();
         assert!(agent.unfinished);
         agent.handle.send(Command::Continue).await.unwrap();
         let (_, end) = until_end(&mut agent).await;
-        assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "here again"));
+        assert_eq!(
+            (end.outcome, end.text.as_str()),
+            (Outcome::Completed, "here again")
+        );
 
         agent.handle.send(prompt("wrong")).await.unwrap();
         let (_, end) = until_end(&mut agent).await;
-        assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.class == FaultClass::Authentication));
+        assert!(
+            matches!(end.outcome, Outcome::Failed(fault) if fault.class == FaultClass::Authentication)
+        );
         farewell(agent).await;
     };
     tokio::select! {
@@ -72,7 +85,10 @@ reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool =
         let done = |change: &CallChangeKind| matches!(change, CallChangeKind::Done(_));
         step.calls.iter().any(|call| done(&call.change))
     };
-    rig.store = Arc::new(Faulty { store: Arc::clone(&real), refuse: Box::new(dead) });
+    rig.store = Arc::new(Faulty {
+        store: Arc::clone(&real),
+        refuse: Box::new(dead),
+    });
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.class == FaultClass::Store));
@@ -83,10 +99,18 @@ reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool =
     agent.handle.send(prompt("go on")).await.unwrap();
     until_end(&mut agent).await;
     let sent = crate::turns::bodies(&rig).pop().unwrap()["messages"].clone();
-    let told = |index: usize| sent[2]["content"][index]["content"][0]["text"].as_str().unwrap().to_owned();
+    let told = |index: usize| {
+        sent[2]["content"][index]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     assert!(told(0).starts_with("Outcome unknown"), "{}", told(0));
     assert!(told(1).starts_with("Not run"), "{}", told(1));
-    assert_eq!(std::fs::read_to_string(rig.work().join("times")).unwrap(), "once\n");
+    assert_eq!(
+        std::fs::read_to_string(rig.work().join("times")).unwrap(),
+        "once\n"
+    );
 }
 
 // proves TR-03 (open: the refusal that a second process shows, which posse-cli's tests see)
@@ -96,11 +120,20 @@ async fn an_agent_that_was_taken_over_stops_and_changes_nothing() {
     let mut first = rig.prompted("one").await.unwrap();
     until_end(&mut first).await;
     // The same process takes it again, as another host would after a lease ran out.
-    let mut second = rig.another().unwrap().resume(first.id, None, rig.setup.clone()).await.unwrap();
+    let mut second = rig
+        .another()
+        .unwrap()
+        .resume(first.id, None, rig.setup.clone())
+        .await
+        .unwrap();
     first.handle.send(prompt("stale")).await.unwrap();
     let (_, end) = until_end(&mut first).await;
     assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.class == FaultClass::Fenced));
-    assert_eq!(rig.server.requests().len(), 1, "a fenced agent calls no model");
+    assert_eq!(
+        rig.server.requests().len(),
+        1,
+        "a fenced agent calls no model"
+    );
     assert!(first.events.recv().await.is_none(), "and ends");
     second.handle.send(prompt("two")).await.unwrap();
     assert_eq!(until_end(&mut second).await.1.text, "turn 2");
@@ -114,10 +147,21 @@ async fn an_agent_that_lives_is_not_brought_to_life_twice() {
     let mut first = runtime.start(&rig.character, rig.setup.clone());
     first.handle.send(prompt("one")).await.unwrap();
     until_end(&mut first).await;
-    let refused = runtime.resume(first.id, None, rig.setup.clone()).await.err().unwrap();
-    assert!(matches!(refused, StartError::AlreadyHere { agent } if agent == first.id), "{refused:?}");
+    let refused = runtime
+        .resume(first.id, None, rig.setup.clone())
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        matches!(refused, StartError::AlreadyHere { agent } if agent == first.id),
+        "{refused:?}"
+    );
     first.handle.send(prompt("two")).await.unwrap();
-    assert_eq!(until_end(&mut first).await.1.text, "turn 2", "the first one has lost nothing");
+    assert_eq!(
+        until_end(&mut first).await.1.text,
+        "turn 2",
+        "the first one has lost nothing"
+    );
     let id = first.id;
     farewell(first).await;
     let mut second = runtime.resume(id, None, rig.setup.clone()).await.unwrap();
@@ -152,6 +196,11 @@ reply = [{ text = "Tool said: {{tool}}" }]
         agent.handle.send(prompt("now edit")).await.unwrap();
         let (_, end) = until_end(&mut agent).await;
         assert_eq!(end.outcome, Outcome::Completed);
-        assert_eq!(std::fs::read_to_string(file).unwrap(), expected, "{}", end.text);
+        assert_eq!(
+            std::fs::read_to_string(file).unwrap(),
+            expected,
+            "{}",
+            end.text
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! Every request that the adapters can send is valid by the closed schemas of the real APIs.
 
 use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
-use posse_runtime::port::model::{Effort, Mark, Model, Piece, Place, Preamble, Request, Thinking, Ttl};
+use posse_runtime::port::model::{
+    Effort, Mark, Model, Piece, Place, Preamble, Request, Thinking, Ttl,
+};
 use posse_testkit::{TestClock, scripted};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -13,7 +15,11 @@ fn validator(schema: &str) -> jsonschema::Validator {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![Just(String::new()), "\\PC{1,40}", Just("\"quotes\" \\ \n\t \u{1F980} \u{0}".to_owned())]
+    prop_oneof![
+        Just(String::new()),
+        "\\PC{1,40}",
+        Just("\"quotes\" \\ \n\t \u{1F980} \u{0}".to_owned())
+    ]
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -45,18 +51,34 @@ fn said_by_tool() -> impl Strategy<Value = ToolContent> {
 }
 
 fn from_user() -> impl Strategy<Value = ContentBlock> {
-    let result = (name(), prop::collection::vec(said_by_tool(), 0..3), any::<bool>()).prop_map(
-        |(tool_use_id, content, is_error)| ContentBlock::ToolResult { tool_use_id, content, is_error },
-    );
+    let result = (
+        name(),
+        prop::collection::vec(said_by_tool(), 0..3),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(tool_use_id, content, is_error)| ContentBlock::ToolResult {
+                tool_use_id,
+                content,
+                is_error,
+            },
+        );
     prop_oneof![said_by_user(), result]
 }
 
 fn from_assistant() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         text().prop_map(ContentBlock::text),
-        (text(), text()).prop_map(|(thinking, signature)| ContentBlock::Thinking { thinking, signature }),
+        (text(), text()).prop_map(|(thinking, signature)| ContentBlock::Thinking {
+            thinking,
+            signature
+        }),
         text().prop_map(|data| ContentBlock::RedactedThinking { data }),
-        (name(), name(), input()).prop_map(|(id, name, input)| ContentBlock::ToolUse { id, name, input }),
+        (name(), name(), input()).prop_map(|(id, name, input)| ContentBlock::ToolUse {
+            id,
+            name,
+            input
+        }),
     ]
 }
 
@@ -64,7 +86,10 @@ fn message() -> impl Strategy<Value = Message> {
     let user = prop::collection::vec(from_user(), 0..5);
     let assistant = prop::collection::vec(from_assistant(), 0..5);
     prop_oneof![
-        user.prop_map(|content| Message { role: Role::User, content }),
+        user.prop_map(|content| Message {
+            role: Role::User,
+            content
+        }),
         assistant.prop_map(Message::assistant),
     ]
 }
@@ -73,7 +98,11 @@ fn preamble() -> impl Strategy<Value = Preamble> {
     let tool = (name(), text(), input()).prop_map(|(name, description, schema)| {
         let mut object: Value = serde_json::from_str(schema.get()).unwrap();
         object["type"] = "object".into();
-        ToolSpec { name, description, input_schema: (&object).into() }
+        ToolSpec {
+            name,
+            description,
+            input_schema: (&object).into(),
+        }
     });
     let thinking = prop_oneof![
         Just(Thinking::Default),
@@ -81,7 +110,13 @@ fn preamble() -> impl Strategy<Value = Preamble> {
         Just(Thinking::Off),
         (1024_u32..9999).prop_map(Thinking::Budget),
     ];
-    let efforts = [Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
+    let efforts = [
+        Effort::Low,
+        Effort::Medium,
+        Effort::High,
+        Effort::XHigh,
+        Effort::Max,
+    ];
     let effort = prop::option::of(prop::sample::select(efforts.to_vec()));
     let system = prop::collection::vec(text(), 0..3);
     (prop::collection::vec(tool, 0..3), system, thinking, effort).prop_map(
@@ -96,25 +131,46 @@ fn preamble() -> impl Strategy<Value = Preamble> {
 }
 
 /// The body, and the same pieces once more without marks.
-fn bodies(model: &dyn Model, preamble: &Preamble, messages: &[Message], hour: bool) -> (Vec<u8>, Vec<u8>) {
+fn bodies(
+    model: &dyn Model,
+    preamble: &Preamble,
+    messages: &[Message],
+    hour: bool,
+) -> (Vec<u8>, Vec<u8>) {
     let preamble = model.preamble(preamble);
-    let entries: Vec<Piece> = messages.iter().map(|message| model.entry(message)).collect();
+    let entries: Vec<Piece> = messages
+        .iter()
+        .map(|message| model.entry(message))
+        .collect();
     let ttl = if hour { Ttl::OneHour } else { Ttl::FiveMinutes };
-    let places = [Place::Preamble, Place::Entry(0), Place::Entry(messages.len() - 1)];
+    let places = [
+        Place::Preamble,
+        Place::Entry(0),
+        Place::Entry(messages.len() - 1),
+    ];
     let marks = places.map(|place| Mark { place, ttl });
     let body = |marks: &[Mark]| {
         let previous = hour.then_some("msg_\"1\"");
-        let request = Request { preamble: &preamble, entries: &entries, marks, max_tokens: 10_000, previous };
+        let request = Request {
+            preamble: &preamble,
+            entries: &entries,
+            marks,
+            max_tokens: 10_000,
+            previous,
+        };
         model.body(&request).concat()
     };
     (body(&marks), body(&[]))
 }
 
 fn check(validator: &jsonschema::Validator, body: &[u8]) -> Result<(), TestCaseError> {
-    let value: Value = serde_json::from_slice(body)
-        .map_err(|error| TestCaseError::fail(format!("{error}: {}", String::from_utf8_lossy(body))))?;
-    let errors: Vec<String> =
-        validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let value: Value = serde_json::from_slice(body).map_err(|error| {
+        TestCaseError::fail(format!("{error}: {}", String::from_utf8_lossy(body)))
+    })?;
+    let errors: Vec<String> = validator
+        .iter_errors(&value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
     prop_assert!(errors.is_empty(), "{errors:?}\n{value}");
     Ok(())
 }
@@ -124,14 +180,22 @@ fn whatever_is_said_is_said_validly() {
     let clock = TestClock::default();
     let anthropic = scripted::anthropic("http://127.0.0.1:1", port(&clock), policy()).unwrap();
     let openai = scripted::openai("http://127.0.0.1:1", port(&clock), policy()).unwrap();
-    let messages = validator(include_str!("../../../posse-scripted/schemas/anthropic_request.json"));
-    let chat = validator(include_str!("../../../posse-scripted/schemas/openai_request.json"));
+    let messages = validator(include_str!(
+        "../../../posse-scripted/schemas/anthropic_request.json"
+    ));
+    let chat = validator(include_str!(
+        "../../../posse-scripted/schemas/openai_request.json"
+    ));
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases: 500,
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    let strategy = (preamble(), prop::collection::vec(message(), 1..6), any::<bool>());
+    let strategy = (
+        preamble(),
+        prop::collection::vec(message(), 1..6),
+        any::<bool>(),
+    );
     runner
         .run(&strategy, |(preamble, said, hour)| {
             let (marked, plain) = bodies(&anthropic, &preamble, &said, hour);
@@ -154,7 +218,10 @@ async fn blanks_are_not_sent() {
     let messages = [
         Message::user(""),
         Message::assistant(vec![
-            ContentBlock::Thinking { thinking: "unsealed".into(), signature: String::new() },
+            ContentBlock::Thinking {
+                thinking: "unsealed".into(),
+                signature: String::new(),
+            },
             blank(),
             ContentBlock::ToolUse {
                 id: "toolu_1".into(),
@@ -174,7 +241,10 @@ async fn blanks_are_not_sent() {
             ],
         },
     ];
-    let preamble = Preamble { system: vec![" ".into()], ..crate::calls::preamble("", &["Read"]) };
+    let preamble = Preamble {
+        system: vec![" ".into()],
+        ..crate::calls::preamble("", &["Read"])
+    };
     let body = crate::calls::body(&model, &preamble, &messages, &[]);
     let run = crate::calls::call(&model, &clock, body).await;
     assert!(run.result.is_ok(), "{:?}", run.result.unwrap_err().error);

@@ -37,7 +37,10 @@ async fn asked(agent: &mut Agent) -> ReplyFacts {
 }
 
 fn expired(before: &ReplyFacts) -> Option<Missed> {
-    Some(Missed { tokens: before.usage.prompt(), why: "expired".into() })
+    Some(Missed {
+        tokens: before.usage.prompt(),
+        why: "expired".into(),
+    })
 }
 
 // proves FK-06 (open: a fork's prefix for life)
@@ -51,29 +54,46 @@ async fn who_is_asked_every_twenty_minutes_misses_once() {
     assert_eq!(last.missed, None);
     clock.advance(20 * MINUTE);
     let second = asked(&mut agent).await;
-    assert_eq!((second.usage.cache_read, &second.missed), (0, &expired(&last)));
+    assert_eq!(
+        (second.usage.cache_read, &second.missed),
+        (0, &expired(&last))
+    );
     assert!(second.usage.cache_write_1h > 1000 && second.usage.cache_write_5m == 0);
     last = second;
     for _ in 0..3 {
         clock.advance(20 * MINUTE);
         let next = asked(&mut agent).await;
-        assert_eq!((next.usage.cache_read, &next.missed), (last.usage.prompt(), &None));
+        assert_eq!(
+            (next.usage.cache_read, &next.missed),
+            (last.usage.prompt(), &None)
+        );
         last = next;
     }
     // What was measured is known to whoever takes it up.
     let id = agent.id;
     farewell(agent).await;
-    let mut agent = rig.another().unwrap().resume(id, None, rig.setup.clone()).await.unwrap();
+    let mut agent = rig
+        .another()
+        .unwrap()
+        .resume(id, None, rig.setup.clone())
+        .await
+        .unwrap();
     clock.advance(40 * MINUTE);
     let next = asked(&mut agent).await;
-    assert_eq!((next.usage.cache_read, &next.missed), (last.usage.prompt(), &None));
+    assert_eq!(
+        (next.usage.cache_read, &next.missed),
+        (last.usage.prompt(), &None)
+    );
     assert!(next.usage.cache_write_1h > 0 && next.usage.cache_write_5m == 0);
     // Not even an hour is enough, and that is said too.
     clock.advance(61 * MINUTE);
     let late = asked(&mut agent).await;
     assert_eq!((late.usage.cache_read, &late.missed), (0, &expired(&next)));
     let stored = rig.store.read(id).await.unwrap().entries;
-    assert_eq!(stored.last().unwrap().entry.reply.as_ref().unwrap().missed, late.missed);
+    assert_eq!(
+        stored.last().unwrap().entry.reply.as_ref().unwrap().missed,
+        late.missed
+    );
 }
 
 // proves FK-08 (open: what people are shown)
@@ -85,7 +105,12 @@ async fn what_expired_while_nobody_was_here_is_missed_too() {
     let id = agent.id;
     farewell(agent).await;
     clock.advance(6 * MINUTE);
-    let mut agent = rig.another().unwrap().resume(id, None, rig.setup.clone()).await.unwrap();
+    let mut agent = rig
+        .another()
+        .unwrap()
+        .resume(id, None, rig.setup.clone())
+        .await
+        .unwrap();
     assert_eq!(asked(&mut agent).await.missed, expired(&first));
 }
 

@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 
 use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
 use posse_runtime::port::store::{
-    Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange, TaskFilter,
-    Wake, checksum,
+    Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange,
+    TaskFilter, Wake, checksum,
 };
 use posse_store::{Sqlite, Timing};
-use posse_testkit::store_contract::{self as contract, Open, agent, birth, entry, fate, step, verify};
+use posse_testkit::store_contract::{
+    self as contract, Open, agent, birth, entry, fate, step, verify,
+};
 use uuid::Uuid;
 
 /// A directory that goes with its test.
@@ -46,14 +48,25 @@ impl Directory {
 
     /// Changes the file behind the store's back.
     fn tamper(&self, sql: &str) {
-        let changed = rusqlite::Connection::open(self.database()).unwrap().execute(sql, []).unwrap();
+        let changed = rusqlite::Connection::open(self.database())
+            .unwrap()
+            .execute(sql, [])
+            .unwrap();
         assert!(changed > 0 || sql.starts_with("PRAGMA"), "{sql}");
     }
 
     fn hosts(&self) -> usize {
-        let found = fs::read_dir(self.0.join("home/hosts")).into_iter().flatten();
+        let found = fs::read_dir(self.0.join("home/hosts"))
+            .into_iter()
+            .flatten();
         // Beside each is its bell.
-        found.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_none())).count()
+        found
+            .filter(|entry| {
+                entry
+                    .as_ref()
+                    .is_ok_and(|entry| entry.path().extension().is_none())
+            })
+            .count()
     }
 }
 
@@ -80,14 +93,23 @@ async fn four_entries(store: &dyn Store) {
         next.checksum = last;
         entries.push(next);
     }
-    store.commit(Step { entries, ..birth(1) }).await.unwrap();
+    store
+        .commit(Step {
+            entries,
+            ..birth(1)
+        })
+        .await
+        .unwrap();
 }
 
 // proves TR-01 (open: a crash in the middle of a commit)
 #[tokio::test]
 async fn damage_is_found() {
     for (sql, wanted) in [
-        ("UPDATE entry SET bytes = x'656e747279203f' WHERE seq = 2", Err(2)),
+        (
+            "UPDATE entry SET bytes = x'656e747279203f' WHERE seq = 2",
+            Err(2),
+        ),
         ("UPDATE entry SET kind = 2 WHERE seq = 1", Err(1)),
         (
             "UPDATE entry SET seq = CASE seq WHEN 1 THEN 12 WHEN 2 THEN 11 END WHERE seq IN (1, 2)",
@@ -127,7 +149,10 @@ async fn a_file_of_a_newer_posse_is_left_alone() {
     drop(directory.open());
     directory.tamper("PRAGMA user_version = 77");
     let refused = Sqlite::open(&directory.database()).err().unwrap();
-    assert!(matches!(refused, StoreError::TooNew { found: 77, .. }), "{refused:?}");
+    assert!(
+        matches!(refused, StoreError::TooNew { found: 77, .. }),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -139,13 +164,23 @@ async fn files_are_their_owners_alone_and_looking_leaves_no_host() {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
     assert_eq!((mode(""), mode("posse.db")), (0o700, 0o600));
-    assert_eq!(store.sessions(SessionFilter::default(), 10).await.unwrap(), []);
+    assert_eq!(
+        store.sessions(SessionFilter::default(), 10).await.unwrap(),
+        []
+    );
     assert_eq!(fate(&store.read(agent(1)).await), "not found");
     assert_eq!(directory.hosts(), 0);
     store.commit(birth(1)).await.unwrap();
-    assert_eq!((mode("hosts"), mode("posse.db-wal"), directory.hosts()), (0o700, 0o600, 1));
+    assert_eq!(
+        (mode("hosts"), mode("posse.db-wal"), directory.hosts()),
+        (0o700, 0o600, 1)
+    );
     drop(store);
-    assert_eq!(directory.hosts(), 0, "who goes in peace takes its file along");
+    assert_eq!(
+        directory.hosts(),
+        0,
+        "who goes in peace takes its file along"
+    );
 }
 
 #[tokio::test]
@@ -186,22 +221,41 @@ fn create_web(number: u64) -> Op {
         takes: posse_protocol::Takes::Any,
     };
     let (description, settings) = (String::new(), serde_json::Map::new());
-    Op::CreateTeam { team: web(), description, settings, lead: Box::new(lead) }
+    Op::CreateTeam {
+        team: web(),
+        description,
+        settings,
+        lead: Box::new(lead),
+    }
 }
 
 fn create_task(team: Option<Name>) -> Op {
-    Op::CreateTask { team, task: Box::default() }
+    Op::CreateTask {
+        team,
+        task: Box::default(),
+    }
 }
 
 /// Does what a person asks for, none of which may be refused.
 async fn order(store: &dyn Store, realm: RealmId, ops: Vec<Op>) {
-    let results = store.operate(Order { realm, ops, at_ms: 5 }).await.unwrap();
+    let results = store
+        .operate(Order {
+            realm,
+            ops,
+            at_ms: 5,
+        })
+        .await
+        .unwrap();
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
 /// Two hosts of which each takes the other for stalled as soon as it wants something of it.
 async fn impatient(directory: &Directory) -> [Sqlite; 2] {
-    let timing = Timing { lease: Duration::ZERO, sweep: Duration::from_secs(3600), ..Timing::default() };
+    let timing = Timing {
+        lease: Duration::ZERO,
+        sweep: Duration::from_secs(3600),
+        ..Timing::default()
+    };
     let hosts = [0; 2].map(|_| Sqlite::open_with(&directory.database(), timing).unwrap());
     for (host, number) in hosts.iter().zip(1..) {
         host.commit(birth(number)).await.unwrap();
@@ -214,16 +268,56 @@ async fn who_wants_what_a_stalled_host_does_not_do_takes_nothing_from_it() {
     let directory = Directory::new();
     let [first, second] = impatient(&directory).await;
     let team = web();
-    let assigned = TaskChange { owner: Some(Some("team-lead".into())), ..TaskChange::default() };
-    let assign =
-        Op::UpdateTask { team: Some(team.clone()), id: TaskId(1), expect: None, change: Box::new(assigned) };
-    order(&first, contract::realm(), vec![create_web(1), create_task(Some(team.clone())), assign]).await;
-    let claim = Op::Claim { team: Some(team), id: TaskId(1) };
-    let claims = Step { operations: vec![Operation { call: None, op: claim }], ..step(2, 1) };
-    let refused = second.commit(claims).await.unwrap().results.remove(0).unwrap_err();
-    assert_eq!(refused, Refusal::AlreadyClaimed { id: TaskId(1), by: "team-lead".into() });
-    assert_eq!(fate(&first.commit(step(1, 1)).await), "ok", "it has lost nothing");
-    assert!(second.take(agent(1)).await.unwrap().epoch.0 > 1, "but what is wanted is taken");
+    let assigned = TaskChange {
+        owner: Some(Some("team-lead".into())),
+        ..TaskChange::default()
+    };
+    let assign = Op::UpdateTask {
+        team: Some(team.clone()),
+        id: TaskId(1),
+        expect: None,
+        change: Box::new(assigned),
+    };
+    order(
+        &first,
+        contract::realm(),
+        vec![create_web(1), create_task(Some(team.clone())), assign],
+    )
+    .await;
+    let claim = Op::Claim {
+        team: Some(team),
+        id: TaskId(1),
+    };
+    let claims = Step {
+        operations: vec![Operation {
+            call: None,
+            op: claim,
+        }],
+        ..step(2, 1)
+    };
+    let refused = second
+        .commit(claims)
+        .await
+        .unwrap()
+        .results
+        .remove(0)
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        Refusal::AlreadyClaimed {
+            id: TaskId(1),
+            by: "team-lead".into()
+        }
+    );
+    assert_eq!(
+        fate(&first.commit(step(1, 1)).await),
+        "ok",
+        "it has lost nothing"
+    );
+    assert!(
+        second.take(agent(1)).await.unwrap().epoch.0 > 1,
+        "but what is wanted is taken"
+    );
     assert_eq!(fate(&first.commit(step(1, 1)).await), "fenced");
 }
 
@@ -231,7 +325,11 @@ async fn who_wants_what_a_stalled_host_does_not_do_takes_nothing_from_it() {
 async fn a_host_that_was_refused_before_does_not_settle_as_stalled() {
     let directory = Directory::new();
     let lease = Duration::from_millis(50);
-    let timing = Timing { lease, sweep: Duration::from_secs(3600), ..Timing::default() };
+    let timing = Timing {
+        lease,
+        sweep: Duration::from_secs(3600),
+        ..Timing::default()
+    };
     let open = || Sqlite::open_with(&directory.database(), timing).unwrap();
     let (first, second) = (open(), open());
     assert_eq!(fate(&first.take(agent(1)).await), "not found");
@@ -247,21 +345,41 @@ async fn a_host_that_was_refused_before_does_not_settle_as_stalled() {
 async fn what_is_collected_silences_no_bell() {
     let directory = Directory::new();
     let (first, second) = (directory.open(), directory.open());
-    first.commit(Step { at_ms: i64::MAX / 2, ..birth(1) }).await.unwrap();
+    first
+        .commit(Step {
+            at_ms: i64::MAX / 2,
+            ..birth(1)
+        })
+        .await
+        .unwrap();
     let old: RealmId = Uuid::from_u128(7).into();
     for _ in 0..5 {
         order(second.as_ref(), old, vec![create_task(None)]).await;
     }
-    let list = ListId { realm: contract::realm(), team: None };
+    let list = ListId {
+        realm: contract::realm(),
+        team: None,
+    };
     let heard = async |wanted: &ListId| {
-        while !first.woken().await.unwrap().contains(&Wake::Tasks(wanted.clone())) {}
+        while !first
+            .woken()
+            .await
+            .unwrap()
+            .contains(&Wake::Tasks(wanted.clone()))
+        {}
     };
     order(second.as_ref(), contract::realm(), vec![create_task(None)]).await;
     heard(&list).await;
     let removed = posse_store::maintain::collect(&directory.database(), 1000, &mut |_| {}).unwrap();
     assert_eq!(removed.sessions, 0, "{removed:?}");
-    let gone = ListId { realm: old, team: None };
-    assert_eq!(second.tasks(gone, TaskFilter::default(), 9).await.unwrap(), []);
+    let gone = ListId {
+        realm: old,
+        team: None,
+    };
+    assert_eq!(
+        second.tasks(gone, TaskFilter::default(), 9).await.unwrap(),
+        []
+    );
     order(second.as_ref(), contract::realm(), vec![create_task(None)]).await;
     heard(&list).await;
 }
@@ -270,14 +388,30 @@ async fn what_is_collected_silences_no_bell() {
 async fn a_team_that_came_a_minute_ago_is_not_old() {
     let (there, here) = (Directory::new(), Directory::new());
     let store = there.open();
-    order(store.as_ref(), contract::realm(), vec![create_web(1), create_task(Some(web()))]).await;
-    let archive = store.export(contract::realm(), web()).await.unwrap().unwrap();
+    order(
+        store.as_ref(),
+        contract::realm(),
+        vec![create_web(1), create_task(Some(web()))],
+    )
+    .await;
+    let archive = store
+        .export(contract::realm(), web())
+        .await
+        .unwrap()
+        .unwrap();
     let store = here.open();
     store.import(archive.clone()).await.unwrap();
     posse_store::maintain::collect(&here.database(), 1_000_000, &mut |_| {}).unwrap();
-    assert_eq!(store.export(contract::realm(), web()).await.unwrap(), Some(archive));
+    assert_eq!(
+        store.export(contract::realm(), web()).await.unwrap(),
+        Some(archive)
+    );
     posse_store::maintain::collect(&there.database(), 1_000_000, &mut |_| {}).unwrap();
-    assert_eq!(there.open().export(contract::realm(), web()).await.unwrap(), None, "where it was made it is");
+    assert_eq!(
+        there.open().export(contract::realm(), web()).await.unwrap(),
+        None,
+        "where it was made it is"
+    );
 }
 
 #[tokio::test]
@@ -291,5 +425,9 @@ async fn a_link_to_the_file_leads_to_the_same_hosts() {
     assert_eq!(fate(&other.take(agent(1)).await), "held");
     other.commit(birth(2)).await.unwrap();
     assert_eq!(fate(&store.commit(step(1, 1)).await), "ok");
-    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 2, "nothing is kept beside the link");
+    assert_eq!(
+        fs::read_dir(&directory.0).unwrap().count(),
+        2,
+        "nothing is kept beside the link"
+    );
 }

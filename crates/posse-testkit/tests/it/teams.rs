@@ -8,8 +8,8 @@ mod tasks;
 use std::sync::Arc;
 
 use posse_protocol::{
-    AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberNews, MemberState,
-    PermissionMode, RealmId, RunEnd, Task, Team,
+    AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberNews,
+    MemberState, PermissionMode, RealmId, RunEnd, Task, Team,
 };
 use posse_runtime::Agent;
 use posse_runtime::port::store::{MailFilter, TaskFilter};
@@ -27,38 +27,63 @@ fn realm(root: AgentId) -> RealmId {
 
 async fn team(rig: &Rig, root: AgentId, name: &str) -> Team {
     let teams = rig.store.teams(Some(realm(root)), 100).await.unwrap();
-    teams.into_iter().find(|team| team.name.as_str() == name).expect("there is such a team")
+    teams
+        .into_iter()
+        .find(|team| team.name.as_str() == name)
+        .expect("there is such a team")
 }
 
 async fn member(rig: &Rig, root: AgentId, name: &str) -> Member {
     let teams = rig.store.teams(Some(realm(root)), 100).await.unwrap();
     let mut members = teams.into_iter().flat_map(|team| team.members);
-    members.find(|member| member.name.as_str() == name).expect("there is such a member")
+    members
+        .find(|member| member.name.as_str() == name)
+        .expect("there is such a member")
 }
 
 async fn tasks(rig: &Rig, root: AgentId, name: &str) -> Vec<Task> {
-    let list = ListId { realm: realm(root), team: Some(name.parse().unwrap()) };
-    rig.store.tasks(list, TaskFilter::default(), 10_000).await.unwrap()
+    let list = ListId {
+        realm: realm(root),
+        team: Some(name.parse().unwrap()),
+    };
+    rig.store
+        .tasks(list, TaskFilter::default(), 10_000)
+        .await
+        .unwrap()
 }
 
 async fn inbox(rig: &Rig, root: AgentId, of: AgentId) -> Vec<Mail> {
-    rig.store.mail(realm(root), of, MailFilter::default(), 10_000).await.unwrap()
+    rig.store
+        .mail(realm(root), of, MailFilter::default(), 10_000)
+        .await
+        .unwrap()
 }
 
 /// What the agents whose path contains `part` have sent, request by request.
 fn sent_by(rig: &Rig, part: &str) -> Vec<Value> {
     let requests = rig.server.requests();
     let own = requests.iter().filter(|request| {
-        request
-            .header("x-posse-agent")
-            .is_some_and(|path| if part == "/main" { path == part } else { path.contains(part) })
+        request.header("x-posse-agent").is_some_and(|path| {
+            if part == "/main" {
+                path == part
+            } else {
+                path.contains(part)
+            }
+        })
     });
-    own.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+    own.map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 /// Everything that a request tells.
 fn all_words(body: &Value) -> String {
-    body["messages"].as_array().unwrap().iter().flat_map(words).collect::<Vec<_>>().join("\n")
+    body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(words)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// All runs until nothing goes on; the last one's end.
@@ -85,8 +110,9 @@ fn member_news(event: &Event) -> Option<&MemberNews> {
 /// Waits until a member becomes idle.
 async fn until_idle(agent: &mut Agent, name: &str) -> Vec<Event> {
     let idle = |event: &Event| {
-        member_news(event)
-            .is_some_and(|news| news.name.as_str() == name && matches!(news.what, MemberChange::Idle(_)))
+        member_news(event).is_some_and(|news| {
+            news.name.as_str() == name && matches!(news.what, MemberChange::Idle(_))
+        })
     };
     until(agent, idle).await
 }

@@ -44,9 +44,18 @@ struct Deed {
     dirty: &'static str,
 }
 
-const IDLE: Deed = Deed { work: "idle", dirty: "tell" };
-const WORK: Deed = Deed { work: "work", dirty: "tell" };
-const CARRY: Deed = Deed { work: "idle", dirty: "carry" };
+const IDLE: Deed = Deed {
+    work: "idle",
+    dirty: "tell",
+};
+const WORK: Deed = Deed {
+    work: "work",
+    dirty: "tell",
+};
+const CARRY: Deed = Deed {
+    work: "idle",
+    dirty: "carry",
+};
 
 /// A repository and a home for worktrees; gone when dropped.
 struct Ground(PathBuf);
@@ -54,8 +63,16 @@ struct Ground(PathBuf);
 impl Ground {
     fn empty() -> Self {
         let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let ground = Self(base.canonicalize().unwrap().join(format!("posse-trees-{}", Uuid::now_v7())));
+        let base = if memory.is_dir() {
+            memory.to_owned()
+        } else {
+            std::env::temp_dir()
+        };
+        let ground = Self(
+            base.canonicalize()
+                .unwrap()
+                .join(format!("posse-trees-{}", Uuid::now_v7())),
+        );
         fs::create_dir(&ground.0).unwrap();
         ground
     }
@@ -91,12 +108,18 @@ impl Ground {
     fn git(&self, words: &[&str]) -> String {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.repository()).args(words);
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null");
         for role in ["AUTHOR", "COMMITTER"] {
-            git.env(format!("GIT_{role}_NAME"), "Ann").env(format!("GIT_{role}_EMAIL"), "ann@example.org");
+            git.env(format!("GIT_{role}_NAME"), "Ann")
+                .env(format!("GIT_{role}_EMAIL"), "ann@example.org");
         }
         let output = git.output().unwrap();
-        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -106,16 +129,33 @@ impl Ground {
         // Whoever comes from the worker has it, too.
         fcntl_setfd(&held, FdFlags::empty()).unwrap();
         let mut command = Command::new("strace");
-        command.args(["-f", "-qq"]).args(strace).arg(WORKER).arg("life").arg(self.home());
-        let output = command.arg(self.repository()).args([AGENT, deed.work, deed.dirty]).output().unwrap();
+        command
+            .args(["-f", "-qq"])
+            .args(strace)
+            .arg(WORKER)
+            .arg("life")
+            .arg(self.home());
+        let output = command
+            .arg(self.repository())
+            .args([AGENT, deed.work, deed.dirty])
+            .output()
+            .unwrap();
         drop(held);
         all.read_to_end(&mut Vec::new()).unwrap();
         output
     }
 
     fn sweep(&self) -> String {
-        let output = Command::new(WORKER).arg("sweep").arg(self.home()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(WORKER)
+            .arg("sweep")
+            .arg(self.home())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -123,38 +163,83 @@ impl Ground {
     fn check(&self, output: &Output, what: &str) {
         let said = String::from_utf8_lossy(&output.stdout);
         let swept = self.sweep();
-        let what = format!("{what}\nsaid: {said}{}swept: {swept}", String::from_utf8_lossy(&output.stderr));
+        let what = format!(
+            "{what}\nsaid: {said}{}swept: {swept}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         self.git(&["fsck", "--strict"]);
-        let work = self.plot().map(|plot| plot.join(AGENT).join("work.txt")).filter(|work| work.exists());
+        let work = self
+            .plot()
+            .map(|plot| plot.join(AGENT).join("work.txt"))
+            .filter(|work| work.exists());
         if said.contains("worked\n") {
-            let work = work.as_ref().unwrap_or_else(|| panic!("work is lost: {what}"));
+            let work = work
+                .as_ref()
+                .unwrap_or_else(|| panic!("work is lost: {what}"));
             assert_eq!(fs::read_to_string(work).unwrap(), "work", "{what}");
         }
         let agents = usize::from(work.is_some());
         let left: Vec<String> = self.left();
-        assert_eq!(left, if agents == 1 { vec![AGENT.to_owned()] } else { vec![] }, "{what}");
-        assert_eq!(self.git(&["branch", "--list", "posse/*"]).lines().count(), agents, "{what}");
+        assert_eq!(
+            left,
+            if agents == 1 {
+                vec![AGENT.to_owned()]
+            } else {
+                vec![]
+            },
+            "{what}"
+        );
+        assert_eq!(
+            self.git(&["branch", "--list", "posse/*"]).lines().count(),
+            agents,
+            "{what}"
+        );
         let list = self.git(&["worktree", "list", "--porcelain"]);
-        assert_eq!(list.matches("worktree ").count(), 1 + agents, "{what}\n{list}");
-        assert!(!list.contains("locked") && !list.contains("prunable"), "{what}\n{list}");
+        assert_eq!(
+            list.matches("worktree ").count(),
+            1 + agents,
+            "{what}\n{list}"
+        );
+        assert!(
+            !list.contains("locked") && !list.contains("prunable"),
+            "{what}\n{list}"
+        );
         let mut files = Vec::new();
         all_files(&self.repository().join(".git"), &mut files);
         files.retain(|file| file.extension().is_some_and(|kind| kind == "lock"));
         assert_eq!(files, Vec::<PathBuf>::new(), "{what}");
-        assert_eq!(fs::read_to_string(self.repository().join("a.txt")).unwrap(), "changed\n", "{what}");
+        assert_eq!(
+            fs::read_to_string(self.repository().join("a.txt")).unwrap(),
+            "changed\n",
+            "{what}"
+        );
         // And there is nothing more to do.
-        assert_eq!(self.sweep().lines().filter(|line| line.starts_with("removed")).count(), 0, "{what}");
+        assert_eq!(
+            self.sweep()
+                .lines()
+                .filter(|line| line.starts_with("removed"))
+                .count(),
+            0,
+            "{what}"
+        );
     }
 
     fn plot(&self) -> Option<PathBuf> {
         let plots = fs::read_dir(self.home()).into_iter().flatten().flatten();
-        plots.map(|plot| plot.path()).find(|plot| !plot.ends_with(".hosts"))
+        plots
+            .map(|plot| plot.path())
+            .find(|plot| !plot.ends_with(".hosts"))
     }
 
     fn left(&self) -> Vec<String> {
-        let inside = self.plot().into_iter().flat_map(|plot| fs::read_dir(plot).unwrap().flatten());
+        let inside = self
+            .plot()
+            .into_iter()
+            .flat_map(|plot| fs::read_dir(plot).unwrap().flatten());
         let names = inside.map(|entry| entry.file_name().into_string().unwrap());
-        names.filter(|name| ![".lock", ".noting", ".repository"].contains(&name.as_str())).collect()
+        names
+            .filter(|name| ![".lock", ".noting", ".repository"].contains(&name.as_str()))
+            .collect()
     }
 }
 
@@ -186,13 +271,22 @@ fn all_files(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// How often an undisturbed run makes each call: the most of any thread, since strace counts so.
-fn count(template: &Ground, deed: Deed, calls: &[&str], follow: &[&str]) -> BTreeMap<String, usize> {
+fn count(
+    template: &Ground,
+    deed: Deed,
+    calls: &[&str],
+    follow: &[&str],
+) -> BTreeMap<String, usize> {
     let ground = template.copy();
     let log = ground.0.join("strace.log");
     let trace = format!("trace={}", calls.join(","));
     let words = [follow, &["-o", log.to_str().unwrap(), "-e", &trace]].concat();
     let output = ground.run(deed, &words);
-    assert!(output.status.success(), "{deed:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{deed:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     ground.check(&output, "undisturbed");
     let text = fs::read_to_string(log).unwrap();
     let mut by_thread: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -225,7 +319,10 @@ fn each(
         // So that a stride meets other places of each call.
         for nth in (1 + injected % stride..=*count).step_by(stride) {
             let ground = template.copy();
-            let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{fault}:when={nth}"));
+            let (trace, inject) = (
+                format!("trace={call}"),
+                format!("inject={call}:{fault}:when={nth}"),
+            );
             let words = [follow, &["-o", "/dev/null", "-e", &trace, "-e", &inject]].concat();
             let output = ground.run(deed, &words);
             let what = format!("{deed:?}, {fault} at {call} {nth} of {count}");
@@ -252,10 +349,19 @@ fn killed(stride: usize) {
 fn git_killed(stride: usize) {
     let calls = ["write", "rename", "unlink", "mkdir", "rmdir", "unlinkat"];
     for deed in [IDLE, WORK, CARRY] {
-        each(deed, &calls, GIT_TOO, "signal=KILL", stride, &|ground, _, _| {
-            // Git's own, and everybody's: who has killed git must remove it.
-            drop(fs::remove_file(ground.repository().join(".git/packed-refs.lock")));
-        });
+        each(
+            deed,
+            &calls,
+            GIT_TOO,
+            "signal=KILL",
+            stride,
+            &|ground, _, _| {
+                // Git's own, and everybody's: who has killed git must remove it.
+                drop(fs::remove_file(
+                    ground.repository().join(".git/packed-refs.lock"),
+                ));
+            },
+        );
     }
 }
 
@@ -270,7 +376,11 @@ fn full_disk(stride: usize) {
                 "{what}: {told}"
             );
             assert_eq!(ground.left(), Vec::<String>::new(), "{what}: {told}");
-            assert_eq!(ground.git(&["branch", "--list", "posse/*"]), "", "{what}: {told}");
+            assert_eq!(
+                ground.git(&["branch", "--list", "posse/*"]),
+                "",
+                "{what}: {told}"
+            );
         }
     };
     for deed in [IDLE, WORK, CARRY] {
@@ -319,13 +429,28 @@ fn on_a_disk_that_is_full_at_every_call_it_says_so_and_loses_no_work() {
 fn it_is_not_led_astray_by_its_environment() {
     let (ground, other) = (Ground::template(), Ground::template());
     let mut command = Command::new(WORKER);
-    command.arg("life").arg(ground.home()).arg(ground.repository()).args([AGENT, "work", "carry"]);
-    command.env("GIT_DIR", other.repository().join(".git")).env("GIT_WORK_TREE", other.repository());
-    command.env("GIT_INDEX_FILE", other.repository().join(".git/index")).env("GIT_PREFIX", "src/");
+    command
+        .arg("life")
+        .arg(ground.home())
+        .arg(ground.repository())
+        .args([AGENT, "work", "carry"]);
+    command
+        .env("GIT_DIR", other.repository().join(".git"))
+        .env("GIT_WORK_TREE", other.repository());
+    command
+        .env("GIT_INDEX_FILE", other.repository().join(".git/index"))
+        .env("GIT_PREFIX", "src/");
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     ground.check(&output, "with GIT_DIR");
-    assert_eq!(fs::read_to_string(ground.plot().unwrap().join(AGENT).join("a.txt")).unwrap(), "changed\n");
+    assert_eq!(
+        fs::read_to_string(ground.plot().unwrap().join(AGENT).join("a.txt")).unwrap(),
+        "changed\n"
+    );
     assert_eq!(other.git(&["worktree", "list"]).lines().count(), 1);
 }
 
@@ -333,9 +458,16 @@ fn it_is_not_led_astray_by_its_environment() {
 fn without_git_that_is_said() {
     let ground = Ground::template();
     let mut command = Command::new(WORKER);
-    command.arg("life").arg(ground.home()).arg(ground.repository()).args([AGENT, "idle", "tell"]);
+    command
+        .arg("life")
+        .arg(ground.home())
+        .arg(ground.repository())
+        .args([AGENT, "idle", "tell"]);
     let output = command.env("PATH", ground.home()).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("there is no git") && told.contains("leave isolation out"), "{told}");
+    assert!(
+        told.contains("there is no git") && told.contains("leave isolation out"),
+        "{told}"
+    );
     assert!(!ground.home().exists());
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use posse_protocol::{
-    Command, ContentBlock, Cost, Delta, EntryKind, EventKind, Limit, Outcome, PermissionMode, RawJson,
-    ToolSpec,
+    Command, ContentBlock, Cost, Delta, EntryKind, EventKind, Limit, Outcome, PermissionMode,
+    RawJson, ToolSpec,
 };
 use posse_runtime::port::BoxFuture;
-use posse_runtime::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace};
+use posse_runtime::tool::{
+    Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
+};
 use posse_runtime::{Asker, Budget, Limits};
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};
@@ -16,13 +18,18 @@ use serde_json::Value;
 use tokio::sync::Barrier;
 
 pub(crate) fn bodies(rig: &Rig) -> Vec<Value> {
-    rig.server.requests().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+    rig.server
+        .requests()
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 /// The bytes of a request's messages, without marks and without the closing bracket.
 pub(crate) fn messages(body: &[u8]) -> String {
-    let text =
-        String::from_utf8(body.to_vec()).unwrap().replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    let text = String::from_utf8(body.to_vec())
+        .unwrap()
+        .replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     let start = text.find(r#""messages":["#).unwrap();
     text[start..].strip_suffix("]}").unwrap().to_owned()
 }
@@ -49,12 +56,17 @@ reply = [{ text = "You are welcome." }]
 #[tokio::test]
 async fn a_run_goes_round_until_the_model_is_done_and_sends_the_same_bytes_again() {
     let rig = Rig::playing(FIX).unwrap();
-    let file = rig.file("sum.py", "def add(a, b):\n    return a - b\n").unwrap();
+    let file = rig
+        .file("sum.py", "def add(a, b):\n    return a - b\n")
+        .unwrap();
     let mut agent = rig.prompted("fix it").await.unwrap();
     let (events, end) = until_end(&mut agent).await;
     assert_eq!((end.outcome, end.turns), (Outcome::Completed, 3));
     assert_eq!(end.text, "Fixed: 2 + 2 is 4 again.");
-    assert_eq!(std::fs::read_to_string(file).unwrap(), "def add(a, b):\n    return a + b\n");
+    assert_eq!(
+        std::fs::read_to_string(file).unwrap(),
+        "def add(a, b):\n    return a + b\n"
+    );
     let kinds: Vec<EntryKind> = events
         .iter()
         .filter_map(|event| match &event.kind {
@@ -78,7 +90,10 @@ async fn a_run_goes_round_until_the_model_is_done_and_sends_the_same_bytes_again
     assert_eq!(requests.len(), 5);
     for pair in requests.windows(2) {
         let (before, after) = (messages(&pair[0].body), messages(&pair[1].body));
-        assert!(after.starts_with(&before), "what was sent once is sent again:\n{before}\n{after}");
+        assert!(
+            after.starts_with(&before),
+            "what was sent once is sent again:\n{before}\n{after}"
+        );
         // The prompt before is read whole from the cache, in the same process and in the next.
         let (before, after) = (pair[0].usage.unwrap(), pair[1].usage.unwrap());
         assert_eq!(after.cache_read, before.prompt(), "{:?}", pair[1].usage);
@@ -103,11 +118,16 @@ fault = { kind = "stall", at = 1960 }
             EventKind::Delta(Delta::Thinking(more)) => thinking.push_str(&more),
             EventKind::Delta(Delta::ToolUse { name, .. }) => tools.push(name),
             EventKind::Delta(Delta::ToolInput(more)) if !more.is_empty() => break,
-            EventKind::Entry(entry) => assert_eq!(entry.kind, EntryKind::Prompt, "the reply is not whole"),
+            EventKind::Entry(entry) => {
+                assert_eq!(entry.kind, EntryKind::Prompt, "the reply is not whole")
+            }
             _ => {}
         }
     }
-    assert_eq!((text.as_str(), thinking.as_str(), &tools[..]), ("now", "hm", &["Glob".to_owned()][..]));
+    assert_eq!(
+        (text.as_str(), thinking.as_str(), &tools[..]),
+        ("now", "hm", &["Glob".to_owned()][..])
+    );
     agent.handle.send(Command::Interrupt).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Interrupted);
@@ -130,16 +150,34 @@ impl Tool for Probe {
     fn spec(&self) -> ToolSpec {
         let input_schema =
             RawJson::parse(r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#).unwrap();
-        ToolSpec { name: self.name.into(), description: "Probes.".into(), input_schema }
+        ToolSpec {
+            name: self.name.into(),
+            description: "Probes.".into(),
+            input_schema,
+        }
     }
 
     fn intent(&self, _: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let (beside_others, subject) = (self.beside_others, Subject::Nothing);
-        Ok(Intent { read_only: true, beside_others, subject, waits: false, title: "probe".into() })
+        Ok(Intent {
+            read_only: true,
+            beside_others,
+            subject,
+            waits: false,
+            title: "probe".into(),
+        })
     }
 
-    fn run(&self, input: RawJson, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (running, meet, beside) = (Arc::clone(&self.running), Arc::clone(&self.meet), self.beside_others);
+    fn run(
+        &self,
+        input: RawJson,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let (running, meet, beside) = (
+            Arc::clone(&self.running),
+            Arc::clone(&self.meet),
+            self.beside_others,
+        );
         Box::pin(async move {
             let now = running.fetch_add(1, Ordering::SeqCst) + 1;
             if beside {
@@ -148,7 +186,11 @@ impl Tool for Probe {
             tokio::task::yield_now().await;
             running.fetch_sub(1, Ordering::SeqCst);
             let alone = beside || now == 1;
-            Ok(ToolOutput::text(format!("{} {}", input.get(), if alone { "fine" } else { "CROWDED" })))
+            Ok(ToolOutput::text(format!(
+                "{} {}",
+                input.get(),
+                if alone { "fine" } else { "CROWDED" }
+            )))
         })
     }
 }
@@ -170,15 +212,26 @@ reply = [
     let running = Arc::new(AtomicUsize::new(0));
     let meet = Arc::new(Barrier::new(2));
     let probe = |name, beside_others| -> Arc<dyn Tool> {
-        Arc::new(Probe { name, beside_others, running: Arc::clone(&running), meet: Arc::clone(&meet) })
+        Arc::new(Probe {
+            name,
+            beside_others,
+            running: Arc::clone(&running),
+            meet: Arc::clone(&meet),
+        })
     };
-    let tools: Toolbox = [probe("Look", true), probe("Change", false)].into_iter().collect();
+    let tools: Toolbox = [probe("Look", true), probe("Change", false)]
+        .into_iter()
+        .collect();
     let rig = Rig::playing(script).unwrap().tools(tools);
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
     let sent = &bodies(&rig)[1]["messages"];
-    assert_eq!(sent.as_array().unwrap().len(), 3, "all results in one message");
+    assert_eq!(
+        sent.as_array().unwrap().len(),
+        3,
+        "all results in one message"
+    );
     let results: Vec<&str> = sent[2]["content"]
         .as_array()
         .unwrap()
@@ -198,16 +251,26 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
         let refuse = Box::new(move |step: &posse_runtime::port::store::Step| {
             step.entries.iter().any(|entry| entry.kind == refused)
         });
-        rig.store = Arc::new(Faulty { store: Arc::clone(&rig.store), refuse });
+        rig.store = Arc::new(Faulty {
+            store: Arc::clone(&rig.store),
+            refuse,
+        });
         let mut agent = rig.prompted("fix it").await.unwrap();
         let (events, end) = until_end(&mut agent).await;
-        let Outcome::Failed(fault) = end.outcome else { panic!("{:?}", end.outcome) };
+        let Outcome::Failed(fault) = end.outcome else {
+            panic!("{:?}", end.outcome)
+        };
         assert!(fault.message.contains("disk is full"), "{}", fault.message);
         farewell(agent).await;
-        let ran = events.iter().any(|event| matches!(event.kind, EventKind::CallStarted { .. }));
+        let ran = events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::CallStarted { .. }));
         // A reply that is not stored runs no tool; results that are not stored are not sent.
         assert_eq!(ran, refused == EntryKind::Results);
-        assert_eq!(rig.server.requests().len(), usize::from(refused != EntryKind::Prompt));
+        assert_eq!(
+            rig.server.requests().len(),
+            usize::from(refused != EntryKind::Prompt)
+        );
     }
 }
 
@@ -216,10 +279,16 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
 async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
     let mut rig = Rig::playing(FIX).unwrap();
     rig.file("sum.py", "return a - b\n").unwrap();
-    rig.setup.limits = Limits { turns: Some(1), ..rig.setup.limits };
+    rig.setup.limits = Limits {
+        turns: Some(1),
+        ..rig.setup.limits
+    };
     let mut agent = rig.prompted("fix it").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.turns), (Outcome::Partial(Limit::Turns), 1));
+    assert_eq!(
+        (end.outcome, end.turns),
+        (Outcome::Partial(Limit::Turns), 1)
+    );
     agent.handle.send(Command::Continue).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Partial(Limit::Turns));
@@ -232,24 +301,47 @@ async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
         let mut rig = Rig::playing(FIX).unwrap();
         rig.file("sum.py", "return a - b\n").unwrap();
         let cost = Some(Cost::from_pico_usd((cost * 1e12) as u64));
-        rig.setup.limits = Limits { budget: Budget { cost, ..Budget::default() }, ..rig.setup.limits };
+        rig.setup.limits = Limits {
+            budget: Budget {
+                cost,
+                ..Budget::default()
+            },
+            ..rig.setup.limits
+        };
         let mut agent = rig.prompted("fix it").await.unwrap();
         let (_, end) = until_end(&mut agent).await;
         let stored = rig.store.read(agent.id).await;
-        let kept = stored.map(|stored| stored.session.charges.iter().filter_map(|charge| charge.cost).sum());
+        let kept = stored.map(|stored| {
+            stored
+                .session
+                .charges
+                .iter()
+                .filter_map(|charge| charge.cost)
+                .sum()
+        });
         (end, rig.server.requests().len(), kept.unwrap_or_default())
     };
     let (end, requests, _) = limited(1e-12).await;
-    assert_eq!((end.outcome, end.turns, requests), (Outcome::Partial(Limit::Budget), 0, 0));
+    assert_eq!(
+        (end.outcome, end.turns, requests),
+        (Outcome::Partial(Limit::Budget), 0, 0)
+    );
     let mut outcomes = Vec::new();
     for cents in (4..40).step_by(4) {
         let (end, requests, kept) = limited(f64::from(cents) / 100.0).await;
         let spent: Cost = end.spent.iter().filter_map(|spent| spent.cost).sum();
         assert_eq!(spent, kept, "what it cost is kept");
-        assert!(kept <= Cost::from_pico_usd(u64::try_from(cents).unwrap() * 10_000_000_000), "{kept:?}");
+        assert!(
+            kept <= Cost::from_pico_usd(u64::try_from(cents).unwrap() * 10_000_000_000),
+            "{kept:?}"
+        );
         outcomes.push((requests, end.outcome));
     }
-    assert_eq!(outcomes[0], (0, Outcome::Partial(Limit::Budget)), "the first call could cost more");
+    assert_eq!(
+        outcomes[0],
+        (0, Outcome::Partial(Limit::Budget)),
+        "the first call could cost more"
+    );
     assert_eq!(outcomes.last().unwrap(), &(3, Outcome::Completed));
 }
 
@@ -262,7 +354,10 @@ reply = [{ text = "I may not." }]
 [[rule]]
 reply = [{ tool = "Bash", input = { command = "touch made" } }]
 "#;
-    let mut rig = Rig::playing(script).unwrap().rules(&[], &["Bash(touch *)"]).unwrap();
+    let mut rig = Rig::playing(script)
+        .unwrap()
+        .rules(&[], &["Bash(touch *)"])
+        .unwrap();
     rig.character.mode = PermissionMode::BypassPermissions;
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
@@ -288,10 +383,24 @@ reply = [{ tool = "Bash", input = { command = "echo hello" } }]
     for (answer, expected) in [
         (Allow { input: None }, "hello"),
         (Allow { input: Some(other) }, "other"),
-        (Allow { input: Some(denied) }, "Denied"),
-        (Deny { message: "refused by a person".into(), interrupt: false }, "refused by a person"),
+        (
+            Allow {
+                input: Some(denied),
+            },
+            "Denied",
+        ),
+        (
+            Deny {
+                message: "refused by a person".into(),
+                interrupt: false,
+            },
+            "refused by a person",
+        ),
     ] {
-        let mut rig = Rig::playing(script).unwrap().rules(&[], &["Bash(curl *)"]).unwrap();
+        let mut rig = Rig::playing(script)
+            .unwrap()
+            .rules(&[], &["Bash(curl *)"])
+            .unwrap();
         rig.setup.asker = Asker::FrontEnd;
         let mut agent = rig.prompted("go").await.unwrap();
         let call = loop {
@@ -299,9 +408,21 @@ reply = [{ tool = "Bash", input = { command = "echo hello" } }]
                 break question.call;
             }
         };
-        agent.handle.send(Command::Answer { agent: agent.id, call, answer }).await.unwrap();
+        agent
+            .handle
+            .send(Command::Answer {
+                agent: agent.id,
+                call,
+                answer,
+            })
+            .await
+            .unwrap();
         let (_, end) = until_end(&mut agent).await;
-        assert!(end.text.contains(expected), "{} has no {expected}", end.text);
+        assert!(
+            end.text.contains(expected),
+            "{} has no {expected}",
+            end.text
+        );
     }
 }
 
@@ -312,7 +433,10 @@ async fn a_forked_session_shares_the_prefix_and_leaves_the_first_alone() {
     until_end(&mut agent).await;
     let id = agent.id;
     let runtime = rig.runtime().unwrap();
-    let mut fork = runtime.fork_session(id, None, rig.setup.clone()).await.unwrap();
+    let mut fork = runtime
+        .fork_session(id, None, rig.setup.clone())
+        .await
+        .unwrap();
     fork.handle.send(prompt("two")).await.unwrap();
     assert_eq!(until_end(&mut fork).await.1.text, "turn 2");
     agent.handle.send(prompt("other two")).await.unwrap();
@@ -320,12 +444,17 @@ async fn a_forked_session_shares_the_prefix_and_leaves_the_first_alone() {
     let second = fork.id;
     farewell(fork).await;
     // A fork of the fork, from the store alone.
-    let mut third = runtime.fork_session(second, None, rig.setup.clone()).await.unwrap();
+    let mut third = runtime
+        .fork_session(second, None, rig.setup.clone())
+        .await
+        .unwrap();
     third.handle.send(prompt("three")).await.unwrap();
     assert_eq!(until_end(&mut third).await.1.text, "turn 3");
     let texts = |number: usize| -> Vec<String> {
         let sent = bodies(&rig)[number]["messages"].as_array().unwrap().clone();
-        sent.iter().map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect()
+        sent.iter()
+            .map(|message| message["content"][0]["text"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(texts(1), ["one", "turn 1", "two"]);
     assert_eq!(texts(2), ["one", "turn 1", "other two"]);
@@ -357,8 +486,16 @@ reply = [{ tool = "Bash", input = { command = "echo up > ready; cat hold" } }]
     }
     let agent = rig.prompted("go").await.unwrap();
     let ready = at("ready");
-    tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
-    let mut copy = rig.runtime().unwrap().fork_session(agent.id, None, rig.setup.clone()).await.unwrap();
+    tokio::task::spawn_blocking(move || std::fs::read(ready))
+        .await
+        .unwrap()
+        .unwrap();
+    let mut copy = rig
+        .runtime()
+        .unwrap()
+        .fork_session(agent.id, None, rig.setup.clone())
+        .await
+        .unwrap();
     assert!(copy.unfinished);
     copy.handle.send(prompt("copy")).await.unwrap();
     assert_eq!(until_end(&mut copy).await.1.text, "I am the copy");
@@ -382,7 +519,10 @@ reply = [
   { tool = "Write", input = { file_path = "docs/config", content = "evil" } },
 ]
 "#;
-    let rig = Rig::playing(script).unwrap().rules(&["Bash"], &["Read(./secrets/**)"]).unwrap();
+    let rig = Rig::playing(script)
+        .unwrap()
+        .rules(&["Bash"], &["Read(./secrets/**)"])
+        .unwrap();
     for name in ["notes", "docs", "secrets", ".git"] {
         std::fs::create_dir(rig.work().join(name)).unwrap();
     }
@@ -392,7 +532,12 @@ reply = [
     let (_, end) = until_end(&mut agent).await;
     assert!(rig.work().join("notes").is_symlink(), "{}", end.text);
     assert!(!end.text.contains("hush"), "{}", end.text);
-    assert_eq!(end.text.matches("leads elsewhere").count(), 3, "{}", end.text);
+    assert_eq!(
+        end.text.matches("leads elsewhere").count(),
+        3,
+        "{}",
+        end.text
+    );
     assert!(!rig.work().join(".git/config").exists());
 }
 
@@ -422,19 +567,35 @@ async fn an_agent_that_panics_says_that_it_has_ended() {
         assert!(step.birth.is_some(), "a bug");
         false
     });
-    rig.store = Arc::new(Faulty { store: Arc::clone(&rig.store), refuse });
+    rig.store = Arc::new(Faulty {
+        store: Arc::clone(&rig.store),
+        refuse,
+    });
     let mut agent = rig.prompted("fix it").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
-    assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.message.contains("posse itself")));
+    assert!(
+        matches!(end.outcome, Outcome::Failed(fault) if fault.message.contains("posse itself"))
+    );
     assert!(agent.events.recv().await.is_none());
     // Nobody holds it, and what was acknowledged is there.
-    assert_eq!(rig.store.take(agent.id).await.unwrap().transcript.entries.len(), 1);
+    assert_eq!(
+        rig.store
+            .take(agent.id)
+            .await
+            .unwrap()
+            .transcript
+            .entries
+            .len(),
+        1
+    );
 }
 
 /// A slow reader gets less often, and more at a time; it misses nothing.
 #[tokio::test]
 async fn a_slow_reader_misses_nothing() {
-    let words: String = (0..900).map(|n| format!("{{ text = \"w{n} \" }}, ")).collect();
+    let words: String = (0..900)
+        .map(|n| format!("{{ text = \"w{n} \" }}, "))
+        .collect();
     let rig = Rig::playing(&format!("[[rule]]\nreply = [{words}]\n")).unwrap();
     let mut agent = rig.prompted("go").await.unwrap();
     // Nothing is read until the server has sent everything.
@@ -463,19 +624,41 @@ async fn an_edited_transcript_is_not_resumed() {
     farewell(agent).await;
     let database = rig.place().file().unwrap();
     let edit = "update entry set bytes = cast(replace(cast(bytes as text), 'yes', 'no!') as blob)";
-    let changed = rusqlite::Connection::open(database).unwrap().execute(edit, []).unwrap();
+    let changed = rusqlite::Connection::open(database)
+        .unwrap()
+        .execute(edit, [])
+        .unwrap();
     assert_eq!(changed, 2);
-    let error = rig.runtime().unwrap().resume(id, None, rig.setup.clone()).await.err().unwrap();
+    let error = rig
+        .runtime()
+        .unwrap()
+        .resume(id, None, rig.setup.clone())
+        .await
+        .err()
+        .unwrap();
     assert!(error.to_string().contains("damaged at entry 1"), "{error}");
 }
 
 #[tokio::test]
 async fn blocks_of_a_prompt_reach_the_model_as_they_are() {
     let rig = Rig::playing("[[rule]]\nreply = [{ text = \"I see\" }]").unwrap();
-    let agent = rig.runtime().unwrap().start(&rig.character, rig.setup.clone());
-    let image = ContentBlock::Image { media_type: "image/png".into(), data: "AAAA".into() };
-    agent.handle.send(Command::Prompt(vec![ContentBlock::text("look"), image])).await.unwrap();
+    let agent = rig
+        .runtime()
+        .unwrap()
+        .start(&rig.character, rig.setup.clone());
+    let image = ContentBlock::Image {
+        media_type: "image/png".into(),
+        data: "AAAA".into(),
+    };
+    agent
+        .handle
+        .send(Command::Prompt(vec![ContentBlock::text("look"), image]))
+        .await
+        .unwrap();
     let mut agent = agent;
     assert_eq!(until_end(&mut agent).await.1.text, "I see");
-    assert_eq!(bodies(&rig)[0]["messages"][0]["content"][1]["type"], "image");
+    assert_eq!(
+        bodies(&rig)[0]["messages"][0]["content"][1]["type"],
+        "image"
+    );
 }

@@ -26,7 +26,9 @@ impl Bash {
         let id = Uuid::now_v7();
         let output = context.workspace.spill.join(format!("{id}.output"));
         // Made first: whoever is told of it finds it.
-        let file = OutputFile::create(&output).await.map_err(|error| cannot("make", &output, error))?;
+        let file = OutputFile::create(&output)
+            .await
+            .map_err(|error| cannot("make", &output, error))?;
         let shell = self.start(&input.command, &context)?;
         let told = format!(
             "It runs in the background; its id is {id}. What it prints is in {} while it runs. You are told \
@@ -36,11 +38,19 @@ impl Bash {
         let clock = Arc::clone(&context.clock);
         let run = NewRun {
             id,
-            description: headline(input.description.as_deref().unwrap_or(&input.command), TITLE),
+            description: headline(
+                input.description.as_deref().unwrap_or(&input.command),
+                TITLE,
+            ),
             output,
-            work: Box::new(move |cancel| Box::pin(follow(shell, Log::new(file), limit, clock, cancel))),
+            work: Box::new(move |cancel| {
+                Box::pin(follow(shell, Log::new(file), limit, clock, cancel))
+            }),
         };
-        Ok(ToolOutput { content: vec![ToolContent::text(told)], then: Then::Runs(Box::new(run)) })
+        Ok(ToolOutput {
+            content: vec![ToolContent::text(told)],
+            then: Then::Runs(Box::new(run)),
+        })
     }
 }
 
@@ -52,14 +62,22 @@ async fn follow(
     clock: Arc<dyn Clock>,
     cancel: CancellationToken,
 ) -> RunReport {
-    let bounds = Bounds { limit, cancel: &cancel, clock: &*clock };
+    let bounds = Bounds {
+        limit,
+        cancel: &cancel,
+        clock: &*clock,
+    };
     let ending = shell.follow(bounds, &mut log).await;
     let result = log.told().await;
     let ending = match ending {
         Ok(ending) => ending,
         Err(error) => {
             let summary = format!("the shell was lost: {error}");
-            return RunReport { status: RunStatus::Failed, summary, result };
+            return RunReport {
+                status: RunStatus::Failed,
+                summary,
+                result,
+            };
         }
     };
     let fault = ending::fault(&ending, limit);
@@ -73,5 +91,9 @@ async fn follow(
         summary.push(' ');
         summary.push_str(&left);
     }
-    RunReport { status, summary, result }
+    RunReport {
+        status,
+        summary,
+        result,
+    }
 }

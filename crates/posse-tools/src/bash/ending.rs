@@ -13,7 +13,9 @@ pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> 
         How::Exited(None) => Some("it is not known how it ended".into()),
         How::TimedOut => {
             let limit = limit.unwrap_or_default().as_secs_f64();
-            Some(format!("ended after {limit} s, its time limit; timeout sets another"))
+            Some(format!(
+                "ended after {limit} s, its time limit; timeout sets another"
+            ))
         }
         How::Interrupted => Some("interrupted; everything it had started was ended".into()),
     }

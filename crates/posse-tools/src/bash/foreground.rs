@@ -25,8 +25,17 @@ pub struct ForegroundBashInput {
 
 impl From<ForegroundBashInput> for BashInput {
     fn from(input: ForegroundBashInput) -> Self {
-        let ForegroundBashInput { command, timeout, description } = input;
-        Self { command, timeout, description, run_in_background: None }
+        let ForegroundBashInput {
+            command,
+            timeout,
+            description,
+        } = input;
+        Self {
+            command,
+            timeout,
+            description,
+            run_in_background: None,
+        }
     }
 }
 
@@ -39,11 +48,19 @@ impl TypedTool for ForegroundBash {
         ABOUT.into()
     }
 
-    fn intent(&self, input: &ForegroundBashInput, workspace: &Workspace) -> Result<Intent, ToolError> {
+    fn intent(
+        &self,
+        input: &ForegroundBashInput,
+        workspace: &Workspace,
+    ) -> Result<Intent, ToolError> {
         self.0.intent(&input.clone().into(), workspace)
     }
 
-    async fn run(&self, input: ForegroundBashInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        input: ForegroundBashInput,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         self.0.run(input.into(), context).await
     }
 

@@ -38,9 +38,20 @@ enum Line {
 
 impl Finds {
     pub(super) fn new(report: &Report) -> Self {
-        let most = report.most.saturating_sub(report.lines.len()).saturating_add(1);
+        let most = report
+            .most
+            .saturating_sub(report.lines.len())
+            .saturating_add(1);
         let Report { mode, numbers, .. } = *report;
-        Self { mode, numbers, most, matches: 0, lines: Vec::new(), bytes: 0, binary: false }
+        Self {
+            mode,
+            numbers,
+            most,
+            matches: 0,
+            lines: Vec::new(),
+            bytes: 0,
+            binary: false,
+        }
     }
 
     /// Whether more would not be told anyway.
@@ -61,7 +72,11 @@ impl Finds {
             let cut = if text.len() > LINE_BYTES { "…" } else { "" };
             let text = format!("{}{cut}", clip(&text, LINE_BYTES));
             self.bytes += text.len() + 1;
-            self.lines.push(Line::Found { mark, number: self.numbers.then_some(number), text });
+            self.lines.push(Line::Found {
+                mark,
+                number: self.numbers.then_some(number),
+                text,
+            });
         }
     }
 }
@@ -112,7 +127,10 @@ impl Report {
         Self {
             mode: input.output_mode.unwrap_or_default(),
             numbers: input.numbers.unwrap_or(true),
-            most: input.head_limit.filter(|limit| *limit > 0).unwrap_or(MOST_LINES),
+            most: input
+                .head_limit
+                .filter(|limit| *limit > 0)
+                .unwrap_or(MOST_LINES),
             lines: Vec::new(),
             bytes: 0,
             cut: false,
@@ -131,10 +149,18 @@ impl Report {
                 for line in finds.lines {
                     let line = match line {
                         Line::Gap => "--".to_owned(),
-                        Line::Found { mark, number: Some(number), text } => {
+                        Line::Found {
+                            mark,
+                            number: Some(number),
+                            text,
+                        } => {
                             format!("{path}{mark}{number}{mark}{text}")
                         }
-                        Line::Found { mark, number: None, text } => format!("{path}{mark}{text}"),
+                        Line::Found {
+                            mark,
+                            number: None,
+                            text,
+                        } => format!("{path}{mark}{text}"),
                     };
                     self.push(line);
                 }
@@ -156,10 +182,12 @@ impl Report {
             self.lines.push("no match".into());
         }
         if self.cut {
-            self.lines.push("(there is more; narrow the search, or raise head_limit)".into());
+            self.lines
+                .push("(there is more; narrow the search, or raise head_limit)".into());
         }
         if unread > 0 {
-            self.lines.push(format!("({} could not be searched)", count(unread, "file")));
+            self.lines
+                .push(format!("({} could not be searched)", count(unread, "file")));
         }
         self.lines.join("\n")
     }
@@ -179,14 +207,27 @@ mod tests {
     #[test]
     fn of_one_match_no_more_is_held_than_is_told() {
         let content = Some(OutputMode::Content);
-        let input = |limit| GrepInput { output_mode: content, head_limit: limit, ..GrepInput::default() };
-        assert_eq!(pushed(&input(None), &b"a\n".repeat(3 << 20)).lines.len(), MOST_LINES + 2);
+        let input = |limit| GrepInput {
+            output_mode: content,
+            head_limit: limit,
+            ..GrepInput::default()
+        };
+        assert_eq!(
+            pushed(&input(None), &b"a\n".repeat(3 << 20)).lines.len(),
+            MOST_LINES + 2
+        );
         let all = pushed(&input(Some(usize::MAX - 1)), &b"aaaa\n".repeat(1 << 20));
         assert!(all.lines.len() <= MOST_BYTES / 5 + 1, "{}", all.lines.len());
         let mut report = Report::new(&input(Some(usize::MAX)));
-        assert_eq!(report.add("f", all), Enough::Yes, "it is said that there is more");
+        assert_eq!(
+            report.add("f", all),
+            Enough::Yes,
+            "it is said that there is more"
+        );
         let long = pushed(&input(None), &"ä".repeat(1 << 20).into_bytes());
-        let [Line::Found { text, .. }] = &long.lines[..] else { panic!("one line") };
+        let [Line::Found { text, .. }] = &long.lines[..] else {
+            panic!("one line")
+        };
         assert_eq!(*text, "ä".repeat(250) + "…");
     }
 }

@@ -216,7 +216,10 @@ impl Orderly {
         match name {
             "table" => {
                 self.cell();
-                self.table = Table { start: self.out.len(), ..Table::default() };
+                self.table = Table {
+                    start: self.out.len(),
+                    ..Table::default()
+                };
             }
             "tr" => self.table.columns = 0,
             "td" | "th" => self.table.columns += 1,
@@ -225,12 +228,18 @@ impl Orderly {
         }
         let start = rewritten(name, tag);
         match self.ended.take() {
-            Some((at, same)) if at == self.out.len() && same == start && name != "a" && is_inline(name) => {
+            Some((at, same))
+                if at == self.out.len() && same == start && name != "a" && is_inline(name) =>
+            {
                 self.out.truncate(at - name.len() - "</>".len());
             }
             _ => self.write(&start),
         }
-        self.table.cell = if matches!(name, "td" | "th") { self.out.len() } else { self.table.cell };
+        self.table.cell = if matches!(name, "td" | "th") {
+            self.out.len()
+        } else {
+            self.table.cell
+        };
         self.open.push(Open { name, start });
     }
 
@@ -245,7 +254,9 @@ impl Orderly {
                     self.close_to(at);
                 }
             }
-            Kind::Kept("thead" | "tbody" | "tr" | "td" | "th") if self.table.inner > 0 => self.gap(),
+            Kind::Kept("thead" | "tbody" | "tr" | "td" | "th") if self.table.inner > 0 => {
+                self.gap()
+            }
             Kind::Kept(name) => self.close(name),
             Kind::Gap => self.gap(),
             Kind::Void(_) | Kind::Gone => {}
@@ -287,7 +298,9 @@ impl Orderly {
     }
 
     fn in_table_part(&self) -> bool {
-        self.open.last().is_some_and(|open| TABLE_PARTS.contains(&open.name))
+        self.open
+            .last()
+            .is_some_and(|open| TABLE_PARTS.contains(&open.name))
     }
 
     /// What stands between cells gets one of its own: a parser would move it out of the table.
@@ -307,12 +320,18 @@ impl Orderly {
 
     /// Ends the innermost element of this name, if it is in the same container.
     fn close(&mut self, name: &str) {
-        let Some(at) = self.position(name) else { return };
+        let Some(at) = self.position(name) else {
+            return;
+        };
         let within = &self.open[at + 1..];
         let apart = match name {
-            "ul" | "ol" | "blockquote" => within.iter().any(|open| matches!(open.name, "td" | "th")),
+            "ul" | "ol" | "blockquote" => {
+                within.iter().any(|open| matches!(open.name, "td" | "th"))
+            }
             "thead" | "tbody" | "tr" | "td" | "th" => false,
-            "li" => within.iter().any(|open| matches!(open.name, "ul" | "ol" | "td" | "th")),
+            "li" => within
+                .iter()
+                .any(|open| matches!(open.name, "ul" | "ol" | "td" | "th")),
             _ => within.iter().any(|open| CONTAINERS.contains(&open.name)),
         };
         if !apart {
@@ -321,7 +340,10 @@ impl Orderly {
     }
 
     fn close_until(&mut self, names: &[&str]) {
-        let at = self.open.iter().rposition(|open| names.contains(&open.name));
+        let at = self
+            .open
+            .iter()
+            .rposition(|open| names.contains(&open.name));
         self.close_to(at.map_or(0, |at| at + 1));
     }
 
@@ -330,7 +352,10 @@ impl Orderly {
             && let Some(Open { name, start }) = self.open.pop()
         {
             if matches!(name, "td" | "th") {
-                self.table.widest = self.table.widest.max(self.out.len().saturating_sub(self.table.cell));
+                self.table.widest = self
+                    .table
+                    .widest
+                    .max(self.out.len().saturating_sub(self.table.cell));
             }
             self.out.push_str(&format!("</{name}>"));
             match name {
@@ -348,12 +373,23 @@ impl Orderly {
     /// A table that grows too large when its columns are made even is none: without heads, its cells are
     /// told one after the other.
     fn end_table(&mut self) {
-        let Table { start, rows, columns, most_columns, widest, .. } = std::mem::take(&mut self.table);
+        let Table {
+            start,
+            rows,
+            columns,
+            most_columns,
+            widest,
+            ..
+        } = std::mem::take(&mut self.table);
         let cells = (rows + 1).saturating_mul(most_columns.max(columns));
         if cells.saturating_mul(widest + 3) > TABLE_BYTES {
             let table = self.out.split_off(start);
             let headless = table.replace("<th>", "<td>").replace("</th>", "</td>");
-            self.out.push_str(&headless.replace("<thead>", "<tbody>").replace("</thead>", "</tbody>"));
+            self.out.push_str(
+                &headless
+                    .replace("<thead>", "<tbody>")
+                    .replace("</thead>", "</tbody>"),
+            );
         }
     }
 }
@@ -368,14 +404,17 @@ fn rewritten(name: &str, tag: &Tag<'_>) -> String {
         _ => &[],
     };
     let values = attributes.iter().filter_map(|name| {
-        let value = value(tag, name)?.replace('"', "&quot;").replace('<', "&lt;");
+        let value = value(tag, name)?
+            .replace('"', "&quot;")
+            .replace('<', "&lt;");
         Some(format!(" {name}=\"{value}\""))
     });
     format!("<{name}{}>", values.collect::<String>())
 }
 
 fn value<'a>(tag: &Tag<'a>, name: &str) -> Option<&'a str> {
-    tag.attribute(name).filter(|value| value.len() <= VALUE_BYTES && !value.trim_start().starts_with("data:"))
+    tag.attribute(name)
+        .filter(|value| value.len() <= VALUE_BYTES && !value.trim_start().starts_with("data:"))
 }
 
 #[cfg(test)]
@@ -385,19 +424,43 @@ mod tests {
     #[test]
     fn every_start_has_its_end() {
         for (page, written) in [
-            ("<div class=x>a<p>b<div>c</div>", "<p></p>a<p>b</p><p></p>c<p></p>"),
-            ("<b title='</b>'>a<i>b</b>c", "<strong>a<em>b</em></strong>c"),
-            ("<ul><li>a<li>b<ul><li>c</ul></ul>d", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>d"),
+            (
+                "<div class=x>a<p>b<div>c</div>",
+                "<p></p>a<p>b</p><p></p>c<p></p>",
+            ),
+            (
+                "<b title='</b>'>a<i>b</b>c",
+                "<strong>a<em>b</em></strong>c",
+            ),
+            (
+                "<ul><li>a<li>b<ul><li>c</ul></ul>d",
+                "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>d",
+            ),
             (
                 "<table>x<tr><td>a<td>b</table>",
                 "<table><tr><td>x</td></tr><tr><td>a</td><td>b</td></tr></table>",
             ),
-            ("<table><td><table><td>a</table>b</table>", "<table><td><p></p>a<p></p>b</td></table>"),
+            (
+                "<table><td><table><td>a</table>b</table>",
+                "<table><td><p></p>a<p></p>b</td></table>",
+            ),
             ("<td>a</td>", "<p></p>a"),
-            ("<b>a</b><b>b</b> <b>c</b>", "<strong>ab</strong> <strong>c</strong>"),
-            ("<pre><code><div>a</div><div>b</div></code></pre>", "<pre><code>\na\nb\n</code></pre>"),
-            ("<a href='\"<th>'>a<a href=b>c", "<a href=\"&quot;&lt;th>\">a</a><a href=\"b\">c</a>"),
-            ("<img src=data:x><img src=y onload=z>1<2", "<img src=\"y\">1&lt;2"),
+            (
+                "<b>a</b><b>b</b> <b>c</b>",
+                "<strong>ab</strong> <strong>c</strong>",
+            ),
+            (
+                "<pre><code><div>a</div><div>b</div></code></pre>",
+                "<pre><code>\na\nb\n</code></pre>",
+            ),
+            (
+                "<a href='\"<th>'>a<a href=b>c",
+                "<a href=\"&quot;&lt;th>\">a</a><a href=\"b\">c</a>",
+            ),
+            (
+                "<img src=data:x><img src=y onload=z>1<2",
+                "<img src=\"y\">1&lt;2",
+            ),
             ("</p></table></td></li>a", "a"),
         ] {
             assert_eq!(orderly(page), (written.to_owned(), true), "{page}");

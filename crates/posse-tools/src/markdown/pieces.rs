@@ -3,8 +3,8 @@
 
 /// What says nothing to a reader, with all that is in it.
 const SKIPPED: [&str; 11] = [
-    "script", "style", "noscript", "svg", "iframe", "template", "title", "object", "noembed", "noframes",
-    "xmp",
+    "script", "style", "noscript", "svg", "iframe", "template", "title", "object", "noembed",
+    "noframes", "xmp",
 ];
 
 /// A part of a page.
@@ -28,12 +28,18 @@ pub(super) struct Tag<'a> {
 impl<'a> Tag<'a> {
     /// One without attributes.
     pub(super) fn bare(name: &str) -> Self {
-        Self { name: name.to_owned(), attributes: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            attributes: Vec::new(),
+        }
     }
 
     /// The value of an attribute, as it stands there.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
-        self.attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+        self.attributes
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| *value)
     }
 }
 
@@ -46,7 +52,10 @@ pub(super) struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     pub(super) fn of(page: &'a str) -> Self {
-        Self { rest: page, endless: Vec::new() }
+        Self {
+            rest: page,
+            endless: Vec::new(),
+        }
     }
 
     /// Takes what comes before `at`.
@@ -66,7 +75,8 @@ impl<'a> Pieces<'a> {
     }
 
     fn name(&mut self) -> String {
-        self.word(|c| c.is_ascii_whitespace() || c == '/' || c == '>').to_ascii_lowercase()
+        self.word(|c| c.is_ascii_whitespace() || c == '/' || c == '>')
+            .to_ascii_lowercase()
     }
 
     /// The attributes, and the tag's end. A quote that does not end takes all that follows with it.
@@ -84,10 +94,14 @@ impl<'a> Pieces<'a> {
             // A name may begin with `=`, but no name is empty: each round takes something.
             let first = self.rest.chars().next().map_or(0, char::len_utf8);
             let stop = |c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>' | '=');
-            let length = self.rest[first..].find(stop).map_or(self.rest.len(), |at| first + at);
+            let length = self.rest[first..]
+                .find(stop)
+                .map_or(self.rest.len(), |at| first + at);
             let name = self.take(length);
             self.word(|c| !c.is_ascii_whitespace());
-            let Some(rest) = self.rest.strip_prefix('=') else { continue };
+            let Some(rest) = self.rest.strip_prefix('=') else {
+                continue;
+            };
             self.rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
             let value = match self.rest.chars().next() {
                 Some(quote @ ('"' | '\'')) => {
@@ -130,10 +144,14 @@ impl<'a> Iterator for Pieces<'a> {
         loop {
             let mut letters = self.rest.chars();
             let (first, second, third) = (letters.next()?, letters.next(), letters.next());
-            let begins = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphabetic());
+            let begins =
+                |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphabetic());
             if first == '<' && begins(second) {
                 self.take(1);
-                let tag = Tag { name: self.name(), attributes: self.attributes() };
+                let tag = Tag {
+                    name: self.name(),
+                    attributes: self.attributes(),
+                };
                 match SKIPPED.iter().find(|skipped| **skipped == tag.name) {
                     Some(skipped) => self.skip_element(skipped),
                     None => return Some(Piece::Start(tag)),
@@ -144,7 +162,10 @@ impl<'a> Iterator for Pieces<'a> {
                 self.attributes();
                 return Some(Piece::End(name));
             } else if let Some(comment) = self.rest.strip_prefix("<!--") {
-                match comment.strip_prefix('>').or_else(|| comment.strip_prefix("->")) {
+                match comment
+                    .strip_prefix('>')
+                    .or_else(|| comment.strip_prefix("->"))
+                {
                     Some(rest) => self.rest = rest,
                     None => {
                         self.rest = comment;
@@ -154,7 +175,9 @@ impl<'a> Iterator for Pieces<'a> {
             } else if first == '<' && matches!(second, Some('!' | '?' | '/')) {
                 self.skip_past(">");
             } else {
-                let end = self.rest[first.len_utf8()..].find('<').map(|at| at + first.len_utf8());
+                let end = self.rest[first.len_utf8()..]
+                    .find('<')
+                    .map(|at| at + first.len_utf8());
                 return Some(Piece::Text(self.take(end.unwrap_or(self.rest.len()))));
             }
         }

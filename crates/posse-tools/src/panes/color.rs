@@ -28,7 +28,10 @@ impl Color {
     fn shade(shade: &str) -> Option<Self> {
         let digits = shade.strip_prefix('#').filter(|digits| digits.len() == 6)?;
         let part = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;
+        digits
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit())
+            .then_some(())?;
         Some(Self::Shade(part(0)?, part(2)?, part(4)?))
     }
 
@@ -60,7 +63,8 @@ mod tests {
             let name = posse_protocol::team::color(nth);
             assert!(Color::read(&name).is_some(), "{name}");
         }
-        let spelt = |name: &str| Color::read(name).map(|color| (color.in_terminals(), color.in_tmux()));
+        let spelt =
+            |name: &str| Color::read(name).map(|color| (color.in_terminals(), color.in_tmux()));
         let both = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
         assert_eq!(spelt("green"), both("32", "colour2"));
         assert_eq!(spelt("pink"), both("38;5;213", "colour213"));

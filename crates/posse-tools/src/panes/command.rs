@@ -34,10 +34,14 @@ pub enum WrongTemplate {
     #[error("it is empty; its first word is a program")]
     Empty,
     /// Nothing would run in the pane.
-    #[error("it has neither {{argv...}} nor {{command}}: one of them stands for what runs in the pane")]
+    #[error(
+        "it has neither {{argv...}} nor {{command}}: one of them stands for what runs in the pane"
+    )]
     Nothing,
     /// Something in braces that stands for nothing.
-    #[error("{0} stands for nothing; there are {{title}}, {{color}}, {{cwd}}, {{command}} and {{argv...}}")]
+    #[error(
+        "{0} stands for nothing; there are {{title}}, {{color}}, {{cwd}}, {{command}} and {{argv...}}"
+    )]
     Unknown(String),
     /// Several arguments cannot be part of one.
     #[error("{0}: {{argv...}} stands for several arguments, so it is a word of its own")]
@@ -47,17 +51,30 @@ pub enum WrongTemplate {
 impl Template {
     /// Reads one.
     pub fn new(words: Vec<String>) -> Result<Self, WrongTemplate> {
-        if words.first().is_none_or(|program| program.trim().is_empty()) {
+        if words
+            .first()
+            .is_none_or(|program| program.trim().is_empty())
+        {
             return Err(WrongTemplate::Empty);
         }
         let is_known = |word: &str| word == WORDS || PLACES.contains(&word);
-        if let Some(unknown) = words.iter().flat_map(|word| braced(word)).find(|word| !is_known(word)) {
+        if let Some(unknown) = words
+            .iter()
+            .flat_map(|word| braced(word))
+            .find(|word| !is_known(word))
+        {
             return Err(WrongTemplate::Unknown(unknown.to_owned()));
         }
-        if let Some(joined) = words.iter().find(|word| word.contains(WORDS) && *word != WORDS) {
+        if let Some(joined) = words
+            .iter()
+            .find(|word| word.contains(WORDS) && *word != WORDS)
+        {
             return Err(WrongTemplate::Joined(joined.clone()));
         }
-        if !words.iter().any(|word| word == WORDS || word.contains("{command}")) {
+        if !words
+            .iter()
+            .any(|word| word == WORDS || word.contains("{command}"))
+        {
             return Err(WrongTemplate::Nothing);
         }
         Ok(Self(words))
@@ -66,11 +83,19 @@ impl Template {
     /// The command line for this pane, in which `words` run.
     fn filled(&self, pane: &NewPane, words: &[OsString]) -> Vec<OsString> {
         let command = quoted(words);
-        let values: [&OsStr; 4] =
-            [pane.title.as_ref(), pane.color.as_ref(), pane.cwd.as_os_str(), command.as_os_str()];
+        let values: [&OsStr; 4] = [
+            pane.title.as_ref(),
+            pane.color.as_ref(),
+            pane.cwd.as_os_str(),
+            command.as_os_str(),
+        ];
         let mut line = Vec::new();
         for word in &self.0 {
-            if word == WORDS { line.extend(words.iter().cloned()) } else { line.push(filled(word, &values)) }
+            if word == WORDS {
+                line.extend(words.iter().cloned())
+            } else {
+                line.push(filled(word, &values))
+            }
         }
         line
     }
@@ -80,8 +105,13 @@ impl Template {
 fn braced(word: &str) -> impl Iterator<Item = &str> {
     word.match_indices('{').filter_map(|(at, _)| {
         let place = word.get(at..=at + word.get(at..)?.find('}')?)?;
-        let inner = place.get(1..place.len() - 1).filter(|inner| !inner.is_empty())?;
-        inner.chars().all(|c| c.is_ascii_alphabetic() || c == '.').then_some(place)
+        let inner = place
+            .get(1..place.len() - 1)
+            .filter(|inner| !inner.is_empty())?;
+        inner
+            .chars()
+            .all(|c| c.is_ascii_alphabetic() || c == '.')
+            .then_some(place)
     })
 }
 
@@ -89,8 +119,9 @@ fn braced(word: &str) -> impl Iterator<Item = &str> {
 fn filled(word: &str, values: &[&OsStr; 4]) -> OsString {
     let mut done = OsString::new();
     let mut rest = word;
-    while let Some((at, place)) =
-        (0..PLACES.len()).filter_map(|place| Some((rest.find(PLACES[place])?, place))).min()
+    while let Some((at, place)) = (0..PLACES.len())
+        .filter_map(|place| Some((rest.find(PLACES[place])?, place)))
+        .min()
     {
         done.push(&rest[..at]);
         done.push(values[place]);
@@ -114,7 +145,11 @@ fn quoted(words: &[OsString]) -> OsString {
         }
         line.push(b'\'');
         for byte in word.as_bytes() {
-            if *byte == b'\'' { line.extend_from_slice(b"'\\''") } else { line.push(*byte) }
+            if *byte == b'\'' {
+                line.extend_from_slice(b"'\\''")
+            } else {
+                line.push(*byte)
+            }
         }
         line.push(b'\'');
     }
@@ -146,7 +181,9 @@ impl Panes for CommandPanes {
     fn open(&self, pane: NewPane) -> BoxFuture<'_, Result<(), String>> {
         let inner = self.0.clone();
         Box::pin(async move {
-            spawn_blocking(move || inner.open(&pane)).await.map_err(|error| error.to_string())?
+            spawn_blocking(move || inner.open(&pane))
+                .await
+                .map_err(|error| error.to_string())?
         })
     }
 }
@@ -154,7 +191,11 @@ impl Panes for CommandPanes {
 impl Inner {
     /// What runs in the pane. The terminal's environment is not ours; what is secret cannot be said here.
     fn words(&self, pane: &NewPane) -> Result<Vec<OsString>, String> {
-        let told = self.launch.environment.iter().filter(|variable| !variable.secret);
+        let told = self
+            .launch
+            .environment
+            .iter()
+            .filter(|variable| !variable.secret);
         let mut words: Vec<OsString> = told.map(super::launch::Variable::setting).collect();
         if !words.is_empty() {
             words.insert(0, "env".into());
@@ -163,7 +204,10 @@ impl Inner {
         Ok(words)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is where the user's pane command is started")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where the user's pane command is started"
+    )]
     fn open(&self, pane: &NewPane) -> Result<(), String> {
         let line = self.template.filled(pane, &self.words(pane)?);
         let (program, arguments) = line.split_first().ok_or("teams.paneCommand is empty")?;
@@ -206,7 +250,10 @@ mod tests {
     fn a_template_that_opens_nothing_is_refused() {
         assert_eq!(template(&[]), Err(WrongTemplate::Empty));
         assert_eq!(template(&["term", "{title}"]), Err(WrongTemplate::Nothing));
-        assert_eq!(template(&["term", "{argv}"]), Err(WrongTemplate::Unknown("{argv}".into())));
+        assert_eq!(
+            template(&["term", "{argv}"]),
+            Err(WrongTemplate::Unknown("{argv}".into()))
+        );
         let inside = template(&["term", "--title=x {titel}", "{command}"]);
         assert_eq!(inside, Err(WrongTemplate::Unknown("{titel}".into())));
         let joined = template(&["term", "--run={argv...}"]);
@@ -217,13 +264,35 @@ mod tests {
     #[test]
     fn places_are_filled_without_a_shell() {
         let words = ["posse", "a b", "it's", ""].map(OsString::from);
-        let odd = NewPane { title: "{cwd} $(x)".into(), ..pane() };
-        let spread = template(&["term", "--title={title}/{color}", "{cwd}", "--", "{argv...}"]).unwrap();
+        let odd = NewPane {
+            title: "{cwd} $(x)".into(),
+            ..pane()
+        };
+        let spread = template(&[
+            "term",
+            "--title={title}/{color}",
+            "{cwd}",
+            "--",
+            "{argv...}",
+        ])
+        .unwrap();
         assert_eq!(
             spread.filled(&odd, &words),
-            ["term", "--title={cwd} $(x)/orange", "/work/it's", "--", "posse", "a b", "it's", ""]
+            [
+                "term",
+                "--title={cwd} $(x)/orange",
+                "/work/it's",
+                "--",
+                "posse",
+                "a b",
+                "it's",
+                ""
+            ]
         );
         let one = template(&["term", "-e", "exec {command}"]).unwrap();
-        assert_eq!(one.filled(&odd, &words), ["term", "-e", "exec posse 'a b' 'it'\\''s' ''"]);
+        assert_eq!(
+            one.filled(&odd, &words),
+            ["term", "-e", "exec posse 'a b' 'it'\\''s' ''"]
+        );
     }
 }

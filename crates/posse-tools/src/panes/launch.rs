@@ -55,8 +55,9 @@ impl Launch {
             ));
         }
         let mut line = self.command.clone();
-        let mut option =
-            |name: &str, value: &str| line.extend([name, value].map(|word| OsStr::new(word).to_owned()));
+        let mut option = |name: &str, value: &str| {
+            line.extend([name, value].map(|word| OsStr::new(word).to_owned()))
+        };
         option("--session", &pane.session.to_string());
         option("--member", &pane.member.to_string());
         if let Some(budget) = pane.budget {
@@ -84,11 +85,17 @@ pub(super) mod tests {
     }
 
     pub(in crate::panes) fn launch(budgeted: bool) -> Launch {
-        let variable =
-            |name: &str, value: &str, secret| Variable { name: name.into(), value: value.into(), secret };
+        let variable = |name: &str, value: &str, secret| Variable {
+            name: name.into(),
+            value: value.into(),
+            secret,
+        };
         Launch {
             command: ["posse", "team", "join"].map(OsString::from).to_vec(),
-            environment: vec![variable("POSSE_HOME", "/h x", false), variable("KEY", "s3cret", true)],
+            environment: vec![
+                variable("POSSE_HOME", "/h x", false),
+                variable("KEY", "s3cret", true),
+            ],
             budgeted,
         }
     }
@@ -96,11 +103,22 @@ pub(super) mod tests {
     #[test]
     fn a_member_of_a_session_with_a_budget_needs_one_of_its_own() {
         let refused = launch(true).command_line(&pane()).unwrap_err();
-        assert!(refused.contains("dev@parser has no budget") && refused.contains("in-process"), "{refused}");
-        let rich = NewPane { budget: Some(Cost::from_pico_usd(1_500_000_000_000)), ..pane() };
+        assert!(
+            refused.contains("dev@parser has no budget") && refused.contains("in-process"),
+            "{refused}"
+        );
+        let rich = NewPane {
+            budget: Some(Cost::from_pico_usd(1_500_000_000_000)),
+            ..pane()
+        };
         let line = launch(true).command_line(&rich).unwrap();
         assert_eq!(line[line.len() - 2..], ["--max-budget-usd", "1.5"]);
-        assert!(!launch(false).command_line(&pane()).unwrap().contains(&"--max-budget-usd".into()));
+        assert!(
+            !launch(false)
+                .command_line(&pane())
+                .unwrap()
+                .contains(&"--max-budget-usd".into())
+        );
     }
 
     #[test]

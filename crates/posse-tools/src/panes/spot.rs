@@ -49,7 +49,17 @@ pub(super) fn read(line: &str, marked: &str) -> Option<Seen> {
     let (width, height) = (next()?.parse().ok()?, next()?.parse().ok()?);
     let (dead, zoomed) = (next()? == "1", next()? == "1");
     let (ours, in_our_window) = (next()? == marked, next()? == marked);
-    Some(Seen { id, window, session, width, height, dead, zoomed, ours, in_our_window })
+    Some(Seen {
+        id,
+        window,
+        session,
+        width,
+        height,
+        dead,
+        zoomed,
+        ours,
+        in_our_window,
+    })
 }
 
 /// The spot: in the window of `lead` as long as there is room, else in a window of posse's own. None if the
@@ -64,8 +74,9 @@ pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot>
         tiled,
     };
     if !own_window {
-        let column =
-            live().filter(|pane| pane.ours && pane.window == lead.window).max_by_key(|pane| pane.height);
+        let column = live()
+            .filter(|pane| pane.ours && pane.window == lead.window)
+            .max_by_key(|pane| pane.height);
         match column {
             Some(pane) if pane.height > 2 * LOWEST => return Some(split(pane, false, false)),
             None if lead.width > 2 * NARROWEST => return Some(split(lead, true, false)),
@@ -78,7 +89,9 @@ pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot>
     Some(match largest {
         Some(pane) if pane.height > 2 * LOWEST => split(pane, false, true),
         Some(pane) if pane.width > 2 * NARROWEST => split(pane, true, true),
-        _ => Spot::Window { session: lead.session.clone() },
+        _ => Spot::Window {
+            session: lead.session.clone(),
+        },
     })
 }
 
@@ -91,22 +104,38 @@ mod tests {
     }
 
     fn split(pane: &str, beside: bool, tiled: bool) -> Option<Spot> {
-        Some(Spot::Split { pane: pane.into(), beside, zoomed: false, tiled })
+        Some(Spot::Split {
+            pane: pane.into(),
+            beside,
+            zoomed: false,
+            tiled,
+        })
     }
 
     #[test]
     fn teammates_stand_in_a_column_beside_the_lead() {
         let lead = "%0 @0 $0 200 50 0 0  ";
         assert_eq!(next(&panes(&[lead]), "%0", false), split("%0", true, false));
-        let column = panes(&["%0 @0 $0 100 50 0 0  ", "%1 @0 $0 99 24 0 0 s ", "%2 @0 $0 99 25 0 0 s "]);
+        let column = panes(&[
+            "%0 @0 $0 100 50 0 0  ",
+            "%1 @0 $0 99 24 0 0 s ",
+            "%2 @0 $0 99 25 0 0 s ",
+        ]);
         assert_eq!(next(&column, "%0", false), split("%2", false, false));
-        assert_eq!(next(&panes(&["%0 @0 $0 60 50 0 0  "]), "%0", false), split("%0", false, false));
+        assert_eq!(
+            next(&panes(&["%0 @0 $0 60 50 0 0  "]), "%0", false),
+            split("%0", false, false)
+        );
         assert_eq!(next(&panes(&[lead]), "%7", false), None);
     }
 
     #[test]
     fn panes_of_others_are_not_divided() {
-        let others = panes(&["%0 @0 $0 100 50 0 0  ", "%1 @0 $0 99 50 0 0 other ", "%2 @1 $0 200 50 0 0 s "]);
+        let others = panes(&[
+            "%0 @0 $0 100 50 0 0  ",
+            "%1 @0 $0 99 50 0 0 other ",
+            "%2 @1 $0 200 50 0 0 s ",
+        ]);
         assert_eq!(next(&others, "%0", false), split("%0", true, false));
         let dead = panes(&["%0 @0 $0 100 50 0 0  ", "%1 @0 $0 99 50 1 0 s "]);
         assert_eq!(next(&dead, "%0", false), split("%0", true, false));
@@ -114,12 +143,18 @@ mod tests {
 
     #[test]
     fn where_there_is_no_room_a_window_is_opened_and_filled() {
-        let window = Some(Spot::Window { session: "$3".into() });
+        let window = Some(Spot::Window {
+            session: "$3".into(),
+        });
         assert_eq!(next(&panes(&["%0 @0 $3 70 10 0 0  "]), "%0", false), window);
         let full = ["%0 @0 $3 100 50 0 0  ", "%1 @0 $3 99 12 0 0 s "];
         assert_eq!(next(&panes(&full), "%0", false), window);
         assert_eq!(next(&panes(&["%0 @0 $3 200 50 0 0  "]), "%0", true), window);
-        let filled = ["%0 @0 $3 200 50 0 0  ", "%1 @1 $3 80 24 0 0 s s", "%2 @1 $3 80 25 0 0 s s"];
+        let filled = [
+            "%0 @0 $3 200 50 0 0  ",
+            "%1 @1 $3 80 24 0 0 s s",
+            "%2 @1 $3 80 25 0 0 s s",
+        ];
         assert_eq!(next(&panes(&filled), "%0", true), split("%2", false, true));
         let low = ["%0 @0 $3 200 50 0 0  ", "%1 @1 $3 200 12 0 0 s s"];
         assert_eq!(next(&panes(&low), "%0", true), split("%1", true, true));

@@ -39,7 +39,10 @@ impl Inside {
         let (socket, _server) = rest.rsplit_once(',')?;
         let digits = pane.strip_prefix('%')?;
         let is_pane = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        (is_pane && !socket.is_empty()).then(|| Self { socket: socket.into(), pane: pane.into() })
+        (is_pane && !socket.is_empty()).then(|| Self {
+            socket: socket.into(),
+            pane: pane.into(),
+        })
     }
 }
 
@@ -69,7 +72,12 @@ struct Inner {
 impl TmuxPanes {
     /// Panes next to where posse runs, in which this runs.
     pub fn new(inside: Inside, place: Place, launch: Launch) -> Self {
-        Self(Arc::new(Inner { inside, place, launch, turn: Mutex::new(()) }))
+        Self(Arc::new(Inner {
+            inside,
+            place,
+            launch,
+            turn: Mutex::new(()),
+        }))
     }
 }
 
@@ -83,7 +91,9 @@ impl Panes for TmuxPanes {
         Box::pin(async move {
             let opened = spawn_blocking(move || {
                 let title = pane.title.clone();
-                inner.open(&pane).map_err(|why| format!("no pane for {title}: {why}"))
+                inner
+                    .open(&pane)
+                    .map_err(|why| format!("no pane for {title}: {why}"))
             });
             opened.await.map_err(|error| error.to_string())?
         })
@@ -98,12 +108,20 @@ impl Inner {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.look(&marked)?;
         self.close_dead(&seen)?;
-        let gone = || "the pane that posse runs in is gone; --team-backend in-process needs none".to_owned();
-        let spot = spot::next(&seen, &self.inside.pane, self.place == Place::Window).ok_or_else(gone)?;
+        let gone = || {
+            "the pane that posse runs in is gone; --team-backend in-process needs none".to_owned()
+        };
+        let spot =
+            spot::next(&seen, &self.inside.pane, self.place == Place::Window).ok_or_else(gone)?;
         let opened = match self.make(&spot, pane, &line) {
             Err(why) if why.contains(FULL) => {
-                let lead = seen.iter().find(|other| other.id == self.inside.pane).ok_or_else(gone)?;
-                let window = Spot::Window { session: lead.session.clone() };
+                let lead = seen
+                    .iter()
+                    .find(|other| other.id == self.inside.pane)
+                    .ok_or_else(gone)?;
+                let window = Spot::Window {
+                    session: lead.session.clone(),
+                };
                 (self.make(&window, pane, &line)?, window)
             }
             made => (made?, spot),
@@ -112,14 +130,26 @@ impl Inner {
     }
 
     fn look(&self, marked: &str) -> Result<Vec<Seen>, String> {
-        let said = self.tmux(Script::default().command("list-panes").words(["-a", "-F", spot::FORMAT]))?;
-        Ok(said.lines().filter_map(|line| spot::read(line, marked)).collect())
+        let said =
+            self.tmux(
+                Script::default()
+                    .command("list-panes")
+                    .words(["-a", "-F", spot::FORMAT]),
+            )?;
+        Ok(said
+            .lines()
+            .filter_map(|line| spot::read(line, marked))
+            .collect())
     }
 
     /// A pane that tmux keeps after its process has ended is of no use any more.
     fn close_dead(&self, seen: &[Seen]) -> Result<(), String> {
         for pane in seen.iter().filter(|pane| pane.ours && pane.dead) {
-            self.tmux(Script::default().command("kill-pane").words(["-t", &pane.id]))?;
+            self.tmux(
+                Script::default()
+                    .command("kill-pane")
+                    .words(["-t", &pane.id]),
+            )?;
         }
         Ok(())
     }
@@ -128,18 +158,30 @@ impl Inner {
     fn make(&self, spot: &Spot, pane: &NewPane, line: &[OsString]) -> Result<String, String> {
         let (_, team) = pane.title.rsplit_once('@').unwrap_or(("", &pane.title));
         let mut script = match spot {
-            Spot::Split { pane: divided, beside, zoomed, .. } => {
-                let script =
-                    Script::default().command("split-window").word(if *beside { "-h" } else { "-v" });
+            Spot::Split {
+                pane: divided,
+                beside,
+                zoomed,
+                ..
+            } => {
+                let script = Script::default().command("split-window").word(if *beside {
+                    "-h"
+                } else {
+                    "-v"
+                });
                 let script = if *zoomed { script.word("-Z") } else { script };
                 script.words(["-t", divided])
             }
             Spot::Window { session } => {
-                let script = Script::default().command("new-window").words(["-t", &format!("{session}:")]);
+                let script = Script::default()
+                    .command("new-window")
+                    .words(["-t", &format!("{session}:")]);
                 script.word("-n").plain(team.as_ref())
             }
         };
-        script = script.words(["-d", "-P", "-F", "#{pane_id}", "-c"]).plain(pane.cwd.as_os_str());
+        script = script
+            .words(["-d", "-P", "-F", "#{pane_id}", "-c"])
+            .plain(pane.cwd.as_os_str());
         for variable in &self.launch.environment {
             script = script.word("-e").word(variable.setting());
         }
@@ -149,16 +191,21 @@ impl Inner {
 
     /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process ends.
     fn dress(&self, id: &str, spot: &Spot, pane: &NewPane) -> Result<(), String> {
-        let on = |script: Script, name: &str| script.command("set-option").words(["-p", "-t", id, name]);
+        let on =
+            |script: Script, name: &str| script.command("set-option").words(["-p", "-t", id, name]);
         let mut script = on(Script::default(), "remain-on-exit").word("off");
         script = on(script, "@posse").word(pane.session.to_string());
-        script = script.command("select-pane").words(["-t", id, "-T"]).plain(pane.title.as_ref());
+        script = script
+            .command("select-pane")
+            .words(["-t", id, "-T"])
+            .plain(pane.title.as_ref());
         // The style of borders would be the whole window's.
         if let Some(color) = Color::read(&pane.color) {
             let format = format!("#[fg={}] #{{pane_title}} #[default]", color.in_tmux());
             script = on(script, "pane-border-format").word(format);
         }
-        let window = |script: Script, name: &str| script.command("set-option").words(["-w", "-t", id, name]);
+        let window =
+            |script: Script, name: &str| script.command("set-option").words(["-w", "-t", id, name]);
         match spot {
             Spot::Window { .. } => {
                 script = window(script, "@posse-window").word(pane.session.to_string());
@@ -171,28 +218,44 @@ impl Inner {
         }
         // It may have ended before it was told to vanish then.
         let close = format!("kill-pane -t {id}");
-        script = script.command("if-shell").words(["-F", "-t", id, "#{pane_dead}", &close]);
+        script = script
+            .command("if-shell")
+            .words(["-F", "-t", id, "#{pane_dead}", &close]);
         let gone = "its process ended at once; `posse doctor` may know why";
-        self.tmux(script).map(drop).map_err(|why| if why.contains(id) { gone.to_owned() } else { why })
+        self.tmux(script).map(drop).map_err(|why| {
+            if why.contains(id) {
+                gone.to_owned()
+            } else {
+                why
+            }
+        })
     }
 
     /// Runs commands in the server; what they print.
     #[expect(clippy::disallowed_methods, reason = "this is where tmux is started")]
     fn tmux(&self, script: Script) -> Result<String, String> {
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(&self.inside.socket).args(["source-file", "-"]);
+        command
+            .arg("-S")
+            .arg(&self.inside.socket)
+            .args(["source-file", "-"]);
         let instead = "--team-backend in-process does without";
         match child::run(command, Some(&script.0), LIMIT) {
-            Ok(heard) if heard.status.success() => Ok(String::from_utf8_lossy(&heard.printed).into_owned()),
+            Ok(heard) if heard.status.success() => {
+                Ok(String::from_utf8_lossy(&heard.printed).into_owned())
+            }
             Ok(heard) => {
                 let said = String::from_utf8_lossy(&heard.said);
                 let said = said.trim().replace('\n', "; ");
-                Err(format!("tmux said: {said}; tmux 3.2 or later is needed, {instead}"))
+                Err(format!(
+                    "tmux said: {said}; tmux 3.2 or later is needed, {instead}"
+                ))
             }
             Err(Unheard::Missing) => Err(format!("there is no tmux in the PATH; {instead}")),
-            Err(Unheard::Late(limit)) => {
-                Err(format!("tmux had not answered after {} s; {instead}", limit.as_secs()))
-            }
+            Err(Unheard::Late(limit)) => Err(format!(
+                "tmux had not answered after {} s; {instead}",
+                limit.as_secs()
+            )),
             Err(Unheard::Io(error)) => Err(format!("tmux cannot be run: {error}; {instead}")),
             Err(Unheard::TooMuch) => Err(format!("tmux printed more than can be read; {instead}")),
         }
@@ -228,14 +291,19 @@ impl Script {
     }
 
     fn words<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Self {
-        words.into_iter().fold(self, |script, word| script.word(word))
+        words
+            .into_iter()
+            .fold(self, |script, word| script.word(word))
     }
 
     /// A word where tmux looks for things to fill in (and to run): it finds none.
     fn plain(self, word: &OsStr) -> Self {
         let mut escaped = Vec::new();
         for byte in word.as_bytes() {
-            escaped.extend(std::iter::repeat_n(*byte, if *byte == b'#' { 2 } else { 1 }));
+            escaped.extend(std::iter::repeat_n(
+                *byte,
+                if *byte == b'#' { 2 } else { 1 },
+            ));
         }
         self.word(OsStr::from_bytes(&escaped))
     }
@@ -247,12 +315,24 @@ mod tests {
 
     #[test]
     fn where_posse_runs_is_read_from_what_tmux_says() {
-        let inside = |socket: &str| Some(Inside { socket: socket.into(), pane: "%12".into() });
-        assert_eq!(Inside::read("/tmp/tmux-0/default,123,0", "%12"), inside("/tmp/tmux-0/default"));
+        let inside = |socket: &str| {
+            Some(Inside {
+                socket: socket.into(),
+                pane: "%12".into(),
+            })
+        };
+        assert_eq!(
+            Inside::read("/tmp/tmux-0/default,123,0", "%12"),
+            inside("/tmp/tmux-0/default")
+        );
         assert_eq!(Inside::read("/tmp/a,b,123,0", "%12"), inside("/tmp/a,b"));
-        for (tmux, pane) in
-            [("", "%1"), ("/tmp/x", "%1"), ("/tmp/x,1,0", ""), ("/tmp/x,1,0", "1"), (",1,0", "%1")]
-        {
+        for (tmux, pane) in [
+            ("", "%1"),
+            ("/tmp/x", "%1"),
+            ("/tmp/x,1,0", ""),
+            ("/tmp/x,1,0", "1"),
+            (",1,0", "%1"),
+        ] {
             assert_eq!(Inside::read(tmux, pane), None);
         }
     }

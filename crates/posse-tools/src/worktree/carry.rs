@@ -46,22 +46,49 @@ impl Drop for Draft {
 /// Makes a tree of all that is in the parent's checkout. `drafts` is where its index may be copied to.
 pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, Failed> {
     let status = parent.each_change()?;
-    let (goes, stays): (Vec<&Entry>, Vec<&Entry>) = status.entries.iter().partition(|entry| can_go(entry));
+    let (goes, stays): (Vec<&Entry>, Vec<&Entry>) =
+        status.entries.iter().partition(|entry| can_go(entry));
     let missing = uncommitted(&stays);
     if goes.is_empty() {
-        return Ok(Carried { missing, ..Carried::default() });
+        return Ok(Carried {
+            missing,
+            ..Carried::default()
+        });
     }
-    let index = Git::look(&parent.top).words(["rev-parse", "--path-format=absolute", "--git-path", "index"]);
+    let index = Git::look(&parent.top).words([
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-path",
+        "index",
+    ]);
     let draft = Draft::copy(Path::new(&index.line()?), drafts)?;
     let mut paths = Vec::new();
     for entry in &goes {
         paths.extend_from_slice(entry.path.as_os_str().as_bytes());
         paths.push(0);
     }
-    let add = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-    Git::change(&parent.top).index(&draft.0).words(add).input(paths).run()?;
-    let tree = Git::change(&parent.top).index(&draft.0).word("write-tree").line()?;
-    Ok(Carried { tree: Some(tree), carried: uncommitted(&goes), missing })
+    let add = [
+        "update-index",
+        "--add",
+        "--remove",
+        "--replace",
+        "-z",
+        "--stdin",
+    ];
+    Git::change(&parent.top)
+        .index(&draft.0)
+        .words(add)
+        .input(paths)
+        .run()?;
+    let tree = Git::change(&parent.top)
+        .index(&draft.0)
+        .word("write-tree")
+        .line()?;
+    Ok(Carried {
+        tree: Some(tree),
+        carried: uncommitted(&goes),
+        missing,
+    })
 }
 
 /// Whether it can be carried: repositories in the repository stay, since their commits are not here.
@@ -76,7 +103,11 @@ fn can_go(entry: &Entry) -> bool {
 
 /// Makes a worktree that is at its base look like `tree`.
 pub(super) fn unpack(worktree: &Path, tree: &str) -> Result<(), Failed> {
-    Git::change(worktree).words(["read-tree", "-m", "-u", "HEAD", tree]).run()?;
-    Git::change(worktree).words(["reset", "-q", "--mixed"]).run()?;
+    Git::change(worktree)
+        .words(["read-tree", "-m", "-u", "HEAD", tree])
+        .run()?;
+    Git::change(worktree)
+        .words(["reset", "-q", "--mixed"])
+        .run()?;
     Ok(())
 }

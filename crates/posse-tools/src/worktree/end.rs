@@ -49,7 +49,9 @@ impl GitWorktrees {
                 Some(kept)
             }
             // What takes longest holds up nobody.
-            Ok(None) => sink(&plot, agent).err().map(|why| format!("it cannot be removed: {why}")),
+            Ok(None) => sink(&plot, agent)
+                .err()
+                .map(|why| format!("it cannot be removed: {why}")),
             Err(why) => Some(format!("it cannot be removed: {why}")),
         }
     }
@@ -167,7 +169,9 @@ fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), String> {
 pub(super) fn tip(plot: &Plot, reference: &str) -> Result<Option<String>, String> {
     let git = Git::look(&plot.directory).directory(&plot.common);
     // Where there is none, this is an empty list, not an error.
-    let told = git.words(["for-each-ref", "--format=%(objectname)", reference]).line();
+    let told = git
+        .words(["for-each-ref", "--format=%(objectname)", reference])
+        .line();
     let told = told.map_err(|failed| failed.to_string())?;
     Ok((!told.is_empty()).then_some(told))
 }

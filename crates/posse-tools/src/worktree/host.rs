@@ -23,15 +23,26 @@ impl Host {
     /// Settles at `home`.
     pub(super) fn settle(home: &Path) -> io::Result<Self> {
         let directory = home.join(DIRECTORY);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)?;
         let id = Uuid::now_v7();
         let new = directory.join(format!("{id}.new"));
-        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&new)?;
         lock.lock()?;
         // It gets its name only now: a file with a host's name is locked or its host is dead.
         let file = directory.join(id.to_string());
         fs::rename(&new, &file)?;
-        Ok(Self { id, file, _lock: lock })
+        Ok(Self {
+            id,
+            file,
+            _lock: lock,
+        })
     }
 }
 
@@ -53,12 +64,23 @@ pub(super) fn lives(home: &Path, id: Uuid) -> bool {
 
 /// Removes what dead hosts left.
 pub(super) fn bury(home: &Path) {
-    for entry in fs::read_dir(home.join(DIRECTORY)).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(home.join(DIRECTORY))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let path = entry.path();
-        let Ok(file) = File::open(&path) else { continue };
+        let Ok(file) = File::open(&path) else {
+            continue;
+        };
         // One that is being made is locked a moment after; it is not looked at before it has its name.
         let named = path.extension().is_none();
-        if named && !matches!(file.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_))) {
+        if named
+            && !matches!(
+                file.try_lock(),
+                Err(TryLockError::WouldBlock | TryLockError::Error(_))
+            )
+        {
             let _ = fs::remove_file(&path);
         }
     }

@@ -41,7 +41,14 @@ const UNDER_WAY: &[(&str, &str)] = &[
 /// What would be lost, in a line; none if nothing would.
 pub(super) fn keeps(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
     let registration = plot.registration(agent);
-    told((Look { plot, worktree, registration }).all())
+    told(
+        (Look {
+            plot,
+            worktree,
+            registration,
+        })
+        .all(),
+    )
 }
 
 /// What was found, in a line. What cannot be found out is something.
@@ -53,20 +60,39 @@ fn told(found: Result<Vec<String>, String>) -> Option<String> {
 }
 
 /// Files of a worktree that lies at `path` now which are not as they were given.
-pub(super) fn files_at(plot: &Plot, agent: AgentId, worktree: &Worktree, path: PathBuf) -> Option<String> {
+pub(super) fn files_at(
+    plot: &Plot,
+    agent: AgentId,
+    worktree: &Worktree,
+    path: PathBuf,
+) -> Option<String> {
     let registration = plot.registration(agent);
     if !registration.exists() {
         return None;
     }
-    let worktree = Worktree { path, ..worktree.clone() };
-    let look = Look { plot, worktree: &worktree, registration };
+    let worktree = Worktree {
+        path,
+        ..worktree.clone()
+    };
+    let look = Look {
+        plot,
+        worktree: &worktree,
+        registration,
+    };
     told(look.status(None).and_then(|status| look.files(status)))
 }
 
 /// What would be lost with what git knows of a worktree whose directory is gone, but for its branch.
 pub(super) fn only_registered(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
-    let look = Look { plot, worktree, registration: plot.registration(agent) };
-    told(look.tip().and_then(|tip| look.registered(&tip.as_deref().into_iter().collect::<Vec<_>>())))
+    let look = Look {
+        plot,
+        worktree,
+        registration: plot.registration(agent),
+    };
+    told(
+        look.tip()
+            .and_then(|tip| look.registered(&tip.as_deref().into_iter().collect::<Vec<_>>())),
+    )
 }
 
 /// What is told of a worktree that cannot be looked at.
@@ -86,7 +112,11 @@ impl Look<'_> {
         let there = path.symlink_metadata().is_ok();
         if !self.plot.common.is_dir() {
             // Without the repository, commits are lost already.
-            return if there { Err("its repository is gone".to_owned()) } else { Ok(Vec::new()) };
+            return if there {
+                Err("its repository is gone".to_owned())
+            } else {
+                Ok(Vec::new())
+            };
         }
         if !there {
             return self.without_directory();
@@ -113,8 +143,16 @@ impl Look<'_> {
     /// Only what was committed can be lost then.
     fn without_directory(&self) -> Result<Vec<String>, String> {
         let tip = self.tip()?;
-        let tips: Vec<&str> = tip.as_deref().filter(|tip| *tip != self.worktree.base).into_iter().collect();
-        let mut found = if tips.is_empty() { Vec::new() } else { vec![self.ahead(&tips)?] };
+        let tips: Vec<&str> = tip
+            .as_deref()
+            .filter(|tip| *tip != self.worktree.base)
+            .into_iter()
+            .collect();
+        let mut found = if tips.is_empty() {
+            Vec::new()
+        } else {
+            vec![self.ahead(&tips)?]
+        };
         found.extend(self.registered(&tips)?);
         Ok(found)
     }
@@ -132,14 +170,25 @@ impl Look<'_> {
     /// Git with this worktree's own directory, whatever lies in the worktree.
     fn git(&self) -> Git {
         let path = &self.worktree.path;
-        Git::look(path).directory(&self.registration.directory).checkout(path)
+        Git::look(path)
+            .directory(&self.registration.directory)
+            .checkout(path)
     }
 
     fn status(&self, index: Option<&Path>) -> Result<Status, String> {
-        let git = self.git().words(["status", "--porcelain=v2", "-z", "--branch", "--no-renames"]);
-        let git =
-            git.words(["--untracked-files=normal", "--ignored=traditional", "--ignore-submodules=none"]);
-        let git = if let Some(index) = index { git.index(index) } else { git };
+        let git = self
+            .git()
+            .words(["status", "--porcelain=v2", "-z", "--branch", "--no-renames"]);
+        let git = git.words([
+            "--untracked-files=normal",
+            "--ignored=traditional",
+            "--ignore-submodules=none",
+        ]);
+        let git = if let Some(index) = index {
+            git.index(index)
+        } else {
+            git
+        };
         let printed = git.run().map_err(|failed| failed.to_string())?;
         status::parse(&printed).ok_or_else(|| "git's answer cannot be read".to_owned())
     }
@@ -153,8 +202,12 @@ impl Look<'_> {
         let (base, head) = (&self.worktree.base, &status.head);
         let on_branch = status.branch.as_ref() == Some(&self.worktree.branch);
         let branch = if on_branch { head.clone() } else { self.tip()? };
-        let tips: BTreeSet<&str> =
-            head.iter().chain(&branch).map(String::as_str).filter(|tip| *tip != base).collect();
+        let tips: BTreeSet<&str> = head
+            .iter()
+            .chain(&branch)
+            .map(String::as_str)
+            .filter(|tip| *tip != base)
+            .collect();
         let tips: Vec<&str> = tips.into_iter().collect();
         let mut found = Vec::new();
         if head.is_none() {
@@ -176,7 +229,12 @@ impl Look<'_> {
     fn ahead(&self, tips: &[&str]) -> Result<String, String> {
         let not_base = format!("^{}", self.worktree.base);
         let git = Git::look(&self.plot.directory).directory(&self.plot.common);
-        let told = git.words(["rev-list", "--count"]).words(tips).word(not_base).word("--").line();
+        let told = git
+            .words(["rev-list", "--count"])
+            .words(tips)
+            .word(not_base)
+            .word("--")
+            .line();
         Ok(match number(told)? {
             0 => "its branch was moved back".to_owned(),
             commits => count(commits, "commit"),
@@ -197,9 +255,15 @@ impl Look<'_> {
             return Ok(Some("more commits than can be looked through".to_owned()));
         }
         let git = Git::look(&self.plot.directory).directory(&self.plot.common);
-        let git = git.words(["rev-list", "--count", "--ignore-missing"]).words(&once);
-        let told =
-            git.word("--not").word(&self.worktree.base).words(tips).words(["--glob=refs/*", "--"]).line();
+        let git = git
+            .words(["rev-list", "--count", "--ignore-missing"])
+            .words(&once);
+        let told = git
+            .word("--not")
+            .word(&self.worktree.base)
+            .words(tips)
+            .words(["--glob=refs/*", "--"])
+            .line();
         let commits = number(told)?;
         Ok((commits > 0).then(|| format!("{} on no branch", count(commits, "commit"))))
     }
@@ -208,7 +272,9 @@ impl Look<'_> {
     fn record(&self) -> Result<BTreeSet<String>, String> {
         let lines = match read_small(&self.registration.directory.join("logs/HEAD"), MOST_RECORD) {
             Ok(lines) => String::from_utf8_lossy(&lines).into_owned(),
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.to_string()),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error.to_string());
+            }
             // It may be kept in another way.
             Err(_) => {
                 let git = Git::look(&self.plot.directory).directory(&self.registration.directory);
@@ -225,7 +291,9 @@ impl Look<'_> {
 
     fn under_way(&self) -> Result<Vec<String>, String> {
         let directory = &self.registration.directory;
-        let begun = UNDER_WAY.iter().filter(|(file, _)| directory.join(file).symlink_metadata().is_ok());
+        let begun = UNDER_WAY
+            .iter()
+            .filter(|(file, _)| directory.join(file).symlink_metadata().is_ok());
         let mut found: Vec<String> = begun.map(|(_, told)| (*told).to_owned()).collect();
         found.dedup();
         if holds_files(&directory.join("modules")) {
@@ -233,7 +301,14 @@ impl Look<'_> {
         }
         let git = Git::look(&self.plot.directory).directory(directory);
         let own = if self.plot.common.join("reftable").exists() {
-            let told = git.words(["for-each-ref", "refs/worktree", "refs/bisect", "refs/rewritten"]).line();
+            let told = git
+                .words([
+                    "for-each-ref",
+                    "refs/worktree",
+                    "refs/bisect",
+                    "refs/rewritten",
+                ])
+                .line();
             !told.map_err(|failed| failed.to_string())?.is_empty()
         } else {
             holds_files(&directory.join("refs"))
@@ -246,30 +321,39 @@ impl Look<'_> {
 
     /// Files that are not as they were given.
     fn files(&self, status: Status) -> Result<Vec<String>, String> {
-        let staged = |status: &Status| paths(status, |kind| matches!(kind, Kind::Known { staged: true, .. }));
+        let staged = |status: &Status| {
+            paths(status, |kind| {
+                matches!(kind, Kind::Known { staged: true, .. })
+            })
+        };
         let mut uncommitted = staged(&status);
         let status = match &self.worktree.carried {
             Some(tree) if !status.entries.is_empty() => self.compared(tree)?,
             _ => status,
         };
-        uncommitted
-            .extend(paths(&status, |kind| matches!(kind, Kind::Known { changed: true, .. } | Kind::New)));
+        uncommitted.extend(paths(&status, |kind| {
+            matches!(kind, Kind::Known { changed: true, .. } | Kind::New)
+        }));
         let mut ignored = paths(&status, |kind| kind == Kind::Ignored);
         ignored.retain(|path| !ignored::is_disposable(&self.worktree.path, path));
         let told = |paths: BTreeSet<PathBuf>, kind: &str| {
             let paths: Vec<PathBuf> = paths.into_iter().collect();
             (!paths.is_empty()).then(|| format!("{} ({})", count(paths.len(), kind), names(&paths)))
         };
-        Ok([told(uncommitted, "uncommitted file"), told(ignored, "ignored file")]
-            .into_iter()
-            .flatten()
-            .collect())
+        Ok([
+            told(uncommitted, "uncommitted file"),
+            told(ignored, "ignored file"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect())
     }
 
     /// How it differs from the tree that it was given.
     fn compared(&self, tree: &str) -> Result<Status, String> {
         let directory = &self.registration.directory;
-        let draft = Draft::copy(&directory.join("index"), directory).map_err(|error| error.to_string())?;
+        let draft =
+            Draft::copy(&directory.join("index"), directory).map_err(|error| error.to_string())?;
         self.git()
             .index(&draft.0)
             .words(["read-tree", "--reset", "-i", tree])
@@ -283,10 +367,18 @@ impl Look<'_> {
         let git = self.git().words(["ls-files", "-v", "--stage", "-z"]);
         let printed = git.run().map_err(|failed| failed.to_string())?;
         let (mut hidden, mut submodules) = (Vec::new(), Vec::new());
-        for record in printed.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+        for record in printed
+            .split(|byte| *byte == 0)
+            .filter(|record| !record.is_empty())
+        {
             let tab = memchr::memchr(b'\t', record).ok_or("git's answer cannot be read")?;
-            let (about, path) = (&record[..tab], Path::new(std::ffi::OsStr::from_bytes(&record[tab + 1..])));
-            let unseen = about.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
+            let (about, path) = (
+                &record[..tab],
+                Path::new(std::ffi::OsStr::from_bytes(&record[tab + 1..])),
+            );
+            let unseen = about
+                .first()
+                .is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
             let place = || self.worktree.path.join(path);
             if unseen && place().symlink_metadata().is_ok() {
                 hidden.push(path);
@@ -298,16 +390,25 @@ impl Look<'_> {
         let told = |paths: &[&Path], noun: &str| {
             (!paths.is_empty()).then(|| format!("{} ({})", count(paths.len(), noun), names(paths)))
         };
-        let told = [told(&hidden, "file hidden from git's status"), told(&submodules, "submodule")];
+        let told = [
+            told(&hidden, "file hidden from git's status"),
+            told(&submodules, "submodule"),
+        ];
         Ok(told.into_iter().flatten().collect())
     }
 }
 
 fn paths(status: &Status, which: impl Fn(Kind) -> bool) -> BTreeSet<PathBuf> {
-    status.entries.iter().filter(|entry| which(entry.kind)).map(|entry| entry.path.clone()).collect()
+    status
+        .entries
+        .iter()
+        .filter(|entry| which(entry.kind))
+        .map(|entry| entry.path.clone())
+        .collect()
 }
 
 fn number(told: Result<String, Failed>) -> Result<usize, String> {
     let told = told.map_err(|failed| failed.to_string())?;
-    told.parse().map_err(|_| "git's answer cannot be read".to_owned())
+    told.parse()
+        .map_err(|_| "git's answer cannot be read".to_owned())
 }

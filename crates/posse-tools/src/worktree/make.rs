@@ -43,8 +43,16 @@ impl GitWorktrees {
             base: parent.base.clone(),
             carried: None,
         };
-        let note = Note { worktree, branch: true };
-        let making = Making { plot: &plot, agent: wanted.agent, host: host.id, note };
+        let note = Note {
+            worktree,
+            branch: true,
+        };
+        let making = Making {
+            plot: &plot,
+            agent: wanted.agent,
+            host: host.id,
+            note,
+        };
         let mut tries = 0;
         loop {
             tries += 1;
@@ -56,15 +64,28 @@ impl GitWorktrees {
     }
 
     /// If it comes to nothing, nothing is left of it.
-    fn try_to_make(&self, wanted: &Wanted, parent: &Parent, making: &Making<'_>) -> Result<Made, String> {
+    fn try_to_make(
+        &self,
+        wanted: &Wanted,
+        parent: &Parent,
+        making: &Making<'_>,
+    ) -> Result<Made, String> {
         making.begin()?;
         let made = thread::scope(|scope| {
             // What is changed is changed from the parent's HEAD: it fits nothing else.
-            let dirty = if parent.base == parent.head { wanted.dirty } else { Dirty::Tell };
-            let look = (dirty == Dirty::Tell).then(|| scope.spawn(|| self.looks.uncommitted(parent)));
+            let dirty = if parent.base == parent.head {
+                wanted.dirty
+            } else {
+                Dirty::Tell
+            };
+            let look =
+                (dirty == Dirty::Tell).then(|| scope.spawn(|| self.looks.uncommitted(parent)));
             let made = making.fill(parent, dirty);
             let missing = look.and_then(|look| look.join().unwrap_or(None));
-            made.map(|made| Made { missing: missing.or(made.missing), ..made })
+            made.map(|made| Made {
+                missing: missing.or(made.missing),
+                ..made
+            })
         });
         made.map_err(|told| making.undo(told))
     }
@@ -81,7 +102,9 @@ impl Making<'_> {
                 name(path)
             ));
         }
-        self.plot.begin(self.agent, self.host, &self.note).map_err(|error| no_place(&error))?;
+        self.plot
+            .begin(self.agent, self.host, &self.note)
+            .map_err(|error| no_place(&error))?;
         DirBuilder::new().create(path).map_err(|error| {
             let told = no_place(&error);
             let _ = self.plot.finish(self.agent, self.host);
@@ -91,12 +114,19 @@ impl Making<'_> {
 
     fn fill(&self, parent: &Parent, dirty: Dirty) -> Result<Made, String> {
         let worktree = &self.note.worktree;
-        let printed = self.add(Git::change(&parent.top), &["-b", &worktree.branch], &worktree.base)?;
+        let printed = self.add(
+            Git::change(&parent.top),
+            &["-b", &worktree.branch],
+            &worktree.base,
+        )?;
         let carried = match dirty {
             Dirty::Carry => self.carry(parent)?,
             Dirty::Tell => Carried::default(),
         };
-        let worktree = Worktree { carried: carried.tree.clone(), ..worktree.clone() };
+        let worktree = Worktree {
+            carried: carried.tree.clone(),
+            ..worktree.clone()
+        };
         self.hand_out(&worktree)?;
         Ok(Made {
             base: base_in_words(parent, &printed),
@@ -112,20 +142,36 @@ impl Making<'_> {
         let worktree = &self.note.worktree;
         let registration = self.plot.registration(self.agent);
         let reason = registration.reason(self.host);
-        let git = git.words(["worktree", "add", "--no-checkout", "--lock", "--reason", &reason]);
+        let git = git.words([
+            "worktree",
+            "add",
+            "--no-checkout",
+            "--lock",
+            "--reason",
+            &reason,
+        ]);
         {
             let _noting = self.plot.lock_notes().map_err(|error| no_place(&error))?;
             let noted = git.words(branch).word(&worktree.path).word(start).run();
             noted.map_err(|failed| cannot_make(&failed))?;
         }
-        let filled = Git::change(&worktree.path).words(["reset", "--hard", "--no-recurse-submodules"]).line();
+        let filled = Git::change(&worktree.path)
+            .words(["reset", "--hard", "--no-recurse-submodules"])
+            .line();
         let printed = filled.map_err(|failed| cannot_make(&failed))?;
-        let ours = registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path);
-        let real = worktree.path.canonicalize().is_ok_and(|real| real == worktree.path);
+        let ours =
+            registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path);
+        let real = worktree
+            .path
+            .canonicalize()
+            .is_ok_and(|real| real == worktree.path);
         if ours && real {
             Ok(printed)
         } else {
-            Err(format!("{} is not where git made the worktree. Leave isolation out", name(&worktree.path)))
+            Err(format!(
+                "{} is not where git made the worktree. Leave isolation out",
+                name(&worktree.path)
+            ))
         }
     }
 
@@ -137,7 +183,8 @@ impl Making<'_> {
                 name(&parent.top)
             )
         };
-        let carried = carry::gather(parent, &self.plot.registration(self.agent).directory).map_err(failed)?;
+        let carried =
+            carry::gather(parent, &self.plot.registration(self.agent).directory).map_err(failed)?;
         if let Some(tree) = &carried.tree {
             carry::unpack(&self.note.worktree.path, tree).map_err(failed)?;
         }
@@ -148,8 +195,13 @@ impl Making<'_> {
     pub(super) fn hand_out(&self, worktree: &Worktree) -> Result<(), String> {
         // No sync: a file system that forgets this after a power cut has forgotten as well what was made
         // in the worktree later.
-        self.plot.registration(self.agent).mark(worktree).map_err(|error| no_place(&error))?;
-        self.plot.finish(self.agent, self.host).map_err(|error| no_place(&error))
+        self.plot
+            .registration(self.agent)
+            .mark(worktree)
+            .map_err(|error| no_place(&error))?;
+        self.plot
+            .finish(self.agent, self.host)
+            .map_err(|error| no_place(&error))
     }
 
     /// It came to nothing: nothing is left of it. Adds to what is told if that is not so.
@@ -162,11 +214,18 @@ impl Making<'_> {
 }
 
 /// Removes what was begun, and nobody has worked in.
-pub(super) fn take_back(plot: &Plot, agent: AgentId, host: Uuid, note: &Note) -> Result<(), String> {
+pub(super) fn take_back(
+    plot: &Plot,
+    agent: AgentId,
+    host: Uuid,
+    note: &Note,
+) -> Result<(), String> {
     let base = note.branch.then_some(note.worktree.base.as_str());
     if note.branch {
         // A git that was killed leaves this; nobody else has to do with this branch.
-        let lock = plot.common.join(format!("refs/heads/{}.lock", note.worktree.branch));
+        let lock = plot
+            .common
+            .join(format!("refs/heads/{}.lock", note.worktree.branch));
         let _ = std::fs::remove_file(lock);
     }
     end::raze(plot, agent, base)?;
@@ -175,11 +234,20 @@ pub(super) fn take_back(plot: &Plot, agent: AgentId, host: Uuid, note: &Note) ->
 
 /// `main, 3f2a91c "Fix the parser"`.
 fn base_in_words(parent: &Parent, printed: &str) -> String {
-    let now_at = printed.lines().find_map(|line| line.strip_prefix("HEAD is now at "));
-    let (short, subject) = now_at.and_then(|text| text.split_once(' ')).unwrap_or((&parent.base, ""));
-    let subject: String = subject.chars().filter(|c| !c.is_control()).take(100).collect();
-    let branch =
-        parent.branch.as_ref().map_or_else(String::new, |branch| format!("{}, ", name(Path::new(branch))));
+    let now_at = printed
+        .lines()
+        .find_map(|line| line.strip_prefix("HEAD is now at "));
+    let (short, subject) = now_at
+        .and_then(|text| text.split_once(' '))
+        .unwrap_or((&parent.base, ""));
+    let subject: String = subject
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(100)
+        .collect();
+    let branch = parent.branch.as_ref().map_or_else(String::new, |branch| {
+        format!("{}, ", name(Path::new(branch)))
+    });
     format!("{branch}{short} \"{subject}\"")
 }
 

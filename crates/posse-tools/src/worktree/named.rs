@@ -12,21 +12,34 @@ impl GitWorktrees {
         let plot = plot(found)?;
         let _lock = plot.lock().map_err(|error| error.to_string())?;
         if self.lives(&plot, found.agent) {
-            return Ok(Swept { found: self.found(&plot, found.agent), removed: false });
+            return Ok(Swept {
+                found: self.found(&plot, found.agent),
+                removed: false,
+            });
         }
         // What somebody else has removed meanwhile is gone as well.
-        let gone = || Swept { found: found.clone(), removed: true };
+        let gone = || Swept {
+            found: found.clone(),
+            removed: true,
+        };
         Ok(self.sweep_one(&plot, found.agent).unwrap_or_else(gone))
     }
 
     /// The commits that its branch and its checkout are at, unless it was made from them: by these the work
     /// can be got back after [`discard`](Self::discard), as long as git has it. Blocks.
     pub fn commits(&self, found: &Found) -> Vec<String> {
-        let Ok(plot) = plot(found) else { return Vec::new() };
+        let Ok(plot) = plot(found) else {
+            return Vec::new();
+        };
         let directory = plot.registration(found.agent).directory;
         let checkout = Git::look(&plot.directory).directory(&directory);
-        let head = checkout.words(["rev-parse", "--verify", "--quiet", "HEAD"]).line().ok();
-        let branch = tip(&plot, &format!("refs/heads/{}", branch_of(found.agent))).ok().flatten();
+        let head = checkout
+            .words(["rev-parse", "--verify", "--quiet", "HEAD"])
+            .line()
+            .ok();
+        let branch = tip(&plot, &format!("refs/heads/{}", branch_of(found.agent)))
+            .ok()
+            .flatten();
         let mut commits: Vec<String> = branch.into_iter().chain(head).collect();
         commits.retain(|commit| Some(commit) != found.base.as_ref());
         commits.dedup();

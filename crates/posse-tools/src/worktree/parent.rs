@@ -33,13 +33,22 @@ impl Parent {
     /// Asks git about the checkout around `from`.
     pub(super) fn ask(from: &Path, base: Base) -> Result<Self, String> {
         if !from.is_dir() {
-            return Err(format!("there is no directory {}, so no worktree can be made of it", name(from)));
+            return Err(format!(
+                "there is no directory {}, so no worktree can be made of it",
+                name(from)
+            ));
         }
-        let git = Git::look(from).words(["rev-parse", "--is-bare-repository", "--path-format=absolute"]);
+        let git = Git::look(from).words([
+            "rev-parse",
+            "--is-bare-repository",
+            "--path-format=absolute",
+        ]);
         let git = git.words(["--git-common-dir", "--show-toplevel", "HEAD"]);
         let git = match base {
             Base::Head => git.words(["--abbrev-ref", "HEAD"]),
-            Base::Fresh => git.word(format!("{REMOTE}^{{commit}}")).words(["--abbrev-ref", REMOTE]),
+            Base::Fresh => git
+                .word(format!("{REMOTE}^{{commit}}"))
+                .words(["--abbrev-ref", REMOTE]),
         };
         let (printed, refused) = match git.run() {
             Ok(printed) => (printed, None),
@@ -72,7 +81,13 @@ impl Parent {
     }
 
     fn status(&self, untracked: &str) -> Result<Status, Failed> {
-        let git = Git::look(&self.top).words(["status", "--porcelain=v2", "-z", "--no-renames", untracked]);
+        let git = Git::look(&self.top).words([
+            "status",
+            "--porcelain=v2",
+            "-z",
+            "--no-renames",
+            untracked,
+        ]);
         let printed = git.word("--ignore-submodules=none").run()?;
         status::parse(&printed)
             .ok_or_else(|| Failed::Io(std::io::Error::other("git's answer cannot be read")))
@@ -103,19 +118,26 @@ fn refusal(from: &Path, base: Base, lines: &[&str], said: &str) -> String {
             "a fresh worktree begins with the remote's default branch, and {REMOTE} does not say which that \
              is. Fetch, and run `git remote set-head origin --auto`; or begin with the parent's HEAD"
         ),
-        _ => format!("no worktree can be made of {from}: git said: {said}. Put that right, {leave_out}"),
+        _ => format!(
+            "no worktree can be made of {from}: git said: {said}. Put that right, {leave_out}"
+        ),
     }
 }
 
 fn without_git(failed: &Failed) -> String {
     match failed {
-        Failed::Missing => format!("no worktree can be made: {failed}. Install git, or leave isolation out"),
+        Failed::Missing => {
+            format!("no worktree can be made: {failed}. Install git, or leave isolation out")
+        }
         _ => format!("no worktree can be made: {failed}. Try again, or leave isolation out"),
     }
 }
 
 fn odd_path(from: &Path) -> String {
-    format!("no worktree can be made of {}: its path has characters that git does not tell", name(from))
+    format!(
+        "no worktree can be made of {}: its path has characters that git does not tell",
+        name(from)
+    )
 }
 
 /// Looks at parents, shared by those who ask at the same moment: a look that begins after they have asked
@@ -139,7 +161,9 @@ impl Looks {
                 let begun = Instant::now();
                 let told = match parent.status("--untracked-files=normal") {
                     Ok(status) => uncommitted(&status.entries.iter().collect::<Vec<_>>()),
-                    Err(failed) => Some(format!("something, perhaps: it could not be looked at ({failed})")),
+                    Err(failed) => Some(format!(
+                        "something, perhaps: it could not be looked at ({failed})"
+                    )),
                 };
                 *look = Some((begun, told.clone()));
                 told
@@ -150,12 +174,21 @@ impl Looks {
 
 /// Entries of a checkout in words.
 pub(super) fn uncommitted(entries: &[&Entry]) -> Option<String> {
-    let of = |new: bool| entries.iter().filter(move |entry| (entry.kind == Kind::New) == new);
+    let of = |new: bool| {
+        entries
+            .iter()
+            .filter(move |entry| (entry.kind == Kind::New) == new)
+    };
     let paths = |new: bool| of(new).map(|entry| &entry.path).collect::<Vec<_>>();
     let told = |paths: Vec<_>, noun: &str| {
         (!paths.is_empty()).then(|| format!("{}: {}", count(paths.len(), noun), names(&paths)))
     };
-    let told: Vec<String> =
-        [told(paths(false), "changed file"), told(paths(true), "new file")].into_iter().flatten().collect();
+    let told: Vec<String> = [
+        told(paths(false), "changed file"),
+        told(paths(true), "new file"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     (!told.is_empty()).then(|| told.join("; "))
 }

@@ -65,14 +65,20 @@ pub(super) struct Contents {
 impl Plot {
     /// The plot of a repository, made if it is the first time.
     pub(super) fn claim(home: &Path, common: &Path) -> io::Result<Self> {
-        let plot = Self { directory: home.join(name(common)), common: common.to_owned() };
+        let plot = Self {
+            directory: home.join(name(common)),
+            common: common.to_owned(),
+        };
         match DirBuilder::new().mode(0o700).create(&plot.directory) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made?,
         }
         // What somebody has put there must be a directory, not a link to one.
         if !plot.directory.symlink_metadata()?.is_dir() {
-            return Err(io::Error::other(format!("{} is no directory", plot.directory.display())));
+            return Err(io::Error::other(format!(
+                "{} is no directory",
+                plot.directory.display()
+            )));
         }
         let known = plot.directory.join(REPOSITORY);
         if fs::read(&known).ok().as_deref() != Some(common.as_os_str().as_bytes()) {
@@ -84,8 +90,13 @@ impl Plot {
 
     /// The plot in this directory, if it is one.
     pub(super) fn at(directory: &Path) -> io::Result<Self> {
-        let common = PathBuf::from(std::ffi::OsString::from_vec(fs::read(directory.join(REPOSITORY))?));
-        Ok(Self { directory: directory.to_owned(), common })
+        let common = PathBuf::from(std::ffi::OsString::from_vec(fs::read(
+            directory.join(REPOSITORY),
+        )?));
+        Ok(Self {
+            directory: directory.to_owned(),
+            common,
+        })
     }
 
     /// Where an agent's worktree is.
@@ -133,12 +144,17 @@ impl Plot {
 
     /// Who is making what, and what it is.
     pub(super) fn making(&self) -> Vec<(AgentId, Uuid, Option<Note>)> {
-        let names = entries(&self.directory).filter_map(|entry| entry.file_name().into_string().ok());
+        let names =
+            entries(&self.directory).filter_map(|entry| entry.file_name().into_string().ok());
         let made = names.filter_map(|name| {
             let (agent, rest) = name.strip_prefix(MAKING)?.split_once('.')?;
             // A note that was not finished has one more part, and nothing was made yet.
             let host = rest.split('.').next()?.parse().ok()?;
-            let text = if rest.contains('.') { None } else { fs::read(self.directory.join(&name)).ok() };
+            let text = if rest.contains('.') {
+                None
+            } else {
+                fs::read(self.directory.join(&name)).ok()
+            };
             let note = text.and_then(|text| serde_json::from_slice(&text).ok());
             Some((agent.parse().ok()?, host, note))
         });
@@ -166,18 +182,30 @@ impl Plot {
     pub(super) fn drop_notes(&self, agent: AgentId, host: Uuid) {
         let start = format!("{MAKING}{agent}.{host}.");
         for entry in entries(&self.directory) {
-            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&start)) {
+            if entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.starts_with(&start))
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one who holds it is no clock of ours")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one who holds it is no clock of ours"
+)]
 fn lock(plot: &Path, name: &str) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
+    options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(no_link);
     let file = options.open(plot.join(name))?;
     let until = Instant::now() + PATIENCE;
     loop {
@@ -206,7 +234,9 @@ pub(super) fn tidy(directory: &Path) {
         return;
     }
     // Whoever is still at it has the lock.
-    let Ok(_lock) = lock(directory, LOCK) else { return };
+    let Ok(_lock) = lock(directory, LOCK) else {
+        return;
+    };
     for entry in entries(directory).filter(unfinished) {
         let _ = fs::remove_file(entry.path());
     }
@@ -219,10 +249,23 @@ pub(super) fn entries(directory: &Path) -> impl Iterator<Item = fs::DirEntry> + 
 
 /// The repository's name, for people, and what tells it from others of the same name.
 fn name(common: &Path) -> String {
-    let named = if common.file_name() == Some(OsStr::new(".git")) { common.parent() } else { Some(common) };
-    let name = named.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let named = if common.file_name() == Some(OsStr::new(".git")) {
+        common.parent()
+    } else {
+        Some(common)
+    };
+    let name = named
+        .and_then(Path::file_name)
+        .unwrap_or_default()
+        .to_string_lossy();
     let name = name.strip_suffix(".git").unwrap_or(&name);
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
     let mut name: String = name.chars().take(LONGEST_NAME).map(plain).collect();
     if name.is_empty() {
         name.push_str("repository");

@@ -32,7 +32,10 @@ impl GitWorktrees {
         let lock = registration.lock();
         match &lock {
             Lock::Host(other) if *other != host.id && host::lives(&host.home, *other) => {
-                return Err(format!("another posse works in the worktree {}", name(&worktree.path)));
+                return Err(format!(
+                    "another posse works in the worktree {}",
+                    name(&worktree.path)
+                ));
             }
             _ => {}
         }
@@ -44,7 +47,9 @@ impl GitWorktrees {
         if registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path) {
             // Somebody else's lock keeps it as well as ours would.
             if !matches!(lock, Lock::Stranger(_)) {
-                registration.set_lock(host.id).map_err(|error| no_place(&error))?;
+                registration
+                    .set_lock(host.id)
+                    .map_err(|error| no_place(&error))?;
             }
             return Ok(false);
         }
@@ -60,9 +65,16 @@ impl GitWorktrees {
 }
 
 /// Somebody who is dead was making it: either it was handed out, or nothing of it counts.
-pub(super) fn settle(plot: &Plot, agent: AgentId, host: Uuid, note: Option<Note>) -> Result<(), String> {
+pub(super) fn settle(
+    plot: &Plot,
+    agent: AgentId,
+    host: Uuid,
+    note: Option<Note>,
+) -> Result<(), String> {
     match note {
-        Some(note) if plot.registration(agent).marked() == Marked::No => take_back(plot, agent, host, &note),
+        Some(note) if plot.registration(agent).marked() == Marked::No => {
+            take_back(plot, agent, host, &note)
+        }
         Some(_) => plot.finish(agent, host).map_err(|error| no_place(&error)),
         None => {
             plot.drop_notes(agent, host);
@@ -92,8 +104,16 @@ fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result
     }
     finish(plot, agent, leaving)?;
     let tip = tip(plot, &format!("refs/heads/{}", worktree.branch))?;
-    let note = Note { worktree: worktree.clone(), branch: tip.is_none() };
-    let making = Making { plot, agent, host, note };
+    let note = Note {
+        worktree: worktree.clone(),
+        branch: tip.is_none(),
+    };
+    let making = Making {
+        plot,
+        agent,
+        host,
+        note,
+    };
     making.begin()?;
     let git = Git::change(&plot.directory).directory(&plot.common);
     let added = match &tip {
@@ -101,9 +121,14 @@ fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result
         None => making.add(git, &["-b", &worktree.branch], &worktree.base),
     };
     let filled = added.and_then(|_| match &worktree.carried {
-        Some(tree) if tip.as_ref().is_none_or(|tip| *tip == worktree.base) => carry::unpack(path, tree)
-            .map_err(|failed| format!("the work that was carried over cannot be had again: {failed}")),
+        Some(tree) if tip.as_ref().is_none_or(|tip| *tip == worktree.base) => {
+            carry::unpack(path, tree).map_err(|failed| {
+                format!("the work that was carried over cannot be had again: {failed}")
+            })
+        }
         _ => Ok(()),
     });
-    filled.and_then(|()| making.hand_out(worktree)).map_err(|told| making.undo(told))
+    filled
+        .and_then(|()| making.hand_out(worktree))
+        .map_err(|told| making.undo(told))
 }

@@ -40,7 +40,12 @@ pub(super) struct Marker {
 impl Marker {
     /// Whether it says what we would have written: git is told it word by word.
     fn is_sound(&self) -> bool {
-        let Worktree { branch, base, carried, .. } = &self.worktree;
+        let Worktree {
+            branch,
+            base,
+            carried,
+            ..
+        } = &self.worktree;
         let named = *branch == super::branch_of(self.agent);
         named && is_object(base) && carried.as_deref().is_none_or(is_object)
     }
@@ -58,13 +63,20 @@ const MOST: u64 = 64 << 10;
 /// an error: nobody waits for a pipe, or for what has no end.
 pub(super) fn read_small(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(file)?;
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(file)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
     let mut content = Vec::new();
     file.take(most + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > most { Err(io::Error::other("it is too long")) } else { Ok(content) }
+    if content.len() as u64 > most {
+        Err(io::Error::other("it is too long"))
+    } else {
+        Ok(content)
+    }
 }
 
 /// Whether there is a marker.
@@ -78,7 +90,10 @@ pub(super) enum Marked {
 
 impl Registration {
     pub(super) fn of(common: &Path, agent: AgentId) -> Self {
-        Self { directory: common.join("worktrees").join(agent.to_string()), agent }
+        Self {
+            directory: common.join("worktrees").join(agent.to_string()),
+            agent,
+        }
     }
 
     pub(super) fn exists(&self) -> bool {
@@ -111,7 +126,9 @@ impl Registration {
             Err(error) => Lock::Stranger(error.to_string()),
             Ok(reason) => {
                 let reason = String::from_utf8_lossy(&reason);
-                let host = reason.trim_end().strip_prefix(&format!("posse: agent {}, host ", self.agent));
+                let host = reason
+                    .trim_end()
+                    .strip_prefix(&format!("posse: agent {}, host ", self.agent));
                 match host.and_then(|host| host.parse().ok()) {
                     Some(host) => Lock::Host(host),
                     None => Lock::Stranger(reason.trim_end().to_owned()),
@@ -148,7 +165,10 @@ impl Registration {
 
     /// Says that this worktree is handed out.
     pub(super) fn mark(&self, worktree: &Worktree) -> io::Result<()> {
-        let marker = Marker { agent: self.agent, worktree: worktree.clone() };
+        let marker = Marker {
+            agent: self.agent,
+            worktree: worktree.clone(),
+        };
         put(&self.directory.join("posse"), &serde_json::to_vec(&marker)?)
     }
 

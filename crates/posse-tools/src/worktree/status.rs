@@ -27,7 +27,11 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Known to git. Whether the index differs from the commit, and the file from the index.
-    Known { staged: bool, changed: bool, submodule: bool },
+    Known {
+        staged: bool,
+        changed: bool,
+        submodule: bool,
+    },
     /// Not known to git.
     New,
     /// Not known, and git was told not to care.
@@ -44,13 +48,21 @@ impl Entry {
 /// Reads it. None if it is nothing that we know: then nothing may be concluded.
 pub(super) fn parse(printed: &[u8]) -> Option<Status> {
     let mut status = Status::default();
-    let mut records = printed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+    let mut records = printed
+        .split(|byte| *byte == 0)
+        .filter(|record| !record.is_empty());
     while let Some(record) = records.next() {
         let (kind, rest) = record.split_at_checked(2)?;
         match kind {
             b"# " => header(&mut status, std::str::from_utf8(rest).ok()?),
-            b"? " => status.entries.push(Entry { kind: Kind::New, path: path(rest) }),
-            b"! " => status.entries.push(Entry { kind: Kind::Ignored, path: path(rest) }),
+            b"? " => status.entries.push(Entry {
+                kind: Kind::New,
+                path: path(rest),
+            }),
+            b"! " => status.entries.push(Entry {
+                kind: Kind::Ignored,
+                path: path(rest),
+            }),
             b"1 " => status.entries.push(known(rest, 7)?),
             b"u " => status.entries.push(known(rest, 9)?),
             b"2 " => {
@@ -78,7 +90,11 @@ fn known(rest: &[u8], fields: usize) -> Option<Entry> {
     let submodule = parts.next()?.first()? == &b'S';
     let path = path(parts.nth(fields - 2)?);
     let [index, file] = letters else { return None };
-    let kind = Kind::Known { staged: *index != b'.', changed: *file != b'.', submodule };
+    let kind = Kind::Known {
+        staged: *index != b'.',
+        changed: *file != b'.',
+        submodule,
+    };
     Some(Entry { kind, path })
 }
 
@@ -98,8 +114,15 @@ mod tests {
             2 R. N... 100644 100644 100644 aa bb R100 new\0old\0\
             u UU N... 100644 100644 100644 100644 aa bb cc both\0\
             ? docs/\0! target/\0";
-        let entry = |kind, path: &str| Entry { kind, path: path.into() };
-        let known = |staged, changed, submodule| Kind::Known { staged, changed, submodule };
+        let entry = |kind, path: &str| Entry {
+            kind,
+            path: path.into(),
+        };
+        let known = |staged, changed, submodule| Kind::Known {
+            staged,
+            changed,
+            submodule,
+        };
         let expected = Status {
             head: Some("3f2a".into()),
             branch: Some("posse/x".into()),
@@ -113,7 +136,10 @@ mod tests {
             ],
         };
         assert_eq!(parse(printed), Some(expected));
-        assert_eq!(parse(b"# branch.oid (initial)\0# branch.head (detached)\0"), Some(Status::default()));
+        assert_eq!(
+            parse(b"# branch.oid (initial)\0# branch.head (detached)\0"),
+            Some(Status::default())
+        );
         assert_eq!(parse(b"9 what is this\0"), None);
         assert_eq!(parse(b"1 .M\0"), None);
     }

@@ -18,7 +18,9 @@ impl GitWorktrees {
     /// Every worktree there is, with what would be lost with it. Blocks.
     pub fn list(&self) -> io::Result<Vec<Found>> {
         let plots = self.plots()?;
-        let found = plots.iter().flat_map(|plot| known(plot).into_iter().map(move |agent| (plot, agent)));
+        let found = plots
+            .iter()
+            .flat_map(|plot| known(plot).into_iter().map(move |agent| (plot, agent)));
         Ok(found.map(|(plot, agent)| self.found(plot, agent)).collect())
     }
 
@@ -38,7 +40,10 @@ impl GitWorktrees {
         for entry in entries(&self.home) {
             tidy(&entry.path());
         }
-        let swept = plots.iter().flat_map(|plot| self.sweep_plot(plot, &meant)).collect();
+        let swept = plots
+            .iter()
+            .flat_map(|plot| self.sweep_plot(plot, &meant))
+            .collect();
         if !plots.is_empty() {
             host::bury(&self.home);
         }
@@ -52,13 +57,21 @@ impl GitWorktrees {
         };
         // As it is in what git was told.
         let home = self.home.canonicalize()?;
-        let mut names: Vec<_> = directories.flatten().map(|entry| entry.file_name()).collect();
+        let mut names: Vec<_> = directories
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
         names.sort();
-        Ok(names.iter().filter_map(|name| Plot::at(&home.join(name)).ok()).collect())
+        Ok(names
+            .iter()
+            .filter_map(|name| Plot::at(&home.join(name)).ok())
+            .collect())
     }
 
     fn sweep_plot(&self, plot: &Plot, meant: impl Fn(Lock) -> bool) -> Vec<Swept> {
-        let Ok(_lock) = plot.lock() else { return Vec::new() };
+        let Ok(_lock) = plot.lock() else {
+            return Vec::new();
+        };
         for agent in plot.contents().gone {
             // If it cannot be done now, it is done another time.
             let _ = finish(plot, agent, self.base(plot, agent).as_deref());
@@ -72,8 +85,12 @@ impl GitWorktrees {
             // If it cannot be done now, it is done another time.
             let _ = settle(plot, agent, host, note);
         }
-        let known = known.into_iter().filter(|agent| meant(plot.registration(*agent).lock()));
-        known.filter_map(|agent| self.sweep_one(plot, agent)).collect()
+        let known = known
+            .into_iter()
+            .filter(|agent| meant(plot.registration(*agent).lock()));
+        known
+            .filter_map(|agent| self.sweep_one(plot, agent))
+            .collect()
     }
 
     /// None if there is nothing any more, or its agent lives.
@@ -96,7 +113,10 @@ impl GitWorktrees {
                 // What cannot be removed now is on its way out, and goes another time.
                 Ok(None) => {
                     let _ = sink(plot, agent);
-                    return Some(Swept { found, removed: true });
+                    return Some(Swept {
+                        found,
+                        removed: true,
+                    });
                 }
                 Ok(late) => found.keeps = late,
                 Err(_) => {}
@@ -105,7 +125,10 @@ impl GitWorktrees {
         if !matches!(registration.lock(), Lock::Stranger(_)) {
             let _ = registration.unlock();
         }
-        Some(Swept { found, removed: false })
+        Some(Swept {
+            found,
+            removed: false,
+        })
     }
 
     fn base(&self, plot: &Plot, agent: AgentId) -> Option<String> {
@@ -115,7 +138,9 @@ impl GitWorktrees {
     /// The worktree as it was handed out, if that is known.
     fn marked(&self, plot: &Plot, agent: AgentId) -> Option<Worktree> {
         match plot.registration(agent).marked() {
-            Marked::Yes(marker) if marker.agent == agent && marker.worktree.path == plot.path(agent) => {
+            Marked::Yes(marker)
+                if marker.agent == agent && marker.worktree.path == plot.path(agent) =>
+            {
                 Some(marker.worktree)
             }
             _ => None,
@@ -126,7 +151,10 @@ impl GitWorktrees {
     pub(super) fn lives(&self, plot: &Plot, agent: AgentId) -> bool {
         // The note first: it goes when all else is there.
         let lives = |id| host::lives(&self.home, id);
-        let making = plot.making().iter().any(|(made, host, _)| *made == agent && lives(*host));
+        let making = plot
+            .making()
+            .iter()
+            .any(|(made, host, _)| *made == agent && lives(*host));
         making || matches!(plot.registration(agent).lock(), Lock::Host(host) if lives(host))
     }
 
@@ -166,9 +194,10 @@ fn unmarked(plot: &Plot, agent: AgentId, path: &Path) -> Option<String> {
 /// Whose worktrees a plot has: by directories, and by what git knows.
 fn known(plot: &Plot) -> BTreeSet<AgentId> {
     let mut agents: BTreeSet<AgentId> = plot.contents().agents.into_iter().collect();
-    let names =
-        entries(&plot.common.join("worktrees")).filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries(&plot.common.join("worktrees"))
+        .filter_map(|entry| entry.file_name().into_string().ok());
     let registered = names.filter_map(|name| name.parse().ok());
-    agents.extend(registered.filter(|agent| plot.registration(*agent).leads_to(&plot.path(*agent))));
+    agents
+        .extend(registered.filter(|agent| plot.registration(*agent).leads_to(&plot.path(*agent))));
     agents
 }

@@ -14,7 +14,11 @@ pub(super) fn count(number: usize, noun: &str) -> String {
 
 /// The first of some paths, and that there are more.
 pub(super) fn names<P: AsRef<Path>>(paths: &[P]) -> String {
-    let mut told: Vec<String> = paths.iter().take(MOST_NAMES).map(|path| name(path.as_ref())).collect();
+    let mut told: Vec<String> = paths
+        .iter()
+        .take(MOST_NAMES)
+        .map(|path| name(path.as_ref()))
+        .collect();
     if paths.len() > MOST_NAMES {
         told.push("…".to_owned());
     }
@@ -24,7 +28,10 @@ pub(super) fn names<P: AsRef<Path>>(paths: &[P]) -> String {
 /// A path on one line: its name is somebody's input, and must not look like a line of ours.
 pub(super) fn name(path: &Path) -> String {
     let path = path.to_string_lossy();
-    path.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    path.chars()
+        .take(LONGEST)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 #[cfg(test)]
@@ -36,6 +43,9 @@ mod tests {
         assert_eq!(names(&["a.rs", "b\nc"]), "a.rs, b\u{fffd}c");
         let many: Vec<String> = (0..20).map(|number| number.to_string()).collect();
         assert_eq!(names(&many), "0, 1, 2, 3, 4, 5, 6, 7, …");
-        assert_eq!((count(1, "file"), count(2, "commit")), ("1 file".into(), "2 commits".into()));
+        assert_eq!(
+            (count(1, "file"), count(2, "commit")),
+            ("1 file".into(), "2 commits".into())
+        );
     }
 }

@@ -21,8 +21,16 @@ fn background(command: &str) -> Value {
 /// What goes on after a call, and what was said of it.
 async fn start(world: &World, input: Value) -> (NewRun, String) {
     let ToolOutput { content, then } = world.call("Bash", input).await.unwrap();
-    let Then::Runs(run) = then else { panic!("nothing goes on: {then:?}") };
-    (*run, crate::world::text(ToolOutput { content, then: Then::Nothing }))
+    let Then::Runs(run) = then else {
+        panic!("nothing goes on: {then:?}")
+    };
+    (
+        *run,
+        crate::world::text(ToolOutput {
+            content,
+            then: Then::Nothing,
+        }),
+    )
 }
 
 pub(crate) async fn until(mut there: impl FnMut() -> bool) {
@@ -49,7 +57,12 @@ async fn a_command_in_the_background_is_read_while_it_runs_and_told_of_when_it_e
     let look_on = async {
         ready(&world).await;
         until(|| fs::read(&output).unwrap() == b"first\n").await;
-        assert!(world.ok("Read", json!({"file_path": output})).await.contains("first"));
+        assert!(
+            world
+                .ok("Read", json!({"file_path": output}))
+                .await
+                .contains("first")
+        );
         assert_eq!(clock.sleepers(), 0, "there is no time limit");
         // The call is over: what cancels it is nothing to the run.
         world.context.cancel.cancel();
@@ -68,12 +81,22 @@ async fn a_command_in_the_background_is_read_while_it_runs_and_told_of_when_it_e
 #[tokio::test]
 async fn ends_in_the_background_are_told_like_others() {
     let world = World::new();
-    let (run, _) =
-        start(&world, json!({"command": "true", "run_in_background": true, "description": "Tries"})).await;
+    let (run, _) = start(
+        &world,
+        json!({"command": "true", "run_in_background": true, "description": "Tries"}),
+    )
+    .await;
     assert_eq!(run.description, "Tries");
     let report = (run.work)(CancellationToken::new()).await;
-    let (status, summary, result) = (report.status, report.summary.as_str(), report.result.as_str());
-    assert_eq!((status, summary, result), (RunStatus::Completed, "exit code 0", "(no output)"));
+    let (status, summary, result) = (
+        report.status,
+        report.summary.as_str(),
+        report.result.as_str(),
+    );
+    assert_eq!(
+        (status, summary, result),
+        (RunStatus::Completed, "exit code 0", "(no output)")
+    );
     let (run, _) = start(&world, background("setsid sleep 1000 & seq 1 5000")).await;
     let report = (run.work)(CancellationToken::new()).await;
     assert_eq!(
@@ -83,8 +106,19 @@ async fn ends_in_the_background_are_told_like_others() {
     let whole: String = (1..=5000).map(|n| format!("{n}\n")).collect();
     let (note, end) = report.result.split_once('\n').unwrap();
     assert_eq!(end, &whole[whole.len() - 4000..]);
-    assert!(note.starts_with("[… 19893 of 23893 bytes left out here; all of it is in "), "{note}");
-    assert_eq!(world.ok("Bash", json!({"command": "echo x", "run_in_background": false})).await, "x\n");
+    assert!(
+        note.starts_with("[… 19893 of 23893 bytes left out here; all of it is in "),
+        "{note}"
+    );
+    assert_eq!(
+        world
+            .ok(
+                "Bash",
+                json!({"command": "echo x", "run_in_background": false})
+            )
+            .await,
+        "x\n"
+    );
     assert_eq!(marked(&world), 0);
 }
 
@@ -104,7 +138,10 @@ async fn a_time_limit_holds_in_the_background_if_it_is_set() {
     };
     let (report, ()) = tokio::join!((run.work)(CancellationToken::new()), time);
     assert_eq!(report.status, RunStatus::Failed);
-    assert_eq!(report.summary, "ended after 1.5 s, its time limit; timeout sets another");
+    assert_eq!(
+        report.summary,
+        "ended after 1.5 s, its time limit; timeout sets another"
+    );
     assert_eq!(report.result, "begun\n");
     assert_eq!(marked(&world), 0);
 }
@@ -113,11 +150,19 @@ async fn a_time_limit_holds_in_the_background_if_it_is_set() {
 #[tokio::test]
 async fn output_files_of_the_background_are_capped_and_say_where() {
     let world = World::new();
-    let (run, _) = start(&world, background("head -c 70000000 /dev/zero | tr '\\0' x")).await;
+    let (run, _) = start(
+        &world,
+        background("head -c 70000000 /dev/zero | tr '\\0' x"),
+    )
+    .await;
     let output = run.output.clone();
     let report = (run.work)(CancellationToken::new()).await;
     assert_eq!(report.status, RunStatus::Completed);
-    assert!(report.result.contains("of 70000000 bytes left out here; the first 64 MiB of it are in"));
+    assert!(
+        report
+            .result
+            .contains("of 70000000 bytes left out here; the first 64 MiB of it are in")
+    );
     let file = fs::read(output).unwrap();
     assert!(file.len() <= 64 << 20);
     let at = (64 << 20) - 100;
@@ -148,7 +193,14 @@ async fn a_run_that_is_stopped_is_gone_with_all_it_started() {
     let took = stopped.elapsed();
     assert_eq!(marked(&world), 0);
     let summary = "interrupted; everything it had started was ended".into();
-    assert_eq!(report, RunReport { status: RunStatus::Killed, summary, result: "begun\n".into() });
+    assert_eq!(
+        report,
+        RunReport {
+            status: RunStatus::Killed,
+            summary,
+            result: "begun\n".into()
+        }
+    );
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
@@ -170,14 +222,26 @@ async fn many_that_are_stopped_at_once_are_gone_as_soon_as_one() {
     let world = World::new();
     pipe(&world);
     // Open for writing, too, so that it does not end between two that write.
-    let mut up = fs::File::options().read(true).write(true).open(world.path("w/ready")).unwrap();
+    let mut up = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(world.path("w/ready"))
+        .unwrap();
     let cancel = CancellationToken::new();
     let bash = tool("Bash", Reach::Public);
     let marker = |n: usize| format!("{}-{n}", world.context.marker);
     let mut runs = tokio::task::JoinSet::new();
     for n in 0..MANY {
-        let context = ToolContext { marker: marker(n), ..world.context.clone() };
-        let Then::Runs(run) = bash.run((&background(STUBBORN)).into(), context).await.unwrap().then else {
+        let context = ToolContext {
+            marker: marker(n),
+            ..world.context.clone()
+        };
+        let Then::Runs(run) = bash
+            .run((&background(STUBBORN)).into(), context)
+            .await
+            .unwrap()
+            .then
+        else {
             panic!("it goes on")
         };
         runs.spawn((run.work)(cancel.clone()));
@@ -189,8 +253,17 @@ async fn many_that_are_stopped_at_once_are_gone_as_soon_as_one() {
     let reports = runs.join_all().await;
     let took = begun.elapsed();
     println!("{MANY} families were gone after {took:?}");
-    assert!(reports.iter().all(|report| report.status == RunStatus::Killed));
-    assert_eq!((0..MANY).map(|n| carrying(&format!("POSSE_CALL={}", marker(n)))).sum::<usize>(), 0);
+    assert!(
+        reports
+            .iter()
+            .all(|report| report.status == RunStatus::Killed)
+    );
+    assert_eq!(
+        (0..MANY)
+            .map(|n| carrying(&format!("POSSE_CALL={}", marker(n))))
+            .sum::<usize>(),
+        0
+    );
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
@@ -198,7 +271,11 @@ async fn many_that_are_stopped_at_once_are_gone_as_soon_as_one() {
 fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
     let world = World::new();
     let bash = |background| {
-        let means = Means { reach: Reach::Public, background, guardian: None };
+        let means = Means {
+            reach: Reach::Public,
+            background,
+            guardian: None,
+        };
         Arc::clone(posse_tools::all(means).get("Bash").unwrap())
     };
     let spec = |background| {

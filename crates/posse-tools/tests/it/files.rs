@@ -66,21 +66,40 @@ async fn what_leaves_the_roots_is_refused() {
     for tool in ["Read", "Write", "Edit"] {
         for path in paths {
             let refused = told(world.intent(tool, &input(tool, path)));
-            assert_eq!(world.told(tool, input(tool, path)).await, refused, "{tool} {path}");
+            assert_eq!(
+                world.told(tool, input(tool, path)).await,
+                refused,
+                "{tool} {path}"
+            );
             assert!(!refused.contains("secret\n"), "{refused}");
         }
     }
     for search in ["Glob", "Grep"] {
-        for path in ["..", "/", "dir-link", "../w-evil", "file-link", "dangling", "~"] {
-            world.told(search, json!({"pattern": "secret", "path": path})).await;
+        for path in [
+            "..",
+            "/",
+            "dir-link",
+            "../w-evil",
+            "file-link",
+            "dangling",
+            "~",
+        ] {
+            world
+                .told(search, json!({"pattern": "secret", "path": path}))
+                .await;
         }
     }
     for kept in ["out", "w-evil", "home"] {
         assert_eq!(fs::read_dir(world.path(kept)).unwrap().count(), 1, "{kept}");
         assert_eq!(world.read(&format!("{kept}/secret")), "secret");
     }
-    let roots = world.told("Read", json!({"file_path": "/etc/passwd"})).await;
-    assert!(roots.contains(world.path("w").to_str().unwrap()), "says what is allowed: {roots}");
+    let roots = world
+        .told("Read", json!({"file_path": "/etc/passwd"}))
+        .await;
+    assert!(
+        roots.contains(world.path("w").to_str().unwrap()),
+        "says what is allowed: {roots}"
+    );
 }
 
 #[tokio::test]
@@ -88,15 +107,35 @@ async fn links_within_the_roots_work_and_rules_see_both_names() {
     let world = World::new();
     world.write("w/real/file", "one\n");
     world.link("w/link", "real");
-    let intent = world.intent("Read", &json!({"file_path": "link/file"})).unwrap();
-    assert_eq!(intent.subject, Subject::Reads(vec![world.path("w/link/file"), world.path("w/real/file")]));
+    let intent = world
+        .intent("Read", &json!({"file_path": "link/file"}))
+        .unwrap();
+    assert_eq!(
+        intent.subject,
+        Subject::Reads(vec![world.path("w/link/file"), world.path("w/real/file")])
+    );
     assert_eq!(intent.title, "Read link/file");
     assert!(intent.read_only && intent.beside_others);
-    assert_eq!(world.ok("Read", json!({"file_path": "link/file"})).await, "     1\tone\n");
-    world.ok("Edit", json!({"file_path": "real/file", "old_string": "one", "new_string": "two"})).await;
-    world.ok("Write", json!({"file_path": "link/file", "content": "three"})).await;
+    assert_eq!(
+        world.ok("Read", json!({"file_path": "link/file"})).await,
+        "     1\tone\n"
+    );
+    world
+        .ok(
+            "Edit",
+            json!({"file_path": "real/file", "old_string": "one", "new_string": "two"}),
+        )
+        .await;
+    world
+        .ok(
+            "Write",
+            json!({"file_path": "link/file", "content": "three"}),
+        )
+        .await;
     assert_eq!(world.read("w/real/file"), "three");
-    let intent = world.intent("Write", &json!({"file_path": "./a/../b", "content": ""})).unwrap();
+    let intent = world
+        .intent("Write", &json!({"file_path": "./a/../b", "content": ""}))
+        .unwrap();
     assert_eq!(intent.subject, Subject::Edits(vec![world.path("w/b")]));
     assert!(!intent.read_only && !intent.beside_others);
 }
@@ -106,9 +145,19 @@ async fn the_spill_directory_is_read_but_not_written() {
     let world = World::new();
     world.write("spill/long.txt", "long\n");
     let path = world.path("spill/long.txt");
-    assert_eq!(world.ok("Read", json!({"file_path": path})).await, "     1\tlong\n");
-    world.told("Write", json!({"file_path": path, "content": ""})).await;
-    world.told("Edit", json!({"file_path": path, "old_string": "long", "new_string": ""})).await;
+    assert_eq!(
+        world.ok("Read", json!({"file_path": path})).await,
+        "     1\tlong\n"
+    );
+    world
+        .told("Write", json!({"file_path": path, "content": ""}))
+        .await;
+    world
+        .told(
+            "Edit",
+            json!({"file_path": path, "old_string": "long", "new_string": ""}),
+        )
+        .await;
     assert_eq!(world.read("spill/long.txt"), "long\n");
 }
 
@@ -131,24 +180,53 @@ async fn what_was_not_read_or_has_changed_is_not_overwritten() {
     }
     assert_eq!(world.read("w/f"), "one, theirs\n");
     world.ok("Read", json!({"file_path": "f"})).await;
-    assert_eq!(world.ok("Edit", edit()).await, "edited f:\n     1\tmine, theirs\n");
-    assert_eq!(world.ok("Write", write()).await, "replaced f: 1 line", "an edit's outcome is known");
+    assert_eq!(
+        world.ok("Edit", edit()).await,
+        "edited f:\n     1\tmine, theirs\n"
+    );
+    assert_eq!(
+        world.ok("Write", write()).await,
+        "replaced f: 1 line",
+        "an edit's outcome is known"
+    );
     assert_eq!(world.read("w/f"), "mine");
 }
 
 #[tokio::test]
 async fn a_new_file_comes_with_its_directories_and_an_old_one_keeps_its_mode() {
     let world = World::new();
-    let told = world.ok("Write", json!({"file_path": "a/b/c.txt", "content": "x\ny\n"})).await;
+    let told = world
+        .ok(
+            "Write",
+            json!({"file_path": "a/b/c.txt", "content": "x\ny\n"}),
+        )
+        .await;
     assert_eq!(told, "created a/b/c.txt: 2 lines");
     assert_eq!(world.read("w/a/b/c.txt"), "x\ny\n");
     let path = world.path("w/a/b/c.txt");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
-    world.ok("Write", json!({"file_path": path, "content": "z"})).await;
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
-    assert_eq!(fs::read_dir(world.path("w/a/b")).unwrap().count(), 1, "no draft is left");
-    world.told("Edit", json!({"file_path": "n/f", "old_string": "a", "new_string": "b"})).await;
-    assert!(!world.path("w/n").exists(), "a failed edit makes no directory");
+    world
+        .ok("Write", json!({"file_path": path, "content": "z"}))
+        .await;
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+        0o751
+    );
+    assert_eq!(
+        fs::read_dir(world.path("w/a/b")).unwrap().count(),
+        1,
+        "no draft is left"
+    );
+    world
+        .told(
+            "Edit",
+            json!({"file_path": "n/f", "old_string": "a", "new_string": "b"}),
+        )
+        .await;
+    assert!(
+        !world.path("w/n").exists(),
+        "a failed edit makes no directory"
+    );
 }
 
 #[tokio::test]
@@ -156,14 +234,29 @@ async fn edits_keep_line_ends_and_say_what_is_unclear() {
     let world = World::new();
     world.write("w/f", "a\r\nb\r\nb\r\n");
     world.ok("Read", json!({"file_path": "f"})).await;
-    let edit = |old: &str, new: &str| json!({"file_path": "f", "old_string": old, "new_string": new});
-    assert!(world.told("Edit", edit("c", "d")).await.contains("not in the file"));
+    let edit =
+        |old: &str, new: &str| json!({"file_path": "f", "old_string": old, "new_string": new});
+    assert!(
+        world
+            .told("Edit", edit("c", "d"))
+            .await
+            .contains("not in the file")
+    );
     assert!(world.told("Edit", edit("b", "c")).await.contains("2 times"));
-    assert!(world.told("Edit", edit("a", "a")).await.contains("the same"));
+    assert!(
+        world
+            .told("Edit", edit("a", "a"))
+            .await
+            .contains("the same")
+    );
     world.ok("Edit", edit("a\nb\n", "x\ny\n")).await;
     assert_eq!(world.read("w/f"), "x\r\ny\r\nb\r\n");
-    let all = json!({"file_path": "f", "old_string": "\r\n", "new_string": "\n", "replace_all": true});
-    assert_eq!(world.ok("Edit", all).await, "edited f: 3 occurrences replaced");
+    let all =
+        json!({"file_path": "f", "old_string": "\r\n", "new_string": "\n", "replace_all": true});
+    assert_eq!(
+        world.ok("Edit", all).await,
+        "edited f: 3 occurrences replaced"
+    );
     assert_eq!(world.read("w/f"), "x\ny\nb\n");
 }
 
@@ -173,20 +266,31 @@ async fn what_is_no_plain_file_is_refused() {
     world.write("w/dir/f", "x");
     world.write("w/one", "x");
     fs::hard_link(world.path("w/one"), world.path("w/two")).unwrap();
-    rustix::fs::mknodat(CWD, world.path("w/pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    rustix::fs::mknodat(
+        CWD,
+        world.path("w/pipe"),
+        FileType::Fifo,
+        Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
     for path in ["dir", "pipe", "."] {
         for tool in ["Read", "Write", "Edit"] {
             world.told(tool, input(tool, path)).await;
         }
     }
     world.ok("Read", json!({"file_path": "one"})).await;
-    let told = world.told("Write", json!({"file_path": "one", "content": "y"})).await;
+    let told = world
+        .told("Write", json!({"file_path": "one", "content": "y"}))
+        .await;
     assert!(told.contains("hard links"), "{told}");
     let large = fs::File::create(world.path("w/large")).unwrap();
     large.set_len(5 << 30).unwrap();
     let told = world.told("Read", json!({"file_path": "large"})).await;
     assert!(told.contains("larger than 64 MiB"), "{told}");
-    let told = world.told("Write", json!({"file_path": "large", "content": ""})).await;
+    let told = world
+        .told("Write", json!({"file_path": "large", "content": ""}))
+        .await;
     assert!(told.contains("larger than 64 MiB"), "{told}");
 }
 
@@ -194,27 +298,61 @@ async fn what_is_no_plain_file_is_refused() {
 async fn images_are_shown_and_other_bytes_are_not() {
     let world = World::new();
     world.write("w/a.txt", b"\x89PNG\r\n\x1a\n....");
-    let output = world.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
-    let image = ToolContent::Image { media_type: "image/png".into(), data: "iVBORw0KGgouLi4u".into() };
+    let output = world
+        .call("Read", json!({"file_path": "a.txt"}))
+        .await
+        .unwrap();
+    let image = ToolContent::Image {
+        media_type: "image/png".into(),
+        data: "iVBORw0KGgouLi4u".into(),
+    };
     assert_eq!(output.content, [image]);
     world.write("w/b.png", b"\x7fELF\0\0");
-    assert!(world.told("Read", json!({"file_path": "b.png"})).await.contains("neither text nor an image"));
+    assert!(
+        world
+            .told("Read", json!({"file_path": "b.png"}))
+            .await
+            .contains("neither text nor an image")
+    );
     world.write("w/c.gif", [&b"GIF89a"[..], &vec![1; 4 << 20]].concat());
-    assert!(world.told("Read", json!({"file_path": "c.gif"})).await.contains("larger"));
+    assert!(
+        world
+            .told("Read", json!({"file_path": "c.gif"}))
+            .await
+            .contains("larger")
+    );
     world.write("w/a-binary", "x\0");
-    let binary = fs::File::options().write(true).open(world.path("w/a-binary")).unwrap();
+    let binary = fs::File::options()
+        .write(true)
+        .open(world.path("w/a-binary"))
+        .unwrap();
     binary.set_len(60 << 20).unwrap();
-    assert!(world.told("Read", json!({"file_path": "a-binary"})).await.contains("neither text nor an image"));
+    assert!(
+        world
+            .told("Read", json!({"file_path": "a-binary"}))
+            .await
+            .contains("neither text nor an image")
+    );
     world.write("w/empty", "");
-    assert_eq!(world.ok("Read", json!({"file_path": "empty"})).await, "(the file is empty)");
-    assert!(world.told("Read", json!({"file_path": "absent"})).await.contains("no such file"));
+    assert_eq!(
+        world.ok("Read", json!({"file_path": "empty"})).await,
+        "(the file is empty)"
+    );
+    assert!(
+        world
+            .told("Read", json!({"file_path": "absent"}))
+            .await
+            .contains("no such file")
+    );
 }
 
 #[tokio::test]
 async fn a_cancelled_call_changes_nothing() {
     let world = World::new();
     world.context.cancel.cancel();
-    let told = world.told("Write", json!({"file_path": "f", "content": "x"})).await;
+    let told = world
+        .told("Write", json!({"file_path": "f", "content": "x"}))
+        .await;
     assert!(told.contains("interrupted"), "{told}");
     assert_eq!(fs::read_dir(world.path("w")).unwrap().count(), 0);
 }
@@ -224,10 +362,21 @@ fn inputs_are_closed_and_descriptions_short() {
     let world = World::new();
     let told = told(world.intent("Read", &json!({"file_path": "f", "lines": 3})));
     assert!(told.contains("unknown field `lines`"), "{told}");
-    let tools = posse_tools::all(Means { reach: Reach::Public, background: true, guardian: None });
-    assert_eq!(tools.names(), ["Bash", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]);
+    let tools = posse_tools::all(Means {
+        reach: Reach::Public,
+        background: true,
+        guardian: None,
+    });
+    assert_eq!(
+        tools.names(),
+        ["Bash", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]
+    );
     for spec in tools.specs() {
-        assert!(spec.description.split_whitespace().count() <= 120, "{}", spec.name);
+        assert!(
+            spec.description.split_whitespace().count() <= 120,
+            "{}",
+            spec.name
+        );
         let schema: serde_json::Value = serde_json::from_str(spec.input_schema.get()).unwrap();
         assert_eq!(schema["additionalProperties"], false, "{}", spec.name);
         for (name, property) in schema["properties"].as_object().unwrap() {

@@ -28,11 +28,17 @@ fn pane() -> NewPane {
 }
 
 fn launch(command: &[&str]) -> Launch {
-    let variable =
-        |name: &str, value: &str, secret| Variable { name: name.into(), value: value.into(), secret };
+    let variable = |name: &str, value: &str, secret| Variable {
+        name: name.into(),
+        value: value.into(),
+        secret,
+    };
     Launch {
         command: command.iter().map(OsString::from).collect(),
-        environment: vec![variable("POSSE_HOME", "/h x", false), variable("KEY", "s3cret", true)],
+        environment: vec![
+            variable("POSSE_HOME", "/h x", false),
+            variable("KEY", "s3cret", true),
+        ],
         budgeted: false,
     }
 }
@@ -51,10 +57,29 @@ impl Server {
     fn start(columns: u32, lines: u32) -> Self {
         let server = Self { place: place() };
         let (columns, lines) = (columns.to_string(), lines.to_string());
-        let new = ["-f", "/dev/null", "new-session", "-d", "-s", "user", "-x", &columns, "-y", &lines];
-        server.tmux(&[&new[..], &["sh", "-c", "echo the users own words; exec cat"]].concat());
+        let new = [
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-s",
+            "user",
+            "-x",
+            &columns,
+            "-y",
+            &lines,
+        ];
+        server.tmux(
+            &[
+                &new[..],
+                &["sh", "-c", "echo the users own words; exec cat"],
+            ]
+            .concat(),
+        );
         server.until("the pane is up", || {
-            server.tmux(&["capture-pane", "-p", "-t", "%0"]).contains("own words")
+            server
+                .tmux(&["capture-pane", "-p", "-t", "%0"])
+                .contains("own words")
         });
         server
     }
@@ -62,17 +87,28 @@ impl Server {
     #[expect(clippy::disallowed_methods, reason = "a test looks at its own tmux")]
     fn tmux(&self, arguments: &[&str]) -> String {
         let mut command = Command::new("tmux");
-        let output = command.arg("-S").arg(self.place.join("socket")).args(arguments).output().unwrap();
+        let output = command
+            .arg("-S")
+            .arg(self.place.join("socket"))
+            .args(arguments)
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
     fn panes(&self, launch: Launch, place: Place) -> TmuxPanes {
-        let inside = Inside::read(&format!("{},1,0", self.place.join("socket").display()), "%0");
+        let inside = Inside::read(
+            &format!("{},1,0", self.place.join("socket").display()),
+            "%0",
+        );
         TmuxPanes::new(inside.unwrap(), place, launch)
     }
 
     fn list(&self, format: &str) -> Vec<String> {
-        self.tmux(&["list-panes", "-a", "-F", format]).lines().map(str::to_owned).collect()
+        self.tmux(&["list-panes", "-a", "-F", format])
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     fn until(&self, what: &str, holds: impl Fn() -> bool) {
@@ -101,7 +137,11 @@ fn waits() -> Launch {
 }
 
 fn mate(name: &str, cwd: &Path) -> NewPane {
-    NewPane { title: format!("{name}@parser"), cwd: cwd.to_owned(), ..pane() }
+    NewPane {
+        title: format!("{name}@parser"),
+        cwd: cwd.to_owned(),
+        ..pane()
+    }
 }
 
 // proves TE-09 (open: detection; what posse does in the pane)
@@ -111,15 +151,22 @@ async fn panes_stand_beside_the_users_own_which_stays_as_it_was() {
     // Who wants to see the ends of programs wants it of their own.
     server.tmux(&["set-option", "-g", "remain-on-exit", "on"]);
     let options = || {
-        let shown = [["show-options", "-w", "-t", "%0"], ["show-options", "-p", "-t", "%0"]];
-        (shown.map(|show| server.tmux(&show)), server.tmux(&["show-options", "-g"]))
+        let shown = [
+            ["show-options", "-w", "-t", "%0"],
+            ["show-options", "-p", "-t", "%0"],
+        ];
+        (
+            shown.map(|show| server.tmux(&show)),
+            server.tmux(&["show-options", "-g"]),
+        )
     };
     let (screen, before) = (server.tmux(&["capture-pane", "-p", "-t", "%0"]), options());
     let panes = server.panes(waits(), Place::Split);
     for name in ["one", "two", "three", "four"] {
         panes.open(mate(name, &server.place)).await.unwrap();
     }
-    let mut titles = server.list("#{window_id} #{pane_title} #{pane_width}x#{pane_height} #{pane_active}");
+    let mut titles =
+        server.list("#{window_id} #{pane_title} #{pane_width}x#{pane_height} #{pane_active}");
     titles.remove(0);
     titles.sort();
     assert_eq!(
@@ -138,8 +185,16 @@ async fn panes_stand_beside_the_users_own_which_stays_as_it_was() {
         screen.trim(),
         "nothing is typed there"
     );
-    assert!(server.tmux(&["show-options", "-p", "-t", "%1"]).contains("fg=colour208"));
-    for pid in server.list("#{pane_id} #{pane_pid}").iter().filter_map(|line| line.strip_prefix("%")) {
+    assert!(
+        server
+            .tmux(&["show-options", "-p", "-t", "%1"])
+            .contains("fg=colour208")
+    );
+    for pid in server
+        .list("#{pane_id} #{pane_pid}")
+        .iter()
+        .filter_map(|line| line.strip_prefix("%"))
+    {
         if let Some((_, pid)) = pid.split_once(' ').filter(|(id, _)| *id != "0") {
             let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -156,17 +211,35 @@ async fn a_window_of_its_own_is_filled_evenly_and_goes_with_the_last() {
     for name in ["one", "two", "three", "four"] {
         panes.open(mate(name, &server.place)).await.unwrap();
     }
-    let shown = server.list("#{window_id} #{window_name} #{pane_width} #{pane_title} #{pane-border-status}");
+    let shown = server
+        .list("#{window_id} #{window_name} #{pane_width} #{pane_title} #{pane-border-status}");
     assert_eq!(
-        shown.iter().filter(|line| line.starts_with("@1 parser ") && line.ends_with("top")).count(),
+        shown
+            .iter()
+            .filter(|line| line.starts_with("@1 parser ") && line.ends_with("top"))
+            .count(),
         4,
         "{shown:?}"
     );
-    assert_eq!(shown.iter().filter(|line| line.starts_with("@0 ")).count(), 1, "{shown:?}");
-    assert!(shown.iter().skip(1).all(|line| line.contains(" 60 ") || line.contains(" 59 ")), "{shown:?}");
+    assert_eq!(
+        shown.iter().filter(|line| line.starts_with("@0 ")).count(),
+        1,
+        "{shown:?}"
+    );
+    assert!(
+        shown
+            .iter()
+            .skip(1)
+            .all(|line| line.contains(" 60 ") || line.contains(" 59 ")),
+        "{shown:?}"
+    );
     server.tmux(&["kill-window", "-t", "@1"]);
     panes.open(mate("five", &server.place)).await.unwrap();
-    assert_eq!(server.list("#{window_id}"), ["@0", "@2"], "a window that is gone is made again");
+    assert_eq!(
+        server.list("#{window_id}"),
+        ["@0", "@2"],
+        "a window that is gone is made again"
+    );
 }
 
 #[tokio::test]
@@ -180,7 +253,10 @@ async fn where_there_is_no_room_there_is_a_window_and_dead_panes_are_closed() {
     server.tmux(&["respawn-pane", "-k", "-t", "%1", "true"]);
     server.until("it is dead", || server.list("#{pane_dead}") == ["0", "1"]);
     panes.open(mate("two", &server.place)).await.unwrap();
-    assert_eq!(server.list("#{pane_title} #{pane_dead}")[1..], ["two@parser 0"]);
+    assert_eq!(
+        server.list("#{pane_title} #{pane_dead}")[1..],
+        ["two@parser 0"]
+    );
 }
 
 #[tokio::test]
@@ -189,12 +265,28 @@ async fn odd_words_arrive_as_they_are_and_secrets_stand_in_no_command_line() {
     let odd = "it's #(touch run) #{pane_id} $HOME \"x\";\n  y %H";
     let cwd = server.place.join("a#(touch run) it's %H");
     std::fs::create_dir(&cwd).unwrap();
-    let writes = "printf '%s|%s|%s' \"$1\" \"$KEY\" \"$PWD\" >../said; mv ../said ../done; exec cat";
+    let writes =
+        "printf '%s|%s|%s' \"$1\" \"$KEY\" \"$PWD\" >../said; mv ../said ../done; exec cat";
     let command = ["sh", "-c", writes, "sh", odd].map(OsString::from).to_vec();
-    let secret = Variable { name: "KEY".into(), value: format!("s3cret {odd}").into(), secret: true };
-    let launch = Launch { command, environment: vec![secret], budgeted: false };
-    let strange = NewPane { title: "#(touch run)x@#{pane_id}".into(), ..mate("x", &cwd) };
-    server.panes(launch, Place::Split).open(strange).await.unwrap();
+    let secret = Variable {
+        name: "KEY".into(),
+        value: format!("s3cret {odd}").into(),
+        secret: true,
+    };
+    let launch = Launch {
+        command,
+        environment: vec![secret],
+        budgeted: false,
+    };
+    let strange = NewPane {
+        title: "#(touch run)x@#{pane_id}".into(),
+        ..mate("x", &cwd)
+    };
+    server
+        .panes(launch, Place::Split)
+        .open(strange)
+        .await
+        .unwrap();
     server.until("it has said so", || server.place.join("done").exists());
     let said = std::fs::read_to_string(server.place.join("done")).unwrap();
     assert_eq!(said, format!("{odd}|s3cret {odd}|{}", cwd.display()));
@@ -216,7 +308,10 @@ async fn what_went_wrong_says_what_to_do() {
     let panes = server.panes(waits(), Place::Split);
     server.tmux(&["kill-server"]);
     let said = panes.open(mate("late", &server.place)).await.unwrap_err();
-    assert!(said.contains("no pane for late@parser") && said.contains("--team-backend in-process"), "{said}");
+    assert!(
+        said.contains("no pane for late@parser") && said.contains("--team-backend in-process"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -224,17 +319,34 @@ async fn a_pane_that_fills_the_window_goes_on_to() {
     let server = Server::start(200, 50);
     server.tmux(&["split-window", "-d", "cat"]);
     server.tmux(&["resize-pane", "-Z", "-t", "%0"]);
-    server.panes(waits(), Place::Split).open(mate("one", &server.place)).await.unwrap();
+    server
+        .panes(waits(), Place::Split)
+        .open(mate("one", &server.place))
+        .await
+        .unwrap();
     assert_eq!(server.list("#{pane_id}").len(), 3);
-    assert_eq!(server.list("#{window_zoomed_flag} #{pane_active}")[0], "1 1");
+    assert_eq!(
+        server.list("#{window_zoomed_flag} #{pane_active}")[0],
+        "1 1"
+    );
 }
 
 // proves TE-09 (open: detection, tmux)
 #[tokio::test]
 async fn the_command_of_the_user_runs_in_its_own_words_and_sees_no_secret() {
     let place = place();
-    let pane = NewPane { cwd: place.clone(), ..pane() };
-    let writes = ["sh", "-c", "printf '%s\\n' \"$@\" >said", "sh", "{title}", "{argv...}"];
+    let pane = NewPane {
+        cwd: place.clone(),
+        ..pane()
+    };
+    let writes = [
+        "sh",
+        "-c",
+        "printf '%s\\n' \"$@\" >said",
+        "sh",
+        "{title}",
+        "{argv...}",
+    ];
     CommandPanes::new(template(&writes), launch(&["posse", "team", "join"]))
         .open(pane.clone())
         .await
@@ -248,12 +360,24 @@ async fn the_command_of_the_user_runs_in_its_own_words_and_sees_no_secret() {
         )
     );
     let fails = ["sh", "-c", "echo no display >&2; exit 3", "{command}"];
-    let failed =
-        CommandPanes::new(template(&fails), launch(&["posse", "team", "join"])).open(pane.clone()).await;
+    let failed = CommandPanes::new(template(&fails), launch(&["posse", "team", "join"]))
+        .open(pane.clone())
+        .await;
     let failed = failed.unwrap_err();
-    assert!(failed.contains("no display") && failed.contains("teams.paneCommand"), "{failed}");
-    let missing =
-        CommandPanes::new(template(&["no-such-terminal", "{command}"]), launch(&["posse", "team", "join"]));
-    assert!(missing.open(pane).await.unwrap_err().contains("not in the PATH"));
+    assert!(
+        failed.contains("no display") && failed.contains("teams.paneCommand"),
+        "{failed}"
+    );
+    let missing = CommandPanes::new(
+        template(&["no-such-terminal", "{command}"]),
+        launch(&["posse", "team", "join"]),
+    );
+    assert!(
+        missing
+            .open(pane)
+            .await
+            .unwrap_err()
+            .contains("not in the PATH")
+    );
     std::fs::remove_dir_all(place).unwrap();
 }

@@ -32,7 +32,10 @@ pub(crate) struct Swapper {
 
 impl Swapper {
     pub(crate) fn start(one: PathBuf, other: PathBuf) -> Self {
-        let (stop, swaps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, swaps) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&swaps));
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
@@ -41,7 +44,11 @@ impl Swapper {
                 std::thread::yield_now();
             }
         });
-        Self { stop, swaps, thread: Some(thread) }
+        Self {
+            stop,
+            swaps,
+            thread: Some(thread),
+        }
     }
 }
 
@@ -98,7 +105,9 @@ async fn race(tool: &str, least: u64) -> Tally {
 
 /// Removes what was written inside; what was written outside stays to be counted.
 fn clear(world: &World, directory: &str) {
-    let Ok(real) = world.path(directory).canonicalize() else { return };
+    let Ok(real) = world.path(directory).canonicalize() else {
+        return;
+    };
     for entry in fs::read_dir(&real).into_iter().flatten().flatten() {
         let inside = !entry.path().starts_with(world.path("out")) && real != world.path("out");
         if inside && entry.file_name().to_string_lossy().starts_with('n') {
@@ -111,7 +120,8 @@ fn clear(world: &World, directory: &str) {
                 rustix::fs::ResolveFlags::NO_SYMLINKS,
             );
             if let Ok(handle) = handle {
-                let _ = rustix::fs::unlinkat(handle, entry.file_name(), rustix::fs::AtFlags::empty());
+                let _ =
+                    rustix::fs::unlinkat(handle, entry.file_name(), rustix::fs::AtFlags::empty());
             }
         }
     }
@@ -122,7 +132,9 @@ fn input(tool: &str, tries: u64, done: u64) -> Value {
         "Read" => json!({"file_path": "d/f"}),
         "Write" => json!({"file_path": format!("d/n{tries}"), "content": "x"}),
         // To and fro, so that the file is as the one outside again and again.
-        _ if done.is_multiple_of(2) => json!({"file_path": "d/f", "old_string": "one", "new_string": "two"}),
+        _ if done.is_multiple_of(2) => {
+            json!({"file_path": "d/f", "old_string": "one", "new_string": "two"})
+        }
         _ => json!({"file_path": "d/f", "old_string": "two", "new_string": "one"}),
     }
 }

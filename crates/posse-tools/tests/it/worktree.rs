@@ -37,9 +37,17 @@ impl Ground {
     /// Without a repository, and in none.
     pub(crate) fn empty() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let unique = format!("posse-trees-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let unique = format!(
+            "posse-trees-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let base = if memory.is_dir() {
+            memory.to_owned()
+        } else {
+            std::env::temp_dir()
+        };
         let base = base.canonicalize().unwrap().join(unique);
         fs::create_dir_all(&base).unwrap();
         let trees = GitWorktrees::new(base.join("home/worktrees"));
@@ -74,24 +82,39 @@ impl Ground {
 
     pub(crate) fn wanted(&self, from: &str) -> Wanted {
         let agent = AgentId::from(Uuid::now_v7());
-        Wanted { agent, from: self.path(from), base: Base::Head, dirty: Dirty::Tell }
+        Wanted {
+            agent,
+            from: self.path(from),
+            base: Base::Head,
+            dirty: Dirty::Tell,
+        }
     }
 
     /// Nothing is left of any worktree, and the repository is whole.
     pub(crate) fn is_as_before(&self) {
         assert_eq!(self.git("r", &["branch", "--list", "posse/*"]), "");
-        assert_eq!(self.git("r", &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
+        assert_eq!(
+            self.git("r", &["worktree", "list", "--porcelain"])
+                .matches("worktree ")
+                .count(),
+            1
+        );
         self.git("r", &["fsck", "--strict"]);
         assert_eq!(self.left(), Vec::<String>::new());
     }
 
     /// What lies beneath home, but for what a plot has for itself.
     pub(crate) fn left(&self) -> Vec<String> {
-        let plots = fs::read_dir(self.path("home/worktrees")).into_iter().flatten().flatten();
+        let plots = fs::read_dir(self.path("home/worktrees"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let plots = plots.filter(|plot| plot.file_name() != ".hosts");
         let inside = plots.flat_map(|plot| fs::read_dir(plot.path()).unwrap().flatten());
         let names = inside.map(|entry| entry.file_name().into_string().unwrap());
-        names.filter(|name| ![".lock", ".noting", ".repository"].contains(&name.as_str())).collect()
+        names
+            .filter(|name| ![".lock", ".noting", ".repository"].contains(&name.as_str()))
+            .collect()
     }
 }
 
@@ -110,11 +133,19 @@ pub(crate) fn git(at: &Path, words: &[&str]) -> String {
         git.env(name, "/dev/null");
     }
     for role in ["AUTHOR", "COMMITTER"] {
-        git.env(format!("GIT_{role}_NAME"), "Ann").env(format!("GIT_{role}_EMAIL"), "ann@example.org");
+        git.env(format!("GIT_{role}_NAME"), "Ann")
+            .env(format!("GIT_{role}_EMAIL"), "ann@example.org");
     }
     let output = git.output().unwrap();
-    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    assert!(
+        output.status.success(),
+        "git {words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }
 
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {

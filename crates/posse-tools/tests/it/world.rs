@@ -31,12 +31,20 @@ impl World {
     /// In memory, where `fsync` costs nothing.
     pub(crate) fn in_memory() -> Self {
         let memory = Path::new("/dev/shm");
-        Self::beneath(if memory.is_dir() { memory } else { Path::new(env!("CARGO_TARGET_TMPDIR")) })
+        Self::beneath(if memory.is_dir() {
+            memory
+        } else {
+            Path::new(env!("CARGO_TARGET_TMPDIR"))
+        })
     }
 
     fn beneath(directory: &Path) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let unique = format!("posse-tools-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let unique = format!(
+            "posse-tools-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let base = directory.canonicalize().unwrap().join(&unique);
         for directory in ["w", "w-evil", "out", "spill", "home"] {
             fs::create_dir_all(base.join(directory)).unwrap();
@@ -89,8 +97,13 @@ impl World {
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
         let subject = self.intent(tool, &input)?.subject;
-        let context = ToolContext { subject, ..self.context.clone() };
-        self::tool(tool, Reach::Public).run(RawJson::from(&input), context).await
+        let context = ToolContext {
+            subject,
+            ..self.context.clone()
+        };
+        self::tool(tool, Reach::Public)
+            .run(RawJson::from(&input), context)
+            .await
     }
 
     /// The text of a success.
@@ -111,7 +124,11 @@ impl Drop for World {
 }
 
 pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
-    let means = Means { reach, background: true, guardian: None };
+    let means = Means {
+        reach,
+        background: true,
+        guardian: None,
+    };
     Arc::clone(posse_tools::all(means).get(name).unwrap())
 }
 
@@ -150,12 +167,20 @@ impl HandClock {
 
     /// How many are asleep.
     pub(crate) fn sleepers(&self) -> usize {
-        self.0.asleep.lock().unwrap().iter().filter(|(_, wake)| !wake.is_closed()).count()
+        self.0
+            .asleep
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|(_, wake)| !wake.is_closed())
+            .count()
     }
 
     fn woke(&self, asked: Duration) -> bool {
         let mut asleep = self.0.asleep.lock().unwrap();
-        let found = asleep.iter().position(|(time, wake)| *time == asked && !wake.is_closed());
+        let found = asleep
+            .iter()
+            .position(|(time, wake)| *time == asked && !wake.is_closed());
         found.is_some_and(|found| asleep.remove(found).1.send(()).is_ok())
     }
 }

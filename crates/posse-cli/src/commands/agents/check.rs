@@ -27,7 +27,13 @@ impl Check {
         let cwd = sources.cwd();
         let loaded = match self.paths.is_empty() {
             true => sources.load(),
-            false => sources.load_only(&self.paths.iter().map(|path| cwd.join(path)).collect::<Vec<_>>()),
+            false => sources.load_only(
+                &self
+                    .paths
+                    .iter()
+                    .map(|path| cwd.join(path))
+                    .collect::<Vec<_>>(),
+            ),
         };
         report(&loaded, cwd, "agents", self.json)
     }
@@ -41,17 +47,35 @@ pub(crate) fn report<T: Named>(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let remarks = remarks(loaded, cwd);
-    let count = |weight| remarks.iter().filter(|remark| remark.weight == weight).count();
-    let (errors, warnings, notes) = (count(Weight::Error), count(Weight::Warning), count(Weight::Note));
-    let fine = loaded.known.iter().chain(&loaded.shadowed).filter(|known| known.path.is_some()).count();
+    let count = |weight| {
+        remarks
+            .iter()
+            .filter(|remark| remark.weight == weight)
+            .count()
+    };
+    let (errors, warnings, notes) = (
+        count(Weight::Error),
+        count(Weight::Warning),
+        count(Weight::Note),
+    );
+    let fine = loaded
+        .known
+        .iter()
+        .chain(&loaded.shadowed)
+        .filter(|known| known.path.is_some())
+        .count();
     if json {
         let mut told = json!({
             "definitions": fine, "errors": errors, "warnings": warnings, "notes": notes,
             "remarks": remarks.iter().map(object).collect::<Vec<_>>(),
         });
         if errors > 0 {
-            told["error"] = json!(format!("{} in definitions of {what}", counted(errors, "error")));
-            told["hint"] = json!("`remarks` tells where; what is broken is not loaded, the rest is");
+            told["error"] = json!(format!(
+                "{} in definitions of {what}",
+                counted(errors, "error")
+            ));
+            told["hint"] =
+                json!("`remarks` tells where; what is broken is not loaded, the rest is");
         }
         print(json_line(&told).as_bytes())?;
     } else {
@@ -64,7 +88,11 @@ pub(crate) fn report<T: Named>(
         let counts = counts.map(|(count, what)| counted(count, what)).join(", ");
         print(format!("{}: {counts}\n", counted(fine, "definition")).as_bytes())?;
     }
-    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if errors == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FAILED)
+    })
 }
 
 /// Everything to be said, by file and line; what is shadowed as well.
@@ -73,7 +101,12 @@ fn remarks<T: Named>(loaded: &Loaded<T>, cwd: &Path) -> Vec<Remark> {
         let (path, name) = (known.path.clone()?, known.definition.name());
         let winner = loaded.find(name)?.origin(cwd);
         let reason = format!("does not count: {winner} stands before it as {name}");
-        Some(Remark { weight: Weight::Note, path, line: None, reason })
+        Some(Remark {
+            weight: Weight::Note,
+            path,
+            line: None,
+            reason,
+        })
     });
     let mut all: Vec<Remark> = loaded.remarks.iter().cloned().chain(shadowed).collect();
     all.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
@@ -81,7 +114,12 @@ fn remarks<T: Named>(loaded: &Loaded<T>, cwd: &Path) -> Vec<Remark> {
 }
 
 fn object(remark: &Remark) -> Value {
-    let Remark { weight, path, line, reason } = remark;
+    let Remark {
+        weight,
+        path,
+        line,
+        reason,
+    } = remark;
     json!({"path": path.to_string_lossy(), "line": line, "weight": weight.as_str(), "reason": reason})
 }
 

@@ -7,7 +7,14 @@ use crate::definitions::Known;
 
 /// What a list says of a type.
 pub(super) fn object(known: &Known) -> Value {
-    let Definition { name, description, tools, disallowed, model, .. } = &known.definition;
+    let Definition {
+        name,
+        description,
+        tools,
+        disallowed,
+        model,
+        ..
+    } = &known.definition;
     json!({
         "name": name, "source": known.source.as_str(),
         "path": known.path.as_ref().map(|path| path.to_string_lossy()),
@@ -40,8 +47,18 @@ pub(super) fn whole(known: &Known) -> Value {
 pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
     let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
     let all = [
-        ("model", Some(it.model.clone().unwrap_or_else(|| "inherit".into()))),
-        ("tools", Some(it.tools.as_ref().map_or_else(|| "all".into(), |tools| tools.join(", ")))),
+        (
+            "model",
+            Some(it.model.clone().unwrap_or_else(|| "inherit".into())),
+        ),
+        (
+            "tools",
+            Some(
+                it.tools
+                    .as_ref()
+                    .map_or_else(|| "all".into(), |tools| tools.join(", ")),
+            ),
+        ),
         ("disallowedTools", list(&it.disallowed)),
         ("effort", it.effort.map(|effort| effort.as_str().to_owned())),
         ("permissionMode", it.mode.map(|mode| mode.to_string())),
@@ -50,17 +67,27 @@ pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
         ("maxTurns", it.max_turns.map(|turns| turns.to_string())),
         (
             "memory",
-            it.memory.as_ref().map(|it| format!("{}, in {}", scope(it.scope), it.directory.display())),
+            it.memory
+                .as_ref()
+                .map(|it| format!("{}, in {}", scope(it.scope), it.directory.display())),
         ),
         ("color", it.color.clone()),
         ("requiredMcpServers", list(&it.required_mcp_servers)),
-        ("mcpServers", (!it.mcp_servers.is_empty()).then(|| Value::from(it.mcp_servers.clone()).to_string())),
+        (
+            "mcpServers",
+            (!it.mcp_servers.is_empty()).then(|| Value::from(it.mcp_servers.clone()).to_string()),
+        ),
         ("skills", list(&it.skills)),
         ("hooks", it.hooks.as_ref().map(Value::to_string)),
         ("initialPrompt", it.initial_prompt.clone()),
-        ("outputSchema", it.output_schema.as_ref().map(|schema| schema.to_string())),
+        (
+            "outputSchema",
+            it.output_schema.as_ref().map(|schema| schema.to_string()),
+        ),
     ];
-    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    all.into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
 }
 
 fn scope(scope: MemoryScope) -> &'static str {

@@ -10,8 +10,13 @@ use crate::definitions::{Known, Loaded, Sources};
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::table::{Column, needed, spare, table};
 
-const COLUMNS: [Column; 5] =
-    [needed("NAME"), spare("SOURCE", 1), spare("MODEL", 2), spare("TOOLS", 3), needed("DESCRIPTION")];
+const COLUMNS: [Column; 5] = [
+    needed("NAME"),
+    spare("SOURCE", 1),
+    spare("MODEL", 2),
+    spare("TOOLS", 3),
+    needed("DESCRIPTION"),
+];
 
 /// What is shown before the description if what does not count is shown as well.
 const SHADOWED: Column = needed("SHADOWED BY");
@@ -44,7 +49,9 @@ impl List {
         print(readable(&loaded, &shown, sources.cwd(), self.all, width()).as_bytes())?;
         match loaded.trouble().count() {
             0 => {}
-            trouble => say_to_person(&format!("{trouble} not in order: `posse agents check` tells")),
+            trouble => say_to_person(&format!(
+                "{trouble} not in order: `posse agents check` tells"
+            )),
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -52,14 +59,29 @@ impl List {
 
 /// What stands before this one, if it is not the one that counts.
 fn winner<'a>(loaded: &'a Loaded, known: &Known) -> Option<&'a Known> {
-    loaded.find(&known.definition.name).filter(|winner| *winner != known)
+    loaded
+        .find(&known.definition.name)
+        .filter(|winner| *winner != known)
 }
 
-fn readable(loaded: &Loaded, shown: &[&Known], cwd: &Path, all: bool, columns: Option<usize>) -> String {
+fn readable(
+    loaded: &Loaded,
+    shown: &[&Known],
+    cwd: &Path,
+    all: bool,
+    columns: Option<usize>,
+) -> String {
     let row = |known: &&Known| {
         let it = &known.definition;
-        let tools = it.tools.as_ref().map_or_else(|| "all".into(), |tools| tools.join(" "));
-        let description = it.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let tools = it
+            .tools
+            .as_ref()
+            .map_or_else(|| "all".into(), |tools| tools.join(" "));
+        let description = it
+            .description
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let mut row = vec![
             tame(&it.name),
             known.source.as_str().to_owned(),
@@ -68,7 +90,8 @@ fn readable(loaded: &Loaded, shown: &[&Known], cwd: &Path, all: bool, columns: O
             tame(&description),
         ];
         if all {
-            let by = winner(loaded, known).map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
+            let by =
+                winner(loaded, known).map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
             row.insert(4, by);
         }
         row

@@ -37,21 +37,32 @@ pub(super) struct New {
 
 impl New {
     pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
-        let text = text(&self.name, self.description.as_deref().unwrap_or(DESCRIPTION), &self.tools);
+        let text = text(
+            &self.name,
+            self.description.as_deref().unwrap_or(DESCRIPTION),
+            &self.tools,
+        );
         if let Err(problem) = file::read(&text) {
             anyhow::bail!(Advised {
                 what: format!("such a definition would not load: {}", problem.reason),
                 advice: "leave --description and --tools away, and write them into the file".into(),
             });
         }
-        let path = sources.place_for(&self.name, self.user).ok_or_else(|| Advised {
-            what: "there is no home directory".into(),
-            advice: "set POSSE_HOME to a directory of yours".into(),
-        })?;
-        let before = sources.load().find(&self.name).map(|known| known.origin(sources.cwd()));
+        let path = sources
+            .place_for(&self.name, self.user)
+            .ok_or_else(|| Advised {
+                what: "there is no home directory".into(),
+                advice: "set POSSE_HOME to a directory of yours".into(),
+            })?;
+        let before = sources
+            .load()
+            .find(&self.name)
+            .map(|known| known.origin(sources.cwd()));
         write(&path, &text, sources.cwd())?;
         let after = sources.load();
-        let counts = after.find(&self.name).is_some_and(|known| known.path.as_deref() == Some(&path));
+        let counts = after
+            .find(&self.name)
+            .is_some_and(|known| known.path.as_deref() == Some(&path));
         if self.json {
             let told = json!({"name": self.name, "path": path.to_string_lossy(), "counts": counts});
             print(json_line(&told).as_bytes())?;
@@ -59,8 +70,12 @@ impl New {
         }
         let mut out = format!("{}\n", shown(&path, sources.cwd()));
         match before {
-            Some(before) if counts => out.push_str(&format!("\nIt stands before {before} from now on.\n")),
-            Some(before) => out.push_str(&format!("\nIt does not count: {before} stands before it.\n")),
+            Some(before) if counts => {
+                out.push_str(&format!("\nIt stands before {before} from now on.\n"))
+            }
+            Some(before) => out.push_str(&format!(
+                "\nIt does not count: {before} stands before it.\n"
+            )),
             None => {}
         }
         out.push_str(&next(&self.name));
@@ -77,7 +92,10 @@ fn name(name: &str) -> Result<String, String> {
 fn text(name: &str, description: &str, tools: &[String]) -> String {
     let tools = match tools {
         [] => "# tools: Read, Grep, Glob\n".to_owned(),
-        tools => format!("tools: {}\n", json!(tools.iter().map(|tool| tool.trim()).collect::<Vec<_>>())),
+        tools => format!(
+            "tools: {}\n",
+            json!(tools.iter().map(|tool| tool.trim()).collect::<Vec<_>>())
+        ),
     };
     let fill = |name: &str| {
         TEMPLATE
@@ -96,8 +114,12 @@ fn text(name: &str, description: &str, tools: &[String]) -> String {
 
 fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
     let directory: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
-    std::fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", shown(&directory, cwd)))?;
-    let made = std::fs::File::options().write(true).create_new(true).open(path);
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", shown(&directory, cwd)))?;
+    let made = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .open(path);
     match made.and_then(|mut file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => anyhow::bail!(Advised {
             what: format!("{} is there already", shown(path, cwd)),

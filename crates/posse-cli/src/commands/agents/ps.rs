@@ -48,7 +48,14 @@ impl Ps {
             (session, _) => Some(find::meant(store, session.as_deref()).await?.realm),
         };
         let agents = store
-            .agents(AgentFilter { realm, held: !self.all, ..AgentFilter::default() }, usize::MAX)
+            .agents(
+                AgentFilter {
+                    realm,
+                    held: !self.all,
+                    ..AgentFilter::default()
+                },
+                usize::MAX,
+            )
             .await?;
         if self.json {
             let roots = Roots::of(store, &agents).await?;
@@ -85,7 +92,13 @@ impl Roots {
         let mut parents = HashMap::new();
         for realm in realms {
             let all = store
-                .agents(AgentFilter { realm: Some(realm), ..AgentFilter::default() }, usize::MAX)
+                .agents(
+                    AgentFilter {
+                        realm: Some(realm),
+                        ..AgentFilter::default()
+                    },
+                    usize::MAX,
+                )
                 .await?;
             parents.extend(all.into_iter().map(|agent| (agent.agent, parent(&agent))));
         }
@@ -140,7 +153,9 @@ fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
         if nested {
             let origin = agent.origin.as_ref();
             let kind = origin.map_or_else(nothing, |origin| tame(&origin.agent_type));
-            let name = origin.and_then(|origin| origin.name.as_ref()).map_or_else(nothing, Name::to_string);
+            let name = origin
+                .and_then(|origin| origin.name.as_ref())
+                .map_or_else(nothing, Name::to_string);
             row.splice(2..2, [kind, name]);
         }
         row
@@ -149,7 +164,11 @@ fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
     if nested {
         shown.splice(2..2, OF_SUB_AGENTS);
     }
-    table(&shown, &agents.iter().zip(ids).map(row).collect::<Vec<_>>(), columns)
+    table(
+        &shown,
+        &agents.iter().zip(ids).map(row).collect::<Vec<_>>(),
+        columns,
+    )
 }
 
 #[cfg(test)]
@@ -171,7 +190,14 @@ mod tests {
         };
         let agent = "0197f0aa-0000-7100-8000-000000000002".parse().unwrap();
         let (origin, path) = (Some(Box::new(origin)), "/main/ann".into());
-        Session { agent, origin, path, state: AgentState::Waiting, holder: Some("pid 7".into()), ..session() }
+        Session {
+            agent,
+            origin,
+            path,
+            state: AgentState::Waiting,
+            holder: Some("pid 7".into()),
+            ..session()
+        }
     }
 
     #[test]
@@ -179,17 +205,32 @@ mod tests {
         let roots = readable(&[session()], 61_000, None);
         assert!(!roots.contains("TYPE"), "{roots}");
         let all = readable(&[session(), child()], 61_000, None);
-        let rows: Vec<Vec<&str>> = all.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rows: Vec<Vec<&str>> = all
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
         assert_eq!(rows[0][..5], ["ID", "PATH", "TYPE", "NAME", "STATE"]);
         assert_eq!(rows[1][1..5], ["/main", "–", "–", "idle"]);
-        assert_eq!(rows[2][1..7], ["/main/ann", "Explore", "ann", "waiting", "pid", "7"]);
+        assert_eq!(
+            rows[2][1..7],
+            ["/main/ann", "Explore", "ann", "waiting", "pid", "7"]
+        );
         for width in [40, 60, 80] {
             let narrow = readable(&[session(), child()], 61_000, Some(width));
-            assert!(narrow.lines().all(|line| line.chars().count() <= width), "{narrow}");
+            assert!(
+                narrow.lines().all(|line| line.chars().count() <= width),
+                "{narrow}"
+            );
         }
         let told = object(&child(), session().agent);
-        assert_eq!((&told["agent_type"], &told["name"]), (&"Explore".into(), &"ann".into()));
-        assert_eq!((&told["parent"], &told["state"]), (&json!(session().agent), &"waiting".into()));
+        assert_eq!(
+            (&told["agent_type"], &told["name"]),
+            (&"Explore".into(), &"ann".into())
+        );
+        assert_eq!(
+            (&told["parent"], &told["state"]),
+            (&json!(session().agent), &"waiting".into())
+        );
         assert_eq!(object(&session(), session().agent)["name"], Value::Null);
     }
 
@@ -197,11 +238,26 @@ mod tests {
     fn what_was_open_when_its_process_died_is_broken() {
         let words = |holder: Option<&str>| {
             let holder = holder.map(str::to_owned);
-            AgentState::ALL.map(|it| state(&Session { state: it, holder: holder.clone(), ..session() }))
+            AgentState::ALL.map(|it| {
+                state(&Session {
+                    state: it,
+                    holder: holder.clone(),
+                    ..session()
+                })
+            })
         };
         let ended = ["completed", "partial", "failed", "killed"];
-        assert_eq!(words(Some("pid 7"))[..5], ["idle", "working", "paused", "created", "waiting"]);
-        assert_eq!(words(None)[..5], ["idle", "broken", "paused", "broken", "broken"]);
-        assert_eq!((&words(Some("pid 7"))[5..], &words(None)[5..]), (&ended[..], &ended[..]));
+        assert_eq!(
+            words(Some("pid 7"))[..5],
+            ["idle", "working", "paused", "created", "waiting"]
+        );
+        assert_eq!(
+            words(None)[..5],
+            ["idle", "broken", "paused", "broken", "broken"]
+        );
+        assert_eq!(
+            (&words(Some("pid 7"))[5..], &words(None)[5..]),
+            (&ended[..], &ended[..])
+        );
     }
 }

@@ -24,12 +24,20 @@ pub(super) struct Show {
 impl Show {
     pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
-        let Some(known) = loaded.find(&self.name) else { anyhow::bail!(unknown(&self.name, &loaded)) };
-        let shadows: Vec<&Known> =
-            loaded.shadowed.iter().filter(|other| other.is_called(&self.name)).collect();
+        let Some(known) = loaded.find(&self.name) else {
+            anyhow::bail!(unknown(&self.name, &loaded))
+        };
+        let shadows: Vec<&Known> = loaded
+            .shadowed
+            .iter()
+            .filter(|other| other.is_called(&self.name))
+            .collect();
         let shown = if self.json {
             let mut object = describe::whole(known);
-            let places: Vec<String> = shadows.iter().map(|other| other.origin(Path::new(""))).collect();
+            let places: Vec<String> = shadows
+                .iter()
+                .map(|other| other.origin(Path::new("")))
+                .collect();
             object["shadows"] = json!(places);
             json_line(&object)
         } else {
@@ -41,10 +49,19 @@ impl Show {
 }
 
 fn unknown(name: &str, loaded: &Loaded) -> Advised {
-    let names: Vec<&str> = loaded.known.iter().map(|known| known.definition.name.as_str()).collect();
-    let meant = closest(name, &names).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
-    let broken =
-        if loaded.trouble().next().is_some() { "; `posse agents check` tells what is broken" } else { "" };
+    let names: Vec<&str> = loaded
+        .known
+        .iter()
+        .map(|known| known.definition.name.as_str())
+        .collect();
+    let meant = closest(name, &names)
+        .map(|meant| format!("did you mean {meant}? "))
+        .unwrap_or_default();
+    let broken = if loaded.trouble().next().is_some() {
+        "; `posse agents check` tells what is broken"
+    } else {
+        ""
+    };
     Advised {
         what: format!("there is no type of agents called {name}"),
         advice: format!("{meant}there are {}{broken}", names.join(", ")),
@@ -53,7 +70,11 @@ fn unknown(name: &str, loaded: &Loaded) -> Advised {
 
 fn readable(known: &Known, shadows: &[&Known], cwd: &Path) -> String {
     let it = &known.definition;
-    let mut out = format!("\x1b[1m{}\x1b[0m\n{}\n\n", tame(&it.name), tame(it.description.trim()));
+    let mut out = format!(
+        "\x1b[1m{}\x1b[0m\n{}\n\n",
+        tame(&it.name),
+        tame(it.description.trim())
+    );
     let mut line = |name: &str, value: &str| out.push_str(&format!("{name:<19} {value}\n"));
     let from = match &known.path {
         Some(_) => format!("{}: {}", known.source.as_str(), known.origin(cwd)),

@@ -53,7 +53,14 @@ impl Looked {
     }
 
     fn of(transcript: Transcript) -> Result<Self, serde_json::Error> {
-        let Transcript { session, preamble, segments, entries, inherited, .. } = transcript;
+        let Transcript {
+            session,
+            preamble,
+            segments,
+            entries,
+            inherited,
+            ..
+        } = transcript;
         let sent = Sent::read(&preamble, entries.iter().map(|stored| &stored.entry))?;
         let (mut from, mut first, mut answered) = (0, None, Vec::new());
         for (to, stored) in entries.iter().enumerate() {
@@ -62,15 +69,33 @@ impl Looked {
             let replied = to >= inherited && stored.entry.kind != EntryKind::Prompt;
             if let Some(facts) = stored.entry.reply.clone().filter(|_| replied) {
                 first = first.or(Some(sending));
-                answered.push(Answered { sending, at_ms: stored.at_ms, compacts, facts });
+                answered.push(Answered {
+                    sending,
+                    at_ms: stored.at_ms,
+                    compacts,
+                    facts,
+                });
             }
             if compacts {
                 from = to;
             }
         }
         let has_words = entries.len() > inherited;
-        first = first.or_else(|| has_words.then_some(Sending { from, to: entries.len() }));
-        Ok(Self { agent: session.agent, sent, inherited, origin: session.origin, segments, answered, first })
+        first = first.or_else(|| {
+            has_words.then_some(Sending {
+                from,
+                to: entries.len(),
+            })
+        });
+        Ok(Self {
+            agent: session.agent,
+            sent,
+            inherited,
+            origin: session.origin,
+            segments,
+            answered,
+            first,
+        })
     }
 
     /// The last history of another that its own begins with.
@@ -111,12 +136,24 @@ impl Looked {
 
     /// The request whose reply made `child`, or the last one that the child's history has.
     fn before(&self, child: &Self) -> Option<Prompt<'_>> {
-        let segment = child.segments.iter().rev().find(|segment| segment.agent == self.agent);
-        let call = child.origin.as_ref().filter(|origin| origin.parent == self.agent);
-        let reply =
-            call.map(|origin| origin.call.seq).or(segment.map(|segment| segment.to.saturating_sub(1)))?;
+        let segment = child
+            .segments
+            .iter()
+            .rev()
+            .find(|segment| segment.agent == self.agent);
+        let call = child
+            .origin
+            .as_ref()
+            .filter(|origin| origin.parent == self.agent);
+        let reply = call
+            .map(|origin| origin.call.seq)
+            .or(segment.map(|segment| segment.to.saturating_sub(1)))?;
         let reply = self.inherited.saturating_add(usize::try_from(reply).ok()?);
-        let asked = self.answered.iter().rev().find(|answered| answered.sending.to <= reply)?;
+        let asked = self
+            .answered
+            .iter()
+            .rev()
+            .find(|answered| answered.sending.to <= reply)?;
         Some(self.prompt(asked.sending))
     }
 
@@ -128,7 +165,10 @@ impl Looked {
             let shared = match before {
                 // What was sent since the same compaction was sent again: entries never change.
                 Some(before) if before.sending.from == answered.sending.from => None,
-                Some(before) => Some(self.prompt(answered.sending).shared(&self.prompt(before.sending))),
+                Some(before) => Some(
+                    self.prompt(answered.sending)
+                        .shared(&self.prompt(before.sending)),
+                ),
                 None => parent.cloned(),
             };
             requests.push(Request {

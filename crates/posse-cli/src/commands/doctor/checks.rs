@@ -16,11 +16,26 @@ use crate::session::{self, FlagSettings};
 use crate::store::{Place, StoreArgs};
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
-    Finding { what, grade: Grade::Good, found: found.into(), advice: None }
+    Finding {
+        what,
+        grade: Grade::Good,
+        found: found.into(),
+        advice: None,
+    }
 }
 
-fn not(what: &'static str, grade: Grade, found: impl Into<String>, advice: impl Into<String>) -> Finding {
-    Finding { what, grade, found: found.into(), advice: Some(advice.into()) }
+fn not(
+    what: &'static str,
+    grade: Grade,
+    found: impl Into<String>,
+    advice: impl Into<String>,
+) -> Finding {
+    Finding {
+        what,
+        grade,
+        found: found.into(),
+        advice: Some(advice.into()),
+    }
 }
 
 /// Is there a key?
@@ -30,7 +45,8 @@ pub(super) fn key(settled: &Settled) -> Finding {
         None if settled.is_local() => good("key", "none, and none is needed on this machine"),
         None => {
             let name = settled.key_name();
-            let advice = format!("export {name}=…, or use `posse scripted-model`, which needs none");
+            let advice =
+                format!("export {name}=…, or use `posse scripted-model`, which needs none");
             not("key", Grade::Bad, format!("{name} is not set"), advice)
         }
     }
@@ -47,7 +63,12 @@ pub(super) async fn endpoint(settled: &Settled) -> Finding {
     let client = match posse_model::http_client(url) {
         Ok(client) => client,
         Err(error) => {
-            return not(WHAT, Grade::Bad, error.to_string(), "this is a bug of posse; please report it");
+            return not(
+                WHAT,
+                Grade::Bad,
+                error.to_string(),
+                "this is a bug of posse; please report it",
+            );
         }
     };
     let mut request = client
@@ -76,7 +97,12 @@ pub(super) async fn endpoint(settled: &Settled) -> Finding {
             200..500 => good(WHAT, format!("{url} answers")),
             status => {
                 let found = format!("{url} answers with {status}");
-                not(WHAT, Grade::Lacking, found, "the provider has trouble; try again later")
+                not(
+                    WHAT,
+                    Grade::Lacking,
+                    found,
+                    "the provider has trouble; try again later",
+                )
             }
         },
         Err(error) => {
@@ -86,7 +112,12 @@ pub(super) async fn endpoint(settled: &Settled) -> Finding {
             } else {
                 "check the network, a proxy (HTTPS_PROXY), or the base URL"
             };
-            not(WHAT, Grade::Bad, format!("{url} cannot be reached: {why}"), advice)
+            not(
+                WHAT,
+                Grade::Bad,
+                format!("{url} cannot be reached: {why}"),
+                advice,
+            )
         }
     }
 }
@@ -103,8 +134,15 @@ pub(super) fn git() -> Finding {
         None => not("git", Grade::Bad, "not found", advice),
         Some(found) => {
             let numbers = found.trim_start_matches("git version ").split('.');
-            let numbers: Vec<u32> = numbers.map_while(|part| part.parse().ok()).take(2).collect();
-            if numbers >= vec![2, 33] { good("git", found) } else { not("git", Grade::Bad, found, advice) }
+            let numbers: Vec<u32> = numbers
+                .map_while(|part| part.parse().ok())
+                .take(2)
+                .collect();
+            if numbers >= vec![2, 33] {
+                good("git", found)
+            } else {
+                not("git", Grade::Bad, found, advice)
+            }
         }
     }
 }
@@ -123,7 +161,11 @@ pub(super) fn tmux() -> Finding {
 fn has_panes(version: &str) -> bool {
     let number = version.trim_start_matches("tmux ").split('.');
     let parts: Vec<u32> = number
-        .map_while(|part| part.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().ok())
+        .map_while(|part| {
+            part.trim_end_matches(|c: char| c.is_ascii_lowercase())
+                .parse()
+                .ok()
+        })
         .collect();
     parts.is_empty() || parts >= vec![3, 2]
 }
@@ -132,10 +174,24 @@ fn has_panes(version: &str) -> bool {
 pub(super) fn sandbox() -> Finding {
     const WHAT: &str = "sandbox";
     if !cfg!(target_os = "linux") {
-        return not(WHAT, Grade::Lacking, "not checked on this system", "shell commands are asked about");
+        return not(
+            WHAT,
+            Grade::Lacking,
+            "not checked on this system",
+            "shell commands are asked about",
+        );
     }
-    let inside =
-        ["--ro-bind", "/", "/", "--proc", "/proc", "--unshare-all", "--cap-drop", "ALL", "--die-with-parent"];
+    let inside = [
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "--unshare-all",
+        "--cap-drop",
+        "ALL",
+        "--die-with-parent",
+    ];
     let Some(version) = version_of("bwrap", &["--version"]) else {
         let advice = "install bubblewrap; without it shell commands cannot be confined";
         return not(WHAT, Grade::Lacking, "bubblewrap not found", advice);
@@ -143,12 +199,22 @@ pub(super) fn sandbox() -> Finding {
     let mut arguments = inside.to_vec();
     arguments.extend(["cat", "/proc/self/status"]);
     match run("bwrap", &arguments) {
-        Some(status) if status.lines().any(|line| line == "CapEff:\t0000000000000000") => {
+        Some(status)
+            if status
+                .lines()
+                .any(|line| line == "CapEff:\t0000000000000000") =>
+        {
             good(WHAT, format!("{version}, and it confines"))
         }
         _ => {
-            let advice = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
-            not(WHAT, Grade::Lacking, format!("{version}, but it does not confine"), advice)
+            let advice =
+                "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
+            not(
+                WHAT,
+                Grade::Lacking,
+                format!("{version}, but it does not confine"),
+                advice,
+            )
         }
     }
 }
@@ -157,14 +223,27 @@ pub(super) fn sandbox() -> Finding {
 pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
     let directory = match session::meant_store(&StoreArgs::default()).map(|meant| meant.place) {
-        Ok(Place::File(path)) => path.parent().map(|parent| Path::new(".").join(parent)).unwrap_or_default(),
+        Ok(Place::File(path)) => path
+            .parent()
+            .map(|parent| Path::new(".").join(parent))
+            .unwrap_or_default(),
         Ok(place @ Place::Server(_)) => return server(WHAT, &place),
-        Err(error) => return not(WHAT, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error)),
+        Err(error) => {
+            return not(
+                WHAT,
+                Grade::Bad,
+                in_a_line(error.as_ref()),
+                advice_for(&error),
+            );
+        }
     };
     let write = || {
         std::fs::create_dir_all(&directory)?;
         let probe = directory.join(format!(".doctor-{}", std::process::id()));
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&probe)?;
         let written = file.write_all(b"posse").and_then(|()| file.sync_all());
         std::fs::remove_file(&probe)?;
         written
@@ -173,7 +252,12 @@ pub(super) fn home() -> Finding {
         Ok(()) => good(WHAT, format!("{} can be written", directory.display())),
         Err(error) => {
             let advice = "make it writable, or set POSSE_HOME to another directory";
-            not(WHAT, Grade::Bad, format!("{} cannot be written: {error}", directory.display()), advice)
+            not(
+                WHAT,
+                Grade::Bad,
+                format!("{} cannot be written: {error}", directory.display()),
+                advice,
+            )
         }
     }
 }
@@ -182,7 +266,12 @@ pub(super) fn home() -> Finding {
 fn server(what: &'static str, place: &Place) -> Finding {
     match session::Opened::at(place) {
         Ok(_) => good(what, format!("{} answers", place.shown())),
-        Err(error) => not(what, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error)),
+        Err(error) => not(
+            what,
+            Grade::Bad,
+            in_a_line(error.as_ref()),
+            advice_for(&error),
+        ),
     }
 }
 
@@ -197,7 +286,12 @@ pub(super) fn place() -> Finding {
         Ok(()) => good(WHAT, format!("{} can be worked in", here.display())),
         Err(error) => {
             let found = format!("{} cannot be written: {error}", here.display());
-            not(WHAT, Grade::Lacking, found, "an agent can only look here; make it writable to let it edit")
+            not(
+                WHAT,
+                Grade::Lacking,
+                found,
+                "an agent can only look here; make it writable to let it edit",
+            )
         }
     }
 }
@@ -208,14 +302,22 @@ pub(super) fn settings() -> Vec<Finding> {
     // Without a working directory those of the user are still worth a look.
     let here = working_directory().unwrap_or_else(|_| PathBuf::from("/"));
     match session::settings(&here, FlagSettings::default()) {
-        Err(error) => vec![not(WHAT, Grade::Bad, in_a_line(error.as_ref()), advice_for(&error))],
+        Err(error) => vec![not(
+            WHAT,
+            Grade::Bad,
+            in_a_line(error.as_ref()),
+            advice_for(&error),
+        )],
         Ok(settings) if settings.warnings.is_empty() => {
             vec![good(WHAT, format!("mode {}", settings.mode))]
         }
         Ok(settings) => {
-            let advice =
-                "posse works, without what is ignored; docs/permissions.md says what may stand where";
-            settings.warnings.iter().map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice)).collect()
+            let advice = "posse works, without what is ignored; docs/permissions.md says what may stand where";
+            settings
+                .warnings
+                .iter()
+                .map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice))
+                .collect()
         }
     }
 }
@@ -229,10 +331,16 @@ fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 /// What a program prints, if it is there and succeeds.
-#[expect(clippy::disallowed_methods, reason = "these commands only say what they are")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "these commands only say what they are"
+)]
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]
@@ -241,7 +349,14 @@ mod tests {
 
     #[test]
     fn a_tmux_that_is_too_old_is_told_from_one_that_is_not() {
-        for version in ["tmux 3.2", "tmux 3.3a", "tmux 3.10", "tmux 4.0", "tmux next-3.7", "tmux master"] {
+        for version in [
+            "tmux 3.2",
+            "tmux 3.3a",
+            "tmux 3.10",
+            "tmux 4.0",
+            "tmux next-3.7",
+            "tmux master",
+        ] {
             assert!(has_panes(version), "{version}");
         }
         for version in ["tmux 1.8", "tmux 2.9a", "tmux 3.1c"] {

@@ -51,7 +51,11 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) async fn run(self, store: &dyn Store, mut place: WhereArgs) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(
+        self,
+        store: &dyn Store,
+        mut place: WhereArgs,
+    ) -> anyhow::Result<ExitCode> {
         let (to, team) = self.to.as_deref().map(address).transpose()?.unzip();
         place.team = team.flatten().or(place.team);
         let circle = Circle::of(store, &place).await?;
@@ -59,13 +63,19 @@ impl List {
             Some(name) => circle.meant(name)?,
             None => circle.all.clone(),
         };
-        let most = self.limit.unwrap_or(if self.json { usize::MAX } else { SHOWN });
+        let most = self
+            .limit
+            .unwrap_or(if self.json { usize::MAX } else { SHOWN });
         let mut found: Vec<(String, Mail)> = Vec::new();
         let mut left_out = false;
         for recipient in &meant {
             let (newest, more) = newest(store, circle.realm, recipient, self.waiting, most).await?;
             left_out |= more;
-            found.extend(newest.into_iter().map(|mail| (recipient.name.clone(), mail)));
+            found.extend(
+                newest
+                    .into_iter()
+                    .map(|mail| (recipient.name.clone(), mail)),
+            );
         }
         // Each inbox keeps its order, whatever the clocks said.
         found.sort_by_key(|(_, mail)| mail.sent_ms);
@@ -76,16 +86,29 @@ impl List {
                 print(json_line(&object(name, mail)).as_bytes())?;
             }
         } else if found.is_empty() {
-            say_to_person(if self.waiting { "no mail waits" } else { "there is no mail" });
+            say_to_person(if self.waiting {
+                "no mail waits"
+            } else {
+                "there is no mail"
+            });
         } else if self.verbose {
             let colors = colors(store, circle.realm).await?;
-            print(found.iter().map(|mail| at_length(mail, &colors)).collect::<String>().as_bytes())?;
+            print(
+                found
+                    .iter()
+                    .map(|mail| at_length(mail, &colors))
+                    .collect::<String>()
+                    .as_bytes(),
+            )?;
         } else {
             let colors = colors(store, circle.realm).await?;
             print(readable(found, &colors, now_ms(), width()).as_bytes())?;
         }
         if left_out && !self.json {
-            say(&format!("there is more; see it with -n {}", most.max(SHOWN).saturating_mul(5)));
+            say(&format!(
+                "there is more; see it with -n {}",
+                most.max(SHOWN).saturating_mul(5)
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -101,7 +124,9 @@ async fn newest(
 ) -> anyhow::Result<(VecDeque<Mail>, bool)> {
     let (mut newest, mut more, mut after) = (VecDeque::new(), false, 0);
     loop {
-        let page = store.mail(realm, recipient.agent, MailFilter { waiting, after }, PAGE).await?;
+        let page = store
+            .mail(realm, recipient.agent, MailFilter { waiting, after }, PAGE)
+            .await?;
         let full = page.len() == PAGE;
         for mail in page {
             after = mail.number;
@@ -121,7 +146,11 @@ async fn newest(
 type Colors = HashMap<AgentId, String>;
 
 async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
-    let members = store.teams(Some(realm), usize::MAX).await?.into_iter().flat_map(|team| team.members);
+    let members = store
+        .teams(Some(realm), usize::MAX)
+        .await?
+        .into_iter()
+        .flat_map(|team| team.members);
     Ok(members.map(|member| (member.agent, member.color)).collect())
 }
 
@@ -134,7 +163,11 @@ fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
 }
 
 fn state(mail: &Mail) -> &'static str {
-    if mail.shown_in.is_some() { "shown" } else { "waits" }
+    if mail.shown_in.is_some() {
+        "shown"
+    } else {
+        "waits"
+    }
 }
 
 fn object(to: &str, mail: &Mail) -> Value {
@@ -148,11 +181,18 @@ fn object(to: &str, mail: &Mail) -> Value {
 /// A message with its text, indented so that nothing in it can be taken for the next one's head.
 fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
-    let lines =
-        mail.body.trim_end().split('\n').map(|line| format!("  {}\n", painted(line, color(mail, colors))));
+    let lines = mail
+        .body
+        .trim_end()
+        .split('\n')
+        .map(|line| format!("  {}\n", painted(line, color(mail, colors))));
     let head = painted(&head, color(mail, colors));
     let text: String = lines.collect();
-    format!("\x1b[1m{head}\x1b[0m · {} · {}\n{text}\n", minute(mail.sent_ms), state(mail))
+    format!(
+        "\x1b[1m{head}\x1b[0m · {} · {}\n{text}\n",
+        minute(mail.sent_ms),
+        state(mail)
+    )
 }
 
 /// A line each, in the colour of whoever sent it.
@@ -167,8 +207,14 @@ fn readable(found: &[(String, Mail)], colors: &Colors, now: i64, columns: Option
             tame(mail.summary.lines().next().unwrap_or_default()),
         ]
     };
-    let table = table(&COLUMNS, &found.iter().map(row).collect::<Vec<_>>(), columns);
+    let table = table(
+        &COLUMNS,
+        &found.iter().map(row).collect::<Vec<_>>(),
+        columns,
+    );
     let of_rows = found.iter().map(|(_, mail)| color(mail, colors));
     let lines = table.lines().zip([""].into_iter().chain(of_rows));
-    lines.map(|(line, color)| format!("{}\n", painted(line, color))).collect()
+    lines
+        .map(|(line, color)| format!("{}\n", painted(line, color)))
+        .collect()
 }

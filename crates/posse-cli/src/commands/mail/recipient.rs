@@ -50,7 +50,9 @@ impl Circle {
     pub(super) async fn of(store: &dyn Store, place: &WhereArgs) -> anyhow::Result<Self> {
         let named = match (&place.team, &place.session) {
             (Some(name), session) => {
-                let session = team::find::SessionArg { session: session.clone() };
+                let session = team::find::SessionArg {
+                    session: session.clone(),
+                };
                 Some(team::find::meant(store, Some(name), &session).await?)
             }
             (None, Some(session)) => team::find::imported(store, session).await?,
@@ -63,7 +65,11 @@ impl Circle {
                 path: None,
             };
             let all = found.members.iter().map(member).collect();
-            return Ok(Self { realm: found.realm, team: Some(found.name), all });
+            return Ok(Self {
+                realm: found.realm,
+                team: Some(found.name),
+                all,
+            });
         }
         let found = sessions::find::meant(store, place.session.as_deref()).await;
         let realm = found
@@ -71,18 +77,37 @@ impl Circle {
                 Some(_) => error,
                 None => error.context(Advised {
                     what: "neither a team nor a session is named".into(),
-                    advice: "--team NAME for a team's, --session ID for that of a session's agents".into(),
+                    advice: "--team NAME for a team's, --session ID for that of a session's agents"
+                        .into(),
                 }),
             })?
             .realm;
-        let agents =
-            store.agents(AgentFilter { realm: Some(realm), ..AgentFilter::default() }, usize::MAX).await?;
+        let agents = store
+            .agents(
+                AgentFilter {
+                    realm: Some(realm),
+                    ..AgentFilter::default()
+                },
+                usize::MAX,
+            )
+            .await?;
         let all = agents.into_iter().map(|it| {
-            let name = it.origin.and_then(|origin| origin.name).map(|name| name.to_string());
-            Recipient { agent: it.agent, name: name.unwrap_or_else(|| it.path.clone()), path: Some(it.path) }
+            let name = it
+                .origin
+                .and_then(|origin| origin.name)
+                .map(|name| name.to_string());
+            Recipient {
+                agent: it.agent,
+                name: name.unwrap_or_else(|| it.path.clone()),
+                path: Some(it.path),
+            }
         });
         let all = all.collect();
-        Ok(Self { realm, team: None, all })
+        Ok(Self {
+            realm,
+            team: None,
+            all,
+        })
     }
 
     /// Those who are meant: one, or with `*` all of a team.
@@ -100,19 +125,32 @@ impl Circle {
     /// The one of this name, or whose id begins so.
     pub(super) fn called(&self, name: &str) -> Result<&Recipient, Advised> {
         let lower = name.to_ascii_lowercase();
-        let by_id = |it: &&Recipient| lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower);
+        let by_id =
+            |it: &&Recipient| lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower);
         let is_called = |it: &&Recipient| it.name == name || it.path.as_deref() == Some(name);
         let named: Vec<&Recipient> = self.all.iter().filter(is_called).collect();
-        let found = if named.is_empty() { self.all.iter().filter(by_id).collect() } else { named };
+        let found = if named.is_empty() {
+            self.all.iter().filter(by_id).collect()
+        } else {
+            named
+        };
         if let [one] = found[..] {
             return Ok(one);
         }
-        let listed = self.all.iter().take(20).map(|it| format!("\n  {}  {}", it.agent, tame(&it.name)));
+        let listed = self
+            .all
+            .iter()
+            .take(20)
+            .map(|it| format!("\n  {}  {}", it.agent, tame(&it.name)));
         let who = match &self.team {
             Some(team) => format!("in team {team}"),
             None => "in the session".into(),
         };
-        let what = if found.is_empty() { "there is nobody called" } else { "there are several called" };
+        let what = if found.is_empty() {
+            "there is nobody called"
+        } else {
+            "there are several called"
+        };
         Err(Advised {
             what: format!("{what} {} {who}", tame(name)),
             advice: format!("there are:{}", listed.collect::<String>()),
@@ -127,7 +165,10 @@ mod tests {
     #[test]
     fn an_address_may_name_its_team() {
         assert_eq!(address("alice").unwrap(), ("alice".into(), None));
-        assert_eq!(address("alice@parser").unwrap(), ("alice".into(), Some("parser".parse().unwrap())));
+        assert_eq!(
+            address("alice@parser").unwrap(),
+            ("alice".into(), Some("parser".parse().unwrap()))
+        );
         assert!(address("alice@../x").is_err());
     }
 }

@@ -35,7 +35,11 @@ pub(super) struct Send {
 }
 
 impl Send {
-    pub(super) async fn run(self, store: &dyn Store, mut place: WhereArgs) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(
+        self,
+        store: &dyn Store,
+        mut place: WhereArgs,
+    ) -> anyhow::Result<ExitCode> {
         let (to, team) = address(&self.to)?;
         place.team = team.or(place.team);
         let body = text(self.text)?;
@@ -49,19 +53,33 @@ impl Send {
         let to = match (&circle.meant(&to)?[..], &circle.team) {
             (_, Some(team)) if to == ALL => Address::Others { team: team.clone() },
             ([found], team) => match (team, found.name.parse::<Name>()) {
-                (Some(team), Ok(name)) => Address::Member { team: team.clone(), name },
+                (Some(team), Ok(name)) => Address::Member {
+                    team: team.clone(),
+                    name,
+                },
                 _ => Address::Agent(found.agent),
             },
             _ => anyhow::bail!("nobody is meant"),
         };
         let summary = self.summary.unwrap_or_else(|| first_line(&body));
         let id = uuid::Uuid::now_v7().into();
-        let op = Op::Send { id, to, kind: MailKind::Text, summary, body };
-        let Done::Sent(receipts) = operate(store, circle.realm, op).await.map_err(explained)? else {
+        let op = Op::Send {
+            id,
+            to,
+            kind: MailKind::Text,
+            summary,
+            body,
+        };
+        let Done::Sent(receipts) = operate(store, circle.realm, op).await.map_err(explained)?
+        else {
             anyhow::bail!("the store did something else");
         };
         for receipt in &receipts {
-            let line = if self.json { object(receipt) } else { readable(receipt) };
+            let line = if self.json {
+                object(receipt)
+            } else {
+                readable(receipt)
+            };
             print(line.as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
@@ -69,7 +87,13 @@ impl Send {
 }
 
 fn first_line(text: &str) -> String {
-    shortened(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), SUMMARY)
+    shortened(
+        text.lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default(),
+        SUMMARY,
+    )
 }
 
 fn object(receipt: &Receipt) -> String {

@@ -42,7 +42,11 @@ pub(super) async fn drive(
     outside: Outside,
     clock: &dyn Clock,
 ) -> io::Result<Ending> {
-    let Outside { mut lines, swept, mut watch } = outside;
+    let Outside {
+        mut lines,
+        swept,
+        mut watch,
+    } = outside;
     let mut tick = watch.as_ref().map(|_| clock.sleep(SOON));
     let mut signals = Signals::new()?;
     let mut speaker = Speaker::start()?;
@@ -66,10 +70,12 @@ pub(super) async fn drive(
             // When nobody can tell it anything any more the agent ends, and its events with it.
             handle = None;
         }
-        wait = exchange.waits().map(|(number, patience)| match wait.take() {
-            Some(wait) if wait.0 == number => wait,
-            _ => (number, clock.sleep(patience)),
-        });
+        wait = exchange
+            .waits()
+            .map(|(number, patience)| match wait.take() {
+                Some(wait) if wait.0 == number => wait,
+                _ => (number, clock.sleep(patience)),
+            });
         // A reader that does not read holds the agent up, until somebody wants it to stop.
         let hears = speaker.is_ready() || exchange.is_interrupted();
         tokio::select! {
@@ -140,9 +146,20 @@ impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
         // Whoever starts us with nohup wants us to stay.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let hangups = if ignores_hangup(&status) { None } else { Some(signal(SignalKind::hangup())?) };
-        let (interrupts, terminations) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Self { interrupts, terminations, hangups })
+        let hangups = if ignores_hangup(&status) {
+            None
+        } else {
+            Some(signal(SignalKind::hangup())?)
+        };
+        let (interrupts, terminations) = (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+        );
+        Ok(Self {
+            interrupts,
+            terminations,
+            hangups,
+        })
     }
 
     /// When the next of them comes.
@@ -171,7 +188,8 @@ async fn received(signal: &mut Option<Signal>) {
 /// Whether the process was started with SIGHUP, which is number 1, ignored.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 1)
 }
 
 async fn sent(sending: &mut Option<Sending>) {
@@ -195,8 +213,13 @@ async fn looked(
     clock: &dyn Clock,
     worth: Worth,
 ) -> Vec<Said> {
-    let Some(watch) = watch else { return Vec::new() };
-    watch.look(worth).await.map_or_else(Vec::new, |seen| exchange.seen(seen, clock.now()))
+    let Some(watch) = watch else {
+        return Vec::new();
+    };
+    watch
+        .look(worth)
+        .await
+        .map_or_else(Vec::new, |seen| exchange.seen(seen, clock.now()))
 }
 
 async fn ticked(tick: &mut Option<BoxFuture<'static, ()>>) {
@@ -224,8 +247,12 @@ mod tests {
 
     #[test]
     fn nohup_is_noticed() {
-        assert!(ignores_hangup("Name:\tposse\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"));
-        assert!(!ignores_hangup("SigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n"));
+        assert!(ignores_hangup(
+            "Name:\tposse\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"
+        ));
+        assert!(!ignores_hangup(
+            "SigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n"
+        ));
         assert!(!ignores_hangup(""));
     }
 }

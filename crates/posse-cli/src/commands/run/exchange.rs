@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberNews, Outcome, PermissionMode, RunChange,
-    RunEnd, RunFacts,
+    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberNews, Outcome, PermissionMode,
+    RunChange, RunEnd, RunFacts,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -104,7 +104,15 @@ pub(super) struct Ending {
 
 impl Exchange {
     pub(super) fn new(mut face: Face, plan: Plan) -> Self {
-        let Plan { main, first, listening, started_in, patience, slash, led } = plan;
+        let Plan {
+            main,
+            first,
+            listening,
+            started_in,
+            patience,
+            slash,
+            led,
+        } = plan;
         first.iter().for_each(|first| face.told(first));
         Self {
             face,
@@ -190,10 +198,17 @@ impl Exchange {
         self.live = 0;
         if self.is_busy() && !self.ending.interrupted {
             let message = "the agent ended without a word".to_owned();
-            let fault = Fault { class: FaultClass::Internal, status: None, message };
+            let fault = Fault {
+                class: FaultClass::Internal,
+                status: None,
+                message,
+            };
             let kind = EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))));
             (self.asked, self.running) = (0, true);
-            return self.event(Event { agent: self.main, kind });
+            return self.event(Event {
+                agent: self.main,
+                kind,
+            });
         }
         let mut said = Vec::new();
         self.finish(&mut said);
@@ -232,9 +247,9 @@ impl Exchange {
         self.stop_runs();
         let (live, seconds) = (self.waited_for(), self.patience.as_secs());
         let mut said = match live {
-            0 => {
-                self.face.note(format!("nothing was heard of the team for {seconds} s; it is left as it is"))
-            }
+            0 => self.face.note(format!(
+                "nothing was heard of the team for {seconds} s; it is left as it is"
+            )),
             live => self.face.left_running(live, &self.ending.left, seconds),
         };
         self.settle(&mut said);
@@ -301,11 +316,17 @@ impl Exchange {
                 self.settle(&mut said);
                 return said;
             }
-            Some(Line::Unreadable(what)) => Err(NotUnderstood { id: None, what: what.to_owned() }),
+            Some(Line::Unreadable(what)) => Err(NotUnderstood {
+                id: None,
+                what: what.to_owned(),
+            }),
             Some(Line::Text(text)) => input::read(&text),
         };
         match told {
-            Ok(Told::Prompt { to: Some(agent), words }) if agent != self.main => {
+            Ok(Told::Prompt {
+                to: Some(agent),
+                words,
+            }) if agent != self.main => {
                 self.pending.push_back(to(agent, Command::Prompt(words)));
                 Vec::new()
             }
@@ -329,10 +350,14 @@ impl Exchange {
                     self.pending.extend(command);
                     Vec::new()
                 }
-                Err(NeverAsked) => self.not_understood(&format!("nothing is asked under the id {id}")),
+                Err(NeverAsked) => {
+                    self.not_understood(&format!("nothing is asked under the id {id}"))
+                }
             },
             Ok(Told::Nothing) => Vec::new(),
-            Err(NotUnderstood { id: Some(id), what }) => vec![line(&input::response(&id, Err(what)))],
+            Err(NotUnderstood { id: Some(id), what }) => {
+                vec![line(&input::response(&id, Err(what)))]
+            }
             Err(NotUnderstood { id: None, what }) => self.not_understood(&what),
         }
     }
@@ -368,13 +393,24 @@ impl Exchange {
         }
         self.live = end.live;
         self.wait += 1;
-        let is_stray = self.stopping.as_mut().is_some_and(|stopping| std::mem::take(&mut stopping.stray));
+        let is_stray = self
+            .stopping
+            .as_mut()
+            .is_some_and(|stopping| std::mem::take(&mut stopping.stray));
         self.ending.last = Some(match self.ending.last.take() {
             // It counts for what it took only.
             Some(before) if is_stray => {
-                let (outcome, text, stop) =
-                    (before.outcome.clone(), before.text.clone(), before.stop.clone());
-                RunEnd { outcome, text, stop, ..result::added(Some(before), end) }
+                let (outcome, text, stop) = (
+                    before.outcome.clone(),
+                    before.text.clone(),
+                    before.stop.clone(),
+                );
+                RunEnd {
+                    outcome,
+                    text,
+                    stop,
+                    ..result::added(Some(before), end)
+                }
             }
             before => result::added(before, end),
         });
@@ -399,11 +435,15 @@ impl Exchange {
             return;
         }
         let known: Vec<RunFacts> = self.runs.background().cloned().collect();
-        let of_main: Vec<Uuid> =
-            known.iter().filter(|facts| facts.starter == self.main).map(|facts| facts.task).collect();
+        let of_main: Vec<Uuid> = known
+            .iter()
+            .filter(|facts| facts.starter == self.main)
+            .map(|facts| facts.task)
+            .collect();
         let count = of_main.len();
         let ends = if self.runs.has_members() {
-            self.pending.extend(of_main.into_iter().map(Command::StopRun));
+            self.pending
+                .extend(of_main.into_iter().map(Command::StopRun));
             count
         } else if known.is_empty() && self.live == 0 {
             0
@@ -415,7 +455,11 @@ impl Exchange {
         self.ending.left = known;
         if ends > 0 {
             let bounded = self.runs.has_members() || ends > count;
-            self.stopping = Some(Stopping { ends, stray: false, bounded });
+            self.stopping = Some(Stopping {
+                ends,
+                stray: false,
+                bounded,
+            });
         }
     }
 
@@ -432,7 +476,11 @@ impl Exchange {
     /// themselves.
     fn waited_for(&self) -> usize {
         let with_members = self.led || self.runs.has_members();
-        if with_members { self.runs.background().count() } else { self.live }
+        if with_members {
+            self.runs.background().count()
+        } else {
+            self.live
+        }
     }
 
     /// Says the last word once nothing more will happen.
@@ -493,7 +541,10 @@ impl Exchange {
 
 /// For another agent of the session.
 fn to(agent: AgentId, command: Command) -> Command {
-    Command::To { agent, command: Box::new(command) }
+    Command::To {
+        agent,
+        command: Box::new(command),
+    }
 }
 
 #[cfg(test)]

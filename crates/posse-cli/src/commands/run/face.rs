@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Command, EventKind, MemberNews, RunChange, RunEnd, RunFacts, RunStatus};
+use posse_protocol::{
+    AgentId, Command, EventKind, MemberNews, RunChange, RunEnd, RunFacts, RunStatus,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -68,7 +70,9 @@ impl Face {
                 vec![unheard(what), line(&lines.unheard(what))]
             }
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
-            (Self::Json(_), EventKind::Retry(retry)) => vec![Said::Note(text::failed_attempt(retry, ""))],
+            (Self::Json(_), EventKind::Retry(retry)) => {
+                vec![Said::Note(text::failed_attempt(retry, ""))]
+            }
             (Self::Json(_), EventKind::Unheard(what)) => vec![unheard(what)],
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
                 // It is no end, and whoever pays has to know.
@@ -84,7 +88,9 @@ impl Face {
     /// What is written of what happened to a member of a team.
     pub(super) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
         match self {
-            Self::Text(text) => members::note(news).map_or_else(Vec::new, |note| text.trouble(note)),
+            Self::Text(text) => {
+                members::note(news).map_or_else(Vec::new, |note| text.trouble(note))
+            }
             Self::Json(_) => Vec::new(),
             Self::Lines(lines) => vec![line(&lines.member(agent, news))],
         }
@@ -97,7 +103,10 @@ impl Face {
             Self::Json(_) => Vec::new(),
             Self::Lines(lines) => {
                 let team = seen.team.name.as_str();
-                seen.changed.iter().map(|task| line(&lines.task(team, task))).collect()
+                seen.changed
+                    .iter()
+                    .map(|task| line(&lines.task(team, task)))
+                    .collect()
             }
         };
         said.push(Said::Panel(Box::new(seen.panel(elapsed))));
@@ -105,7 +114,12 @@ impl Face {
     }
 
     /// What is written of an event of a sub-agent.
-    pub(super) fn event_below(&mut self, agent: AgentId, event: &EventKind, runs: &Runs) -> Vec<Said> {
+    pub(super) fn event_below(
+        &mut self,
+        agent: AgentId,
+        event: &EventKind,
+        runs: &Runs,
+    ) -> Vec<Said> {
         match event {
             EventKind::Run(_) | EventKind::Unheard(_) => self.event(event, runs),
             EventKind::Denied(denial) => {
@@ -125,7 +139,12 @@ impl Face {
     /// What is written when nothing more will happen. `all` is the last run's end, with what all took;
     /// `left` is what was stopped because nobody waits any longer; `broken_off` says that a team was stopped
     /// before it was done.
-    pub(super) fn finish(&mut self, all: &RunEnd, left: &[RunFacts], broken_off: bool) -> Vec<Said> {
+    pub(super) fn finish(
+        &mut self,
+        all: &RunEnd,
+        left: &[RunFacts],
+        broken_off: bool,
+    ) -> Vec<Said> {
         match self {
             Self::Text(text) => text.finish(all, broken_off),
             Self::Json(facts) => {
@@ -144,7 +163,11 @@ impl Face {
     /// What is written while background runs are waited for.
     pub(super) fn waiting(&mut self, live: usize, runs: &Runs) -> Vec<Said> {
         let known: Vec<&RunFacts> = runs.background().collect();
-        let what = format!("waiting for {}{}; Ctrl-C stops", counted(live), listed(&known));
+        let what = format!(
+            "waiting for {}{}; Ctrl-C stops",
+            counted(live),
+            listed(&known)
+        );
         let note = text::one_line(&what);
         match self {
             Self::Text(text) => text.waiting(note),
@@ -153,10 +176,23 @@ impl Face {
     }
 
     /// What is written when they were waited for long enough.
-    pub(super) fn left_running(&mut self, live: usize, left: &[RunFacts], seconds: u64) -> Vec<Said> {
+    pub(super) fn left_running(
+        &mut self,
+        live: usize,
+        left: &[RunFacts],
+        seconds: u64,
+    ) -> Vec<Said> {
         let known: Vec<&RunFacts> = left.iter().collect();
-        let long = if seconds == 0 { String::new() } else { format!(" none of it ended for {seconds} s;") };
-        let what = format!("left running:{long} {} will be stopped{}", counted(live), listed(&known));
+        let long = if seconds == 0 {
+            String::new()
+        } else {
+            format!(" none of it ended for {seconds} s;")
+        };
+        let what = format!(
+            "left running:{long} {} will be stopped{}",
+            counted(live),
+            listed(&known)
+        );
         let note = text::one_line(&what);
         match self {
             Self::Text(text) => text.trouble(note),
@@ -188,7 +224,11 @@ fn unheard(what: &str) -> Said {
 }
 
 fn counted(runs: usize) -> String {
-    if runs == 1 { "1 background run".into() } else { format!("{runs} background runs") }
+    if runs == 1 {
+        "1 background run".into()
+    } else {
+        format!("{runs} background runs")
+    }
 }
 
 /// What some runs are called, after a colon; of many only the first.

@@ -9,11 +9,17 @@ use uuid::Uuid;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
     /// Words for the agent, or for another one of the session.
-    Prompt { to: Option<AgentId>, words: Vec<ContentBlock> },
+    Prompt {
+        to: Option<AgentId>,
+        words: Vec<ContentBlock>,
+    },
     /// Something is asked of us; the answer carries the id.
     Request { id: String, request: Request },
     /// The answer to a question of ours.
-    Response { id: String, response: Result<Value, String> },
+    Response {
+        id: String,
+        response: Result<Value, String>,
+    },
     /// Nothing that needs doing.
     Nothing,
 }
@@ -91,22 +97,42 @@ pub(super) fn read(line: &str) -> Result<Told, NotUnderstood> {
     if line.trim().is_empty() {
         return Ok(Told::Nothing);
     }
-    let line: Line =
-        serde_json::from_str(line).map_err(|error| not(format!("no line that posse knows: {error}")))?;
+    let line: Line = serde_json::from_str(line)
+        .map_err(|error| not(format!("no line that posse knows: {error}")))?;
     match line {
-        Line::User { message, agent_id: to } => {
-            prompt(message.content).map(|words| Told::Prompt { to, words }).map_err(not)
-        }
-        Line::ControlRequest { request_id: id, request } => match read_request(&request) {
+        Line::User {
+            message,
+            agent_id: to,
+        } => prompt(message.content)
+            .map(|words| Told::Prompt { to, words })
+            .map_err(not),
+        Line::ControlRequest {
+            request_id: id,
+            request,
+        } => match read_request(&request) {
             Ok(request) => Ok(Told::Request { id, request }),
             Err(what) => Err(NotUnderstood { id: Some(id), what }),
         },
-        Line::ControlResponse { response: Response::Success { request_id: id, response } } => {
-            Ok(Told::Response { id, response: Ok(response) })
-        }
-        Line::ControlResponse { response: Response::Error { request_id: id, error } } => {
-            Ok(Told::Response { id, response: Err(error) })
-        }
+        Line::ControlResponse {
+            response:
+                Response::Success {
+                    request_id: id,
+                    response,
+                },
+        } => Ok(Told::Response {
+            id,
+            response: Ok(response),
+        }),
+        Line::ControlResponse {
+            response:
+                Response::Error {
+                    request_id: id,
+                    error,
+                },
+        } => Ok(Told::Response {
+            id,
+            response: Err(error),
+        }),
         Line::ControlCancelRequest {} | Line::KeepAlive {} => Ok(Told::Nothing),
     }
 }
@@ -130,18 +156,24 @@ fn read_request(request: &Value) -> Result<Request, String> {
         Some("interrupt") => match request.get("agent_id").filter(|id| !id.is_null()) {
             None => Ok(Request::Interrupt(None)),
             Some(id) => {
-                let id =
-                    id.as_str().and_then(|id| id.parse().ok()).ok_or("`agent_id` is no id of an agent")?;
+                let id = id
+                    .as_str()
+                    .and_then(|id| id.parse().ok())
+                    .ok_or("`agent_id` is no id of an agent")?;
                 Ok(Request::Interrupt(Some(id)))
             }
         },
         Some("set_permission_mode") => {
             let mode = request["mode"].as_str().ok_or("`mode` is missing")?;
-            mode.parse().map(Request::SetMode).map_err(|error| format!("{error}"))
+            mode.parse()
+                .map(Request::SetMode)
+                .map_err(|error| format!("{error}"))
         }
         Some("stop_task") => {
             let task = request["task_id"].as_str().ok_or("`task_id` is missing")?;
-            Uuid::parse_str(task).map(Request::StopTask).map_err(|_| format!("`{task}` is no id of a task"))
+            Uuid::parse_str(task)
+                .map(Request::StopTask)
+                .map_err(|_| format!("`{task}` is no id of a task"))
         }
         Some("stop_all_tasks") => Ok(Request::StopAllTasks),
         Some("background_tasks") => Ok(Request::BackgroundTasks),
@@ -160,12 +192,19 @@ fn prompt(content: Content) -> Result<Vec<ContentBlock>, String> {
         ContentBlock::Text { text } => !text.trim().is_empty(),
         _ => true,
     };
-    if blocks.iter().any(says_something) { Ok(blocks) } else { Err("a user message without words".into()) }
+    if blocks.iter().any(says_something) {
+        Ok(blocks)
+    } else {
+        Err("a user message without words".into())
+    }
 }
 
 fn block(block: &Value) -> Result<ContentBlock, String> {
     let text = |value: &Value, name: &str| {
-        value[name].as_str().map(str::to_owned).ok_or_else(|| format!("a block without `{name}`"))
+        value[name]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| format!("a block without `{name}`"))
     };
     match block["type"].as_str() {
         Some("text") => text(block, "text").map(ContentBlock::text),
@@ -189,46 +228,98 @@ mod tests {
 
     #[test]
     fn words_and_pictures_are_prompts() {
-        let user =
-            |content: Value| said(json!({"type": "user", "message": {"role": "user", "content": content}}));
+        let user = |content: Value| {
+            said(json!({"type": "user", "message": {"role": "user", "content": content}}))
+        };
         let mine = |words| Ok(Told::Prompt { to: None, words });
-        assert_eq!(user(json!("hello")), mine(vec![ContentBlock::text("hello")]));
-        let image =
-            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
+        assert_eq!(
+            user(json!("hello")),
+            mine(vec![ContentBlock::text("hello")])
+        );
+        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
         let told = user(json!([{"type": "text", "text": "what is it?"}, image]));
-        let picture = ContentBlock::Image { media_type: "image/png".into(), data: "eA==".into() };
+        let picture = ContentBlock::Image {
+            media_type: "image/png".into(),
+            data: "eA==".into(),
+        };
         assert_eq!(told, mine(vec![ContentBlock::text("what is it?"), picture]));
         let to = AgentId::from(Uuid::from_u128(7));
-        let line = json!({"type": "user", "agent_id": to, "message": {"role": "user", "content": "you"}});
-        assert_eq!(said(line), Ok(Told::Prompt { to: Some(to), words: vec![ContentBlock::text("you")] }));
-        for wrong in [json!(""), json!([]), json!([{"type": "tool_result"}]), json!([{}]), json!(7)] {
+        let line =
+            json!({"type": "user", "agent_id": to, "message": {"role": "user", "content": "you"}});
+        assert_eq!(
+            said(line),
+            Ok(Told::Prompt {
+                to: Some(to),
+                words: vec![ContentBlock::text("you")]
+            })
+        );
+        for wrong in [
+            json!(""),
+            json!([]),
+            json!([{"type": "tool_result"}]),
+            json!([{}]),
+            json!(7),
+        ] {
             assert_eq!(user(wrong.clone()).unwrap_err().id, None, "{wrong}");
         }
     }
 
     #[test]
     fn requests_carry_the_id_that_answers_them() {
-        let request =
-            |request: Value| said(json!({"type": "control_request", "request_id": "r1", "request": request}));
-        let understood = |request| Ok(Told::Request { id: "r1".into(), request });
-        assert_eq!(request(json!({"subtype": "initialize", "hooks": null})), understood(Request::Initialize));
-        assert_eq!(request(json!({"subtype": "interrupt"})), understood(Request::Interrupt(None)));
+        let request = |request: Value| {
+            said(json!({"type": "control_request", "request_id": "r1", "request": request}))
+        };
+        let understood = |request| {
+            Ok(Told::Request {
+                id: "r1".into(),
+                request,
+            })
+        };
+        assert_eq!(
+            request(json!({"subtype": "initialize", "hooks": null})),
+            understood(Request::Initialize)
+        );
+        assert_eq!(
+            request(json!({"subtype": "interrupt"})),
+            understood(Request::Interrupt(None))
+        );
         let agent = AgentId::from(Uuid::from_u128(7));
         let one = json!({"subtype": "interrupt", "agent_id": agent});
         assert_eq!(request(one), understood(Request::Interrupt(Some(agent))));
         let mode = json!({"subtype": "set_permission_mode", "mode": "acceptEdits"});
-        assert_eq!(request(mode), understood(Request::SetMode(PermissionMode::AcceptEdits)));
+        assert_eq!(
+            request(mode),
+            understood(Request::SetMode(PermissionMode::AcceptEdits))
+        );
         let task = Uuid::from_u128(5);
         let stop = json!({"subtype": "stop_task", "task_id": task});
         assert_eq!(request(stop), understood(Request::StopTask(task)));
-        assert_eq!(request(json!({"subtype": "stop_all_tasks"})), understood(Request::StopAllTasks));
-        assert_eq!(request(json!({"subtype": "background_tasks"})), understood(Request::BackgroundTasks));
+        assert_eq!(
+            request(json!({"subtype": "stop_all_tasks"})),
+            understood(Request::StopAllTasks)
+        );
+        assert_eq!(
+            request(json!({"subtype": "background_tasks"})),
+            understood(Request::BackgroundTasks)
+        );
         for (wrong, what) in [
-            (json!({"subtype": "stop_task", "task_id": "7"}), "no id of a task"),
+            (
+                json!({"subtype": "stop_task", "task_id": "7"}),
+                "no id of a task",
+            ),
             (json!({"subtype": "stop_task"}), "`task_id` is missing"),
-            (json!({"subtype": "interrupt", "agent_id": "dev"}), "no id of an agent"),
-            (json!({"subtype": "set_model", "model": "x"}), "not supported"),
-            (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "no permission mode"),
+            (
+                json!({"subtype": "interrupt", "agent_id": "dev"}),
+                "no id of an agent",
+            ),
+            (
+                json!({"subtype": "set_model", "model": "x"}),
+                "not supported",
+            ),
+            (
+                json!({"subtype": "set_permission_mode", "mode": "yolo"}),
+                "no permission mode",
+            ),
             (json!({"subtype": "dance"}), "not supported: dance"),
             (json!({}), "missing"),
         ] {
@@ -240,18 +331,31 @@ mod tests {
 
     #[test]
     fn answers_are_matched_and_rubbish_is_told() {
-        let response = json!({"subtype": "success", "request_id": "q", "response": {"behavior": "allow"}});
+        let response =
+            json!({"subtype": "success", "request_id": "q", "response": {"behavior": "allow"}});
         assert_eq!(
             said(json!({"type": "control_response", "response": response})),
-            Ok(Told::Response { id: "q".into(), response: Ok(json!({"behavior": "allow"})) })
+            Ok(Told::Response {
+                id: "q".into(),
+                response: Ok(json!({"behavior": "allow"}))
+            })
         );
         let response = json!({"subtype": "error", "request_id": "q", "error": "no"});
         assert_eq!(
             said(json!({"type": "control_response", "response": response})),
-            Ok(Told::Response { id: "q".into(), response: Err("no".into()) })
+            Ok(Told::Response {
+                id: "q".into(),
+                response: Err("no".into())
+            })
         );
         assert_eq!(read("  \n"), Ok(Told::Nothing));
-        for rubbish in ["{", "[]", "7", r#"{"type":"nothing"}"#, r#"{"type":"user"}"#] {
+        for rubbish in [
+            "{",
+            "[]",
+            "7",
+            r#"{"type":"nothing"}"#,
+            r#"{"type":"user"}"#,
+        ] {
             assert!(read(rubbish).is_err(), "{rubbish}");
         }
     }

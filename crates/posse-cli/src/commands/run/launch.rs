@@ -13,7 +13,13 @@ use crate::store::Place;
 
 /// What the other process must find in its environment as this one does: where things are, and what is started
 /// by whom.
-const TOLD: [&str; 5] = ["HOME", "PATH", "POSSE_HOME", "POSSE_SUBAGENT_MODEL", "POSSE_SUBAGENT_MODEL_FORCE"];
+const TOLD: [&str; 5] = [
+    "HOME",
+    "PATH",
+    "POSSE_HOME",
+    "POSSE_SUBAGENT_MODEL",
+    "POSSE_SUBAGENT_MODEL_FORCE",
+];
 /// The same, with passwords at times.
 const HUSHED: [&str; 8] = [
     "HTTPS_PROXY",
@@ -30,8 +36,11 @@ const HUSHED: [&str; 8] = [
 pub(super) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
     if wish.limits.budget.tokens.is_some() {
         anyhow::bail!(Advised {
-            what: "a budget in tokens counts in one process, and teammates are to run in their own".into(),
-            advice: "say --max-budget-usd, and give roles budgets; or say --team-backend in-process".into(),
+            what: "a budget in tokens counts in one process, and teammates are to run in their own"
+                .into(),
+            advice:
+                "say --max-budget-usd, and give roles budgets; or say --team-backend in-process"
+                    .into(),
         });
     }
     let posse = std::env::current_exe().context("cannot find the program that runs")?;
@@ -39,16 +48,28 @@ pub(super) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
     command.extend(flags(wish)?);
     let found = |name: &&str, secret| {
         let value = variable(name)?.into();
-        Some(Variable { name: (*name).to_owned(), value, secret })
+        Some(Variable {
+            name: (*name).to_owned(),
+            value,
+            secret,
+        })
     };
     let mut environment = wish.provider.environment()?;
     environment.extend(TOLD.iter().filter_map(|name| found(name, false)));
     if let Place::Server(server) = session::meant_store(&wish.store)?.place {
         let value = server.whole().into();
-        environment.push(Variable { name: "POSSE_STORE".into(), value, secret: true });
+        environment.push(Variable {
+            name: "POSSE_STORE".into(),
+            value,
+            secret: true,
+        });
     }
     environment.extend(HUSHED.iter().filter_map(|name| found(name, true)));
-    Ok(Launch { command, environment, budgeted: wish.limits.budget.cost.is_some() })
+    Ok(Launch {
+        command,
+        environment,
+        budgeted: wish.limits.budget.cost.is_some(),
+    })
 }
 
 /// The flags that make it the same for a member there as here.
@@ -61,15 +82,32 @@ fn flags(wish: &Wish) -> anyhow::Result<Vec<OsString>> {
         flags.add("--store", url);
     }
     flags.number("--max-tokens", Some(wish.limits.max_tokens));
-    wish.mode.iter().for_each(|mode| flags.add("--permission-mode", mode.as_str()));
-    wish.allow.iter().for_each(|rule| flags.add("--allowed-tools", rule));
-    wish.deny.iter().for_each(|rule| flags.add("--disallowed-tools", rule));
-    wish.add_dir.iter().for_each(|directory| flags.add("--add-dir", directory));
-    wish.given.text().iter().for_each(|text| flags.add("--agents", text));
-    flags.number("--max-time", wish.limits.budget.time.map(|time| time.as_secs()));
+    wish.mode
+        .iter()
+        .for_each(|mode| flags.add("--permission-mode", mode.as_str()));
+    wish.allow
+        .iter()
+        .for_each(|rule| flags.add("--allowed-tools", rule));
+    wish.deny
+        .iter()
+        .for_each(|rule| flags.add("--disallowed-tools", rule));
+    wish.add_dir
+        .iter()
+        .for_each(|directory| flags.add("--add-dir", directory));
+    wish.given
+        .text()
+        .iter()
+        .for_each(|text| flags.add("--agents", text));
+    flags.number(
+        "--max-time",
+        wish.limits.budget.time.map(|time| time.as_secs()),
+    );
     flags.number("--max-agents", wish.agents.running);
     flags.number("--max-depth", wish.agents.depth);
-    flags.number("--auto-background", wish.agents.auto_background.map(|time| time.as_secs()));
+    flags.number(
+        "--auto-background",
+        wish.agents.auto_background.map(|time| time.as_secs()),
+    );
     if wish.agents.no_background {
         flags.0.push("--no-background".into());
     }
@@ -89,7 +127,9 @@ impl Flags {
     }
 
     fn number(&mut self, name: &str, value: Option<impl ToString>) {
-        value.iter().for_each(|value| self.add(name, value.to_string()));
+        value
+            .iter()
+            .for_each(|value| self.add(name, value.to_string()));
     }
 }
 
@@ -104,15 +144,26 @@ mod tests {
 
     /// What the flags of a wish ask for in the other process.
     fn carried(arguments: &[&str]) -> (Wish, Wish) {
-        let args = crate::Args::try_parse_from([&["posse", "-p", "x"], arguments].concat()).unwrap();
+        let args =
+            crate::Args::try_parse_from([&["posse", "-p", "x"], arguments].concat()).unwrap();
         let given = args.run.options.given(&[]).unwrap();
-        let store = StoreArgs { store: Some(Place::File("/tmp/x.db".into())) };
+        let store = StoreArgs {
+            store: Some(Place::File("/tmp/x.db".into())),
+        };
         let wish = args.run.options.wish(None, store.clone(), given);
         let line = flags(&wish).unwrap();
-        let words = ["posse", "team", "join", "--session=1", "--member=01978000-0000-7000-8000-000000000002"]
-            .map(OsString::from);
+        let words = [
+            "posse",
+            "team",
+            "join",
+            "--session=1",
+            "--member=01978000-0000-7000-8000-000000000002",
+        ]
+        .map(OsString::from);
         let joining = crate::Args::try_parse_from(words.into_iter().chain(line)).unwrap();
-        let Some(crate::Command::Team(team)) = joining.command else { panic!() };
+        let Some(crate::Command::Team(team)) = joining.command else {
+            panic!()
+        };
         let terms = team.joins().unwrap();
         let given = terms.given(&[]).unwrap();
         (wish, terms.wish(Some(Which::Id("1".into())), store, given))
@@ -146,9 +197,15 @@ mod tests {
             "--agents",
             given,
         ]);
-        assert_eq!((there.mode, &there.allow, &there.deny), (here.mode, &here.allow, &here.deny));
+        assert_eq!(
+            (there.mode, &there.allow, &there.deny),
+            (here.mode, &here.allow, &here.deny)
+        );
         assert_eq!(there.add_dir, here.add_dir);
-        assert_eq!((there.limits.max_tokens, there.limits.budget.time), (77, here.limits.budget.time));
+        assert_eq!(
+            (there.limits.max_tokens, there.limits.budget.time),
+            (77, here.limits.budget.time)
+        );
         assert_eq!(format!("{:?}", there.agents), format!("{:?}", here.agents));
         assert_eq!(there.given.text(), Some(given));
         assert!(carried(&["--no-background"]).1.agents.no_background);
@@ -156,20 +213,43 @@ mod tests {
 
     #[test]
     fn a_password_of_a_server_is_on_no_command_line() {
-        let args = crate::Args::try_parse_from(["posse", "-p", "x", "--store", "postgres://me:s3cret@h/db"]);
+        let args = crate::Args::try_parse_from([
+            "posse",
+            "-p",
+            "x",
+            "--store",
+            "postgres://me:s3cret@h/db",
+        ]);
         let args = args.unwrap();
-        let store = StoreArgs { store: args.run.store.clone() };
+        let store = StoreArgs {
+            store: args.run.store.clone(),
+        };
         let wish = args.run.options.wish(None, store, Given::default());
         let launch = launch(&wish).unwrap();
-        assert!(!format!("{:?}", launch.command).contains("s3cret"), "{:?}", launch.command);
-        let told = launch.environment.iter().find(|told| told.name == "POSSE_STORE").unwrap();
-        assert!(told.secret && told.value == "postgres://me:s3cret@h/db", "{told:?}");
+        assert!(
+            !format!("{:?}", launch.command).contains("s3cret"),
+            "{:?}",
+            launch.command
+        );
+        let told = launch
+            .environment
+            .iter()
+            .find(|told| told.name == "POSSE_STORE")
+            .unwrap();
+        assert!(
+            told.secret && told.value == "postgres://me:s3cret@h/db",
+            "{told:?}"
+        );
     }
 
     #[test]
     fn a_budget_in_tokens_is_for_one_process() {
-        let args = crate::Args::try_parse_from(["posse", "-p", "x", "--max-budget-tokens", "5"]).unwrap();
-        let wish = args.run.options.wish(None, StoreArgs::default(), Given::default());
+        let args =
+            crate::Args::try_parse_from(["posse", "-p", "x", "--max-budget-tokens", "5"]).unwrap();
+        let wish = args
+            .run
+            .options
+            .wish(None, StoreArgs::default(), Given::default());
         assert!(launch(&wish).unwrap_err().to_string().contains("tokens"));
     }
 }

@@ -26,7 +26,12 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new(facts: Facts, include_partial: bool) -> Self {
         let partial = include_partial.then(Partial::default);
-        Self { facts, partial, prompts: VecDeque::new(), compacting: None }
+        Self {
+            facts,
+            partial,
+            prompts: VecDeque::new(),
+            compacting: None,
+        }
     }
 
     /// Takes note of a prompt that the agent will be told.
@@ -51,7 +56,10 @@ impl Lines {
         let told = match event {
             EventKind::Entry(entry) => self.entry(entry),
             EventKind::Delta(delta) => {
-                let events = self.partial.as_mut().map_or_else(Vec::new, |partial| partial.delta(delta));
+                let events = self
+                    .partial
+                    .as_mut()
+                    .map_or_else(Vec::new, |partial| partial.delta(delta));
                 events.into_iter().map(stream_event).collect()
             }
             EventKind::Retry(retry) => {
@@ -126,15 +134,17 @@ impl Lines {
                 EntryKind::Compaction => {
                     line["isSynthetic"] = true.into();
                     let about = self.compacting.take().unwrap_or_default();
-                    let boundary =
-                        json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": about});
+                    let boundary = json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": about});
                     return vec![boundary, line];
                 }
                 EntryKind::Reply | EntryKind::Results => {}
             }
             return vec![line];
         };
-        let events = self.partial.as_mut().map_or_else(Vec::new, |partial| partial.whole(facts));
+        let events = self
+            .partial
+            .as_mut()
+            .map_or_else(Vec::new, |partial| partial.whole(facts));
         let mut lines: Vec<Value> = events.into_iter().map(stream_event).collect();
         let last = entry.message.content.len().saturating_sub(1);
         let mut facts = facts.clone();
@@ -200,10 +210,20 @@ mod tests {
     use super::*;
 
     fn entry(kind: EntryKind, message: Message, stop: Option<StopReason>) -> EventKind {
-        let facts =
-            ReplyFacts { id: "msg_1".into(), model: "m".into(), stop, usage: Usage::default(), missed: None };
+        let facts = ReplyFacts {
+            id: "msg_1".into(),
+            model: "m".into(),
+            stop,
+            usage: Usage::default(),
+            missed: None,
+        };
         let reply = (kind == EntryKind::Reply).then_some(facts);
-        EventKind::Entry(Box::new(Entry { seq: 0, kind, message: Arc::new(message), reply }))
+        EventKind::Entry(Box::new(Entry {
+            seq: 0,
+            kind,
+            message: Arc::new(message),
+            reply,
+        }))
     }
 
     /// The lines without what differs from run to run; all must carry it.
@@ -220,11 +240,20 @@ mod tests {
     #[test]
     fn the_first_line_says_what_the_session_is() {
         let init = Lines::new(facts(), false).init();
-        assert_eq!((&init["type"], &init["subtype"]), (&json!("system"), &json!("init")));
+        assert_eq!(
+            (&init["type"], &init["subtype"]),
+            (&json!("system"), &json!("init"))
+        );
         assert_eq!(init["tools"], json!(["Read", "Bash"]));
         assert_eq!(init["permissionMode"], json!("default"));
-        assert_eq!((&init["skills"], &init["slash_commands"]), (&json!(["pdf"]), &json!(["pdf", "compact"])));
-        assert_eq!((&init["cwd"], &init["model"]), (&json!("/work"), &json!("m")));
+        assert_eq!(
+            (&init["skills"], &init["slash_commands"]),
+            (&json!(["pdf"]), &json!(["pdf", "compact"]))
+        );
+        assert_eq!(
+            (&init["cwd"], &init["model"]),
+            (&json!("/work"), &json!("m"))
+        );
     }
 
     #[test]
@@ -236,7 +265,10 @@ mod tests {
             input: RawJson::parse(r#"{"file_path": "a"}"#).unwrap(),
         };
         let message = Message::assistant(vec![ContentBlock::text("I look."), call]);
-        let told = lines(&mut out, &entry(EntryKind::Reply, message, Some(StopReason::ToolUse)));
+        let told = lines(
+            &mut out,
+            &entry(EntryKind::Reply, message, Some(StopReason::ToolUse)),
+        );
         let usage = shape::usage(&Usage::default());
         let part = |block: Value, stop: Value| {
             json!({
@@ -248,7 +280,8 @@ mod tests {
                 "parent_tool_use_id": null,
             })
         };
-        let use_block = json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a"}});
+        let use_block =
+            json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a"}});
         assert_eq!(
             told,
             [
@@ -262,17 +295,35 @@ mod tests {
     fn prompts_come_back_and_results_are_told() {
         let mut out = Lines::new(facts(), false);
         out.told(vec![ContentBlock::text("fix it")]);
-        let told = lines(&mut out, &entry(EntryKind::Prompt, Message::user("a run has ended"), None));
-        assert_eq!((&told[0]["isSynthetic"], told[0].get("isReplay")), (&json!(true), None));
-        let told = lines(&mut out, &entry(EntryKind::Prompt, Message::user("fix it"), None));
-        assert_eq!((&told[0]["isReplay"], told[0].get("isSynthetic")), (&json!(true), None));
-        assert_eq!(told[0]["message"]["content"], json!([{"type": "text", "text": "fix it"}]));
+        let told = lines(
+            &mut out,
+            &entry(EntryKind::Prompt, Message::user("a run has ended"), None),
+        );
+        assert_eq!(
+            (&told[0]["isSynthetic"], told[0].get("isReplay")),
+            (&json!(true), None)
+        );
+        let told = lines(
+            &mut out,
+            &entry(EntryKind::Prompt, Message::user("fix it"), None),
+        );
+        assert_eq!(
+            (&told[0]["isReplay"], told[0].get("isSynthetic")),
+            (&json!(true), None)
+        );
+        assert_eq!(
+            told[0]["message"]["content"],
+            json!([{"type": "text", "text": "fix it"}])
+        );
         let result = ContentBlock::ToolResult {
             tool_use_id: "t1".into(),
             content: vec![posse_protocol::ToolContent::text("no such file")],
             is_error: true,
         };
-        let message = Message { role: posse_protocol::Role::User, content: vec![result] };
+        let message = Message {
+            role: posse_protocol::Role::User,
+            content: vec![result],
+        };
         let told = lines(&mut out, &entry(EntryKind::Results, message, None));
         let block = json!({"type": "tool_result", "tool_use_id": "t1",
             "content": [{"type": "text", "text": "no such file"}], "is_error": true});
@@ -289,7 +340,10 @@ mod tests {
         let mut out = Lines::new(facts(), false);
         let message = Message::assistant(vec![ContentBlock::text("I was abo")]);
         let told = lines(&mut out, &entry(EntryKind::Reply, message, None));
-        assert_eq!((&told[0]["aborted"], &told[0]["message"]["stop_reason"]), (&json!(true), &Value::Null));
+        assert_eq!(
+            (&told[0]["aborted"], &told[0]["message"]["stop_reason"]),
+            (&json!(true), &Value::Null)
+        );
     }
 
     // proves TU-02 (open: what the runtime sends)
@@ -299,21 +353,41 @@ mod tests {
         assert!(lines(&mut Lines::new(facts(), false), &delta).is_empty());
         let told = lines(&mut Lines::new(facts(), true), &delta);
         assert_eq!(told.len(), 2);
-        assert_eq!(told[1]["event"]["delta"], json!({"type": "text_delta", "text": "a"}));
+        assert_eq!(
+            told[1]["event"]["delta"],
+            json!({"type": "text_delta", "text": "a"})
+        );
     }
 
     #[test]
     fn retries_denials_and_ends_are_lines() {
         let mut out = Lines::new(facts(), true);
-        let fault = Fault { class: FaultClass::Busy, status: Some(529), message: "overloaded".into() };
-        let told = lines(&mut out, &EventKind::Retry(Retry { attempt: 1, wait_ms: 20, fault }));
+        let fault = Fault {
+            class: FaultClass::Busy,
+            status: Some(529),
+            message: "overloaded".into(),
+        };
+        let told = lines(
+            &mut out,
+            &EventKind::Retry(Retry {
+                attempt: 1,
+                wait_ms: 20,
+                fault,
+            }),
+        );
         let line = json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 8,
             "retry_delay_ms": 20, "error_status": 529, "error": "overloaded"});
         assert_eq!(told, [line]);
         let end = end(Outcome::Completed);
         let told = lines(&mut out, &EventKind::Denied(end.denials[0].clone()));
-        assert_eq!((&told[0]["tool_name"], &told[0]["message"]), (&json!("Bash"), &json!("a rule says so")));
+        assert_eq!(
+            (&told[0]["tool_name"], &told[0]["message"]),
+            (&json!("Bash"), &json!("a rule says so"))
+        );
         let told = lines(&mut out, &EventKind::Ended(Box::new(end)));
-        assert_eq!((&told[0]["type"], &told[0]["result"]), (&json!("result"), &json!("all done")));
+        assert_eq!(
+            (&told[0]["type"], &told[0]["result"]),
+            (&json!("result"), &json!("all done"))
+        );
     }
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use posse_protocol::{
-    AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberNews, Misses, Notification, Outcome,
-    PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews, RunStatus, RunUsage,
-    Spent, StopReason, Usage,
+    AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberNews, Misses, Notification,
+    Outcome, PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews,
+    RunStatus, RunUsage, Spent, StopReason, Usage,
 };
 use uuid::Uuid;
 
@@ -32,14 +32,24 @@ pub(super) fn facts() -> Facts {
 }
 
 pub(super) fn end(outcome: Outcome) -> RunEnd {
-    let usage =
-        Usage { input: 10, cache_read: 20, cache_write_5m: 3, cache_write_1h: 4, output: 5, thinking: 0 };
+    let usage = Usage {
+        input: 10,
+        cache_read: 20,
+        cache_write_5m: 3,
+        cache_write_1h: 4,
+        output: 5,
+        thinking: 0,
+    };
     RunEnd {
         outcome,
         text: "all done".into(),
         stop: Some(StopReason::EndTurn),
         turns: 2,
-        spent: vec![Spent { model: "m".into(), usage, cost: Some(Cost::from_pico_usd(500_000_000_000)) }],
+        spent: vec![Spent {
+            model: "m".into(),
+            usage,
+            cost: Some(Cost::from_pico_usd(500_000_000_000)),
+        }],
         below: Vec::new(),
         misses: Misses::default(),
         live: 0,
@@ -56,7 +66,10 @@ pub(super) fn end(outcome: Outcome) -> RunEnd {
 
 /// Something that happens to the main agent.
 pub(super) fn mine(kind: EventKind) -> Event {
-    Event { agent: session(), kind }
+    Event {
+        agent: session(),
+        kind,
+    }
 }
 
 pub(super) fn question(call: &str, from: Option<&str>) -> Question {
@@ -85,16 +98,33 @@ pub(super) fn run(number: u128) -> RunFacts {
 }
 
 pub(super) fn started(run: RunFacts, background: bool) -> RunNews {
-    RunNews { run, what: RunChange::Started { prompt: "Who calls step?".into(), background } }
+    RunNews {
+        run,
+        what: RunChange::Started {
+            prompt: "Who calls step?".into(),
+            background,
+        },
+    }
 }
 
 pub(super) fn detached(run: RunFacts) -> RunNews {
-    RunNews { run, what: RunChange::Detached }
+    RunNews {
+        run,
+        what: RunChange::Detached,
+    }
 }
 
 pub(super) fn progress(run: RunFacts, tool_uses: u32) -> RunNews {
-    let usage = RunUsage { total_tokens: 100, tool_uses, duration_ms: 50 };
-    let what = RunChange::Progress { usage, last_tool: Some("Grep".into()), summary: "Grep step".into() };
+    let usage = RunUsage {
+        total_tokens: 100,
+        tool_uses,
+        duration_ms: 50,
+    };
+    let what = RunChange::Progress {
+        usage,
+        last_tool: Some("Grep".into()),
+        summary: "Grep step".into(),
+    };
     RunNews { run, what }
 }
 
@@ -113,13 +143,25 @@ pub(super) fn run_ended(run: RunFacts) -> RunNews {
         summary: "it found two".into(),
         result: "a.rs and b.rs".into(),
         error: None,
-        usage: RunUsage { total_tokens: 12_345, tool_uses: 3, duration_ms: 4210 },
+        usage: RunUsage {
+            total_tokens: 12_345,
+            tool_uses: 3,
+            duration_ms: 4210,
+        },
     };
-    RunNews { run, what: RunChange::Ended(Box::new(end)) }
+    RunNews {
+        run,
+        what: RunChange::Ended(Box::new(end)),
+    }
 }
 
 /// Something happened to a member of a team.
 pub(super) fn member(what: MemberChange) -> MemberNews {
     let (team, name) = ("parser".parse().unwrap(), "dev".parse().unwrap());
-    MemberNews { team, name, color: "green".into(), what }
+    MemberNews {
+        team,
+        name,
+        color: "green".into(),
+        what,
+    }
 }

@@ -19,8 +19,16 @@ pub(super) fn address(news: &MemberNews) -> String {
 /// The line for people; none if there is nothing worth one: what somebody works on, the tasks tell.
 pub(super) fn note(news: &MemberNews) -> Option<String> {
     let what = match &news.what {
-        MemberChange::Joined { agent_type, model, backend } => {
-            let place = if backend == "in-process" { String::new() } else { format!(", in {backend}") };
+        MemberChange::Joined {
+            agent_type,
+            model,
+            backend,
+        } => {
+            let place = if backend == "in-process" {
+                String::new()
+            } else {
+                format!(", in {backend}")
+            };
             format!("joined ({agent_type}, {model}{place})")
         }
         MemberChange::Running => return None,
@@ -33,11 +41,21 @@ pub(super) fn note(news: &MemberNews) -> Option<String> {
 }
 
 fn idle(report: &IdleReport) -> String {
-    let words = shortened(report.answer.split('\n').next().unwrap_or_default(), LONGEST);
-    let branch = report.branch.as_deref().map(|branch| format!(" (branch {branch})")).unwrap_or_default();
+    let words = shortened(
+        report.answer.split('\n').next().unwrap_or_default(),
+        LONGEST,
+    );
+    let branch = report
+        .branch
+        .as_deref()
+        .map(|branch| format!(" (branch {branch})"))
+        .unwrap_or_default();
     let said = match (report.reason, &report.error) {
         (IdleReason::Failed, error) => {
-            format!("failed: {}", shortened(error.as_deref().unwrap_or("nobody knows why"), LONGEST))
+            format!(
+                "failed: {}",
+                shortened(error.as_deref().unwrap_or("nobody knows why"), LONGEST)
+            )
         }
         (IdleReason::Interrupted, _) => "was interrupted".to_owned(),
         (IdleReason::Available, _) if words.trim().is_empty() => "idle".to_owned(),
@@ -60,7 +78,11 @@ pub(super) fn line(agent: AgentId, news: &MemberNews) -> Value {
         "agent_id": agent, "color": news.color,
     });
     match &news.what {
-        MemberChange::Joined { agent_type, model, backend } => {
+        MemberChange::Joined {
+            agent_type,
+            model,
+            backend,
+        } => {
             line["agent_type"] = json!(agent_type);
             line["model"] = json!(model);
             line["backend"] = json!(backend);
@@ -80,7 +102,10 @@ pub(super) fn line(agent: AgentId, news: &MemberNews) -> Value {
 /// The line for people about a task that has changed; none if it is worth none.
 pub(super) fn task_note(task: &Task, color: Option<&str>) -> Option<String> {
     let subject = shortened(task.subject.lines().next().unwrap_or_default(), LONGEST);
-    let owner = task.owner.as_ref().map(|owner| painted(&owner.name, color.unwrap_or_default()));
+    let owner = task
+        .owner
+        .as_ref()
+        .map(|owner| painted(&owner.name, color.unwrap_or_default()));
     let what = one_line(&format!("#{} {subject}", task.id));
     match (task.status, owner) {
         (TaskStatus::InProgress, Some(owner)) => Some(format!("→ {what}: {owner}")),
@@ -88,7 +113,10 @@ pub(super) fn task_note(task: &Task, color: Option<&str>) -> Option<String> {
         (TaskStatus::Completed, None) => Some(format!("✓ {what}")),
         (TaskStatus::Pending, _) => {
             let lost = task.lost_by.as_ref()?;
-            Some(format!("↺ {what} is open again ({} had it)", one_line(lost)))
+            Some(format!(
+                "↺ {what} is open again ({} had it)",
+                one_line(lost)
+            ))
         }
         (TaskStatus::InProgress | TaskStatus::Deleted, _) => None,
     }
@@ -125,14 +153,26 @@ mod tests {
     #[test]
     fn members_have_lines_in_their_colour() {
         let idle = |reason| MemberChange::Idle(Box::new(report(reason)));
-        let joined =
-            MemberChange::Joined { agent_type: "Explore".into(), model: "m".into(), backend: "tmux".into() };
+        let joined = MemberChange::Joined {
+            agent_type: "Explore".into(),
+            model: "m".into(),
+            backend: "tmux".into(),
+        };
         for (what, expected) in [
             (joined, Some("● dev@parser joined (Explore, m, in tmux)")),
             (MemberChange::Running, None),
-            (idle(IdleReason::Available), Some("● dev@parser idle: It is mended.")),
-            (idle(IdleReason::Interrupted), Some("● dev@parser was interrupted")),
-            (idle(IdleReason::Failed), Some("● dev@parser failed: no\\u{1b} key")),
+            (
+                idle(IdleReason::Available),
+                Some("● dev@parser idle: It is mended."),
+            ),
+            (
+                idle(IdleReason::Interrupted),
+                Some("● dev@parser was interrupted"),
+            ),
+            (
+                idle(IdleReason::Failed),
+                Some("● dev@parser failed: no\\u{1b} key"),
+            ),
             (
                 MemberChange::TakenOver,
                 Some("● dev@parser goes on in this process: the one that had it is gone"),
@@ -140,14 +180,22 @@ mod tests {
             (MemberChange::Left, Some("● dev@parser has left")),
         ] {
             let note = note(&member(what));
-            assert_eq!(note.as_deref().map(|note| strip_str(note).to_string()).as_deref(), expected);
+            assert_eq!(
+                note.as_deref()
+                    .map(|note| strip_str(note).to_string())
+                    .as_deref(),
+                expected
+            );
             assert!(note.is_none_or(|note| note.starts_with("\x1b[32m● dev@parser\x1b[39m")));
         }
     }
 
     #[test]
     fn programs_get_all_of_it() {
-        let line = line(session(), &member(MemberChange::Idle(Box::new(report(IdleReason::Available)))));
+        let line = line(
+            session(),
+            &member(MemberChange::Idle(Box::new(report(IdleReason::Available)))),
+        );
         let expected = json!({
             "type": "system", "subtype": "member", "event": "idle", "team": "parser", "name": "dev",
             "agent_id": session(), "color": "green", "reason": "available", "error": "no\u{1b} key",

@@ -132,7 +132,9 @@ impl Grounds {
         let types = self.live.catalogue.now();
         let names = types.iter().map(|definition| definition.name.clone());
         let known = self.skills.catalogue.now();
-        let loadable = known.iter().filter(|skill| skill.for_model && !policy.forbids_skill(&skill.name));
+        let loadable = known
+            .iter()
+            .filter(|skill| skill.for_model && !policy.forbids_skill(&skill.name));
         Facts {
             session,
             again,
@@ -152,8 +154,15 @@ impl Grounds {
 /// Makes or finds the agent that was asked for.
 pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     let grounds = ground(&wish).await?;
-    let (runtime, setup, mode) = (&grounds.runtime, grounds.setup.clone(), grounds.settings.mode);
-    let changed = grounds.found.as_ref().and_then(|session| (session.mode != mode).then_some(mode));
+    let (runtime, setup, mode) = (
+        &grounds.runtime,
+        grounds.setup.clone(),
+        grounds.settings.mode,
+    );
+    let changed = grounds
+        .found
+        .as_ref()
+        .and_then(|session| (session.mode != mode).then_some(mode));
     let agent = match &grounds.found {
         Some(session) if wish.fork => runtime.fork_session(session.agent, changed, setup).await?,
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
@@ -167,8 +176,24 @@ pub(super) async fn open(wish: Wish) -> anyhow::Result<Opened> {
     };
     let again = session::in_store(again, &wish.store);
     let facts = grounds.facts(agent.id, agent.tools.clone(), again);
-    let Grounds { runtime, store, live, skills, slash, .. } = grounds;
-    Ok(Opened { runtime, agent, facts, store, live, skills, slash, swept })
+    let Grounds {
+        runtime,
+        store,
+        live,
+        skills,
+        slash,
+        ..
+    } = grounds;
+    Ok(Opened {
+        runtime,
+        agent,
+        facts,
+        store,
+        live,
+        skills,
+        slash,
+        swept,
+    })
 }
 
 /// Makes what an agent stands on.
@@ -185,11 +210,25 @@ pub(super) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
         Some(session) => Otherwise::Session(session.model.clone()),
         None => Otherwise::Settings(settings.model.clone()),
     };
-    let Engine { runtime, prices, worktrees, model, key_source, retries } =
-        engine(wish, Arc::clone(&store.store), otherwise)?;
+    let Engine {
+        runtime,
+        prices,
+        worktrees,
+        model,
+        key_source,
+        retries,
+    } = engine(wish, Arc::clone(&store.store), otherwise)?;
     let budgets = settings.agents.budgets;
-    affordable(&*prices, &model, &[wish.limits.budget, budgets.alone, budgets.subtree])?;
-    let Equipment { setup, live, skills } = equip(wish, &settings, cwd.clone())?;
+    affordable(
+        &*prices,
+        &model,
+        &[wish.limits.budget, budgets.alone, budgets.subtree],
+    )?;
+    let Equipment {
+        setup,
+        live,
+        skills,
+    } = equip(wish, &settings, cwd.clone())?;
     let slash = Slash::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
     Ok(Grounds {
         runtime,
@@ -219,10 +258,18 @@ pub(super) struct Engine {
 }
 
 /// Makes a runtime on a store.
-pub(super) fn engine(wish: &Wish, store: Arc<dyn Store>, otherwise: Otherwise) -> anyhow::Result<Engine> {
+pub(super) fn engine(
+    wish: &Wish,
+    store: Arc<dyn Store>,
+    otherwise: Otherwise,
+) -> anyhow::Result<Engine> {
     let policy = RetryPolicy::default();
     let retries = policy.retries;
-    let Chosen { model, name, key_source } = wish.provider.choose_or(policy, otherwise)?;
+    let Chosen {
+        model,
+        name,
+        key_source,
+    } = wish.provider.choose_or(policy, otherwise)?;
     let prices = Arc::new(provider::prices()?);
     let worktrees = GitWorktrees::new(session::worktrees()?);
     let ports = Ports {
@@ -233,7 +280,14 @@ pub(super) fn engine(wish: &Wish, store: Arc<dyn Store>, otherwise: Otherwise) -
         memory: Arc::new(SystemMemory),
         worktrees: Arc::new(worktrees.clone()),
     };
-    Ok(Engine { runtime: Runtime::new(ports), prices, worktrees, model: name, key_source, retries })
+    Ok(Engine {
+        runtime: Runtime::new(ports),
+        prices,
+        worktrees,
+        model: name,
+        key_source,
+        retries,
+    })
 }
 
 /// What agents of one session get.
@@ -257,20 +311,33 @@ fn equip(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Equip
     warn(&skills);
     let mut setup = setup(wish, settings, cwd, &live)?;
     setup.spawning.skills = Some(skills.catalogue.clone());
-    Ok(Equipment { setup, live, skills })
+    Ok(Equipment {
+        setup,
+        live,
+        skills,
+    })
 }
 
 /// The settings that hold, with what is to be said about them.
 fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
-    let (strictest, usual) = wish.lead.as_ref().map(|lead| (lead.strictest, lead.mode)).unwrap_or_default();
-    let kept = found.map(|session| session.mode).filter(|mode| *mode != BYPASS);
+    let (strictest, usual) = wish
+        .lead
+        .as_ref()
+        .map(|lead| (lead.strictest, lead.mode))
+        .unwrap_or_default();
+    let kept = found
+        .map(|session| session.mode)
+        .filter(|mode| *mode != BYPASS);
     let flags = FlagSettings {
         allow: wish.allow.clone(),
         deny: wish.deny.clone(),
         mode: wish.mode,
         kept_mode: kept.or(usual),
         strictest,
-        model: wish.provider.named().or_else(|| wish.lead.as_ref().and_then(|lead| lead.model.clone())),
+        model: wish
+            .provider
+            .named()
+            .or_else(|| wish.lead.as_ref().and_then(|lead| lead.model.clone())),
         additional_directories: wish.add_dir.clone(),
         agents: wish.agents,
         backend: wish.backend,
@@ -280,16 +347,26 @@ fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<
     for warning in settings.warnings.iter().chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
     }
-    let was = found.filter(|_| wish.mode.is_none()).map(|session| session.mode);
-    was.and_then(|was| changed_mode(was, settings.mode)).iter().for_each(|note| say(note));
+    let was = found
+        .filter(|_| wish.mode.is_none())
+        .map(|session| session.mode);
+    was.and_then(|was| changed_mode(was, settings.mode))
+        .iter()
+        .for_each(|note| say(note));
     Ok(settings)
 }
 
-async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish) -> anyhow::Result<Session> {
+async fn find_session(
+    store: &dyn Store,
+    which: &Which,
+    here: &Path,
+    wish: &Wish,
+) -> anyhow::Result<Session> {
     if wish.system_prompt.is_some() || wish.append_system_prompt.is_some() {
         anyhow::bail!(Advised {
             what: "a session keeps the system prompt it began with".into(),
-            advice: "leave --system-prompt and --append-system-prompt away, or start a new session".into(),
+            advice: "leave --system-prompt and --append-system-prompt away, or start a new session"
+                .into(),
         });
     }
     let session = match which {
@@ -298,7 +375,10 @@ async fn find_session(store: &dyn Store, which: &Which, here: &Path, wish: &Wish
     };
     if !session.cwd.is_dir() {
         anyhow::bail!(Advised {
-            what: format!("the session's directory {} is not there any more", session.cwd.display()),
+            what: format!(
+                "the session's directory {} is not there any more",
+                session.cwd.display()
+            ),
             advice: "bring it back, or start a new session".into(),
         });
     }
@@ -332,7 +412,12 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
     Ok(())
 }
 
-fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -> anyhow::Result<Setup> {
+fn setup(
+    wish: &Wish,
+    settings: &Settings,
+    cwd: PathBuf,
+    live: &Live<Sources>,
+) -> anyhow::Result<Setup> {
     let mut roots = vec![cwd.clone()];
     for directory in &settings.additional_directories {
         match directory.canonicalize() {
@@ -356,8 +441,18 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -
         true => Quarters::Here,
         false => panes::choose(&settings.teams, scene, || launch::launch(wish))?,
     };
-    spawning.teams = Teaming { quarters, deadline: settings.teams.deadline };
-    let workspace = Workspace { cwd, roots, spill: session::spill()?, home, mirror: None, notes: None };
+    spawning.teams = Teaming {
+        quarters,
+        deadline: settings.teams.deadline,
+    };
+    let workspace = Workspace {
+        cwd,
+        roots,
+        spill: session::spill()?,
+        home,
+        mirror: None,
+        notes: None,
+    };
     Ok(Setup {
         tools: match wish.which {
             None if !wish.is_host => session::tools(&settings.policy),
@@ -367,7 +462,10 @@ fn setup(wish: &Wish, settings: &Settings, cwd: PathBuf, live: &Live<Sources>) -
         },
         policy: Arc::new(settings.policy.clone()),
         workspace: Arc::new(workspace),
-        limits: Limits { compact_at: settings.compact_at, ..wish.limits },
+        limits: Limits {
+            compact_at: settings.compact_at,
+            ..wish.limits
+        },
         asker: wish.asker,
         spawning,
         // Who sends several prompts waits for as many results.
@@ -388,7 +486,14 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
         base: agents.base,
         dirty: agents.dirty,
-        context: prompt::surroundings(prompt::Parts { instead, more, cwd, instructions, day: &day }).into(),
+        context: prompt::surroundings(prompt::Parts {
+            instead,
+            more,
+            cwd,
+            instructions,
+            day: &day,
+        })
+        .into(),
         depth: agents.depth,
         running: agents.running,
         background: agents.background,
@@ -403,11 +508,20 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
 fn warn<S: Watched>(live: &Live<S>) {
     let trouble: Vec<_> = live.loaded.trouble().collect();
     for remark in trouble.iter().take(MOST_WARNINGS) {
-        say(&format!("warning: {}", remark.in_a_line(live.sources.cwd())));
+        say(&format!(
+            "warning: {}",
+            remark.in_a_line(live.sources.cwd())
+        ));
     }
-    if let Some(more) = trouble.len().checked_sub(MOST_WARNINGS).filter(|more| *more > 0) {
+    if let Some(more) = trouble
+        .len()
+        .checked_sub(MOST_WARNINGS)
+        .filter(|more| *more > 0)
+    {
         let word = S::WORD;
-        say(&format!("warning: and {more} more about {word}: `posse {word} check` tells all"));
+        say(&format!(
+            "warning: and {more} more about {word}: `posse {word} check` tells all"
+        ));
     }
 }
 
@@ -416,8 +530,13 @@ fn today() -> String {
 }
 
 fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
-    let of_lead = wish.lead.iter().flat_map(|lead| lead.prompt.iter().map(String::as_str));
-    let more: Vec<&str> = of_lead.chain(wish.append_system_prompt.as_deref()).collect();
+    let of_lead = wish
+        .lead
+        .iter()
+        .flat_map(|lead| lead.prompt.iter().map(String::as_str));
+    let more: Vec<&str> = of_lead
+        .chain(wish.append_system_prompt.as_deref())
+        .collect();
     let more = (!more.is_empty()).then(|| more.join("\n\n"));
     let system = prompt::system(prompt::Parts {
         instead: wish.system_prompt.as_deref(),
@@ -427,7 +546,13 @@ fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Char
         day: &today(),
     });
     let effort = wish.lead.as_ref().and_then(|lead| lead.effort);
-    Character { model: model.to_owned(), system, thinking: Thinking::Default, effort, mode }
+    Character {
+        model: model.to_owned(),
+        system,
+        thinking: Thinking::Default,
+        effort,
+        mode,
+    }
 }
 
 #[cfg(test)]
@@ -439,11 +564,23 @@ mod tests {
     #[test]
     fn a_budget_needs_a_price() {
         let prices = posse_model::price::PriceList::built_in().unwrap();
-        let money = Budget { cost: Some(Cost::from_pico_usd(1)), ..Budget::default() };
-        let tokens = Budget { tokens: Some(1), ..Budget::default() };
+        let money = Budget {
+            cost: Some(Cost::from_pico_usd(1)),
+            ..Budget::default()
+        };
+        let tokens = Budget {
+            tokens: Some(1),
+            ..Budget::default()
+        };
         assert!(affordable(&prices, "claude-opus-5-5", &[money]).is_ok());
         assert!(affordable(&prices, "homemade", &[tokens]).is_ok());
         let error = affordable(&prices, "homemade", &[tokens, money]).unwrap_err();
-        assert!(error.downcast_ref::<Advised>().unwrap().advice.contains("prices.toml"));
+        assert!(
+            error
+                .downcast_ref::<Advised>()
+                .unwrap()
+                .advice
+                .contains("prices.toml")
+        );
     }
 }

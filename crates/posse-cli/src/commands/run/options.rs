@@ -97,11 +97,18 @@ impl Options {
     pub(crate) fn wish(&self, which: Option<Which>, store: StoreArgs, given: Given) -> Wish {
         let wish = self.terms.wish(which, store, given);
         Wish {
-            limits: Limits { turns: self.max_turns, ..wish.limits },
+            limits: Limits {
+                turns: self.max_turns,
+                ..wish.limits
+            },
             backend: self.team_backend,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
-            asker: if self.by_lines() { Asker::FrontEnd } else { Asker::Nobody },
+            asker: if self.by_lines() {
+                Asker::FrontEnd
+            } else {
+                Asker::Nobody
+            },
             verbose: self.verbose,
             ..wish
         }
@@ -116,7 +123,9 @@ impl Options {
                 Face::Text(Text::new(facts, live, person || self.verbose))
             }
             OutputFormat::Json => Face::Json(facts),
-            OutputFormat::StreamJson => Face::Lines(Lines::new(facts, self.include_partial_messages)),
+            OutputFormat::StreamJson => {
+                Face::Lines(Lines::new(facts, self.include_partial_messages))
+            }
         }
     }
 

@@ -38,7 +38,11 @@ pub(crate) enum Joined {
 /// Hosts members of the session until they end, the person leaves, or nobody needs them any more.
 pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode> {
     let store = wish.store.clone();
-    let grounds = open::ground(&Wish { is_host: true, ..wish }).await?;
+    let grounds = open::ground(&Wish {
+        is_host: true,
+        ..wish
+    })
+    .await?;
     let Some(session) = grounds.found.clone() else {
         anyhow::bail!(Advised {
             what: "no session is named".into(),
@@ -50,21 +54,46 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
         Joined::Member(member) => (Members::One(member), Some(member)),
         Joined::Team(_) => (Members::Free { most: None }, None),
     };
-    let hosting = Hosting { session: session.agent, members };
-    let Hosted { handle, events, agents } = grounds.runtime.host(hosting, grounds.setup.clone()).await?;
+    let hosting = Hosting {
+        session: session.agent,
+        members,
+    };
+    let Hosted {
+        handle,
+        events,
+        agents,
+    } = grounds.runtime.host(hosting, grounds.setup.clone()).await?;
     // Who is here now is in the team as it is now.
-    let team = team_of(grounds.store.store.as_ref(), &session, &Joined::Team(team.name.clone()))
-        .await
-        .unwrap_or(team);
-    let again = format!("posse team run {} --resume {}", team.name, short(session.agent));
+    let team = team_of(
+        grounds.store.store.as_ref(),
+        &session,
+        &Joined::Team(team.name.clone()),
+    )
+    .await
+    .unwrap_or(team);
+    let again = format!(
+        "posse team run {} --resume {}",
+        team.name,
+        short(session.agent)
+    );
     let again = in_store(again, &store);
     let facts = grounds.facts(session.agent, Vec::new(), again);
     let talk = Talk::new(team, facts, &agents, only);
-    let Grounds { runtime, store, live, skills, .. } = grounds;
+    let Grounds {
+        runtime,
+        store,
+        live,
+        skills,
+        ..
+    } = grounds;
     let _watching = (live.watch(), skills.watch());
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);
-    let mut outside = Outside { events, store: store.store.as_ref(), session: session.agent };
+    let mut outside = Outside {
+        events,
+        store: store.store.as_ref(),
+        session: session.agent,
+    };
     let ended = tokio::select! {
         ended = outside.drive(talk, handle) => ended,
         Err(error) = &mut stopping => Err(error),
@@ -89,7 +118,10 @@ async fn team_of(
     };
     Ok(teams.into_iter().find(is_meant).ok_or_else(|| Advised {
         what: "the session has no such team or member any more".into(),
-        advice: format!("`posse team show --session {}` shows what it has", short(session.agent)),
+        advice: format!(
+            "`posse team show --session {}` shows what it has",
+            short(session.agent)
+        ),
     })?)
 }
 
@@ -106,8 +138,10 @@ struct Outside<'a> {
 impl Outside<'_> {
     /// Goes on until it is over; the last line.
     async fn drive(&mut self, mut talk: Talk, handle: AgentHandle) -> io::Result<String> {
-        let (mut interrupts, mut terminations) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (mut interrupts, mut terminations) = (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+        );
         let mut hangups = signal(SignalKind::hangup())?;
         let clock = SystemClock::default();
         let mut speaker = Speaker::start()?;
@@ -156,9 +190,16 @@ impl Outside<'_> {
 
     /// Whether a process has the session's main agent. Who cannot say is taken for a yes.
     async fn lead_is_there(&self) -> bool {
-        let filter = SessionFilter { cwd: None, id_prefix: Some(self.session.to_string()) };
+        let filter = SessionFilter {
+            cwd: None,
+            id_prefix: Some(self.session.to_string()),
+        };
         let found = self.store.sessions(filter, 1).await;
-        found.map_or(true, |found| found.first().is_some_and(|session| session.holder.is_some()))
+        found.map_or(true, |found| {
+            found
+                .first()
+                .is_some_and(|session| session.holder.is_some())
+        })
     }
 }
 

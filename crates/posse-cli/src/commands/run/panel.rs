@@ -44,7 +44,12 @@ impl Panel {
             left_out = shown.len() - room.saturating_sub(1);
             shown.truncate(room.saturating_sub(1));
         }
-        let names = shown.iter().map(|row| breadth(&row.name)).max().unwrap_or_default().min(20);
+        let names = shown
+            .iter()
+            .map(|row| breadth(&row.name))
+            .max()
+            .unwrap_or_default()
+            .min(20);
         lines.extend(shown.iter().map(|row| row.line(names, widest)));
         if left_out > 0 && room > 0 {
             lines.push(fitted(&format!("  and {left_out} more"), widest));
@@ -67,9 +72,16 @@ impl Row {
     fn line(&self, names: usize, widest: usize) -> String {
         let name = fitted(&tame(&self.name), names);
         let blank = " ".repeat(names.saturating_sub(breadth(&name)));
-        let task = self.task.as_deref().map(|task| format!("  {}", tame(task))).unwrap_or_default();
+        let task = self
+            .task
+            .as_deref()
+            .map(|task| format!("  {}", tame(task)))
+            .unwrap_or_default();
         let who = format!("● {name}");
-        let line = fitted(format!("{who}{blank}  {:<8}{task}", self.state.as_str()).trim_end(), widest);
+        let line = fitted(
+            format!("{who}{blank}  {:<8}{task}", self.state.as_str()).trim_end(),
+            widest,
+        );
         match line.strip_prefix(&who) {
             Some(rest) => format!("{}\x1b[2m{rest}\x1b[0m", painted(&who, &self.color)),
             None => painted(&line, &self.color),
@@ -104,7 +116,11 @@ mod tests {
             team: "parser".into(),
             members: vec![
                 row("team-lead", MemberState::Idle, None),
-                row("dev-1", MemberState::Running, Some("#2 mend the lexer 漢字")),
+                row(
+                    "dev-1",
+                    MemberState::Running,
+                    Some("#2 mend the lexer 漢字"),
+                ),
                 row("dev-2", MemberState::Waiting, Some("#3 mend the printer")),
             ],
             done: 1,
@@ -116,7 +132,11 @@ mod tests {
     }
 
     fn plain(columns: usize, rows: usize) -> Vec<String> {
-        panel().lines(columns, rows).iter().map(|line| strip_str(line).to_string()).collect()
+        panel()
+            .lines(columns, rows)
+            .iter()
+            .map(|line| strip_str(line).to_string())
+            .collect()
     }
 
     #[test]
@@ -141,7 +161,10 @@ mod tests {
             assert!(widest < columns.max(4), "{columns} x {rows}: {lines:?}");
         }
         let few = plain(80, 4);
-        assert!(few[1].contains("dev-1") && few[2] == "  and 2 more", "who works is shown: {few:?}");
+        assert!(
+            few[1].contains("dev-1") && few[2] == "  and 2 more",
+            "who works is shown: {few:?}"
+        );
     }
 
     #[test]

@@ -26,7 +26,10 @@ impl Partial {
     pub(super) fn delta(&mut self, delta: &Delta) -> Vec<Value> {
         match delta {
             Delta::Started { model } => {
-                *self = Self { begun: true, ..Self::default() };
+                *self = Self {
+                    begun: true,
+                    ..Self::default()
+                };
                 // The provider's id of the reply is known once it is whole.
                 let message = json!({
                     "id": null, "type": "message", "role": "assistant", "model": model, "content": [],
@@ -46,9 +49,10 @@ impl Partial {
             ),
             Delta::ToolUse { id, name } => {
                 let mut events = self.close();
-                events.push(
-                    self.open(Kind::Tool, json!({"type": "tool_use", "id": id, "name": name, "input": {}})),
-                );
+                events.push(self.open(
+                    Kind::Tool,
+                    json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+                ));
                 events
             }
             Delta::ToolInput(json) if self.open == Some(Kind::Tool) => {
@@ -132,7 +136,10 @@ mod tests {
             Delta::Text("a".into()),
             Delta::Text("b".into()),
             Delta::BlockDone,
-            Delta::ToolUse { id: "t1".into(), name: "Read".into() },
+            Delta::ToolUse {
+                id: "t1".into(),
+                name: "Read".into(),
+            },
             Delta::ToolInput("{}".into()),
             Delta::BlockDone,
         ];
@@ -143,13 +150,25 @@ mod tests {
             usage: Usage::default(),
             missed: None,
         };
-        let mut events: Vec<Value> = deltas.iter().flat_map(|delta| partial.delta(delta)).collect();
+        let mut events: Vec<Value> = deltas
+            .iter()
+            .flat_map(|delta| partial.delta(delta))
+            .collect();
         events.extend(partial.whole(&facts));
         let told: Vec<(&str, u64)> = events
             .iter()
-            .map(|event| (event["type"].as_str().unwrap(), event["index"].as_u64().unwrap_or(9)))
+            .map(|event| {
+                (
+                    event["type"].as_str().unwrap(),
+                    event["index"].as_u64().unwrap_or(9),
+                )
+            })
             .collect();
-        let (start, delta, stop) = ("content_block_start", "content_block_delta", "content_block_stop");
+        let (start, delta, stop) = (
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+        );
         assert_eq!(
             told,
             [
@@ -168,6 +187,9 @@ mod tests {
                 ("message_stop", 9)
             ]
         );
-        assert!(partial.whole(&facts).is_empty(), "nothing was shown of this one");
+        assert!(
+            partial.whole(&facts).is_empty(),
+            "nothing was shown of this one"
+        );
     }
 }

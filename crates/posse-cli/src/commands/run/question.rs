@@ -44,13 +44,21 @@ impl Questions {
             request["agent_name"] = json!(name);
         }
         let line = json!({"type": "control_request", "request_id": id, "request": request});
-        self.open.push(Open { id, agent, call: question.call.clone(), input });
+        self.open.push(Open {
+            id,
+            agent,
+            call: question.call.clone(),
+            input,
+        });
         line
     }
 
     /// The line that says that no answer is needed any more; none if the question was answered.
     pub(super) fn withdraw(&mut self, agent: AgentId, call: &str) -> Option<Value> {
-        let at = self.open.iter().position(|open| open.agent == agent && open.call == call)?;
+        let at = self
+            .open
+            .iter()
+            .position(|open| open.agent == agent && open.call == call)?;
         let id = self.open.remove(at).id;
         self.withdrawn.truncate(REMEMBERED - 1);
         self.withdrawn.push_front(id.clone());
@@ -65,7 +73,11 @@ impl Questions {
         response: Result<Value, String>,
     ) -> Result<Option<Command>, NeverAsked> {
         let Some(at) = self.open.iter().position(|open| open.id == id) else {
-            let at = self.withdrawn.iter().position(|withdrawn| withdrawn == id).ok_or(NeverAsked)?;
+            let at = self
+                .withdrawn
+                .iter()
+                .position(|withdrawn| withdrawn == id)
+                .ok_or(NeverAsked)?;
             self.withdrawn.remove(at);
             return Ok(None);
         };
@@ -74,22 +86,36 @@ impl Questions {
             Ok(response) => read(&response, &open.input),
             Err(error) => deny(format!("the question could not be answered: {error}")),
         };
-        Ok(Some(Command::Answer { agent: open.agent, call: open.call, answer }))
+        Ok(Some(Command::Answer {
+            agent: open.agent,
+            call: open.call,
+            answer,
+        }))
     }
 
     /// Nobody is there any more: all open questions are answered with no.
     pub(super) fn give_up(&mut self) -> Vec<Command> {
-        std::mem::take(&mut self.open).into_iter().map(|open| unanswered(open.agent, open.call)).collect()
+        std::mem::take(&mut self.open)
+            .into_iter()
+            .map(|open| unanswered(open.agent, open.call))
+            .collect()
     }
 }
 
 /// The answer when nobody is there to give one.
 pub(super) fn unanswered(agent: AgentId, call: String) -> Command {
-    Command::Answer { agent, call, answer: deny("nobody is there to answer".into()) }
+    Command::Answer {
+        agent,
+        call,
+        answer: deny("nobody is there to answer".into()),
+    }
 }
 
 fn deny(message: String) -> Answer {
-    Answer::Deny { message, interrupt: false }
+    Answer::Deny {
+        message,
+        interrupt: false,
+    }
 }
 
 fn read(response: &Value, asked: &Value) -> Answer {
@@ -97,8 +123,12 @@ fn read(response: &Value, asked: &Value) -> Answer {
         Some("allow") => {
             // Programs send the input back also where they changed nothing; then the model's own
             // bytes stay.
-            let changed = response.get("updatedInput").filter(|input| !input.is_null() && *input != asked);
-            Answer::Allow { input: changed.map(RawJson::from) }
+            let changed = response
+                .get("updatedInput")
+                .filter(|input| !input.is_null() && *input != asked);
+            Answer::Allow {
+                input: changed.map(RawJson::from),
+            }
         }
         Some("deny") => Answer::Deny {
             message: response["message"].as_str().unwrap_or("denied").to_owned(),
@@ -123,27 +153,62 @@ mod tests {
     fn check(response: Result<Value, String>, answer: Answer) {
         let mut questions = Questions::default();
         let id = asked(&mut questions);
-        assert_eq!(questions.answer("other", Ok(json!({"behavior": "allow"}))), Err(NeverAsked));
+        assert_eq!(
+            questions.answer("other", Ok(json!({"behavior": "allow"}))),
+            Err(NeverAsked)
+        );
         assert_eq!(
             questions.answer(&id, response.clone()),
-            Ok(Some(Command::Answer { agent: session(), call: "t1".into(), answer }))
+            Ok(Some(Command::Answer {
+                agent: session(),
+                call: "t1".into(),
+                answer
+            }))
         );
-        assert_eq!(questions.answer(&id, response), Err(NeverAsked), "once is enough");
-        assert_eq!(questions.withdraw(session(), "t1"), None, "it is not open any more");
+        assert_eq!(
+            questions.answer(&id, response),
+            Err(NeverAsked),
+            "once is enough"
+        );
+        assert_eq!(
+            questions.withdraw(session(), "t1"),
+            None,
+            "it is not open any more"
+        );
     }
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {
-        let no = |message: &str| Answer::Deny { message: message.into(), interrupt: false };
-        check(Ok(json!({"behavior": "allow"})), Answer::Allow { input: None });
+        let no = |message: &str| Answer::Deny {
+            message: message.into(),
+            interrupt: false,
+        };
+        check(
+            Ok(json!({"behavior": "allow"})),
+            Answer::Allow { input: None },
+        );
         let same = json!({"behavior": "allow", "updatedInput": {"command": "ls"}});
         check(Ok(same), Answer::Allow { input: None });
         let other = json!({"behavior": "allow", "updatedInput": {"command": "ls -l"}});
-        check(Ok(other), Answer::Allow { input: Some(RawJson::parse(r#"{"command":"ls -l"}"#).unwrap()) });
+        check(
+            Ok(other),
+            Answer::Allow {
+                input: Some(RawJson::parse(r#"{"command":"ls -l"}"#).unwrap()),
+            },
+        );
         let stop = json!({"behavior": "deny", "message": "stop it", "interrupt": true});
-        check(Ok(stop), Answer::Deny { message: "stop it".into(), interrupt: true });
+        check(
+            Ok(stop),
+            Answer::Deny {
+                message: "stop it".into(),
+                interrupt: true,
+            },
+        );
         check(Ok(json!({})), no("the answer was neither allow nor deny"));
-        check(Err("gone".into()), no("the question could not be answered: gone"));
+        check(
+            Err("gone".into()),
+            no("the question could not be answered: gone"),
+        );
     }
 
     // proves PE-05 (open: that a child's questions come here)
@@ -154,12 +219,21 @@ mod tests {
         let main = questions.ask(session(), &question(same, None));
         let line = questions.ask(child, &question(same, Some("scout")));
         let request = &line["request"];
-        assert_eq!((&request["agent_id"], &request["agent_name"]), (&json!(child), &json!("scout")));
+        assert_eq!(
+            (&request["agent_id"], &request["agent_name"]),
+            (&json!(child), &json!("scout"))
+        );
         assert_eq!(main["request"].get("agent_id"), None);
         let id = |line: &Value| line["request_id"].as_str().unwrap().to_owned();
-        let allow =
-            Command::Answer { agent: child, call: same.into(), answer: Answer::Allow { input: None } };
-        assert_eq!(questions.answer(&id(&line), Ok(json!({"behavior": "allow"}))), Ok(Some(allow)));
+        let allow = Command::Answer {
+            agent: child,
+            call: same.into(),
+            answer: Answer::Allow { input: None },
+        };
+        assert_eq!(
+            questions.answer(&id(&line), Ok(json!({"behavior": "allow"}))),
+            Ok(Some(allow))
+        );
         assert_eq!(questions.withdraw(child, same), None, "it is answered");
         assert_eq!(questions.give_up(), [unanswered(session(), same.into())]);
     }
@@ -176,6 +250,10 @@ mod tests {
             Some(json!({"type": "control_cancel_request", "request_id": id}))
         );
         assert!(questions.give_up().is_empty());
-        assert_eq!(questions.answer(&id, Err("late".into())), Ok(None), "it was under way");
+        assert_eq!(
+            questions.answer(&id, Err("late".into())),
+            Ok(None),
+            "it was under way"
+        );
     }
 }

@@ -30,8 +30,12 @@ pub(super) fn result(session: AgentId, end: &RunEnd) -> Value {
     result["terminal_reason"] = terminal_reason.into();
     result["total_cost_usd"] = json!(cost(end).map(Cost::usd));
     result["usage"] = shape::usage(&usage(end));
-    result["modelUsage"] =
-        Value::Object(together(&end.spent, &end.below).iter().map(model_usage).collect::<Map<_, _>>());
+    result["modelUsage"] = Value::Object(
+        together(&end.spent, &end.below)
+            .iter()
+            .map(model_usage)
+            .collect::<Map<_, _>>(),
+    );
     result["cache"] = cache(end);
     let denials = end.denials.iter().map(|denial| {
         json!({"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": shape::value(&denial.input)})
@@ -58,7 +62,9 @@ pub(super) fn complaint(outcome: &Outcome) -> Option<String> {
         Outcome::Partial(Limit::Turns) => "the run reached its number of turns".into(),
         Outcome::Partial(Limit::Budget) => "the budget does not allow another call".into(),
         Outcome::Partial(Limit::Output) => "the reply was cut at its longest".into(),
-        Outcome::Partial(Limit::Context) => "the conversation fills the model's context window".into(),
+        Outcome::Partial(Limit::Context) => {
+            "the conversation fills the model's context window".into()
+        }
         Outcome::Refused => "the model declined to go on".into(),
         Outcome::Interrupted => "interrupted".into(),
         Outcome::Paused(fault) => format!("paused: {}", fault.message),
@@ -92,7 +98,11 @@ pub(super) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
 
 /// What the whole tree took from the cache, and what was missed there.
 fn cache(end: &RunEnd) -> Value {
-    let all = end.spent.iter().chain(&end.below).fold(Usage::default(), |sum, spent| sum + spent.usage);
+    let all = end
+        .spent
+        .iter()
+        .chain(&end.below)
+        .fold(Usage::default(), |sum, spent| sum + spent.usage);
     let mut cache = figures(&all);
     cache["missed_tokens"] = end.misses.tokens().into();
     cache["missed_why"] = of_reasons(&end.misses.missed);
@@ -122,7 +132,9 @@ pub(super) fn missed(misses: &Misses) -> Option<String> {
     if misses.tokens() < WORTH_A_WORD {
         return None;
     }
-    let agents = u64::try_from(misses.agents.len()).unwrap_or(u64::MAX).saturating_add(misses.others);
+    let agents = u64::try_from(misses.agents.len())
+        .unwrap_or(u64::MAX)
+        .saturating_add(misses.others);
     let who = match (misses.agents.first(), agents) {
         (Some(most), 2..) => format!("{agents} agents, most of them by {}", most.path),
         (Some(only), _) => only.path.clone(),
@@ -167,12 +179,18 @@ fn together(one: &[Spent], other: &[Spent]) -> Vec<Spent> {
 
 /// All tokens of the main agent in a run.
 pub(super) fn usage(end: &RunEnd) -> Usage {
-    end.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage)
+    end.spent
+        .iter()
+        .fold(Usage::default(), |sum, spent| sum + spent.usage)
 }
 
 /// All money of a run, sub-agents included; none if the price of any of it is not known.
 pub(super) fn cost(end: &RunEnd) -> Option<Cost> {
-    end.spent.iter().chain(&end.below).map(|spent| spent.cost).sum()
+    end.spent
+        .iter()
+        .chain(&end.below)
+        .map(|spent| spent.cost)
+        .sum()
 }
 
 fn words(outcome: &Outcome) -> (&'static str, &'static str) {
@@ -191,7 +209,14 @@ fn words(outcome: &Outcome) -> (&'static str, &'static str) {
 }
 
 fn model_usage(spent: &Spent) -> (String, Value) {
-    let Usage { input, output, cache_read, cache_write_5m, cache_write_1h, .. } = spent.usage;
+    let Usage {
+        input,
+        output,
+        cache_read,
+        cache_write_5m,
+        cache_write_1h,
+        ..
+    } = spent.usage;
     let figures = json!({
         "inputTokens": input, "outputTokens": output, "cacheReadInputTokens": cache_read,
         "cacheCreationInputTokens": cache_write_5m.saturating_add(cache_write_1h),
@@ -209,10 +234,17 @@ mod tests {
 
     #[test]
     fn only_what_was_completed_is_a_success() {
-        let fault = Fault { class: FaultClass::Busy, status: Some(529), message: "overloaded".into() };
+        let fault = Fault {
+            class: FaultClass::Busy,
+            status: Some(529),
+            message: "overloaded".into(),
+        };
         let check = |outcome: Outcome, subtype: &str, reason: &str, code: u8| {
             let told = result(session(), &end(outcome.clone()));
-            assert_eq!((&told["subtype"], &told["terminal_reason"]), (&subtype.into(), &reason.into()));
+            assert_eq!(
+                (&told["subtype"], &told["terminal_reason"]),
+                (&subtype.into(), &reason.into())
+            );
             assert_eq!(told["is_error"], Value::from(code != 0), "{told}");
             assert_eq!(told.get("result").is_some(), code == 0);
             assert_eq!(told.get("errors").is_some(), code != 0);
@@ -220,8 +252,18 @@ mod tests {
         };
         let error = "error_during_execution";
         check(Outcome::Completed, "success", "completed", 0);
-        check(Outcome::Partial(Limit::Turns), "error_max_turns", "max_turns", 3);
-        check(Outcome::Partial(Limit::Budget), "error_max_budget_usd", "budget", 3);
+        check(
+            Outcome::Partial(Limit::Turns),
+            "error_max_turns",
+            "max_turns",
+            3,
+        );
+        check(
+            Outcome::Partial(Limit::Budget),
+            "error_max_budget_usd",
+            "budget",
+            3,
+        );
         check(Outcome::Partial(Limit::Output), error, "max_output", 3);
         check(Outcome::Partial(Limit::Context), error, "context_full", 3);
         check(Outcome::Refused, error, "refused", 1);
@@ -237,33 +279,65 @@ mod tests {
         assert_eq!(told["total_cost_usd"], json!(0.5));
         assert_eq!(told["usage"]["cache_creation_input_tokens"], json!(7));
         assert_eq!(told["modelUsage"]["m"]["costUSD"], json!(0.5));
-        assert_eq!(told["permission_denials"][0]["tool_input"], json!({"command": "rm"}));
-        end.spent.push(Spent { model: "odd".into(), usage: Usage::default(), cost: None });
+        assert_eq!(
+            told["permission_denials"][0]["tool_input"],
+            json!({"command": "rm"})
+        );
+        end.spent.push(Spent {
+            model: "odd".into(),
+            usage: Usage::default(),
+            cost: None,
+        });
         assert_eq!(result(session(), &end)["total_cost_usd"], Value::Null);
         end.spent.clear();
         assert_eq!(result(session(), &end)["total_cost_usd"], json!(0.0));
     }
 
     fn line(agent: u128, path: &str, missed: Vec<Missed>) -> AgentMisses {
-        let usage = Usage { cache_read: 1, cache_write_1h: 2, ..Usage::default() };
-        AgentMisses { agent: uuid::Uuid::from_u128(agent).into(), path: path.into(), usage, missed }
+        let usage = Usage {
+            cache_read: 1,
+            cache_write_1h: 2,
+            ..Usage::default()
+        };
+        AgentMisses {
+            agent: uuid::Uuid::from_u128(agent).into(),
+            path: path.into(),
+            usage,
+            missed,
+        }
     }
 
     fn miss(tokens: u64, why: &str) -> Missed {
-        Missed { tokens, why: why.into() }
+        Missed {
+            tokens,
+            why: why.into(),
+        }
     }
 
     // proves FK-08
     #[test]
     fn misses_are_told_for_the_tree_and_for_those_that_missed_most() {
-        let below = Usage { cache_read: 100, cache_write_5m: 10, cache_write_1h: 1, ..Usage::default() };
+        let below = Usage {
+            cache_read: 100,
+            cache_write_5m: 10,
+            cache_write_1h: 1,
+            ..Usage::default()
+        };
         let misses = Misses {
             missed: vec![miss(30, "expired"), miss(12, "tools_changed")],
             agents: vec![line(1, "/main", vec![miss(30, "expired")])],
             others: 2,
         };
-        let spent = Spent { model: "m".into(), usage: below, cost: None };
-        let end = RunEnd { below: vec![spent], misses, ..end(Outcome::Completed) };
+        let spent = Spent {
+            model: "m".into(),
+            usage: below,
+            cost: None,
+        };
+        let end = RunEnd {
+            below: vec![spent],
+            misses,
+            ..end(Outcome::Completed)
+        };
         assert_eq!(
             result(session(), &end)["cache"],
             json!({
@@ -277,10 +351,17 @@ mod tests {
                 "other_agents": 2,
             })
         );
-        assert_eq!(result(session(), &RunEnd::of(Outcome::Completed))["cache"]["missed_tokens"], json!(0));
+        assert_eq!(
+            result(session(), &RunEnd::of(Outcome::Completed))["cache"]["missed_tokens"],
+            json!(0)
+        );
         let twice = added(Some(end.clone()), end);
         assert_eq!(
-            (twice.misses.tokens(), twice.misses.agents[0].tokens(), twice.misses.others),
+            (
+                twice.misses.tokens(),
+                twice.misses.agents[0].tokens(),
+                twice.misses.others
+            ),
             (84, 60, 4)
         );
     }
@@ -289,7 +370,11 @@ mod tests {
     fn only_large_misses_are_worth_a_word() {
         let one = |tokens| {
             let missed = vec![miss(tokens, "expired")];
-            Misses { missed: missed.clone(), agents: vec![line(1, "/main", missed)], others: 0 }
+            Misses {
+                missed: missed.clone(),
+                agents: vec![line(1, "/main", missed)],
+                others: 0,
+            }
         };
         assert_eq!(missed(&Misses::default()), None);
         assert_eq!(missed(&one(19_999)), None);
@@ -301,24 +386,45 @@ mod tests {
             )
         );
         let mut many = one(20_000);
-        many.append(Misses { missed: vec![miss(5, "odd")], others: 3, ..Misses::default() });
+        many.append(Misses {
+            missed: vec![miss(5, "odd")],
+            others: 3,
+            ..Misses::default()
+        });
         let told = missed(&many).unwrap();
-        assert!(told.contains(" by 4 agents, most of them by /main: "), "{told}");
+        assert!(
+            told.contains(" by 4 agents, most of them by /main: "),
+            "{told}"
+        );
     }
 
     fn spent(model: &str, pico: Option<u64>) -> Spent {
-        let usage = Usage { input: 1, output: 2, ..Usage::default() };
-        Spent { model: model.into(), usage, cost: pico.map(Cost::from_pico_usd) }
+        let usage = Usage {
+            input: 1,
+            output: 2,
+            ..Usage::default()
+        };
+        Spent {
+            model: model.into(),
+            usage,
+            cost: pico.map(Cost::from_pico_usd),
+        }
     }
 
     #[test]
     fn sub_agents_count_for_cost_and_models_and_not_for_usage() {
         let end = RunEnd {
-            below: vec![spent("m", Some(250_000_000_000)), spent("small", Some(1_000_000_000_000))],
+            below: vec![
+                spent("m", Some(250_000_000_000)),
+                spent("small", Some(1_000_000_000_000)),
+            ],
             ..end(Outcome::Completed)
         };
         let told = result(session(), &end);
-        assert_eq!((&told["total_cost_usd"], &told["usage"]["output_tokens"]), (&json!(1.75), &json!(5)));
+        assert_eq!(
+            (&told["total_cost_usd"], &told["usage"]["output_tokens"]),
+            (&json!(1.75), &json!(5))
+        );
         assert_eq!(told["modelUsage"]["m"]["costUSD"], json!(0.75));
         assert_eq!(told["modelUsage"]["m"]["outputTokens"], json!(7));
         assert_eq!(told["modelUsage"]["small"]["inputTokens"], json!(1));
@@ -326,12 +432,28 @@ mod tests {
 
     #[test]
     fn runs_add_up_and_the_last_one_has_the_word() {
-        let first = RunEnd { below: vec![spent("small", None)], live: 1, ..end(Outcome::Completed) };
-        let last = RunEnd { text: "more".into(), ..end(Outcome::Partial(Limit::Turns)) };
+        let first = RunEnd {
+            below: vec![spent("small", None)],
+            live: 1,
+            ..end(Outcome::Completed)
+        };
+        let last = RunEnd {
+            text: "more".into(),
+            ..end(Outcome::Partial(Limit::Turns))
+        };
         let all = added(Some(added(None, first.clone())), last.clone());
-        assert_eq!((&all.outcome, all.text.as_str(), all.live), (&last.outcome, "more", 0));
-        assert_eq!((all.turns, all.duration_ms, all.api_ms, all.denials.len()), (4, 3000, 2400, 2));
-        assert_eq!(all.spent[0].cost, Some(Cost::from_pico_usd(1_000_000_000_000)));
+        assert_eq!(
+            (&all.outcome, all.text.as_str(), all.live),
+            (&last.outcome, "more", 0)
+        );
+        assert_eq!(
+            (all.turns, all.duration_ms, all.api_ms, all.denials.len()),
+            (4, 3000, 2400, 2)
+        );
+        assert_eq!(
+            all.spent[0].cost,
+            Some(Cost::from_pico_usd(1_000_000_000_000))
+        );
         assert_eq!((all.spent.len(), &all.below), (1, &first.below));
         assert_eq!(cost(&all), None, "a price is not known");
     }

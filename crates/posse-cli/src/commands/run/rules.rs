@@ -5,21 +5,32 @@ use posse_runtime::permission::{Policy, RuleList, Source};
 /// A list of allow rules.
 pub(super) fn allowing(list: &str) -> Result<Vec<String>, String> {
     let allow = split(list)?;
-    checked(&RuleList { allow: allow.clone(), ..RuleList::default() })?;
+    checked(&RuleList {
+        allow: allow.clone(),
+        ..RuleList::default()
+    })?;
     Ok(allow)
 }
 
 /// A list of deny rules.
 pub(super) fn denying(list: &str) -> Result<Vec<String>, String> {
     let deny = split(list)?;
-    checked(&RuleList { deny: deny.clone(), ..RuleList::default() })?;
+    checked(&RuleList {
+        deny: deny.clone(),
+        ..RuleList::default()
+    })?;
     Ok(deny)
 }
 
 /// Whether they are rules at all; where their paths begin does not matter for that.
 fn checked(rules: &RuleList) -> Result<(), String> {
     let anywhere = || "/".into();
-    let source = Source { name: String::new(), root: anywhere(), cwd: anywhere(), home: Some(anywhere()) };
+    let source = Source {
+        name: String::new(),
+        root: anywhere(),
+        cwd: anywhere(),
+        home: Some(anywhere()),
+    };
     let checked = Policy::default().add(&source, rules);
     checked.map_err(|error| format!("`{}` is no permission rule: {}", error.rule, error.why))
 }
@@ -32,8 +43,9 @@ fn split(list: &str) -> Result<Vec<String>, String> {
         match c {
             '(' => depth += 1,
             ')' => {
-                depth =
-                    depth.checked_sub(1).ok_or_else(|| format!("`{list}` closes a parenthesis too many"))?
+                depth = depth
+                    .checked_sub(1)
+                    .ok_or_else(|| format!("`{list}` closes a parenthesis too many"))?
             }
             _ => {}
         }
@@ -58,7 +70,10 @@ mod tests {
     fn commas_and_blanks_separate_outside_of_parentheses() {
         let check = |list: &str, rules: &[&str]| assert_eq!(split(list).unwrap(), rules, "{list}");
         check("Bash(git diff *),Edit", &["Bash(git diff *)", "Edit"]);
-        check("Read, Edit  Bash(git log:*)", &["Read", "Edit", "Bash(git log:*)"]);
+        check(
+            "Read, Edit  Bash(git log:*)",
+            &["Read", "Edit", "Bash(git log:*)"],
+        );
         check("Bash(echo (a, b) c)", &["Bash(echo (a, b) c)"]);
         check(" ", &[]);
         assert!(split("Bash(ls").is_err());
@@ -70,6 +85,10 @@ mod tests {
         assert_eq!(allowing("Bash(ls),Edit").unwrap(), ["Bash(ls)", "Edit"]);
         assert_eq!(denying("*").unwrap(), ["*"]);
         assert!(allowing("*").is_err(), "in deny and ask only");
-        assert!(denying("Read Bsh").unwrap_err().starts_with("`Bsh` is no permission rule: "));
+        assert!(
+            denying("Read Bsh")
+                .unwrap_err()
+                .starts_with("`Bsh` is no permission rule: ")
+        );
     }
 }

@@ -33,8 +33,10 @@ impl Runs {
             self.live.remove(&facts.task);
             return;
         }
-        let live =
-            self.live.entry(facts.task).or_insert_with(|| Live { facts: facts.clone(), background: true });
+        let live = self.live.entry(facts.task).or_insert_with(|| Live {
+            facts: facts.clone(),
+            background: true,
+        });
         match news.what {
             RunChange::Started { background, .. } => live.background = background,
             RunChange::Detached => live.background = true,
@@ -65,13 +67,17 @@ impl Runs {
 
     /// Those that nobody waits for.
     pub(super) fn background(&self) -> impl Iterator<Item = &RunFacts> {
-        self.live.values().filter(|live| live.background).map(|live| &live.facts)
+        self.live
+            .values()
+            .filter(|live| live.background)
+            .map(|live| &live.facts)
     }
 
     /// What an agent is called, for people.
     pub(super) fn called(&self, agent: AgentId) -> String {
         let run = self.live.get(&agent.uuid()).map(|live| called(&live.facts));
-        run.or_else(|| self.members.get(&agent).cloned()).unwrap_or_else(|| agent.to_string())
+        run.or_else(|| self.members.get(&agent).cloned())
+            .unwrap_or_else(|| agent.to_string())
     }
 }
 
@@ -97,7 +103,11 @@ mod tests {
     #[test]
     fn what_has_started_goes_on_until_it_ends() {
         let mut runs = Runs::default();
-        let tasks = |runs: &Runs| runs.background().map(|facts| facts.task).collect::<Vec<_>>();
+        let tasks = |runs: &Runs| {
+            runs.background()
+                .map(|facts| facts.task)
+                .collect::<Vec<_>>()
+        };
         runs.news(&started(run(2), true));
         runs.news(&started(run(1), false));
         assert_eq!((runs.len(), tasks(&runs)), (2, vec![run(2).task]));
@@ -111,7 +121,10 @@ mod tests {
     #[test]
     fn an_agent_is_called_by_its_name_or_by_what_it_does() {
         let mut runs = Runs::default();
-        let named = RunFacts { name: Some("scout".parse().unwrap()), ..run(2) };
+        let named = RunFacts {
+            name: Some("scout".parse().unwrap()),
+            ..run(2)
+        };
         runs.news(&started(run(1), true));
         runs.news(&started(named, true));
         assert_eq!(runs.called(run(1).task.into()), "Explore (find callers)");

@@ -48,17 +48,23 @@ impl Screen {
     }
 
     fn drawn(&mut self) -> String {
-        let (Some(panel), Some((columns, rows))) = (&self.panel, window()) else { return String::new() };
+        let (Some(panel), Some((columns, rows))) = (&self.panel, window()) else {
+            return String::new();
+        };
         let lines = panel.lines(columns, rows);
-        self.shown =
-            lines.iter().map(|line| breadth(&anstream::adapter::strip_str(line).to_string())).collect();
+        self.shown = lines
+            .iter()
+            .map(|line| breadth(&anstream::adapter::strip_str(line).to_string()))
+            .collect();
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
     fn erased(&mut self) -> String {
         let shown = std::mem::take(&mut self.shown);
         match window() {
-            Some((columns, _)) if !shown.is_empty() => format!("\r\x1b[{}A\x1b[J", rows_of(&shown, columns)),
+            Some((columns, _)) if !shown.is_empty() => {
+                format!("\r\x1b[{}A\x1b[J", rows_of(&shown, columns))
+            }
             _ => String::new(),
         }
     }
@@ -73,7 +79,10 @@ fn show(text: &str) {
 
 /// How many rows lines take that were drawn for a wider window.
 fn rows_of(lines: &[usize], columns: usize) -> usize {
-    lines.iter().map(|breadth| breadth.div_ceil(columns.max(1)).max(1)).sum()
+    lines
+        .iter()
+        .map(|breadth| breadth.div_ceil(columns.max(1)).max(1))
+        .sum()
 }
 
 /// The size of the terminal at stderr, if there is one that can be drawn on: not where colours are unwanted.

@@ -1,6 +1,8 @@
 //! posse's words in the shapes of the Messages API, which programs that read our lines know.
 
-use posse_protocol::{ContentBlock, Message, RawJson, ReplyFacts, Role, StopReason, ToolContent, Usage};
+use posse_protocol::{
+    ContentBlock, Message, RawJson, ReplyFacts, Role, StopReason, ToolContent, Usage,
+};
 use serde_json::{Value, json};
 
 /// A message of one's own or of tools, whole.
@@ -26,14 +28,23 @@ pub(super) fn block(block: &ContentBlock) -> Value {
     match block {
         ContentBlock::Text { text } => json!({"type": "text", "text": text}),
         ContentBlock::Image { media_type, data } => image(media_type, data),
-        ContentBlock::Thinking { thinking, signature } => {
+        ContentBlock::Thinking {
+            thinking,
+            signature,
+        } => {
             json!({"type": "thinking", "thinking": thinking, "signature": signature})
         }
-        ContentBlock::RedactedThinking { data } => json!({"type": "redacted_thinking", "data": data}),
+        ContentBlock::RedactedThinking { data } => {
+            json!({"type": "redacted_thinking", "data": data})
+        }
         ContentBlock::ToolUse { id, name, input } => {
             json!({"type": "tool_use", "id": id, "name": name, "input": value(input)})
         }
-        ContentBlock::ToolResult { tool_use_id, content, is_error } => {
+        ContentBlock::ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+        } => {
             let content: Vec<Value> = content.iter().map(answer).collect();
             json!({"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error})
         }

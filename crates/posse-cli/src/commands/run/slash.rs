@@ -28,8 +28,12 @@ impl Slash {
     /// What is to be done about a prompt. What looks like a command and is none is a mistake, and told as one:
     /// a model would only guess.
     pub(super) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, String> {
-        let Some(ContentBlock::Text { text }) = words.first() else { return Ok(Command::Prompt(words)) };
-        let Some(Called { name, arguments }) = Called::read(text) else { return Ok(Command::Prompt(words)) };
+        let Some(ContentBlock::Text { text }) = words.first() else {
+            return Ok(Command::Prompt(words));
+        };
+        let Some(Called { name, arguments }) = Called::read(text) else {
+            return Ok(Command::Prompt(words));
+        };
         if name.eq_ignore_ascii_case(COMPACT) {
             let keep = (!arguments.is_empty()).then(|| arguments.to_owned());
             return Ok(Command::Compact { keep });
@@ -38,7 +42,11 @@ impl Slash {
         match named(&skills, name) {
             Some(skill) if skill.for_user => {
                 let (name, arguments) = (skill.name.clone(), arguments.to_owned());
-                Ok(Command::Skill { name, arguments, words })
+                Ok(Command::Skill {
+                    name,
+                    arguments,
+                    words,
+                })
             }
             Some(skill) => Err(format!("/{} is a skill that only models load", skill.name)),
             None if is_path(name) => Ok(Command::Prompt(words)),
@@ -63,7 +71,11 @@ impl Slash {
     /// The names of all that a person can call.
     pub(super) fn names(&self) -> Vec<String> {
         let callable = self.callable();
-        callable.iter().map(|skill| skill.name.clone()).chain([COMPACT.to_owned()]).collect()
+        callable
+            .iter()
+            .map(|skill| skill.name.clone())
+            .chain([COMPACT.to_owned()])
+            .collect()
     }
 
     /// The skills that a person can call: those that no rule denies.
@@ -92,15 +104,27 @@ mod tests {
     use super::*;
 
     fn slash() -> Slash {
-        let skill = |name: &str, for_user| Skill { name: name.into(), for_user, ..Skill::default() };
+        let skill = |name: &str, for_user| Skill {
+            name: name.into(),
+            for_user,
+            ..Skill::default()
+        };
         let skills = vec![
             skill("review", true),
             skill("git:tidy", true),
             skill("style", false),
             skill("secret", true),
         ];
-        let rules = RuleList { deny: vec!["Skill(secret)".into()], ..RuleList::default() };
-        let source = Source { name: String::new(), root: "/".into(), cwd: "/".into(), home: None };
+        let rules = RuleList {
+            deny: vec!["Skill(secret)".into()],
+            ..RuleList::default()
+        };
+        let source = Source {
+            name: String::new(),
+            root: "/".into(),
+            cwd: "/".into(),
+            home: None,
+        };
         let mut policy = Policy::default();
         policy.add(&source, &rules).unwrap();
         Slash::new(Arc::new(skills.into()), Arc::new(policy))
@@ -115,28 +139,67 @@ mod tests {
     fn what_begins_with_a_slash() {
         let called = |name: &str, arguments: &str, text: &str| {
             let words = vec![ContentBlock::text(text)];
-            Ok(Command::Skill { name: name.into(), arguments: arguments.into(), words })
+            Ok(Command::Skill {
+                name: name.into(),
+                arguments: arguments.into(),
+                words,
+            })
         };
-        assert_eq!(read("/review main.rs"), called("review", "main.rs", "/review main.rs"));
+        assert_eq!(
+            read("/review main.rs"),
+            called("review", "main.rs", "/review main.rs")
+        );
         assert_eq!(read("/REVIEW"), called("review", "", "/REVIEW"));
-        assert_eq!(read("/git:tidy\na b"), called("git:tidy", "a b", "/git:tidy\na b"));
+        assert_eq!(
+            read("/git:tidy\na b"),
+            called("git:tidy", "a b", "/git:tidy\na b")
+        );
         assert_eq!(read("/compact"), Ok(Command::Compact { keep: None }));
-        assert_eq!(read("/compact the tests"), Ok(Command::Compact { keep: Some("the tests".into()) }));
-        for plain in ["review it", "/tmp is full", "/etc/passwd", "/Users", "/", " /review", "a\n/review"] {
-            assert_eq!(read(plain), Ok(Command::Prompt(vec![ContentBlock::text(plain)])), "{plain}");
+        assert_eq!(
+            read("/compact the tests"),
+            Ok(Command::Compact {
+                keep: Some("the tests".into())
+            })
+        );
+        for plain in [
+            "review it",
+            "/tmp is full",
+            "/etc/passwd",
+            "/Users",
+            "/",
+            " /review",
+            "a\n/review",
+        ] {
+            assert_eq!(
+                read(plain),
+                Ok(Command::Prompt(vec![ContentBlock::text(plain)])),
+                "{plain}"
+            );
         }
         for (wrong, why) in [
-            ("/reviw main.rs", "there is no command /reviw; did you mean /review?"),
+            (
+                "/reviw main.rs",
+                "there is no command /reviw; did you mean /review?",
+            ),
             ("/dance", "there is no command /dance"),
             ("/secre", "there is no command /secre"),
             ("/style", "/style is a skill that only models load"),
         ] {
             assert_eq!(read(wrong), Err(why.to_owned()));
         }
-        let picture = || ContentBlock::Image { media_type: "image/png".into(), data: "eA==".into() };
-        assert_eq!(slash().read(vec![picture()]), Ok(Command::Prompt(vec![picture()])));
+        let picture = || ContentBlock::Image {
+            media_type: "image/png".into(),
+            data: "eA==".into(),
+        };
+        assert_eq!(
+            slash().read(vec![picture()]),
+            Ok(Command::Prompt(vec![picture()]))
+        );
         let told = slash().list();
-        assert_eq!((&told[0]["name"], told.as_array().unwrap().len()), (&json!("review"), 3));
+        assert_eq!(
+            (&told[0]["name"], told.as_array().unwrap().len()),
+            (&json!("review"), 3)
+        );
         assert_eq!(slash().names(), ["review", "git:tidy", "compact"]);
     }
 }

@@ -25,23 +25,29 @@ impl Speaker {
     pub(super) fn start() -> io::Result<Self> {
         let (to_thread, mut said) = mpsc::channel::<Said>(WAITING);
         let (tell, ended) = oneshot::channel();
-        thread::Builder::new().name("posse-speaker".into()).spawn(move || {
-            let mut screen = Screen::default();
-            let written = loop {
-                match said.blocking_recv() {
-                    None => break Ok(()),
-                    Some(said) => {
-                        if let Err(error) = screen.write(said) {
-                            break Err(error);
+        thread::Builder::new()
+            .name("posse-speaker".into())
+            .spawn(move || {
+                let mut screen = Screen::default();
+                let written = loop {
+                    match said.blocking_recv() {
+                        None => break Ok(()),
+                        Some(said) => {
+                            if let Err(error) = screen.write(said) {
+                                break Err(error);
+                            }
                         }
                     }
-                }
-            };
-            screen.clear();
-            // Whoever has left does not want to know.
-            let _ = tell.send(written);
-        })?;
-        Ok(Self { pending: VecDeque::new(), to_thread: Some(to_thread), ended })
+                };
+                screen.clear();
+                // Whoever has left does not want to know.
+                let _ = tell.send(written);
+            })?;
+        Ok(Self {
+            pending: VecDeque::new(),
+            to_thread: Some(to_thread),
+            ended,
+        })
     }
 
     /// Whether everything has been handed on, so that more may come.

@@ -44,7 +44,9 @@ pub(crate) fn lines() -> mpsc::Receiver<Line> {
 
 fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
     let mut bytes = Vec::new();
-    let read = input.take(longest as u64 + 1).read_until(b'\n', &mut bytes)?;
+    let read = input
+        .take(longest as u64 + 1)
+        .read_until(b'\n', &mut bytes)?;
     if read == 0 {
         return Ok(None);
     }
@@ -54,12 +56,18 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
         input.skip_until(b'\n')?;
         return Ok(Some(Line::Unreadable("a line longer than 32 MiB")));
     }
-    Ok(Some(String::from_utf8(bytes).map_or(Line::Unreadable("a line that is not UTF-8"), Line::Text)))
+    Ok(Some(String::from_utf8(bytes).map_or(
+        Line::Unreadable("a line that is not UTF-8"),
+        Line::Text,
+    )))
 }
 
 /// The prompt: what was given, and what a pipe or a file on standard input adds to it. None if there
 /// are no words at all.
-pub(crate) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<Option<Vec<ContentBlock>>> {
+pub(crate) fn prompt(
+    given: Option<&str>,
+    ask_terminal: bool,
+) -> anyhow::Result<Option<Vec<ContentBlock>>> {
     let given = given.filter(|text| *text != "-");
     let stdin = io::stdin();
     let read = if stdin.is_terminal() {
@@ -69,8 +77,12 @@ pub(crate) fn prompt(given: Option<&str>, ask_terminal: bool) -> anyhow::Result<
         given.is_none() && ask_terminal
     } else {
         // A device that is none of these (/dev/null for one) has nothing to say.
-        let file =
-            std::fs::File::from(stdin.as_fd().try_clone_to_owned().context("cannot use standard input")?);
+        let file = std::fs::File::from(
+            stdin
+                .as_fd()
+                .try_clone_to_owned()
+                .context("cannot use standard input")?,
+        );
         file.metadata().is_ok_and(|about| {
             let kind = about.file_type();
             kind.is_file() || kind.is_fifo() || kind.is_socket()
@@ -102,7 +114,9 @@ fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
     let texts = match (given, piped.trim().is_empty()) {
         (Some(given), true) => vec![given.to_owned()],
         // What is piped to a command is no argument of it.
-        (Some(given), false) if Called::read(given).is_some() => vec![given.to_owned(), piped.to_owned()],
+        (Some(given), false) if Called::read(given).is_some() => {
+            vec![given.to_owned(), piped.to_owned()]
+        }
         (Some(given), false) => vec![format!("{given}\n\n{piped}")],
         (None, false) => vec![piped.to_owned()],
         (None, true) => return None,
@@ -124,7 +138,11 @@ mod tests {
         check(Some("explain"), " \n", &["explain"]);
         check(None, "all", &["all"]);
         check(None, "/review all", &["/review all"]);
-        check(Some("/review it"), "$(rm x)\n", &["/review it", "$(rm x)\n"]);
+        check(
+            Some("/review it"),
+            "$(rm x)\n",
+            &["/review it", "$(rm x)\n"],
+        );
         assert_eq!(joined(Some(" "), ""), None);
     }
 

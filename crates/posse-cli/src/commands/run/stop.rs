@@ -12,7 +12,9 @@ use crate::session::Opened;
 /// Stops the process each time it is told to, and goes on when it is continued.
 pub(super) async fn when_told(store: Opened) -> io::Result<Infallible> {
     // A server has no turns to write that somebody could keep from others.
-    let Some(store) = store.file else { return std::future::pending().await };
+    let Some(store) = store.file else {
+        return std::future::pending().await;
+    };
     let mut told = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
     loop {
         if told.recv().await.is_none() {

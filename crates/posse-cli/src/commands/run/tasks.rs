@@ -30,7 +30,11 @@ pub(super) fn lines(news: &RunNews, session: AgentId) -> Vec<Value> {
             line["prompt"] = json!(prompt);
             vec![line]
         }
-        RunChange::Progress { usage, last_tool, summary } => {
+        RunChange::Progress {
+            usage,
+            last_tool,
+            summary,
+        } => {
             let mut line = line("task_progress");
             line["description"] = json!(facts.description);
             line["usage"] = usage_of(usage);
@@ -64,7 +68,8 @@ fn ended(line: &mut Value, end: &Notification) {
     line["status"] = json!(match end.status {
         RunStatus::Completed => "completed",
         RunStatus::Failed => "failed",
-        RunStatus::Partial | RunStatus::Killed | RunStatus::Paused | RunStatus::Running => "stopped",
+        RunStatus::Partial | RunStatus::Killed | RunStatus::Paused | RunStatus::Running =>
+            "stopped",
     });
     line["description"] = json!(end.description);
     line["output_file"] = json!(end.output_file.to_string_lossy());
@@ -76,7 +81,13 @@ fn ended(line: &mut Value, end: &Notification) {
     if let Some(value) = &end.value {
         line["structured_output"] = json!(value);
     }
-    if let Some(WorktreeEnd { path, branch, base, kept }) = &end.worktree {
+    if let Some(WorktreeEnd {
+        path,
+        branch,
+        base,
+        kept,
+    }) = &end.worktree
+    {
         let path = path.to_string_lossy();
         line["worktree"] = json!({"path": path, "branch": branch, "base": base, "kept": kept});
     }
@@ -88,7 +99,11 @@ fn call(id: &str) -> Option<&str> {
 }
 
 fn usage_of(usage: &RunUsage) -> Value {
-    let RunUsage { total_tokens, tool_uses, duration_ms } = usage;
+    let RunUsage {
+        total_tokens,
+        tool_uses,
+        duration_ms,
+    } = usage;
     json!({"total_tokens": total_tokens, "tool_uses": tool_uses, "duration_ms": duration_ms})
 }
 
@@ -111,13 +126,27 @@ mod tests {
             "output_file": "/spill/run.output", "prompt": "Who calls step?",
         });
         assert_eq!(told(started(run(1), true)), [start]);
-        let nested = RunFacts { starter: run(1).task.into(), depth: 2, call: String::new(), ..run(2) };
+        let nested = RunFacts {
+            starter: run(1).task.into(),
+            depth: 2,
+            call: String::new(),
+            ..run(2)
+        };
         let start = &told(started(nested, false))[0];
-        assert_eq!((&start["parent_task_id"], &start["spawn_depth"]), (&id, &json!(2)));
-        assert_eq!((&start["tool_use_id"], &start["is_backgrounded"]), (&Value::Null, &json!(false)));
+        assert_eq!(
+            (&start["parent_task_id"], &start["spawn_depth"]),
+            (&id, &json!(2))
+        );
+        assert_eq!(
+            (&start["tool_use_id"], &start["is_backgrounded"]),
+            (&Value::Null, &json!(false))
+        );
         let goes_on = &told(progress(run(1), 2))[0];
         let usage = json!({"total_tokens": 100, "tool_uses": 2, "duration_ms": 50});
-        assert_eq!((&goes_on["subtype"], &goes_on["usage"]), (&json!("task_progress"), &usage));
+        assert_eq!(
+            (&goes_on["subtype"], &goes_on["usage"]),
+            (&json!("task_progress"), &usage)
+        );
         assert_eq!(goes_on["last_tool_name"], "Grep");
         let moved = &told(detached(run(1)))[0];
         assert_eq!(
@@ -149,7 +178,8 @@ mod tests {
         }
         let told = &lines(&news, session())[1];
         assert_eq!(told["structured_output"], json!({"line": 7}));
-        let worktree = json!({"path": "/t/a", "branch": "posse/a", "base": "3f", "kept": "1 commit"});
+        let worktree =
+            json!({"path": "/t/a", "branch": "posse/a", "base": "3f", "kept": "1 commit"});
         assert_eq!(told["worktree"], worktree);
     }
 
@@ -166,7 +196,10 @@ mod tests {
                 (end.status, end.error) = (status, Some("why".into()));
             }
             let ended = lines(&news, session());
-            assert_eq!((&ended[0]["patch"]["status"], &ended[1]["status"]), (&json!(word), &json!(told)));
+            assert_eq!(
+                (&ended[0]["patch"]["status"], &ended[1]["status"]),
+                (&json!(word), &json!(told))
+            );
             assert_eq!(ended[1]["error"], "why");
         }
     }

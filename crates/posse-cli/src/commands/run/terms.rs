@@ -67,7 +67,8 @@ impl Terms {
     /// The types of agents that are defined by the command line itself.
     pub(crate) fn given(&self, path: &[&str]) -> Result<Given, clap::Error> {
         let given = self.agents.as_deref().map(Given::read).transpose();
-        let wrong = |why: String| complaint(path, ErrorKind::ValueValidation, &crate::output::tame(&why));
+        let wrong =
+            |why: String| complaint(path, ErrorKind::ValueValidation, &crate::output::tame(&why));
         given.map(Option::unwrap_or_default).map_err(wrong)
     }
 
@@ -127,7 +128,9 @@ fn directory(text: &str) -> Result<PathBuf, String> {
     match std::fs::canonicalize(text) {
         Ok(path) if path.is_dir() => Ok(path),
         Ok(_) => Err("it is no directory".into()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err("it does not exist".into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err("it does not exist".into())
+        }
         Err(error) => Err(error.to_string()),
     }
 }

@@ -23,11 +23,24 @@ fn the_prompt_may_stand_anywhere() {
         &["--max-turns", "3", "do it", "--print"],
     ] {
         let run = parsed(arguments).unwrap();
-        assert_eq!((run.prompt.as_deref(), run.options.max_turns), (Some("do it"), Some(3)), "{arguments:?}");
+        assert_eq!(
+            (run.prompt.as_deref(), run.options.max_turns),
+            (Some("do it"), Some(3)),
+            "{arguments:?}"
+        );
     }
     let run = parsed(&["-p", "doctor"]).unwrap();
-    assert_eq!(run.prompt.as_deref(), Some("doctor"), "after -p a word is a prompt");
-    assert!(crate::Args::try_parse_from(["posse", "doctor"]).unwrap().command.is_some());
+    assert_eq!(
+        run.prompt.as_deref(),
+        Some("doctor"),
+        "after -p a word is a prompt"
+    );
+    assert!(
+        crate::Args::try_parse_from(["posse", "doctor"])
+            .unwrap()
+            .command
+            .is_some()
+    );
 }
 
 #[test]
@@ -78,11 +91,24 @@ fn limits_of_all_kinds_are_passed_on() {
     ];
     let wish = parsed(&flags).unwrap().wish(Given::default());
     let time = Some(Duration::from_secs(60));
-    assert_eq!(wish.limits.budget, Budget { tokens: Some(9), time, ..Budget::default() });
+    assert_eq!(
+        wish.limits.budget,
+        Budget {
+            tokens: Some(9),
+            time,
+            ..Budget::default()
+        }
+    );
     assert_eq!((wish.agents.depth, wish.agents.running), (Some(0), Some(5)));
     assert_eq!(wish.agents.auto_background, Some(Duration::from_secs(120)));
     assert!(!wish.agents.no_background);
-    assert!(parsed(&["-p", "x", "--no-background"]).unwrap().wish(Given::default()).agents.no_background);
+    assert!(
+        parsed(&["-p", "x", "--no-background"])
+            .unwrap()
+            .wish(Given::default())
+            .agents
+            .no_background
+    );
 }
 
 #[test]
@@ -96,7 +122,14 @@ fn what_does_not_go_together_is_a_usage_error() {
         &["-p", "x", "--allowedTools", "Bsh"],
         &["-p", "x", "--disallowedTools", "Edit Bsh"],
         &["--continue"],
-        &["-p", "x", "--input-format", "stream-json", "--output-format", "stream-json"],
+        &[
+            "-p",
+            "x",
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+        ],
         &["-p", "--input-format", "stream-json"],
         &["-p", "x", "--include-partial-messages"],
         &["-p", "x", "--fork-session"],
@@ -112,14 +145,36 @@ fn what_does_not_go_together_is_a_usage_error() {
     ] {
         assert_eq!(parsed(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
     }
-    assert!(parsed(&["-p", "hi", "there"]).unwrap_err().to_string().contains("quote it, \"hi there …\""));
+    assert!(
+        parsed(&["-p", "hi", "there"])
+            .unwrap_err()
+            .to_string()
+            .contains("quote it, \"hi there …\"")
+    );
     assert_eq!(
-        parsed(&["-p", "x", "--add-dir", "/etc/../etc"]).unwrap().options.terms.add_dir,
+        parsed(&["-p", "x", "--add-dir", "/etc/../etc"])
+            .unwrap()
+            .options
+            .terms
+            .add_dir,
         [PathBuf::from("/etc")]
     );
-    let run = parsed(&["-p", "--input-format", "stream-json", "--output-format", "stream-json"]).unwrap();
+    let run = parsed(&[
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+    ])
+    .unwrap();
     assert_eq!(run.wish(Given::default()).asker, Asker::FrontEnd);
-    assert_eq!(parsed(&["-p", "x"]).unwrap().wish(Given::default()).asker, Asker::Nobody);
-    assert_eq!(parsed(&["-p", "-r", "0197"]).unwrap().which(), Some(Which::Id("0197".into())));
+    assert_eq!(
+        parsed(&["-p", "x"]).unwrap().wish(Given::default()).asker,
+        Asker::Nobody
+    );
+    assert_eq!(
+        parsed(&["-p", "-r", "0197"]).unwrap().which(),
+        Some(Which::Id("0197".into()))
+    );
     assert_eq!(parsed(&["-p", "-c"]).unwrap().which(), Some(Which::Newest));
 }

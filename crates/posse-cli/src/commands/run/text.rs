@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use posse_protocol::{
-    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunNews, RunStatus, Usage,
+    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunNews, RunStatus,
+    Usage,
 };
 
 use super::face::Said;
@@ -36,7 +37,15 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn new(facts: Facts, live: bool, notes: bool) -> Self {
         let (titles, progress) = (HashMap::new(), Progress::default());
-        Self { facts, live, notes, at_line_start: true, anything: false, titles, progress }
+        Self {
+            facts,
+            live,
+            notes,
+            at_line_start: true,
+            anything: false,
+            titles,
+            progress,
+        }
     }
 
     pub(super) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<Said> {
@@ -50,8 +59,11 @@ impl Text {
             }
             EventKind::Entry(entry) if entry.kind == EntryKind::Reply => self.end_line(&mut said),
             EventKind::Retry(retry) => {
-                let void =
-                    if std::mem::take(&mut self.anything) { ", and what it had said is void" } else { "" };
+                let void = if std::mem::take(&mut self.anything) {
+                    ", and what it had said is void"
+                } else {
+                    ""
+                };
                 self.tell(&mut said, failed_attempt(retry, void));
             }
             EventKind::CallStarted { call, tool, title } => {
@@ -72,8 +84,15 @@ impl Text {
             EventKind::Mode(mode) => self.note(&mut said, &format!("permission mode: {mode}")),
             EventKind::Ended(_) => self.end_line(&mut said),
             EventKind::Compacting { auto, tokens } => {
-                let why = if *auto { "the context is nearly full" } else { "as you asked" };
-                self.note(&mut said, &format!("compacting the history ({tokens} tokens): {why}"));
+                let why = if *auto {
+                    "the context is nearly full"
+                } else {
+                    "as you asked"
+                };
+                self.note(
+                    &mut said,
+                    &format!("compacting the history ({tokens} tokens): {why}"),
+                );
             }
             EventKind::Started
             | EventKind::Member(_)
@@ -92,23 +111,44 @@ impl Text {
         let mut said = Vec::new();
         self.end_line(&mut said);
         let text = all.text.trim_end_matches('\n');
-        let is_result = matches!(all.outcome, Outcome::Completed | Outcome::Partial(_) | Outcome::Refused);
+        let is_result = matches!(
+            all.outcome,
+            Outcome::Completed | Outcome::Partial(_) | Outcome::Refused
+        );
         if !self.live && is_result && !broken_off && !text.is_empty() {
             said.push(Said::Out(format!("{}\n", tame(text))));
         }
         if let Some(missed) = result::missed(&all.misses) {
             self.tell(&mut said, one_line(&missed));
         }
-        let (usage, cost, again) = (result::usage(all), in_words(result::cost(all)), &self.facts.again);
-        let turns = if all.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", all.turns) };
+        let (usage, cost, again) = (
+            result::usage(all),
+            in_words(result::cost(all)),
+            &self.facts.again,
+        );
+        let turns = if all.turns == 1 {
+            "1 turn".to_owned()
+        } else {
+            format!("{} turns", all.turns)
+        };
         let (input, output) = (grouped(usage.prompt()), grouped(usage.output));
-        let below = all.below.iter().fold(Usage::default(), |sum, spent| sum + spent.usage);
+        let below = all
+            .below
+            .iter()
+            .fold(Usage::default(), |sum, spent| sum + spent.usage);
         let below = match below.prompt().saturating_add(below.output) {
             0 => String::new(),
             tokens => format!(" · sub-agents {} tokens", grouped(tokens)),
         };
-        let go_on = if broken_off { String::new() } else { format!(" · go on with: {again} …") };
-        self.note(&mut said, &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{go_on}"));
+        let go_on = if broken_off {
+            String::new()
+        } else {
+            format!(" · go on with: {again} …")
+        };
+        self.note(
+            &mut said,
+            &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{go_on}"),
+        );
         said
     }
 
@@ -138,7 +178,8 @@ impl Text {
 
     fn run(&mut self, news: &RunNews, runs: &Runs, said: &mut Vec<Said>) {
         // A run that was paused is no end, and whoever pays has to know.
-        let is_paused = matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
+        let is_paused =
+            matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
         match self.progress.note(news, runs.len()) {
             Some(note) if is_paused => self.tell(said, one_line(&note)),
             Some(note) => self.note(said, &note),
@@ -168,14 +209,23 @@ impl Text {
 
 /// What is said of an attempt that failed.
 pub(super) fn failed_attempt(retry: &Retry, void: &str) -> String {
-    let (why, wait) = (shortened(&retry.fault.message, LONGEST_REASON), retry.wait_ms as f64 / 1000.0);
-    one_line(&format!("attempt {} failed{void}: {why}; next in {wait:.1} s", retry.attempt))
+    let (why, wait) = (
+        shortened(&retry.fault.message, LONGEST_REASON),
+        retry.wait_ms as f64 / 1000.0,
+    );
+    one_line(&format!(
+        "attempt {} failed{void}: {why}; next in {wait:.1} s",
+        retry.attempt
+    ))
 }
 
 /// What is said of a call that was denied, and to whom if not to the main agent.
 pub(super) fn denied(denial: &Denial, whose: Option<&str>) -> String {
     // Who denied it may have said that word already.
-    let why = denial.why.strip_prefix("Denied").map_or(format!(": {}", denial.why), str::to_owned);
+    let why = denial
+        .why
+        .strip_prefix("Denied")
+        .map_or(format!(": {}", denial.why), str::to_owned);
     let whose = whose.map(|name| format!("{name}: ")).unwrap_or_default();
     one_line(&format!("✗ {whose}{} denied{why}", denial.tool))
 }
@@ -198,15 +248,30 @@ mod tests {
     use super::*;
 
     fn happened(outcome: Outcome) -> Vec<EventKind> {
-        let fault = Fault { class: FaultClass::Busy, status: Some(529), message: "busy\x1b[2J".into() };
+        let fault = Fault {
+            class: FaultClass::Busy,
+            status: Some(529),
+            message: "busy\x1b[2J".into(),
+        };
         let call = "t1".to_owned();
         vec![
             EventKind::Started,
             EventKind::Delta(Delta::Text("wrong".into())),
-            EventKind::Retry(Retry { attempt: 1, wait_ms: 500, fault }),
+            EventKind::Retry(Retry {
+                attempt: 1,
+                wait_ms: 500,
+                fault,
+            }),
             EventKind::Delta(Delta::Text("I look.\x1b[2J".into())),
-            EventKind::CallStarted { call: call.clone(), tool: "Read".into(), title: "Read a\nb".into() },
-            EventKind::CallDone { call, is_error: true },
+            EventKind::CallStarted {
+                call: call.clone(),
+                tool: "Read".into(),
+                title: "Read a\nb".into(),
+            },
+            EventKind::CallDone {
+                call,
+                is_error: true,
+            },
             EventKind::Denied(end(Outcome::Completed).denials[0].clone()),
             EventKind::Denied(Denial {
                 why: "Denied, since nobody is there".into(),
@@ -219,8 +284,10 @@ mod tests {
 
     fn shown(live: bool, notes: bool, outcome: Outcome) -> (String, Vec<String>) {
         let (mut text, runs) = (Text::new(facts(), live, notes), Runs::default());
-        let mut said: Vec<Said> =
-            happened(outcome.clone()).iter().flat_map(|event| text.event(event, &runs)).collect();
+        let mut said: Vec<Said> = happened(outcome.clone())
+            .iter()
+            .flat_map(|event| text.event(event, &runs))
+            .collect();
         said.extend(text.finish(&end(outcome), false));
         written(said)
     }
@@ -244,12 +311,21 @@ mod tests {
             "✗ Bash denied: a rule says so",
             "✗ Bash denied, since nobody is there",
         ];
-        let fault = Fault { class: FaultClass::Provider, status: None, message: "gone".into() };
-        for (outcome, out) in
-            [(Outcome::Completed, "all done\n"), (Outcome::Paused(fault), ""), (Outcome::Interrupted, "")]
-        {
+        let fault = Fault {
+            class: FaultClass::Provider,
+            status: None,
+            message: "gone".into(),
+        };
+        for (outcome, out) in [
+            (Outcome::Completed, "all done\n"),
+            (Outcome::Paused(fault), ""),
+            (Outcome::Interrupted, ""),
+        ] {
             let (shown, told) = shown(false, false, outcome);
-            assert_eq!((shown.as_str(), told), (out, trouble.map(str::to_owned).to_vec()));
+            assert_eq!(
+                (shown.as_str(), told),
+                (out, trouble.map(str::to_owned).to_vec())
+            );
         }
     }
 
@@ -305,7 +381,10 @@ mod tests {
         assert_eq!(out, "I look\n");
         let end = "find callers · 3 tool uses · 12,345 tokens · 4.2 s";
         let paused = end.replace("callers", "callers · its budget\\u{1b}[2J is spent");
-        let trouble = [format!("⇠ paused {paused}"), "not heard: an answer to nothing".into()];
+        let trouble = [
+            format!("⇠ paused {paused}"),
+            "not heard: an answer to nothing".into(),
+        ];
         assert_eq!(
             notes[..3],
             [
@@ -320,10 +399,21 @@ mod tests {
 
     #[test]
     fn a_large_miss_is_told_wherever_it_is() {
-        let missed = |tokens| vec![Missed { tokens, why: "expired".into() }];
+        let missed = |tokens| {
+            vec![Missed {
+                tokens,
+                why: "expired".into(),
+            }]
+        };
         let told = |tokens| {
-            let misses = Misses { missed: missed(tokens), ..Misses::default() };
-            let all = RunEnd { misses, ..end(Outcome::Completed) };
+            let misses = Misses {
+                missed: missed(tokens),
+                ..Misses::default()
+            };
+            let all = RunEnd {
+                misses,
+                ..end(Outcome::Completed)
+            };
             written(Text::new(facts(), false, false).finish(&all, false)).1
         };
         assert_eq!(told(19_999), [""; 0]);
@@ -336,12 +426,24 @@ mod tests {
 
     #[test]
     fn what_sub_agents_used_is_in_the_last_line() {
-        let usage = Usage { input: 12_000, output: 345, ..Usage::default() };
+        let usage = Usage {
+            input: 12_000,
+            output: 345,
+            ..Usage::default()
+        };
         let cost = Some(Cost::from_pico_usd(1_500_000_000_000));
-        let below = vec![Spent { model: "m".into(), usage, cost }];
-        let all = RunEnd { below, ..end(Outcome::Completed) };
+        let below = vec![Spent {
+            model: "m".into(),
+            usage,
+            cost,
+        }];
+        let all = RunEnd {
+            below,
+            ..end(Outcome::Completed)
+        };
         let (_, notes) = written(Text::new(facts(), false, true).finish(&all, false));
-        let line = "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
+        let line =
+            "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
         assert!(notes[0].starts_with(line), "{notes:?}");
     }
 }

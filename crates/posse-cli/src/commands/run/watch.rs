@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Cost, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team};
+use posse_protocol::{
+    AgentId, Cost, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team,
+};
 use posse_runtime::port::store::{AgentFilter, OpenRequest, Store, StoreError, TaskFilter};
 
 use super::panel::{Panel, Row};
@@ -60,7 +62,17 @@ impl Watch {
     /// For the team that `main` leads. What is there already is news only to who has just made it.
     pub(super) fn new(store: Arc<dyn Store>, main: AgentId, team: Name, is_new: bool) -> Self {
         let (known, realm, last) = (BTreeMap::new(), None, None);
-        Self { store, main, team, realm, known, is_news: is_new, dirty: true, skipped: 0, last }
+        Self {
+            store,
+            main,
+            team,
+            realm,
+            known,
+            is_news: is_new,
+            dirty: true,
+            skipped: 0,
+            last,
+        }
     }
 
     /// Something has happened.
@@ -87,27 +99,58 @@ impl Watch {
         let realm = match self.realm {
             Some(realm) => realm,
             None => {
-                let filter = AgentFilter { id: Some(self.main), ..AgentFilter::default() };
-                let Some(session) = self.store.agents(filter, 1).await?.pop() else { return Ok(None) };
+                let filter = AgentFilter {
+                    id: Some(self.main),
+                    ..AgentFilter::default()
+                };
+                let Some(session) = self.store.agents(filter, 1).await?.pop() else {
+                    return Ok(None);
+                };
                 *self.realm.insert(session.realm)
             }
         };
         let teams = self.store.teams(Some(realm), usize::MAX).await?;
-        let Some(team) = teams.into_iter().find(|team| team.name == self.team) else { return Ok(None) };
-        let tasks = self.store.tasks(task::list_of(&team), TaskFilter::default(), usize::MAX).await?;
-        let agents = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
-        let cost = self.store.agents(agents, usize::MAX).await?.iter().map(sessions::cost).sum();
+        let Some(team) = teams.into_iter().find(|team| team.name == self.team) else {
+            return Ok(None);
+        };
+        let tasks = self
+            .store
+            .tasks(task::list_of(&team), TaskFilter::default(), usize::MAX)
+            .await?;
+        let agents = AgentFilter {
+            realm: Some(realm),
+            ..AgentFilter::default()
+        };
+        let cost = self
+            .store
+            .agents(agents, usize::MAX)
+            .await?
+            .iter()
+            .map(sessions::cost)
+            .sum();
         let requests = self.store.requests(realm, None).await?;
-        let requests = requests.iter().filter(|request| is_plan_of(request, &team)).count();
+        let requests = requests
+            .iter()
+            .filter(|request| is_plan_of(request, &team))
+            .count();
         let changed = self.changed(&tasks);
-        Ok(Some(Seen { team, tasks, changed, requests, cost }))
+        Ok(Some(Seen {
+            team,
+            tasks,
+            changed,
+            requests,
+            cost,
+        }))
     }
 
     fn changed(&mut self, tasks: &[Task]) -> Vec<Task> {
         let is_news = std::mem::replace(&mut self.is_news, true);
         let mut changed = Vec::new();
         for task in tasks {
-            let now = (task.status, task.owner.as_ref().map(|owner| owner.name.clone()));
+            let now = (
+                task.status,
+                task.owner.as_ref().map(|owner| owner.name.clone()),
+            );
             if self.known.insert(task.id, now.clone()) != Some(now) && is_news {
                 changed.push(task.clone());
             }
@@ -119,23 +162,33 @@ impl Watch {
 /// Whether somebody of this team wants a plan approved.
 fn is_plan_of(request: &OpenRequest, team: &Team) -> bool {
     let is_of = |id| team.members.iter().any(|member| member.agent == id);
-    request.kind == RequestKind::Plan && matches!(&request.from, Sender::Agent { id, .. } if is_of(*id))
+    request.kind == RequestKind::Plan
+        && matches!(&request.from, Sender::Agent { id, .. } if is_of(*id))
 }
 
 impl Seen {
     /// The colour of the one who does a task.
     pub(super) fn color(&self, task: &Task) -> Option<&str> {
         let owner = task.owner.as_ref()?;
-        let member = self.team.members.iter().find(|member| Some(member.agent) == owner.agent)?;
+        let member = self
+            .team
+            .members
+            .iter()
+            .find(|member| Some(member.agent) == owner.agent)?;
         Some(&member.color)
     }
 
     /// The same for people who look on.
     pub(super) fn panel(&self, elapsed: Duration) -> Panel {
-        let of = |is_it: fn(TaskStatus) -> bool| self.tasks.iter().filter(|task| is_it(task.status)).count();
+        let of = |is_it: fn(TaskStatus) -> bool| {
+            self.tasks.iter().filter(|task| is_it(task.status)).count()
+        };
         let rows = self.team.members.iter().map(|member| {
             let doing = |task: &&Task| {
-                let is_its = task.owner.as_ref().is_some_and(|owner| owner.agent == Some(member.agent));
+                let is_its = task
+                    .owner
+                    .as_ref()
+                    .is_some_and(|owner| owner.agent == Some(member.agent));
                 is_its && task.status == TaskStatus::InProgress
             };
             let task = self.tasks.iter().find(doing);
@@ -190,7 +243,10 @@ mod tests {
         let request = |from: u128, kind| OpenRequest {
             id: uuid::Uuid::from_u128(7).into(),
             kind,
-            from: Sender::Agent { id: id(from), name: "x".into() },
+            from: Sender::Agent {
+                id: id(from),
+                name: "x".into(),
+            },
             to: id(1),
             text: String::new(),
             asked_ms: 0,
@@ -211,7 +267,13 @@ mod tests {
             .unwrap()
         };
         let tasks = vec![task(1, "completed"), task(2, "deleted"), task(3, "pending")];
-        let seen = Seen { team: team(), tasks, changed: Vec::new(), requests: 0, cost: None };
+        let seen = Seen {
+            team: team(),
+            tasks,
+            changed: Vec::new(),
+            requests: 0,
+            cost: None,
+        };
         let panel = seen.panel(Duration::ZERO);
         assert_eq!((panel.done, panel.tasks), (1, 2));
     }

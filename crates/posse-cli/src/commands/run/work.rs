@@ -29,13 +29,19 @@ pub(crate) enum Begin {
     /// What others have left to do; the agent itself may have nothing.
     Rest,
     /// The goal of a team that is raised for it.
-    Team { name: Name, plan: Box<TeamPlan>, words: Vec<ContentBlock> },
+    Team {
+        name: Name,
+        plan: Box<TeamPlan>,
+        words: Vec<ContentBlock>,
+    },
 }
 
 impl Begin {
     fn command(self, opened: &Opened, listening: bool) -> Result<Option<Command>, Advised> {
         let words = match self {
-            Self::Team { name, plan, words } => return Ok(Some(Command::Team { name, plan, words })),
+            Self::Team { name, plan, words } => {
+                return Ok(Some(Command::Team { name, plan, words }));
+            }
             Self::Rest => return Ok(Some(Command::Continue)),
             Self::Words(words) => words,
         };
@@ -47,14 +53,20 @@ impl Begin {
             None if unfinished => Ok(Some(Command::Continue)),
             None => Err(Advised {
                 what: format!("session {} has nothing left to do", opened.facts.session),
-                advice: format!("tell it something: {} \"and now the tests\"", opened.facts.again),
+                advice: format!(
+                    "tell it something: {} \"and now the tests\"",
+                    opened.facts.again
+                ),
             }),
         }
     }
 }
 
 /// Does what is found to be asked for. Programs hear in a line of their own if it cannot even begin.
-pub(crate) fn run(options: &Options, job: impl FnOnce() -> anyhow::Result<Job>) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(
+    options: &Options,
+    job: impl FnOnce() -> anyhow::Result<Job>,
+) -> anyhow::Result<ExitCode> {
     let output = options.output_format();
     let result = job().and_then(|job| begin(options, job));
     if let Err(error) = &result
@@ -85,10 +97,23 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
     let (team, is_new) = (wish.team.clone(), wish.which.is_none());
     let opened = open::open(wish).await?;
     let first = begin.command(&opened, listening)?;
-    let Opened { runtime, agent, facts, store, live, skills, slash, swept } = opened;
-    let Agent { handle, mut events, .. } = agent;
+    let Opened {
+        runtime,
+        agent,
+        facts,
+        store,
+        live,
+        skills,
+        slash,
+        swept,
+    } = opened;
+    let Agent {
+        handle, mut events, ..
+    } = agent;
     let again = facts.again.clone();
-    let watch = team.clone().map(|team| Watch::new(store.store.clone(), facts.session, team, is_new));
+    let watch = team
+        .clone()
+        .map(|team| Watch::new(store.store.clone(), facts.session, team, is_new));
     let plan = Plan {
         main: facts.session,
         first,
@@ -103,7 +128,11 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
     let _watching = (live.watch(), skills.watch());
-    let outside = drive::Outside { lines, swept, watch };
+    let outside = drive::Outside {
+        lines,
+        swept,
+        watch,
+    };
     let ending = tokio::select! {
         ending = drive::drive(exchange, handle, &mut events, outside, &clock) => ending,
         Err(error) = &mut stopping => Err(error),
@@ -115,15 +144,21 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
     }
     let ending = ending?;
     if team.is_some() && ending.interrupted {
-        say(&format!("the team keeps what it has done; go on with: {again}"));
+        say(&format!(
+            "the team keeps what it has done; go on with: {again}"
+        ));
     }
     Ok(finish(&ending, &again))
 }
 
 /// A prompt that looks like a command and is none.
 fn no_command(what: String) -> Advised {
-    let advice = "`posse skills list` tells what can be called; a word before the slash makes it a prompt";
-    Advised { what, advice: advice.into() }
+    let advice =
+        "`posse skills list` tells what can be called; a word before the slash makes it a prompt";
+    Advised {
+        what,
+        advice: advice.into(),
+    }
 }
 
 /// Says what went wrong, if anything did, and gives the exit code.

@@ -54,7 +54,11 @@ enum Over {
 
 /// Works until it is told to end.
 pub(crate) async fn serve(wish: Wish, serving: &Serving) -> anyhow::Result<ExitCode> {
-    let wish = Wish { is_host: true, asker: Asker::Nobody, ..wish };
+    let wish = Wish {
+        is_host: true,
+        asker: Asker::Nobody,
+        ..wish
+    };
     let place = session::meant_store(&wish.store)?.place;
     let mut told = Told::new(serving.json);
     told.ready(&place, serving)?;
@@ -74,11 +78,25 @@ async fn work(
     told: &mut Told,
 ) -> anyhow::Result<Over> {
     // Members have models of their own.
-    let engine = open::engine(wish, store.store.clone(), Otherwise::Settings(Some(String::new())))?;
+    let engine = open::engine(
+        wish,
+        store.store.clone(),
+        Otherwise::Settings(Some(String::new())),
+    )?;
     let runtime = engine.runtime;
-    let here = Here { wish, serving, store: store.store.as_ref(), runtime: &runtime };
+    let here = Here {
+        wish,
+        serving,
+        store: store.store.as_ref(),
+        runtime: &runtime,
+    };
     let (said, mut events) = mpsc::channel(EVENTS);
-    let mut served = Served { sessions: HashMap::new(), told: HashSet::new(), hearing: JoinSet::new(), said };
+    let mut served = Served {
+        sessions: HashMap::new(),
+        told: HashSet::new(),
+        hearing: JoinSet::new(),
+        said,
+    };
     let over = {
         let stopping = stop::when_told(store.clone());
         tokio::pin!(stopping);
@@ -111,7 +129,11 @@ async fn work(
         }
     };
     // What it has is given back. Events are read on, so that nobody waits for us while we wait.
-    let given_back = served.sessions.keys().map(|session| runtime.members_here(*session)).sum();
+    let given_back = served
+        .sessions
+        .keys()
+        .map(|session| runtime.members_here(*session))
+        .sum();
     served.sessions.clear();
     let drain = async { while events.recv().await.is_some() {} };
     unless_signalled(async {
@@ -149,10 +171,16 @@ impl Here<'_> {
     /// Looks who is free, and takes up whom it can.
     async fn look(&self, known: HashSet<AgentId>) -> Result<Looked, StoreError> {
         let teams = self.store.teams(None, usize::MAX).await?;
-        let mut looked = Looked { hosted: Vec::new(), left: Vec::new(), led: HashSet::new() };
+        let mut looked = Looked {
+            hosted: Vec::new(),
+            left: Vec::new(),
+            led: HashSet::new(),
+        };
         let (mut wanted, mut again) = (HashMap::new(), false);
         for team in teams.iter().filter(|team| is_led(team)) {
-            let Some((session, cwd)) = self.session_of(team).await? else { continue };
+            let Some((session, cwd)) = self.session_of(team).await? else {
+                continue;
+            };
             looked.led.insert(session);
             if !self.means(team) || !team.members.iter().any(is_free) {
                 continue;
@@ -168,7 +196,9 @@ impl Here<'_> {
         for (session, cwd) in wanted {
             match self.host(session, cwd).await {
                 Ok(hosted) => looked.hosted.push(hosted),
-                Err(error) => looked.left.push((session, posse_runtime::agent::in_a_line(error.as_ref()))),
+                Err(error) => looked
+                    .left
+                    .push((session, posse_runtime::agent::in_a_line(error.as_ref()))),
             }
         }
         Ok(looked)
@@ -182,8 +212,13 @@ impl Here<'_> {
     async fn session_of(&self, team: &Team) -> Result<Option<(AgentId, PathBuf)>, StoreError> {
         let mut at = team.lead;
         loop {
-            let filter = AgentFilter { id: Some(at), ..AgentFilter::default() };
-            let Some(found) = self.store.agents(filter, 1).await?.pop() else { return Ok(None) };
+            let filter = AgentFilter {
+                id: Some(at),
+                ..AgentFilter::default()
+            };
+            let Some(found) = self.store.agents(filter, 1).await?.pop() else {
+                return Ok(None);
+            };
             match found.origin {
                 Some(origin) => at = origin.parent,
                 None => return Ok(Some((found.agent, found.cwd))),
@@ -192,18 +227,33 @@ impl Here<'_> {
     }
 
     /// Hosts what is free of a session.
-    async fn host(&self, session: AgentId, cwd: PathBuf) -> anyhow::Result<(AgentId, Hosted, [Watching; 2])> {
+    async fn host(
+        &self,
+        session: AgentId,
+        cwd: PathBuf,
+    ) -> anyhow::Result<(AgentId, Hosted, [Watching; 2])> {
         anyhow::ensure!(cwd.is_dir(), "{} is not here", cwd.display());
-        let Equipment { setup, live, skills } = Equipment::of(self.wish, &cwd)?;
-        let members = Members::Raised { most: self.serving.most };
-        let hosted = self.runtime.host(Hosting { session, members }, setup).await?;
+        let Equipment {
+            setup,
+            live,
+            skills,
+        } = Equipment::of(self.wish, &cwd)?;
+        let members = Members::Raised {
+            most: self.serving.most,
+        };
+        let hosted = self
+            .runtime
+            .host(Hosting { session, members }, setup)
+            .await?;
         Ok((session, hosted, [live.watch(), skills.watch()]))
     }
 }
 
 /// Whether a process has the lead.
 fn is_led(team: &Team) -> bool {
-    team.members.iter().any(|member| member.agent == team.lead && member.held)
+    team.members
+        .iter()
+        .any(|member| member.agent == team.lead && member.held)
 }
 
 /// Whether a member waits for a worker.
@@ -250,7 +300,14 @@ impl Served {
         runtime: &Runtime,
         told: &mut Told,
     ) -> anyhow::Result<()> {
-        for (session, Hosted { handle, mut events, .. }, watching) in looked.hosted {
+        for (
+            session,
+            Hosted {
+                handle, mut events, ..
+            },
+            watching,
+        ) in looked.hosted
+        {
             let said = self.said.clone();
             self.hearing.spawn(async move {
                 while let Some(event) = events.recv().await {
@@ -260,7 +317,15 @@ impl Served {
                 }
             });
             let (idle, busy) = (Duration::ZERO, HashSet::new());
-            self.sessions.insert(session, Session { _handle: handle, _watching: watching, idle, busy });
+            self.sessions.insert(
+                session,
+                Session {
+                    _handle: handle,
+                    _watching: watching,
+                    idle,
+                    busy,
+                },
+            );
         }
         for (session, why) in looked.left {
             if self.told.insert(session) {
@@ -268,9 +333,13 @@ impl Served {
             }
         }
         self.sessions.retain(|session, it| {
-            let needed =
-                runtime.members_here(*session) > 0 && (looked.led.contains(session) || !it.busy.is_empty());
-            it.idle = if needed { Duration::ZERO } else { it.idle + since };
+            let needed = runtime.members_here(*session) > 0
+                && (looked.led.contains(session) || !it.busy.is_empty());
+            it.idle = if needed {
+                Duration::ZERO
+            } else {
+                it.idle + since
+            };
             it.idle < GRACE
         });
         while self.hearing.try_join_next().is_some() {}

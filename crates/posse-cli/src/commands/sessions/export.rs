@@ -57,8 +57,12 @@ impl Export {
             ),
             None => None,
         };
-        let unwritten =
-            || format!("cannot write {}", self.output.as_deref().unwrap_or(Path::new("")).display());
+        let unwritten = || {
+            format!(
+                "cannot write {}",
+                self.output.as_deref().unwrap_or(Path::new("")).display()
+            )
+        };
         for entry in &transcript.entries {
             let line = format!("{}\n", line(entry)?);
             match &mut file {
@@ -67,7 +71,9 @@ impl Export {
             }
         }
         if let Some(mut file) = file {
-            file.flush().and_then(|()| file.get_ref().sync_all()).with_context(unwritten)?;
+            file.flush()
+                .and_then(|()| file.get_ref().sync_all())
+                .with_context(unwritten)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -111,27 +117,52 @@ mod tests {
     #[test]
     fn a_line_keeps_the_bytes_of_its_entry() {
         let transcript = transcript();
-        let lines: Vec<String> = transcript.entries.iter().map(|entry| line(entry).unwrap()).collect();
+        let lines: Vec<String> = transcript
+            .entries
+            .iter()
+            .map(|entry| line(entry).unwrap())
+            .collect();
         assert!(lines[0].contains(
             r#""messages":[{"role":"user","content":[{"type":"text","text":"fix \u001b[2Jit"}]}]"#
         ));
         assert!(
-            lines[0].starts_with(r#"{"seq":0,"kind":"prompt","at":"1970-01-01T00:00:01.000Z","agent":""#)
+            lines[0].starts_with(
+                r#"{"seq":0,"kind":"prompt","at":"1970-01-01T00:00:01.000Z","agent":""#
+            )
         );
-        assert!(lines[0].contains(r#""checksum":"00000000000000ff""#) && !lines[0].contains("exact"));
-        assert!(lines[1].contains("\"input\":{ \"n\": 1.50}") && !lines[1].contains('\n'), "{}", lines[1]);
+        assert!(
+            lines[0].contains(r#""checksum":"00000000000000ff""#) && !lines[0].contains("exact")
+        );
+        assert!(
+            lines[1].contains("\"input\":{ \"n\": 1.50}") && !lines[1].contains('\n'),
+            "{}",
+            lines[1]
+        );
         let told: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
-        assert_eq!(told["exact"].as_str().unwrap().as_bytes(), &transcript.entries[1].entry.piece.bytes[..]);
+        assert_eq!(
+            told["exact"].as_str().unwrap().as_bytes(),
+            &transcript.entries[1].entry.piece.bytes[..]
+        );
         assert_eq!(told["reply"]["id"], "msg_1");
         let mut fork = transcript.entries[0].clone();
         let head = br#"{"role":"user","content":[{"type":"text","text":"held"}"#;
-        fork.entry.head = Some(Piece { bytes: head.as_slice().into(), mark_at: None });
+        fork.entry.head = Some(Piece {
+            bytes: head.as_slice().into(),
+            mark_at: None,
+        });
         fork.entry.piece.bytes = br#"{"type":"text","text":"go"}]}"#.as_slice().into();
         let told: serde_json::Value = serde_json::from_str(&line(&fork).unwrap()).unwrap();
-        assert_eq!(told["messages"][0]["content"][1]["text"], "go", "what siblings share is part of it");
+        assert_eq!(
+            told["messages"][0]["content"][1]["text"], "go",
+            "what siblings share is part of it"
+        );
         let mut broken = transcript.entries[0].clone();
         broken.entry.piece.bytes = b"{".as_slice().into();
         let told: serde_json::Value = serde_json::from_str(&line(&broken).unwrap()).unwrap();
-        assert_eq!((&told["messages"], &told["exact"]), (&serde_json::Value::Null, &"{".into()), "damaged");
+        assert_eq!(
+            (&told["messages"], &told["exact"]),
+            (&serde_json::Value::Null, &"{".into()),
+            "damaged"
+        );
     }
 }

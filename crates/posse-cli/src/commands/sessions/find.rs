@@ -14,7 +14,10 @@ const NAMED: usize = 8;
 
 /// The session of this directory that was used last.
 pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
-    let filter = SessionFilter { cwd: Some(cwd.to_owned()), id_prefix: None };
+    let filter = SessionFilter {
+        cwd: Some(cwd.to_owned()),
+        id_prefix: None,
+    };
     let found = store.sessions(filter, 1).await?.into_iter().next();
     Ok(found.ok_or_else(|| Advised {
         what: format!("there is no session of {}", cwd.display()),
@@ -28,7 +31,10 @@ const LOOKED_AT: usize = 32;
 /// The session of this directory that was used last and has something to go on from.
 pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
     for limit in [LOOKED_AT, usize::MAX] {
-        let filter = SessionFilter { cwd: Some(cwd.to_owned()), id_prefix: None };
+        let filter = SessionFilter {
+            cwd: Some(cwd.to_owned()),
+            id_prefix: None,
+        };
         let found = store.sessions(filter, limit).await?;
         if found.is_empty() {
             break;
@@ -40,7 +46,10 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
     let newest = newest(store, cwd).await?;
     anyhow::bail!(Advised {
         what: format!("no session of {} has got a reply", cwd.display()),
-        advice: format!("start a new one, or go on with the last all the same: --resume {}", newest.agent),
+        advice: format!(
+            "start a new one, or go on with the last all the same: --resume {}",
+            newest.agent
+        ),
     })
 }
 
@@ -62,13 +71,19 @@ pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result
 /// The one session whose id begins so.
 pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
     let prefix = prefix.trim().to_ascii_lowercase();
-    let filter = SessionFilter { cwd: None, id_prefix: Some(prefix.clone()) };
+    let filter = SessionFilter {
+        cwd: None,
+        id_prefix: Some(prefix.clone()),
+    };
     let found = store.sessions(filter, NAMED + 1).await?;
     if found.is_empty()
         && let Some(team) = team::find::imported(store, &prefix).await?
     {
         anyhow::bail!(Advised {
-            what: format!("that session has only the team {}, which was imported", team.name),
+            what: format!(
+                "that session has only the team {}, which was imported",
+                team.name
+            ),
             advice: format!(
                 "use --team {0}, with `posse task` for one; `posse team show {0}` shows it",
                 team.name
@@ -81,11 +96,16 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
 /// The one agent whose id begins so: a session's main agent if there is one, else a sub-agent.
 pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
     let begins = prefix.trim().to_ascii_lowercase();
-    let filter = SessionFilter { cwd: None, id_prefix: Some(begins.clone()) };
+    let filter = SessionFilter {
+        cwd: None,
+        id_prefix: Some(begins.clone()),
+    };
     if store.sessions(filter, 1).await?.is_empty() {
         let all = store.agents(AgentFilter::default(), usize::MAX).await?;
-        let found: Vec<Session> =
-            all.into_iter().filter(|agent| agent.agent.to_string().starts_with(&begins)).collect();
+        let found: Vec<Session> = all
+            .into_iter()
+            .filter(|agent| agent.agent.to_string().starts_with(&begins))
+            .collect();
         if !found.is_empty() {
             return Ok(only(&begins, found)?);
         }
@@ -102,13 +122,20 @@ fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
         }),
         count => {
             let candidates = found.iter().take(NAMED).map(|session| {
-                let words = session.first_prompt.as_deref().and_then(first_line).unwrap_or_default();
+                let words = session
+                    .first_prompt
+                    .as_deref()
+                    .and_then(first_line)
+                    .unwrap_or_default();
                 format!("\n  {}  {}", session.agent, tame(&shortened(&words, 40)))
             });
             let more = if count > NAMED { "\n  and more" } else { "" };
             Err(Advised {
                 what: format!("`{}` begins the ids of several sessions", tame(prefix)),
-                advice: format!("give more of the id:{}{more}", candidates.collect::<String>()),
+                advice: format!(
+                    "give more of the id:{}{more}",
+                    candidates.collect::<String>()
+                ),
             })
         }
     }
@@ -121,26 +148,58 @@ mod tests {
 
     #[test]
     fn what_came_to_nothing_is_told_from_what_can_go_on() {
-        let failed = Session { charges: Vec::new(), entries: 1, ..session() };
+        let failed = Session {
+            charges: Vec::new(),
+            entries: 1,
+            ..session()
+        };
         assert!(came_to_nothing(&failed));
-        assert!(!came_to_nothing(&Session { entries: 1, ..session() }), "it has a reply");
-        assert!(!came_to_nothing(&Session { entries: 2, ..failed.clone() }), "more was said");
-        assert!(!came_to_nothing(&Session { holder: Some("pid 1".into()), ..failed.clone() }));
+        assert!(
+            !came_to_nothing(&Session {
+                entries: 1,
+                ..session()
+            }),
+            "it has a reply"
+        );
+        assert!(
+            !came_to_nothing(&Session {
+                entries: 2,
+                ..failed.clone()
+            }),
+            "more was said"
+        );
+        assert!(!came_to_nothing(&Session {
+            holder: Some("pid 1".into()),
+            ..failed.clone()
+        }));
         for state in [AgentState::Paused, AgentState::Running] {
-            assert!(!came_to_nothing(&Session { state, ..failed.clone() }));
+            assert!(!came_to_nothing(&Session {
+                state,
+                ..failed.clone()
+            }));
         }
     }
 
     #[test]
     fn one_is_found_and_several_are_named() {
         assert_eq!(only("0197", vec![session()]).unwrap(), session());
-        assert!(only("0197", vec![]).unwrap_err().advice.contains("sessions list"));
+        assert!(
+            only("0197", vec![])
+                .unwrap_err()
+                .advice
+                .contains("sessions list")
+        );
         let several = only("0197", vec![session(), session()]).unwrap_err();
         assert!(
             several.advice.contains(ID) && several.advice.contains("fix \\u{1b}[2Jit"),
             "{}",
             several.advice
         );
-        assert!(only("0197", vec![session(); NAMED + 1]).unwrap_err().advice.ends_with("and more"));
+        assert!(
+            only("0197", vec![session(); NAMED + 1])
+                .unwrap_err()
+                .advice
+                .ends_with("and more")
+        );
     }
 }

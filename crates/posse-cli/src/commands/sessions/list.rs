@@ -34,12 +34,25 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let cwd = if self.all { None } else { Some(working_directory()?) };
+        let cwd = if self.all {
+            None
+        } else {
+            Some(working_directory()?)
+        };
         let store = crate::session::look_into_store(store)?;
-        let most = self.number.unwrap_or(if self.json { usize::MAX } else { SHOWN });
+        let most = self
+            .number
+            .unwrap_or(if self.json { usize::MAX } else { SHOWN });
         // One more than is shown tells whether there are more.
-        let mut sessions =
-            store.sessions(SessionFilter { cwd, id_prefix: None }, most.saturating_add(1)).await?;
+        let mut sessions = store
+            .sessions(
+                SessionFilter {
+                    cwd,
+                    id_prefix: None,
+                },
+                most.saturating_add(1),
+            )
+            .await?;
         let more = sessions.len() > most;
         sessions.truncate(most);
         if self.json {
@@ -47,13 +60,20 @@ impl List {
                 print(json_line(&object(session)).as_bytes())?;
             }
         } else if sessions.is_empty() && !more {
-            let elsewhere = if self.all { "" } else { " of this directory; --all shows those of others" };
+            let elsewhere = if self.all {
+                ""
+            } else {
+                " of this directory; --all shows those of others"
+            };
             say_to_person(&format!("there is no session{elsewhere}"));
         } else {
             let now = jiff::Timestamp::now().as_millisecond();
             print(table(&sessions, now, self.all, width()).as_bytes())?;
             if more {
-                say(&format!("there are more; see them with -n {}", most.max(SHOWN).saturating_mul(5)));
+                say(&format!(
+                    "there are more; see them with -n {}",
+                    most.max(SHOWN).saturating_mul(5)
+                ));
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -74,22 +94,39 @@ pub(super) fn object(session: &Session) -> Value {
 /// A row per session that is no wider than the terminal: a narrow one does without entries and cost, and
 /// the first words get the rest.
 fn table(sessions: &[Session], now: i64, with_place: bool, columns: Option<usize>) -> String {
-    let ids: Vec<String> = sessions.iter().map(|session| session.agent.to_string()).collect();
+    let ids: Vec<String> = sessions
+        .iter()
+        .map(|session| session.agent.to_string())
+        .collect();
     let width = distinct(&ids);
     let figures = columns.is_none_or(|columns| columns >= WITH_FIGURES);
     let row = |[id, age, state, entries, cost]: [&str; 5], words: &str| {
-        let figures = if figures { format!("{entries:>7}  {cost:>8}  ") } else { String::new() };
+        let figures = if figures {
+            format!("{entries:>7}  {cost:>8}  ")
+        } else {
+            String::new()
+        };
         let head = format!("{id:width$}  {age:>4}  {state:6}  {figures}");
         let room = columns.map_or(32, |columns| columns.saturating_sub(head.chars().count()));
         format!("{}\n", format!("{head}{}", fitted(words, room)).trim_end())
     };
     let mut table = row(["ID", "AGE", "STATE", "ENTRIES", "COST"], "FIRST WORDS");
     for (session, id) in sessions.iter().zip(&ids) {
-        let words = session.first_prompt.as_deref().and_then(first_line).unwrap_or_default();
+        let words = session
+            .first_prompt
+            .as_deref()
+            .and_then(first_line)
+            .unwrap_or_default();
         let cost = cost(session).map_or_else(|| "?".to_owned(), |cost| cost.to_string());
-        let (age, entries) = (age(now.saturating_sub(session.used_ms)), session.entries.to_string());
+        let (age, entries) = (
+            age(now.saturating_sub(session.used_ms)),
+            session.entries.to_string(),
+        );
         let id = id.get(..width).unwrap_or(id);
-        table.push_str(&row([id, &age, state(session), &entries, &cost], &tame(&words)));
+        table.push_str(&row(
+            [id, &age, state(session), &entries, &cost],
+            &tame(&words),
+        ));
         if with_place {
             let place = format!("{:width$}  in {}", "", tame(&session.cwd.to_string_lossy()));
             table.push_str(&fitted(&place, columns.unwrap_or(usize::MAX)));
@@ -105,7 +142,10 @@ pub(super) const SHORTEST: usize = 13;
 /// How much of the ids tells them apart.
 pub(super) fn distinct(ids: &[String]) -> usize {
     let different = |width: &usize| {
-        let mut heads: Vec<&str> = ids.iter().map(|id| id.get(..*width).unwrap_or(id)).collect();
+        let mut heads: Vec<&str> = ids
+            .iter()
+            .map(|id| id.get(..*width).unwrap_or(id))
+            .collect();
         heads.sort_unstable();
         heads.windows(2).all(|pair| pair[0] != pair[1])
     };
@@ -149,7 +189,9 @@ mod tests {
             let shown = table(&[long.clone()], 61_000, true, Some(columns));
             let widths: Vec<usize> = shown.lines().map(|row| row.chars().count()).collect();
             assert!(
-                widths[1..].iter().all(|width| width.abs_diff(columns) < 2 && *width <= columns),
+                widths[1..]
+                    .iter()
+                    .all(|width| width.abs_diff(columns) < 2 && *width <= columns),
                 "{shown}"
             );
             assert!(widths[0] <= columns && shown.contains("…\n"), "{shown}");

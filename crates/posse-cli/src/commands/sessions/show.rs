@@ -78,7 +78,11 @@ pub(crate) fn paragraph(part: &Part, at_ms: i64) -> String {
         Part::Thinking(text) => format!("\x1b[2m  ({})\x1b[0m\n", brief(text)),
         Part::Call { tool, input } => format!("  → {} {}\n", tame(tool), brief(input)),
         Part::Answer { text, is_error } => {
-            format!("  \x1b[2m{} {}\x1b[0m\n", if *is_error { "✗" } else { "←" }, brief(text))
+            format!(
+                "  \x1b[2m{} {}\x1b[0m\n",
+                if *is_error { "✗" } else { "←" },
+                brief(text)
+            )
         }
         Part::Other(name) => format!("  [{}]\n", tame(name)),
     }
@@ -108,7 +112,10 @@ mod tests {
 
     #[test]
     fn what_is_long_is_shortened() {
-        let part = Part::Answer { text: "x".repeat(10_000), is_error: false };
+        let part = Part::Answer {
+            text: "x".repeat(10_000),
+            is_error: false,
+        };
         assert!(paragraph(&part, 0).chars().count() < SHOWN + 20);
     }
 }

@@ -24,7 +24,13 @@ impl Check {
         let cwd = sources.cwd();
         let loaded = match self.paths.is_empty() {
             true => sources.load(),
-            false => sources.load_only(&self.paths.iter().map(|path| cwd.join(path)).collect::<Vec<_>>()),
+            false => sources.load_only(
+                &self
+                    .paths
+                    .iter()
+                    .map(|path| cwd.join(path))
+                    .collect::<Vec<_>>(),
+            ),
         };
         report(&loaded, cwd, "skills", self.json)
     }

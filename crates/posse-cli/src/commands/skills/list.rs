@@ -12,7 +12,12 @@ use crate::definitions::{Known, Loaded};
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::table::{Column, needed, spare, table};
 
-const COLUMNS: [Column; 4] = [needed("NAME"), spare("SOURCE", 1), spare("FOR", 2), needed("DESCRIPTION")];
+const COLUMNS: [Column; 4] = [
+    needed("NAME"),
+    spare("SOURCE", 1),
+    spare("FOR", 2),
+    needed("DESCRIPTION"),
+];
 
 /// List the skills and commands that can be called here.
 #[derive(clap::Args)]
@@ -28,8 +33,11 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
-        let shown: Vec<&Known<Skill>> =
-            loaded.known.iter().chain(loaded.shadowed.iter().filter(|_| self.all)).collect();
+        let shown: Vec<&Known<Skill>> = loaded
+            .known
+            .iter()
+            .chain(loaded.shadowed.iter().filter(|_| self.all))
+            .collect();
         if self.json {
             for known in shown {
                 let mut object = show::object(known);
@@ -41,17 +49,30 @@ impl List {
         }
         let row = |known: &&Known<Skill>| {
             let it = &known.definition;
-            let description = it.description.split_whitespace().collect::<Vec<_>>().join(" ");
+            let description = it
+                .description
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
             let shadowed = winner(&loaded, known).map(|winner| winner.origin(sources.cwd()));
-            let behind = shadowed.map(|by| format!("(behind {by}) ")).unwrap_or_default();
+            let behind = shadowed
+                .map(|by| format!("(behind {by}) "))
+                .unwrap_or_default();
             let source = known.source.as_str().to_owned();
-            vec![tame(&it.name), source, show::callers(it).to_owned(), behind + &tame(&description)]
+            vec![
+                tame(&it.name),
+                source,
+                show::callers(it).to_owned(),
+                behind + &tame(&description),
+            ]
         };
         let rows: Vec<Vec<String>> = shown.iter().map(row).collect();
         print(table(&COLUMNS, &rows, width()).as_bytes())?;
         match loaded.trouble().count() {
             0 => {}
-            trouble => say_to_person(&format!("{trouble} not in order: `posse skills check` tells")),
+            trouble => say_to_person(&format!(
+                "{trouble} not in order: `posse skills check` tells"
+            )),
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -59,5 +80,7 @@ impl List {
 
 /// What stands before this one, if it is not the one that counts.
 fn winner<'a>(loaded: &'a Loaded<Skill>, known: &Known<Skill>) -> Option<&'a Known<Skill>> {
-    loaded.find(&known.definition.name).filter(|winner| *winner != known)
+    loaded
+        .find(&known.definition.name)
+        .filter(|winner| *winner != known)
 }

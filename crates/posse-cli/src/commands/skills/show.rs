@@ -26,12 +26,20 @@ impl Show {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let name = self.name.trim_start_matches('/');
-        let Some(known) = loaded.find(name) else { anyhow::bail!(unknown(name, &loaded)) };
-        let shadows: Vec<&Known<Skill>> =
-            loaded.shadowed.iter().filter(|other| other.is_called(name)).collect();
+        let Some(known) = loaded.find(name) else {
+            anyhow::bail!(unknown(name, &loaded))
+        };
+        let shadows: Vec<&Known<Skill>> = loaded
+            .shadowed
+            .iter()
+            .filter(|other| other.is_called(name))
+            .collect();
         let shown = if self.json {
             let mut object = object(known);
-            let places: Vec<String> = shadows.iter().map(|other| other.origin(Path::new(""))).collect();
+            let places: Vec<String> = shadows
+                .iter()
+                .map(|other| other.origin(Path::new("")))
+                .collect();
             object["body"] = json!(known.definition.body.text);
             object["shadows"] = json!(places);
             json_line(&object)
@@ -71,25 +79,48 @@ pub(super) fn callers(it: &Skill) -> &'static str {
 }
 
 fn unknown(name: &str, loaded: &Loaded<Skill>) -> Advised {
-    let names: Vec<&str> = loaded.known.iter().map(|known| known.definition.name.as_str()).collect();
-    let meant = closest(name, &names).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    let names: Vec<&str> = loaded
+        .known
+        .iter()
+        .map(|known| known.definition.name.as_str())
+        .collect();
+    let meant = closest(name, &names)
+        .map(|meant| format!("did you mean {meant}? "))
+        .unwrap_or_default();
     let there = if names.is_empty() {
         "there are none here".into()
     } else {
         format!("there are {}", names.join(", "))
     };
-    let broken =
-        if loaded.trouble().next().is_some() { "; `posse skills check` tells what is broken" } else { "" };
-    Advised { what: format!("there is no skill called {name}"), advice: format!("{meant}{there}{broken}") }
+    let broken = if loaded.trouble().next().is_some() {
+        "; `posse skills check` tells what is broken"
+    } else {
+        ""
+    };
+    Advised {
+        what: format!("there is no skill called {name}"),
+        advice: format!("{meant}{there}{broken}"),
+    }
 }
 
 fn readable(known: &Known<Skill>, shadows: &[&Known<Skill>], cwd: &Path) -> String {
     let it = &known.definition;
-    let hint = it.argument_hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
-    let mut out =
-        format!("\x1b[1m/{}\x1b[0m{}\n{}\n\n", tame(&it.name), tame(&hint), tame(it.description.trim()));
+    let hint = it
+        .argument_hint
+        .as_deref()
+        .map(|hint| format!(" {hint}"))
+        .unwrap_or_default();
+    let mut out = format!(
+        "\x1b[1m/{}\x1b[0m{}\n{}\n\n",
+        tame(&it.name),
+        tame(&hint),
+        tame(it.description.trim())
+    );
     let mut line = |name: &str, value: &str| out.push_str(&format!("{name:<19} {}\n", tame(value)));
-    line("from", &format!("{}: {}", known.source.as_str(), known.origin(cwd)));
+    line(
+        "from",
+        &format!("{}: {}", known.source.as_str(), known.origin(cwd)),
+    );
     for other in shadows {
         line("stands before", &other.origin(cwd));
     }
@@ -104,8 +135,16 @@ fn readable(known: &Known<Skill>, shadows: &[&Known<Skill>], cwd: &Path) -> Stri
         ("context", fork.map(|_| "fork".to_owned())),
         ("agent", fork.and_then(|fork| fork.agent.clone())),
         ("model", fork.and_then(|fork| fork.model.clone())),
-        ("effort", fork.and_then(|fork| fork.effort).map(|effort| effort.as_str().to_owned())),
-        ("background", fork.filter(|fork| fork.background).map(|_| "true".to_owned())),
+        (
+            "effort",
+            fork.and_then(|fork| fork.effort)
+                .map(|effort| effort.as_str().to_owned()),
+        ),
+        (
+            "background",
+            fork.filter(|fork| fork.background)
+                .map(|_| "true".to_owned()),
+        ),
     ];
     for (name, value) in fields {
         value.iter().for_each(|value| line(name, value));

@@ -31,7 +31,11 @@ pub(super) struct Backup {
 
 impl Backup {
     pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
-        if let Some(file) = self.file.to_str().and_then(|file| file.strip_prefix("sqlite:")) {
+        if let Some(file) = self
+            .file
+            .to_str()
+            .and_then(|file| file.strip_prefix("sqlite:"))
+        {
             anyhow::bail!(Advised {
                 what: format!("{} is no file", self.file.display()),
                 advice: format!("a copy is named by its path alone: posse store backup {file}"),
@@ -43,7 +47,10 @@ impl Backup {
                 advice: "name a new file; nothing is ever overwritten".into(),
             });
         }
-        let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = self
+            .file
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             anyhow::bail!(Advised {
                 what: format!("there is no directory {}", parent.display()),
@@ -54,7 +61,11 @@ impl Backup {
         let copied = match place {
             Place::File(path) => {
                 if let Ok(about) = std::fs::metadata(path) {
-                    say_to_person(&format!("copying {} of {}", size(about.len()), shown(place)));
+                    say_to_person(&format!(
+                        "copying {} of {}",
+                        size(about.len()),
+                        shown(place)
+                    ));
                 }
                 runtime.block_on(copied(path, &self.file))?
             }
@@ -69,7 +80,11 @@ impl Backup {
         };
         let line = match self.json {
             true => json_line(&json!({"file": self.file.to_string_lossy(), "bytes": bytes})),
-            false => format!("copied to {}: {}\n", tame(&self.file.to_string_lossy()), size(bytes)),
+            false => format!(
+                "copied to {}: {}\n",
+                tame(&self.file.to_string_lossy()),
+                size(bytes)
+            ),
         };
         print(line.as_bytes())?;
         if let Place::Server(_) = place {
@@ -83,9 +98,15 @@ impl Backup {
 }
 
 /// The size of the copy; none if a signal has stopped it, and then nothing of it is left.
-#[expect(clippy::disallowed_methods, reason = "what is waited for is SQLite, which knows no other clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is waited for is SQLite, which knows no other clock"
+)]
 async fn copied(path: &Path, to: &Path) -> anyhow::Result<Option<u64>> {
-    let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut end) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
     let (stop, from, to) = (Stop::default(), path.to_owned(), to.to_owned());
     let stopped = stop.clone();
     let mut copying = tokio::task::spawn_blocking(move || maintain::back_up(&from, &to, &stopped));

@@ -51,7 +51,11 @@ impl Check {
             }
             crate::hint::tell(&wrong, Some(advice));
         }
-        Ok(if health.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+        Ok(if health.faults.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(FAILED)
+        })
     }
 }
 
@@ -64,6 +68,7 @@ fn in_words(health: &maintain::Health) -> String {
         (health.tasks, "task", "tasks"),
         (health.messages, "message", "messages"),
     ];
-    let words = counted.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+    let words = counted
+        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     words.join(", ")
 }

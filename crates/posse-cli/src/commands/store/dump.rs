@@ -15,7 +15,10 @@ use crate::store::Server;
 
 /// Writes the copy to a new file: its size; none if a signal has stopped it. Of what is not whole nothing is left.
 pub(super) async fn dumped(server: &Server, to: &Path) -> anyhow::Result<Option<u64>> {
-    let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut end) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
     let copy = Unfinished::beside(to)?;
     let mut dumping = start(server, copy.file.try_clone()?)?;
     let mut said = dumping.stderr.take();
@@ -44,13 +47,26 @@ async fn gone(mut dumping: Child) -> anyhow::Result<Option<u64>> {
 }
 
 /// Starts the program. What it must not tell others it finds in its environment.
-#[expect(clippy::disallowed_methods, reason = "the one program that can copy a server's store")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one program that can copy a server's store"
+)]
 fn start(server: &Server, to: File) -> anyhow::Result<Child> {
     let mut command = Command::new("pg_dump");
     // A tenant copies what is its own; without the second it would be refused.
-    command.args(["--format=custom", "--enable-row-security", "--schema=posse", "--no-password"]);
+    command.args([
+        "--format=custom",
+        "--enable-row-security",
+        "--schema=posse",
+        "--no-password",
+    ]);
     command.arg(format!("--dbname={}", server.for_others()));
-    command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(to).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(to)
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     // In a group of its own: a Ctrl-C is ours, and we end it.
     command.process_group(0);
     if let Some(password) = server.password() {
@@ -69,18 +85,32 @@ fn start(server: &Server, to: File) -> anyhow::Result<Child> {
 
 /// Why there is no copy, from what the program says.
 fn refused(said: &str, server: &Server) -> Advised {
-    let lines = said.lines().map(|line| line.trim_start_matches("pg_dump: "));
-    let lines: Vec<&str> = lines.map(|line| line.trim_start_matches("error: ")).collect();
+    let lines = said
+        .lines()
+        .map(|line| line.trim_start_matches("pg_dump: "));
+    let lines: Vec<&str> = lines
+        .map(|line| line.trim_start_matches("error: "))
+        .collect();
     if said.contains("server version mismatch") {
-        let versions = lines.iter().find_map(|line| line.strip_prefix("detail: ")).unwrap_or("it is newer");
+        let versions = lines
+            .iter()
+            .find_map(|line| line.strip_prefix("detail: "))
+            .unwrap_or("it is newer");
         return Advised {
             what: format!("pg_dump is older than the server: {versions}"),
-            advice: "install the client programs of the server's version, and have them first in PATH".into(),
+            advice:
+                "install the client programs of the server's version, and have them first in PATH"
+                    .into(),
         };
     }
     Advised {
-        what: format!("pg_dump could not copy {}: {}", server.shown(), lines.join("; ")),
-        advice: "nothing was copied; `posse store check` says whether posse itself gets there".into(),
+        what: format!(
+            "pg_dump could not copy {}: {}",
+            server.shown(),
+            lines.join("; ")
+        ),
+        advice: "nothing was copied; `posse store check` says whether posse itself gets there"
+            .into(),
     }
 }
 
@@ -95,7 +125,11 @@ impl Unfinished {
         let mut name = to.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let path = PathBuf::from(name);
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
         let file = made.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path, file })
     }
@@ -104,7 +138,8 @@ impl Unfinished {
     fn finish(self, to: &Path) -> anyhow::Result<u64> {
         self.file.sync_all()?;
         // A link is refused where something is: nothing is ever overwritten.
-        std::fs::hard_link(&self.path, to).with_context(|| format!("cannot write {}", to.display()))?;
+        std::fs::hard_link(&self.path, to)
+            .with_context(|| format!("cannot write {}", to.display()))?;
         Ok(self.file.metadata()?.len())
     }
 }
@@ -121,7 +156,9 @@ mod tests {
 
     #[test]
     fn what_the_program_says_is_told_in_a_line() {
-        let Ok(crate::store::Place::Server(server)) = crate::store::parse("postgres://me:s3cret@h/db") else {
+        let Ok(crate::store::Place::Server(server)) =
+            crate::store::parse("postgres://me:s3cret@h/db")
+        else {
             panic!()
         };
         let older = "pg_dump: error: aborting because of server version mismatch\n\
@@ -133,6 +170,9 @@ mod tests {
         );
         let other = "pg_dump: error: no matching schemas were found\n";
         let told = refused(other, &server).what;
-        assert_eq!(told, "pg_dump could not copy me@h/db: no matching schemas were found");
+        assert_eq!(
+            told,
+            "pg_dump could not copy me@h/db: no matching schemas were found"
+        );
     }
 }

@@ -37,17 +37,25 @@ impl Gc {
                 Place::File(path) => maintain::unused(path, before)?,
                 Place::Server(server) => maintain::postgres::unused(&server.whole(), before)?,
             };
-            if self.json { json_line(&would_go(&unused)) } else { listed(&unused, now) }
+            if self.json {
+                json_line(&would_go(&unused))
+            } else {
+                listed(&unused, now)
+            }
         } else {
             let mut told = |so_far: Collected| {
                 if so_far.sessions.is_multiple_of(100) {
-                    say_to_person(&format!("{} removed", count(so_far.sessions as usize, "session")));
+                    say_to_person(&format!(
+                        "{} removed",
+                        count(so_far.sessions as usize, "session")
+                    ));
                 }
             };
             let (gone, freed) = match place {
-                Place::File(path) => {
-                    (maintain::collect(path, before, &mut told)?, "of the file are free to be used again")
-                }
+                Place::File(path) => (
+                    maintain::collect(path, before, &mut told)?,
+                    "of the file are free to be used again",
+                ),
                 Place::Server(server) => {
                     let gone = maintain::postgres::collect(&server.whole(), before, &mut told)?;
                     (gone, "of transcripts; the server uses their place again")
@@ -59,7 +67,11 @@ impl Gc {
                     "freed_bytes": gone.bytes, "dry_run": false,
                 })),
                 (false, true) => NOTHING.to_owned(),
-                (false, false) => format!("removed {}; {} {freed}\n", in_words(&gone), size(gone.bytes)),
+                (false, false) => format!(
+                    "removed {}; {} {freed}\n",
+                    in_words(&gone),
+                    size(gone.bytes)
+                ),
             }
         };
         print(shown.as_bytes())?;
@@ -80,16 +92,23 @@ fn in_words(gone: &Collected) -> String {
 }
 
 fn sum(unused: &[Unused]) -> Collected {
-    unused.iter().fold(Collected::default(), |sum, it| Collected {
-        sessions: sum.sessions + it.sessions,
-        agents: sum.agents + it.agents,
-        teams: sum.teams + it.teams.len() as u64,
-        bytes: 0,
-    })
+    unused
+        .iter()
+        .fold(Collected::default(), |sum, it| Collected {
+            sessions: sum.sessions + it.sessions,
+            agents: sum.agents + it.agents,
+            teams: sum.teams + it.teams.len() as u64,
+            bytes: 0,
+        })
 }
 
 fn would_go(unused: &[Unused]) -> Value {
-    let Collected { sessions, agents, teams, .. } = sum(unused);
+    let Collected {
+        sessions,
+        agents,
+        teams,
+        ..
+    } = sum(unused);
     let each = unused.iter().map(|it| {
         json!({
             "session_id": it.id.to_string(), "sessions": it.sessions, "agents": it.agents, "teams": it.teams,
@@ -118,9 +137,15 @@ fn listed(unused: &[Unused], now: i64) -> String {
         if what.is_empty() {
             what.push("what an earlier removal has left".into());
         }
-        let place =
-            it.cwd.as_ref().map_or_else(String::new, |cwd| format!(", in {}", tame(&cwd.to_string_lossy())));
-        format!("{}  {:>4}  {}{place}\n", it.id, age(now.saturating_sub(it.used_ms)), what.join(", "))
+        let place = it.cwd.as_ref().map_or_else(String::new, |cwd| {
+            format!(", in {}", tame(&cwd.to_string_lossy()))
+        });
+        format!(
+            "{}  {:>4}  {}{place}\n",
+            it.id,
+            age(now.saturating_sub(it.used_ms)),
+            what.join(", ")
+        )
     };
     let lines: String = unused.iter().map(line).collect();
     format!("{lines}would remove {}\n", in_words(&sum(unused)))
@@ -128,7 +153,13 @@ fn listed(unused: &[Unused], now: i64) -> String {
 
 /// An age: a number and its unit.
 fn milliseconds(text: &str) -> Result<i64, String> {
-    let units = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800)];
+    let units = [
+        ("s", 1),
+        ("m", 60),
+        ("h", 3600),
+        ("d", 86_400),
+        ("w", 604_800),
+    ];
     let parsed = units.iter().find_map(|(unit, seconds)| {
         let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
         i64::from(number).checked_mul(seconds * 1000)

@@ -42,11 +42,13 @@ impl Migrate {
         };
         let Migrated { from, to, oldest } = done;
         let line = match (self.json, from) {
-            (true, _) => {
-                json_line(&json!({"store": place.shown(), "from": from, "to": to, "oldest": oldest}))
-            }
+            (true, _) => json_line(
+                &json!({"store": place.shown(), "from": from, "to": to, "oldest": oldest}),
+            ),
             (false, None) => format!("{} was set up: version {to}\n", shown(place)),
-            (false, Some(from)) if from == to => format!("{} is up to date: version {to}\n", shown(place)),
+            (false, Some(from)) if from == to => {
+                format!("{} is up to date: version {to}\n", shown(place))
+            }
             (false, Some(from)) => format!("{} went from version {from} to {to}\n", shown(place)),
         };
         print(line.as_bytes())?;

@@ -49,7 +49,10 @@ impl Add {
             check: self.check,
             metadata: metadata::map(self.metadata),
         };
-        let op = Op::CreateTask { team: list.team.clone(), task: Box::new(task) };
+        let op = Op::CreateTask {
+            team: list.team.clone(),
+            task: Box::new(task),
+        };
         let Done::TaskCreated(id) = operate(store, list.realm, op).await? else {
             anyhow::bail!("the store did something else");
         };
@@ -88,7 +91,11 @@ mod tests {
     fn a_subject_is_one_short_line() {
         assert_eq!(subject(" lex it \n"), Ok("lex it".into()));
         assert_eq!(subject(&"é".repeat(500)).unwrap().chars().count(), 500);
-        assert!(subject(&"é".repeat(501)).unwrap_err().contains("at most 500 characters, not 501"));
+        assert!(
+            subject(&"é".repeat(501))
+                .unwrap_err()
+                .contains("at most 500 characters, not 501")
+        );
         assert!(subject("a\nb").unwrap_err().contains("--description"));
         assert!(subject(" \n").unwrap_err().contains("needs a subject"));
     }

@@ -31,18 +31,30 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
-        let filter = TaskFilter { status: self.status, ..TaskFilter::default() };
+        let filter = TaskFilter {
+            status: self.status,
+            ..TaskFilter::default()
+        };
         let tasks = store.tasks(list.clone(), filter, usize::MAX).await?;
         if self.json {
             for task in &tasks {
                 print(json_line(&object(task)).as_bytes())?;
             }
         } else if tasks.is_empty() {
-            let teams =
-                if list.team.is_none() { store.teams(Some(list.realm), 8).await? } else { Vec::new() };
-            let names: Vec<String> = teams.iter().map(|team| format!("--team {}", team.name)).collect();
-            let elsewhere =
-                if names.is_empty() { String::new() } else { format!("; see also {}", names.join(", ")) };
+            let teams = if list.team.is_none() {
+                store.teams(Some(list.realm), 8).await?
+            } else {
+                Vec::new()
+            };
+            let names: Vec<String> = teams
+                .iter()
+                .map(|team| format!("--team {}", team.name))
+                .collect();
+            let elsewhere = if names.is_empty() {
+                String::new()
+            } else {
+                format!("; see also {}", names.join(", "))
+            };
             say_to_person(&format!("there is no such task in the list{elsewhere}"));
         } else {
             print(rows(&tasks, width()).as_bytes())?;
@@ -55,9 +67,23 @@ impl List {
 pub(crate) fn rows(tasks: &[Task], columns: Option<usize>) -> String {
     let roles = tasks.iter().any(|task| task.role.is_some());
     let without = |at: usize| roles || at != ROLE;
-    let kept: Vec<Column> = (0..).zip(COLUMNS).filter(|(at, _)| without(*at)).map(|(_, it)| it).collect();
-    let cells = |task| (0..).zip(row(task)).filter(|(at, _)| without(*at)).map(|(_, it)| it).collect();
-    table(&kept, &tasks.iter().map(cells).collect::<Vec<Vec<_>>>(), columns)
+    let kept: Vec<Column> = (0..)
+        .zip(COLUMNS)
+        .filter(|(at, _)| without(*at))
+        .map(|(_, it)| it)
+        .collect();
+    let cells = |task| {
+        (0..)
+            .zip(row(task))
+            .filter(|(at, _)| without(*at))
+            .map(|(_, it)| it)
+            .collect()
+    };
+    table(
+        &kept,
+        &tasks.iter().map(cells).collect::<Vec<Vec<_>>>(),
+        columns,
+    )
 }
 
 /// Which column tells the role.
@@ -70,7 +96,18 @@ fn row(task: &Task) -> Vec<String> {
         (None, None) => "–".into(),
     };
     let role = task.role.as_deref().map_or_else(|| "–".into(), tame);
-    let waits = if task.waits_for.is_empty() { "–".into() } else { numbers(&task.waits_for) };
+    let waits = if task.waits_for.is_empty() {
+        "–".into()
+    } else {
+        numbers(&task.waits_for)
+    };
     let subject = tame(task.subject.lines().next().unwrap_or_default());
-    vec![task.id.to_string(), task.status.to_string(), owner, role, waits, subject]
+    vec![
+        task.id.to_string(),
+        task.status.to_string(),
+        owner,
+        role,
+        waits,
+        subject,
+    ]
 }

@@ -25,8 +25,14 @@ mod tests {
     #[test]
     fn a_value_is_json() {
         assert_eq!(pair("a=1"), Ok(("a".into(), 1.into())));
-        assert_eq!(pair("a={\"b\": \"=\"}"), Ok(("a".into(), serde_json::json!({"b": "="}))));
+        assert_eq!(
+            pair("a={\"b\": \"=\"}"),
+            Ok(("a".into(), serde_json::json!({"b": "="})))
+        );
         assert!(pair("a=text").unwrap_err().contains("a='\"text\"'"));
-        assert!(pair("=1").unwrap_err().contains("KEY=JSON") && pair("a").unwrap_err().contains("KEY=JSON"));
+        assert!(
+            pair("=1").unwrap_err().contains("KEY=JSON")
+                && pair("a").unwrap_err().contains("KEY=JSON")
+        );
     }
 }

@@ -23,21 +23,34 @@ pub(super) struct Show {
 impl Show {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let task = super::task(store, &list, self.id).await?;
-        let shown = if self.json { json_line(&object(&task)) } else { readable(&task) };
+        let shown = if self.json {
+            json_line(&object(&task))
+        } else {
+            readable(&task)
+        };
         print(shown.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 fn readable(task: &Task) -> String {
-    let mut out = format!("\x1b[1mtask {}: {}\x1b[0m\n{}", task.id, tame(&task.subject), task.status);
+    let mut out = format!(
+        "\x1b[1mtask {}: {}\x1b[0m\n{}",
+        task.id,
+        tame(&task.subject),
+        task.status
+    );
     if let Some(owner) = &task.owner {
         out.push_str(&format!(" · {}", tame(&owner.name)));
     }
     if let Some(lost) = &task.lost_by {
         out.push_str(&format!(" · {} had it when its process died", tame(lost)));
     }
-    out.push_str(&format!(" · version {} · changed {}\n", task.version, minute(task.updated_ms)));
+    out.push_str(&format!(
+        " · version {} · changed {}\n",
+        task.version,
+        minute(task.updated_ms)
+    ));
     for (what, tasks) in [("waits for", &task.waits_for), ("blocks", &task.blocks)] {
         if !tasks.is_empty() {
             out.push_str(&format!("{what} {}\n", numbers(tasks)));

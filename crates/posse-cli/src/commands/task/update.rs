@@ -67,7 +67,11 @@ impl Update {
             description: self.description.map(text).transpose()?,
             active_form: self.active_form,
             status: self.status,
-            owner: if self.no_owner { Some(None) } else { self.owner.map(Some) },
+            owner: if self.no_owner {
+                Some(None)
+            } else {
+                self.owner.map(Some)
+            },
             block_on: self.blocked_by,
             unblock_from: self.not_blocked_by,
             role: self.role,
@@ -77,16 +81,30 @@ impl Update {
         };
         if change == TaskChange::default() {
             let what = "nothing to change: say what, --status completed for one";
-            complaint(&["task", "update"], ErrorKind::MissingRequiredArgument, what).exit();
+            complaint(
+                &["task", "update"],
+                ErrorKind::MissingRequiredArgument,
+                what,
+            )
+            .exit();
         }
         let id = self.id;
-        let op =
-            Op::UpdateTask { team: list.team.clone(), id, expect: self.if_version, change: Box::new(change) };
+        let op = Op::UpdateTask {
+            team: list.team.clone(),
+            id,
+            expect: self.if_version,
+            change: Box::new(change),
+        };
         let before = store.task(list.clone(), id).await?;
-        if before.as_ref().is_some_and(|task| task.status == TaskStatus::Deleted) {
+        if before
+            .as_ref()
+            .is_some_and(|task| task.status == TaskStatus::Deleted)
+        {
             anyhow::bail!(Advised {
                 what: format!("task {id} was deleted"),
-                advice: format!("`posse task show {id}` still shows it; `posse task add` adds another"),
+                advice: format!(
+                    "`posse task show {id}` still shows it; `posse task add` adds another"
+                ),
             });
         }
         let Done::TaskUpdated { version, freed } = operate(store, list.realm, op).await? else {
@@ -116,6 +134,10 @@ pub(super) fn listed_status() -> impl TypedValueParser<Value = TaskStatus> {
 }
 
 fn status(of: &'static [TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
-    PossibleValuesParser::new(of.iter().map(|status| status.as_str()))
-        .try_map(|word| TaskStatus::ALL.into_iter().find(|status| status.as_str() == word).ok_or("no status"))
+    PossibleValuesParser::new(of.iter().map(|status| status.as_str())).try_map(|word| {
+        TaskStatus::ALL
+            .into_iter()
+            .find(|status| status.as_str() == word)
+            .ok_or("no status")
+    })
 }

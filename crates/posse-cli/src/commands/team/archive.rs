@@ -31,7 +31,10 @@ pub(super) struct Wrong {
 
 impl Wrong {
     fn new(file: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { file: file.into(), why: why.into() }
+        Self {
+            file: file.into(),
+            why: why.into(),
+        }
     }
 }
 

@@ -64,8 +64,15 @@ struct Visit<'a> {
 impl Attach {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
-        let mut visit =
-            Visit { store, meant, json: self.json, shown: 0, state: None, asked: Vec::new(), gone: false };
+        let mut visit = Visit {
+            store,
+            meant,
+            json: self.json,
+            shown: 0,
+            state: None,
+            asked: Vec::new(),
+            gone: false,
+        };
         visit.arrive().await?;
         if !self.once && std::io::stdin().is_terminal() {
             visit.stay().await?;
@@ -80,15 +87,25 @@ impl Visit<'_> {
         let member = &self.meant.member;
         if !self.json {
             let who = painted(&format!("● {}", self.meant.shown()), &member.color);
-            print(format!("{who} · {} · {}\n", tame(&member.agent_type), tame(&member.model)).as_bytes())?;
+            print(
+                format!(
+                    "{who} · {} · {}\n",
+                    tame(&member.agent_type),
+                    tame(&member.model)
+                )
+                .as_bytes(),
+            )?;
         }
         self.shown = match self.entries().await? {
             Some(count) if !self.json => count.saturating_sub(TAIL),
             _ => 0,
         };
         if self.shown > 0 {
-            let all =
-                format!("{} earlier entries: posse team attach {} --json", self.shown, self.meant.shown());
+            let all = format!(
+                "{} earlier entries: posse team attach {} --json",
+                self.shown,
+                self.meant.shown()
+            );
             print(format!("\x1b[2m({all})\x1b[0m\n").as_bytes())?;
         }
         self.look().await
@@ -96,8 +113,11 @@ impl Visit<'_> {
 
     /// Follows it until the person leaves.
     async fn stay(&mut self) -> anyhow::Result<()> {
-        say_to_person("type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D leaves it as it is");
-        let (clock, mut lines, mut signals) = (SystemClock::default(), stdin_lines(), Signals::new()?);
+        say_to_person(
+            "type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D leaves it as it is",
+        );
+        let (clock, mut lines, mut signals) =
+            (SystemClock::default(), stdin_lines(), Signals::new()?);
         while !self.gone {
             tokio::select! {
                 () = clock.sleep(OFTEN) => self.look().await?,
@@ -120,12 +140,23 @@ impl Visit<'_> {
 
     /// Shows what is new.
     async fn look(&mut self) -> anyhow::Result<()> {
-        let teams = self.store.teams(Some(self.meant.team.realm), usize::MAX).await?;
+        let teams = self
+            .store
+            .teams(Some(self.meant.team.realm), usize::MAX)
+            .await?;
         let agent = self.meant.member.agent;
-        let found = teams.into_iter().find(|team| team.name == self.meant.team.name).and_then(|team| {
-            let name = team.members.iter().find(|member| member.agent == agent)?.name.to_string();
-            called(team, &name).ok()
-        });
+        let found = teams
+            .into_iter()
+            .find(|team| team.name == self.meant.team.name)
+            .and_then(|team| {
+                let name = team
+                    .members
+                    .iter()
+                    .find(|member| member.agent == agent)?
+                    .name
+                    .to_string();
+                called(team, &name).ok()
+            });
         let Some(meant) = found else {
             self.gone = true;
             // What it said last comes before that it has left.
@@ -139,13 +170,20 @@ impl Visit<'_> {
 
     /// How many entries its transcript has; none if it has none here.
     async fn entries(&self) -> anyhow::Result<Option<usize>> {
-        let filter = AgentFilter { id: Some(self.meant.member.agent), ..AgentFilter::default() };
+        let filter = AgentFilter {
+            id: Some(self.meant.member.agent),
+            ..AgentFilter::default()
+        };
         let found = self.store.agents(filter, 1).await?;
-        Ok(found.first().map(|agent| usize::try_from(agent.entries).unwrap_or(usize::MAX)))
+        Ok(found
+            .first()
+            .map(|agent| usize::try_from(agent.entries).unwrap_or(usize::MAX)))
     }
 
     async fn say_entries(&mut self) -> anyhow::Result<()> {
-        let Some(count) = self.entries().await?.filter(|count| *count > self.shown) else { return Ok(()) };
+        let Some(count) = self.entries().await?.filter(|count| *count > self.shown) else {
+            return Ok(());
+        };
         let transcript = self.store.read(self.meant.member.agent).await?;
         for stored in transcript.entries.iter().skip(self.shown) {
             print(self.entry(stored)?.as_bytes())?;
@@ -156,7 +194,9 @@ impl Visit<'_> {
 
     fn entry(&self, stored: &StoredEntry) -> anyhow::Result<String> {
         if self.json {
-            return Ok(json_line(&json!({"type": "entry", "entry": sessions::entry_object(stored)?})));
+            return Ok(json_line(
+                &json!({"type": "entry", "entry": sessions::entry_object(stored)?}),
+            ));
         }
         let shown = |part: &Part| match part {
             // Only what it is told can be mail.
@@ -186,25 +226,46 @@ impl Visit<'_> {
             });
             return Ok(print(json_line(&line).as_bytes())?);
         }
-        let doing = doing.map(|task| format!(" · #{} {}", task.id, tame(&shortened(&task.subject, 80))));
-        let held = if member.held { "" } else { " · no process runs it" };
-        let line = format!("● {}{}{held}", member.state.as_str(), doing.unwrap_or_default());
-        Ok(print(format!("{}\n", painted(&line, &member.color)).as_bytes())?)
+        let doing =
+            doing.map(|task| format!(" · #{} {}", task.id, tame(&shortened(&task.subject, 80))));
+        let held = if member.held {
+            ""
+        } else {
+            " · no process runs it"
+        };
+        let line = format!(
+            "● {}{}{held}",
+            member.state.as_str(),
+            doing.unwrap_or_default()
+        );
+        Ok(print(
+            format!("{}\n", painted(&line, &member.color)).as_bytes(),
+        )?)
     }
 
     async fn say_requests(&mut self) -> anyhow::Result<()> {
-        let open = self.store.requests(self.meant.team.realm, Some(self.meant.member.agent)).await?;
+        let open = self
+            .store
+            .requests(self.meant.team.realm, Some(self.meant.member.agent))
+            .await?;
         for request in open.iter().filter(|request| !self.asked.contains(request)) {
             if self.json {
                 let mut line = requests::object(&self.meant.team, request);
                 line["type"] = json!("request");
                 print(json_line(&line).as_bytes())?;
             } else {
-                let how = if request.kind == RequestKind::Plan { ": /approve or /reject" } else { "" };
+                let how = if request.kind == RequestKind::Plan {
+                    ": /approve or /reject"
+                } else {
+                    ""
+                };
                 let line = format!("? {}{how}", requests::in_a_line(request));
                 print(
-                    format!("\x1b[1m{line}\x1b[0m\n  {}\n", tame(&request.text).replace('\n', "\n  "))
-                        .as_bytes(),
+                    format!(
+                        "\x1b[1m{line}\x1b[0m\n  {}\n",
+                        tame(&request.text).replace('\n', "\n  ")
+                    )
+                    .as_bytes(),
                 )?;
             }
         }
@@ -220,7 +281,18 @@ impl Visit<'_> {
             Told::Words(body) => {
                 let summary = shortened(body.lines().next().unwrap_or_default(), 80);
                 let (id, to) = (Uuid::now_v7().into(), self.meant.address());
-                operate(store, team.realm, Op::Send { id, to, kind: MailKind::Text, summary, body }).await?;
+                operate(
+                    store,
+                    team.realm,
+                    Op::Send {
+                        id,
+                        to,
+                        kind: MailKind::Text,
+                        summary,
+                        body,
+                    },
+                )
+                .await?;
                 Ok("sent")
             }
             Told::Interrupt => {
@@ -231,8 +303,14 @@ impl Visit<'_> {
                 signal::dismiss(store, &self.meant).await?;
                 Ok("told to end at once")
             }
-            Told::Answer { request, approve, text } => {
-                let open = store.requests(team.realm, Some(self.meant.member.agent)).await?;
+            Told::Answer {
+                request,
+                approve,
+                text,
+            } => {
+                let open = store
+                    .requests(team.realm, Some(self.meant.member.agent))
+                    .await?;
                 // A first word that cannot be an id is one of the text.
                 let named = request.as_deref().filter(|word| told::is_id(word));
                 let text = match (named, request.as_deref()) {

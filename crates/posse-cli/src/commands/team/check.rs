@@ -28,8 +28,12 @@ impl Check {
         let mut loaded = sources.load();
         if let Some(name) = &self.name {
             loaded.known.retain(|known| known.definition.name == *name);
-            loaded.shadowed.retain(|known| known.definition.name == *name);
-            loaded.remarks.retain(|remark| about(remark) == Some(name.as_str()));
+            loaded
+                .shadowed
+                .retain(|known| known.definition.name == *name);
+            loaded
+                .remarks
+                .retain(|remark| about(remark) == Some(name.as_str()));
             if loaded.known.is_empty() && loaded.remarks.is_empty() {
                 anyhow::bail!(Advised {
                     what: format!("no team {name} is declared here"),

@@ -11,12 +11,18 @@ use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::session;
 use crate::table::{Column, needed, spare, table};
 
-const COLUMNS: [Column; 5] =
-    [needed("TEAM"), spare("SOURCE", 2), needed("ROLES"), spare("TASKS", 1).right(), spare("DESCRIPTION", 3)];
+const COLUMNS: [Column; 5] = [
+    needed("TEAM"),
+    spare("SOURCE", 2),
+    needed("ROLES"),
+    spare("TASKS", 1).right(),
+    spare("DESCRIPTION", 3),
+];
 
 /// Lists the teams that are declared here.
 pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
-    let sources: TeamSources = session::teams(&crate::environment::working_directory()?, Given::default());
+    let sources: TeamSources =
+        session::teams(&crate::environment::working_directory()?, Given::default());
     let loaded = sources.load();
     if json {
         for known in &loaded.known {
@@ -52,8 +58,11 @@ fn row(known: &Known<Declared>) -> Vec<String> {
 
 fn object(known: &Known<Declared>, cwd: &Path) -> Value {
     let Declared { name, plan, .. } = &known.definition;
-    let roles: serde_json::Map<String, Value> =
-        plan.roles.iter().map(|(name, role)| (name.to_string(), json!(role.count))).collect();
+    let roles: serde_json::Map<String, Value> = plan
+        .roles
+        .iter()
+        .map(|(name, role)| (name.to_string(), json!(role.count)))
+        .collect();
     json!({
         "team": name, "source": known.source.as_str(), "path": known.origin(cwd),
         "description": plan.description, "roles": roles, "tasks": plan.tasks.len(),

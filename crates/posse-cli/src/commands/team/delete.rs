@@ -28,7 +28,14 @@ impl Delete {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         // Nothing brings it back, so nobody guesses which.
         let team = find::certain(store, &self.name, &self.session).await?;
-        operate(store, team.realm, Op::DeleteTeam { team: team.name.clone() }).await?;
+        operate(
+            store,
+            team.realm,
+            Op::DeleteTeam {
+                team: team.name.clone(),
+            },
+        )
+        .await?;
         let object = json!({"team": team.name, "session_id": team.session(), "deleted": true});
         told(self.json, object, &format!("{} is deleted\n", team.name))
     }

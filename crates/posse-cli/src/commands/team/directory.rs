@@ -22,19 +22,29 @@ const PLACES: [(&str, &str); 3] = [("inboxes", "json"), ("tasks", "json"), ("not
 /// Reads all files of a team beneath `directory`.
 pub(super) fn read(directory: &Path) -> anyhow::Result<Files> {
     if !directory.is_dir() {
-        let what = if directory.exists() { "is no directory" } else { "does not exist" };
+        let what = if directory.exists() {
+            "is no directory"
+        } else {
+            "does not exist"
+        };
         anyhow::bail!(Advised {
             what: format!("{} {what}", directory.display()),
-            advice: "name a directory that `posse team export` wrote, or one with a config.json".into(),
+            advice: "name a directory that `posse team export` wrote, or one with a config.json"
+                .into(),
         });
     }
     let mut files = Files::new();
     let mut size = 0;
     let mut take = |name: String| -> anyhow::Result<()> {
-        let text = read_file(&directory.join(&name)).map_err(|error| refused(directory, &name, &error))?;
+        let text =
+            read_file(&directory.join(&name)).map_err(|error| refused(directory, &name, &error))?;
         size += text.len();
         if size > MOST {
-            anyhow::bail!("the files of {} are more than {} MiB", directory.display(), MOST >> 20);
+            anyhow::bail!(
+                "the files of {} are more than {} MiB",
+                directory.display(),
+                MOST >> 20
+            );
         }
         files.insert(name, text);
         Ok(())
@@ -73,7 +83,9 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
             if !found.is_dir() {
                 anyhow::bail!(Advised {
                     what: format!("{} is no directory", directory.display()),
-                    advice: "links and other things are not followed; put the files themselves there".into(),
+                    advice:
+                        "links and other things are not followed; put the files themselves there"
+                            .into(),
                 });
             }
         }
@@ -84,7 +96,9 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
 /// The names in a directory that is there.
 fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
+    for entry in
+        fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?
+    {
         // What has no name in Unicode is none of ours.
         names.extend(entry?.file_name().into_string());
     }
@@ -97,14 +111,20 @@ fn read_file(path: &Path) -> io::Result<String> {
         return Err(io::Error::other("it is a link, and links are not followed"));
     }
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.cast_signed())
+        .open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+        return Err(io::Error::other(format!(
+            "it is larger than {} MiB",
+            LARGEST >> 20
+        )));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
@@ -125,16 +145,19 @@ pub(super) struct Written {
 /// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. If it is
 /// broken off, the directory says so, and the next export goes on.
 pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Result<Written> {
-    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     // One export at a time. Where directories cannot be locked, nothing worse happens than a mixture.
-    let lock = fs::File::open(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let lock = fs::File::open(directory)
+        .with_context(|| format!("cannot read {}", directory.display()))?;
     let _ = lock.lock();
     let old = earlier(directory, team)?;
     let (mut stale, mut done) = (Vec::new(), Written::default());
     for (place, _) in PLACES {
         for name in names(&directory.join(place))? {
             let name = format!("{place}/{name}");
-            let wrote = old.as_ref().is_some_and(|old| old.wrote(&name)) || is_left_over(&name, files);
+            let wrote =
+                old.as_ref().is_some_and(|old| old.wrote(&name)) || is_left_over(&name, files);
             match (files.contains_key(&name), wrote) {
                 (true, _) => {}
                 (false, true) => stale.push(name),
@@ -142,10 +165,15 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
             }
         }
     }
-    stale.extend(entries(directory)?.into_iter().filter(|name| is_left_over(name, files)));
+    stale.extend(
+        entries(directory)?
+            .into_iter()
+            .filter(|name| is_left_over(name, files)),
+    );
     let put = |name: &String, text: &str| {
         let path = directory.join(name);
-        write_file(&path, text, name.starts_with("inboxes/")).map_err(|error| unwritten(&path, error))
+        write_file(&path, text, name.starts_with("inboxes/"))
+            .map_err(|error| unwritten(&path, error))
     };
     let changed: Vec<(&String, &String)> = files
         .iter()
@@ -182,8 +210,11 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
     if !is_there(&directory.join(CONFIG), config) {
         put(&CONFIG.to_owned(), config)?;
     }
-    done.too_large =
-        files.iter().filter(|(_, text)| text.len() as u64 > LARGEST).map(|(name, _)| name.clone()).collect();
+    done.too_large = files
+        .iter()
+        .filter(|(_, text)| text.len() as u64 > LARGEST)
+        .map(|(name, _)| name.clone())
+        .collect();
     Ok(done)
 }
 
@@ -212,7 +243,9 @@ fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
 
 /// Whether an export that was broken off has left this: one of `files` before it got its name.
 fn is_left_over(name: &str, files: &Files) -> bool {
-    let named = name.strip_suffix(".new").and_then(|name| name.rsplit_once('.'));
+    let named = name
+        .strip_suffix(".new")
+        .and_then(|name| name.rsplit_once('.'));
     named.is_some_and(|(file, pid)| files.contains_key(file) && pid.parse::<u32>().is_ok())
 }
 
@@ -224,12 +257,19 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<Previous>> {
     }
     let refuse = |what: String| {
         let advice = "choose a new directory, or an earlier export of this team".into();
-        Err(Advised { what: format!("{} {what}", directory.display()), advice }.into())
+        Err(Advised {
+            what: format!("{} {what}", directory.display()),
+            advice,
+        }
+        .into())
     };
     let config = read_file(&directory.join(CONFIG)).ok();
     match config.as_deref().and_then(previous) {
         Some(previous) if previous.team == team => Ok(Some(previous)),
-        Some(previous) => refuse(format!("holds an export of another team, {}", previous.team)),
+        Some(previous) => refuse(format!(
+            "holds an export of another team, {}",
+            previous.team
+        )),
         None => refuse("is not empty, and no export of posse".into()),
     }
 }

@@ -40,10 +40,15 @@ impl Export {
         say_to_person(&format!("writing {}", count(files.len(), "file")));
         let done = directory::write(&self.directory, archive.team.name.as_str(), &files)?;
         for large in &done.too_large {
-            say(&format!("warning: {large} is too large to be imported again"));
+            say(&format!(
+                "warning: {large} is too large to be imported again"
+            ));
         }
         for strange in &done.strange {
-            say(&format!("warning: {} is not of this team; an import would read it", tame(strange)));
+            say(&format!(
+                "warning: {} is not of this team; an import would read it",
+                tame(strange)
+            ));
         }
         let place = self.directory.to_string_lossy();
         let line = match self.json {
@@ -58,9 +63,15 @@ impl Export {
                 let what = match (done.written, done.removed) {
                     (0, 0) => "all files were up to date".to_owned(),
                     (written, 0) => format!("{} written", count(written, "file")),
-                    (written, removed) => format!("{} written, {removed} removed", count(written, "file")),
+                    (written, removed) => {
+                        format!("{} written, {removed} removed", count(written, "file"))
+                    }
                 };
-                format!("exported {} to {}; {what}\n", in_words(&archive), tame(&place))
+                format!(
+                    "exported {} to {}; {what}\n",
+                    in_words(&archive),
+                    tame(&place)
+                )
             }
         };
         print(line.as_bytes())?;

@@ -34,7 +34,11 @@ pub(crate) async fn meant(
         Some(prefix) => of_session(store, all, prefix).await?,
         None => {
             let here = crate::environment::working_directory()?;
-            let named: Vec<Team> = all.iter().filter(|team| is_called(team, name)).cloned().collect();
+            let named: Vec<Team> = all
+                .iter()
+                .filter(|team| is_called(team, name))
+                .cloned()
+                .collect();
             match nearest(named, &here) {
                 Some(team) => return Ok(team),
                 None => all,
@@ -45,7 +49,11 @@ pub(crate) async fn meant(
 }
 
 /// The only team of this name; of the session, if that is said.
-pub(super) async fn certain(store: &dyn Store, name: &Name, session: &SessionArg) -> anyhow::Result<Team> {
+pub(super) async fn certain(
+    store: &dyn Store,
+    name: &Name,
+    session: &SessionArg,
+) -> anyhow::Result<Team> {
     let all = store.teams(None, usize::MAX).await?;
     let teams = match session.session.as_deref() {
         Some(prefix) => of_session(store, all, prefix).await?,
@@ -88,7 +96,11 @@ fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
 /// The teams of the session whose id begins so. A team that was imported has no session but its first lead's
 /// id.
 async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
-    let led: Vec<Team> = all.iter().filter(|team| is_led(team, prefix)).cloned().collect();
+    let led: Vec<Team> = all
+        .iter()
+        .filter(|team| is_led(team, prefix))
+        .cloned()
+        .collect();
     if !led.is_empty() {
         return Ok(led);
     }
@@ -98,23 +110,38 @@ async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::
 
 /// Whether the id of the team's first lead begins so.
 fn is_led(team: &Team, prefix: &str) -> bool {
-    team.session().to_string().starts_with(&prefix.trim().to_ascii_lowercase())
+    team.session()
+        .to_string()
+        .starts_with(&prefix.trim().to_ascii_lowercase())
 }
 
 /// The team of a session that was imported: no agent of it was ever here, and its first lead's id is its own.
 pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<Option<Team>> {
-    let filter = SessionFilter { cwd: None, id_prefix: Some(prefix.trim().to_ascii_lowercase()) };
+    let filter = SessionFilter {
+        cwd: None,
+        id_prefix: Some(prefix.trim().to_ascii_lowercase()),
+    };
     if !store.sessions(filter, 1).await?.is_empty() {
         return Ok(None);
     }
     let teams = store.teams(None, usize::MAX).await?;
-    let led: Vec<Team> = teams.into_iter().filter(|team| is_led(team, prefix)).collect();
-    if led.is_empty() { Ok(None) } else { Ok(Some(only(led, None)?)) }
+    let led: Vec<Team> = teams
+        .into_iter()
+        .filter(|team| is_led(team, prefix))
+        .collect();
+    if led.is_empty() {
+        Ok(None)
+    } else {
+        Ok(Some(only(led, None)?))
+    }
 }
 
 fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advised> {
     let names: Vec<String> = teams.iter().map(|team| team.name.to_string()).collect();
-    let mut found: Vec<Team> = teams.into_iter().filter(|team| is_called(team, name)).collect();
+    let mut found: Vec<Team> = teams
+        .into_iter()
+        .filter(|team| is_called(team, name))
+        .collect();
     match (found.len(), name) {
         (1, _) => Ok(found.remove(0)),
         (0, Some(name)) => {
@@ -181,16 +208,31 @@ mod tests {
         let name: Name = "parser".parse().unwrap();
         let teams = || vec![team("parser", 1), team("printer", 2)];
         assert_eq!(only(teams(), Some(&name)).unwrap(), team("parser", 1));
-        assert_eq!(only(vec![team("parser", 1)], None).unwrap(), team("parser", 1));
+        assert_eq!(
+            only(vec![team("parser", 1)], None).unwrap(),
+            team("parser", 1)
+        );
         let near = only(teams(), Some(&"prser".parse().unwrap())).unwrap_err();
-        assert!(near.advice.contains("did you mean parser?"), "{}", near.advice);
+        assert!(
+            near.advice.contains("did you mean parser?"),
+            "{}",
+            near.advice
+        );
         let several = only(vec![team("parser", 1), team("parser", 2)], Some(&name)).unwrap_err();
         assert!(several.what.contains("several sessions") && several.advice.contains("--session"));
         let row = several.advice.lines().last().unwrap();
-        assert!(row.contains("-000000000002  parser  ") && row.contains("what\\u{1b}[2J"), "{row}");
+        assert!(
+            row.contains("-000000000002  parser  ") && row.contains("what\\u{1b}[2J"),
+            "{row}"
+        );
         assert!(row.contains("  not running  "), "{row}");
         assert!(only(vec![], None).unwrap_err().advice.contains("import"));
-        assert!(only(teams(), None).unwrap_err().what.contains("several teams"));
+        assert!(
+            only(teams(), None)
+                .unwrap_err()
+                .what
+                .contains("several teams")
+        );
     }
 
     #[test]
@@ -200,18 +242,33 @@ mod tests {
                 "agent": uuid::Uuid::from_u128(lead), "name": "team-lead", "agent_type": "lead", "model": "m",
                 "prompt": "", "color": "blue", "backend": "in-process", "cwd": cwd, "joined_ms": 0, "held": held,
             });
-            Team { members: vec![serde_json::from_value(member).unwrap()], ..team("parser", lead) }
+            Team {
+                members: vec![serde_json::from_value(member).unwrap()],
+                ..team("parser", lead)
+            }
         };
         let found = |teams: &[Team]| {
             nearest(teams.to_vec(), Path::new("/here")).map(|team| team.lead.uuid().as_u128())
         };
-        let (new, old, far) = (at(1, "/here", false), at(2, "/here", false), at(3, "/far", false));
-        assert_eq!(found(&[far.clone(), new.clone(), old.clone()]), Some(1), "the newest of this directory");
+        let (new, old, far) = (
+            at(1, "/here", false),
+            at(2, "/here", false),
+            at(3, "/far", false),
+        );
+        assert_eq!(
+            found(&[far.clone(), new.clone(), old.clone()]),
+            Some(1),
+            "the newest of this directory"
+        );
         assert_eq!(found(&[far.clone(), far.clone()]), None);
         assert_eq!(found(&[new.clone(), at(4, "/far", true), old]), Some(4));
         let (busy, near) = (at(5, "/far", true), at(6, "/here", true));
         assert_eq!(found(&[busy.clone(), near.clone(), new]), Some(6));
-        assert_eq!(found(&[near.clone(), near, busy]), None, "two are at work here");
+        assert_eq!(
+            found(&[near.clone(), near, busy]),
+            None,
+            "two are at work here"
+        );
         assert_eq!(found(&[far]), Some(3));
     }
 }

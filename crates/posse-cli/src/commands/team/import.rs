@@ -37,7 +37,10 @@ impl Import {
         let files = directory::read(&self.directory)?;
         say_to_person(&format!("checking {}", count(files.len(), "file")));
         let wrong = |wrong: Vec<Wrong>| wrong_files(&self.directory, &wrong);
-        let Found { mut archive, warnings } = archive::parse(&files, now_ms()).map_err(wrong)?;
+        let Found {
+            mut archive,
+            warnings,
+        } = archive::parse(&files, now_ms()).map_err(wrong)?;
         archive::check(&mut archive).map_err(wrong)?;
         let store = crate::session::open_store(store)?;
         let store = store.as_ref();
@@ -47,13 +50,16 @@ impl Import {
         for warning in &warnings {
             say(&format!("warning: {}", tame(warning)));
         }
-        store.import(archive.clone()).await.map_err(|error| match error {
-            StoreError::BadStep(why) => anyhow::Error::new(Advised {
-                what: format!("{} cannot be imported: {why}", self.directory.display()),
-                advice: "nothing was imported; mend the files".into(),
-            }),
-            other => other.into(),
-        })?;
+        store
+            .import(archive.clone())
+            .await
+            .map_err(|error| match error {
+                StoreError::BadStep(why) => anyhow::Error::new(Advised {
+                    what: format!("{} cannot be imported: {why}", self.directory.display()),
+                    advice: "nothing was imported; mend the files".into(),
+                }),
+                other => other.into(),
+            })?;
         let line = match self.json {
             true => json_line(&counts(&archive)),
             false => readable(&archive, is_only(store, &archive).await?),
@@ -66,17 +72,27 @@ impl Import {
 /// Whether no other team has its name.
 async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let teams = store.teams(None, usize::MAX).await?;
-    Ok(teams.iter().filter(|team| team.name == archive.team.name).count() == 1)
+    Ok(teams
+        .iter()
+        .filter(|team| team.name == archive.team.name)
+        .count()
+        == 1)
 }
 
 fn readable(archive: &Archive, only: bool) -> String {
     let (Team { name, .. }, session) = (&archive.team, archive.team.session());
     let mut said = format!("imported {}\n", in_words(archive));
-    let begun = archive.tasks.iter().filter(|task| task.status == TaskStatus::InProgress).count();
+    let begun = archive
+        .tasks
+        .iter()
+        .filter(|task| task.status == TaskStatus::InProgress)
+        .count();
     match begun {
         0 => {}
         1 => said.push_str("1 task was being done, and is pending now\n"),
-        _ => said.push_str(&format!("{begun} tasks were being done, and are pending now\n")),
+        _ => said.push_str(&format!(
+            "{begun} tasks were being done, and are pending now\n"
+        )),
     }
     match only {
         true => said.push_str(&format!("look at it: posse team show {name}\n")),
@@ -95,10 +111,21 @@ fn wrong_files(directory: &Path, wrong: &[Wrong]) -> Advised {
             advice: "nothing was imported; mend the file and try again".into(),
         };
     }
-    let lines = wrong.iter().take(NAMED).map(|wrong| format!("\n  {}: {}", wrong.file, wrong.why));
-    let more = if wrong.len() > NAMED { "\n  and more" } else { "" };
+    let lines = wrong
+        .iter()
+        .take(NAMED)
+        .map(|wrong| format!("\n  {}: {}", wrong.file, wrong.why));
+    let more = if wrong.len() > NAMED {
+        "\n  and more"
+    } else {
+        ""
+    };
     Advised {
-        what: format!("{} cannot be imported:{}{more}", directory.display(), lines.collect::<String>()),
+        what: format!(
+            "{} cannot be imported:{}{more}",
+            directory.display(),
+            lines.collect::<String>()
+        ),
         advice: "nothing was imported; mend the files and try again".into(),
     }
 }
@@ -114,7 +141,10 @@ fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
             all.push(id);
         }
     }
-    let owners = archive.tasks.iter_mut().filter_map(|task| task.owner.as_mut()?.agent.as_mut());
+    let owners = archive
+        .tasks
+        .iter_mut()
+        .filter_map(|task| task.owner.as_mut()?.agent.as_mut());
     all.extend(owners);
     all
 }
@@ -123,14 +153,30 @@ fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
 /// for sessions that are here.
 async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let realm = Some(archive.team.realm);
-    if !store.agents(AgentFilter { realm, ..AgentFilter::default() }, 1).await?.is_empty()
+    if !store
+        .agents(
+            AgentFilter {
+                realm,
+                ..AgentFilter::default()
+            },
+            1,
+        )
+        .await?
+        .is_empty()
         || !store.teams(realm, 1).await?.is_empty()
     {
         return Ok(false);
     }
-    let named: HashSet<AgentId> = agents(&mut archive.clone()).into_iter().map(|id| *id).collect();
+    let named: HashSet<AgentId> = agents(&mut archive.clone())
+        .into_iter()
+        .map(|id| *id)
+        .collect();
     for team in store.teams(None, usize::MAX).await? {
-        if team.members.iter().any(|member| named.contains(&member.agent)) {
+        if team
+            .members
+            .iter()
+            .any(|member| named.contains(&member.agent))
+        {
             return Ok(false);
         }
     }

@@ -27,11 +27,19 @@ pub(crate) struct Join {
 
 impl Join {
     pub(crate) fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let given = self.terms.given(&["team", "join"]).unwrap_or_else(|error| error.exit());
+        let given = self
+            .terms
+            .given(&["team", "join"])
+            .unwrap_or_else(|error| error.exit());
         let runtime = crate::commands::runtime()?;
         let result = runtime.block_on(async {
             let (session, joined) = self.joined(store).await?;
-            join(self.terms.wish(Some(Which::Id(session)), store.clone(), given), joined).await
+            join(
+                self.terms
+                    .wish(Some(Which::Id(session)), store.clone(), given),
+                joined,
+            )
+            .await
         });
         // Whatever still waits in a thread is not waited for.
         runtime.shutdown_background();

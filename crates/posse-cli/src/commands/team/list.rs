@@ -43,7 +43,9 @@ impl List {
         if self.declared {
             return super::declared::list(self.json);
         }
-        let most = self.number.unwrap_or(if self.json { usize::MAX } else { SHOWN });
+        let most = self
+            .number
+            .unwrap_or(if self.json { usize::MAX } else { SHOWN });
         let mut teams = store.teams(None, most.saturating_add(1)).await?;
         let more = teams.len() > most;
         teams.truncate(most);
@@ -64,7 +66,10 @@ impl List {
             print(readable(&rows, now_ms(), width()).as_bytes())?;
         }
         if more {
-            say(&format!("there are more; see them with -n {}", most.max(SHOWN).saturating_mul(5)));
+            say(&format!(
+                "there are more; see them with -n {}",
+                most.max(SHOWN).saturating_mul(5)
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -74,7 +79,10 @@ impl List {
 async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     let mut open = 0;
     for status in [TaskStatus::Pending, TaskStatus::InProgress] {
-        let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
+        let filter = TaskFilter {
+            status: Some(status),
+            ..TaskFilter::default()
+        };
         open += store.tasks(list_of(team), filter, usize::MAX).await?.len();
     }
     Ok(open)

@@ -61,14 +61,33 @@ impl MemberArgs {
 }
 
 /// Those who have left a team, by name, as far as their transcripts are here.
-pub(super) async fn former(store: &dyn Store, team: &Team) -> anyhow::Result<HashMap<String, Session>> {
-    let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
+pub(super) async fn former(
+    store: &dyn Store,
+    team: &Team,
+) -> anyhow::Result<HashMap<String, Session>> {
+    let filter = AgentFilter {
+        realm: Some(team.realm),
+        ..AgentFilter::default()
+    };
     let agents = store.agents(filter, usize::MAX).await?.into_iter();
-    let gone = agents.filter(|agent| team.members.iter().all(|member| member.agent != agent.agent));
+    let gone = agents.filter(|agent| {
+        team.members
+            .iter()
+            .all(|member| member.agent != agent.agent)
+    });
     // A path ends in the name, and where it was started.
     let named = gone.filter_map(|agent| {
-        let name = agent.path.rsplit('/').next()?.rsplit_once('-')?.0.to_owned();
-        team.former.iter().any(|former| former.as_str() == name).then_some((name, agent))
+        let name = agent
+            .path
+            .rsplit('/')
+            .next()?
+            .rsplit_once('-')?
+            .0
+            .to_owned();
+        team.former
+            .iter()
+            .any(|former| former.as_str() == name)
+            .then_some((name, agent))
     });
     Ok(named.collect())
 }
@@ -76,7 +95,10 @@ pub(super) async fn former(store: &dyn Store, team: &Team) -> anyhow::Result<Has
 impl Meant {
     /// By which mail reaches it.
     pub(super) fn address(&self) -> Address {
-        Address::Member { team: self.team.name.clone(), name: self.member.name.clone() }
+        Address::Member {
+            team: self.team.name.clone(),
+            name: self.member.name.clone(),
+        }
     }
 
     /// What it is called everywhere.
@@ -86,21 +108,33 @@ impl Meant {
 }
 
 fn unnamed(error: posse_protocol::BadName) -> Advised {
-    Advised { what: format!("{error}"), advice: "a member is a name, or name@team".into() }
+    Advised {
+        what: format!("{error}"),
+        advice: "a member is a name, or name@team".into(),
+    }
 }
 
 /// The member of this name. `team-lead` is whoever leads now.
 pub(super) fn called(team: Team, name: &str) -> Result<Meant, Advised> {
-    let is_meant =
-        |member: &&Member| member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead);
+    let is_meant = |member: &&Member| {
+        member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)
+    };
     if let Some(member) = team.members.iter().find(is_meant).cloned() {
         return Ok(Meant { team, member });
     }
-    let names: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
+    let names: Vec<&str> = team
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
     let has_left = team.former.iter().any(|former| former.as_str() == name);
     let what = match has_left {
         true => format!("{} has left team {}", tame(name), team.name),
-        false => format!("there is nobody called {} in team {}", tame(name), team.name),
+        false => format!(
+            "there is nobody called {} in team {}",
+            tame(name),
+            team.name
+        ),
     };
     let near = closest(name, &names).filter(|_| !has_left);
     let advice = match near {

@@ -79,7 +79,12 @@ impl Requests {
         } else if open.is_empty() {
             say_to_person("nothing waits for an answer");
         } else if self.verbose {
-            print(open.iter().map(|request| at_length(&team, request)).collect::<String>().as_bytes())?;
+            print(
+                open.iter()
+                    .map(|request| at_length(&team, request))
+                    .collect::<String>()
+                    .as_bytes(),
+            )?;
         } else {
             print(rows(&team, &open, width()).as_bytes())?;
         }
@@ -95,10 +100,18 @@ impl Approve {
 
 impl Reject {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        if self.answer.text.as_deref().is_none_or(|text| text.trim().is_empty()) {
+        if self
+            .answer
+            .text
+            .as_deref()
+            .is_none_or(|text| text.trim().is_empty())
+        {
             anyhow::bail!(Advised {
                 what: "a no needs a reason".into(),
-                advice: format!("posse team reject {} \"leave the lexer as it is\"", tame(&self.answer.id)),
+                advice: format!(
+                    "posse team reject {} \"leave the lexer as it is\"",
+                    tame(&self.answer.id)
+                ),
             });
         }
         self.answer.run(store, false).await
@@ -110,10 +123,24 @@ impl AnswerArgs {
         let team = find::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
         let request = plan(&open, Some(&self.id))?;
-        respond(store, &team, request, approve, self.text.unwrap_or_default()).await?;
-        let (who, word) = (asker(request), if approve { "approved" } else { "rejected" });
+        respond(
+            store,
+            &team,
+            request,
+            approve,
+            self.text.unwrap_or_default(),
+        )
+        .await?;
+        let (who, word) = (
+            asker(request),
+            if approve { "approved" } else { "rejected" },
+        );
         let line = format!("{word}: the {} of {who}\n", request.kind.as_str());
-        told(self.json, json!({"request_id": request.id, "approved": approve, "member": who}), &line)
+        told(
+            self.json,
+            json!({"request_id": request.id, "approved": approve, "member": who}),
+            &line,
+        )
     }
 }
 
@@ -128,7 +155,10 @@ pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<O
 }
 
 /// The one plan whose request begins so; the only one if none is named.
-pub(super) fn plan<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
+pub(super) fn plan<'a>(
+    open: &'a [OpenRequest],
+    id: Option<&str>,
+) -> Result<&'a OpenRequest, Advised> {
     let request = only(open, id)?;
     match request.kind {
         RequestKind::Plan => Ok(request),
@@ -142,8 +172,10 @@ pub(super) fn plan<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a 
 /// The one request whose id begins so; the only one if none is named.
 fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
     let begins = id.unwrap_or_default().trim().to_ascii_lowercase();
-    let found: Vec<&OpenRequest> =
-        open.iter().filter(|request| request.id.to_string().starts_with(&begins)).collect();
+    let found: Vec<&OpenRequest> = open
+        .iter()
+        .filter(|request| request.id.to_string().starts_with(&begins))
+        .collect();
     if let [one] = found[..] {
         return Ok(one);
     }
@@ -153,9 +185,13 @@ fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest
         (false, None) => "several requests are open".to_owned(),
         (false, Some(_)) => format!("`{}` begins the ids of several requests", tame(&begins)),
     };
-    let list = open.iter().map(|it| format!("\n  {}  {} of {}", it.id, it.kind.as_str(), asker(it)));
+    let list = open
+        .iter()
+        .map(|it| format!("\n  {}  {} of {}", it.id, it.kind.as_str(), asker(it)));
     let advice = match open.is_empty() {
-        true => "`posse team requests` shows what is open; who was answered is not asked twice".into(),
+        true => {
+            "`posse team requests` shows what is open; who was answered is not asked twice".into()
+        }
         false => format!("give more of the id:{}", list.collect::<String>()),
     };
     Err(Advised { what, advice })
@@ -170,7 +206,13 @@ pub(super) async fn respond(
     text: String,
 ) -> anyhow::Result<()> {
     let id: MailId = Uuid::now_v7().into();
-    let op = Op::Respond { id, request: request.id, kind: request.kind, approve, text };
+    let op = Op::Respond {
+        id,
+        request: request.id,
+        kind: request.kind,
+        approve,
+        text,
+    };
     match operate(store, team.realm, op).await? {
         Done::Responded(_) => Ok(()),
         _ => anyhow::bail!("the store did something else"),
@@ -199,7 +241,10 @@ fn asker(request: &OpenRequest) -> String {
 
 /// What an agent is called in the team.
 fn name(team: &Team, request: &OpenRequest) -> String {
-    let member = team.members.iter().find(|member| member.agent == request.to);
+    let member = team
+        .members
+        .iter()
+        .find(|member| member.agent == request.to);
     member.map_or_else(|| request.to.to_string(), |member| member.name.to_string())
 }
 
@@ -228,7 +273,12 @@ pub(super) fn object(team: &Team, request: &OpenRequest) -> Value {
 }
 
 fn at_length(team: &Team, request: &OpenRequest) -> String {
-    let head = format!("{} {} → {}", request.kind.as_str(), asker(request), name(team, request));
+    let head = format!(
+        "{} {} → {}",
+        request.kind.as_str(),
+        asker(request),
+        name(team, request)
+    );
     let text = tame(request.text.trim_end()).replace('\n', "\n  ");
     format!("\x1b[1m{head}\x1b[0m · {}\n  {text}\n\n", request.id)
 }
@@ -241,7 +291,10 @@ mod tests {
         OpenRequest {
             id: Uuid::from_u128(id).into(),
             kind: RequestKind::Plan,
-            from: Sender::Agent { id: Uuid::from_u128(9).into(), name: "dev".into() },
+            from: Sender::Agent {
+                id: Uuid::from_u128(9).into(),
+                name: "dev".into(),
+            },
             to: Uuid::from_u128(1).into(),
             text: "first this".into(),
             asked_ms: 0,
@@ -254,9 +307,24 @@ mod tests {
         let both = [one.clone(), other.clone()];
         assert_eq!(only(&both, Some("01")).unwrap(), &one);
         assert_eq!(only(&both[1..], None).unwrap(), &other);
-        assert!(only(&both, None).unwrap_err().advice.contains("plan of dev"));
+        assert!(
+            only(&both, None)
+                .unwrap_err()
+                .advice
+                .contains("plan of dev")
+        );
         assert!(only(&both, Some("0")).unwrap_err().what.contains("several"));
-        assert!(only(&both, Some("ff")).unwrap_err().what.contains("no request ff"));
-        assert!(only(&[], None).unwrap_err().advice.contains("posse team requests"));
+        assert!(
+            only(&both, Some("ff"))
+                .unwrap_err()
+                .what
+                .contains("no request ff")
+        );
+        assert!(
+            only(&[], None)
+                .unwrap_err()
+                .advice
+                .contains("posse team requests")
+        );
     }
 }

@@ -38,7 +38,10 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
-        let checked = self.options.check(&PATH).and_then(|()| self.options.given(&PATH));
+        let checked = self
+            .options
+            .check(&PATH)
+            .and_then(|()| self.options.given(&PATH));
         let given = checked.unwrap_or_else(|error| error.exit());
         do_job(&self.options, || self.job(store, given))
     }
@@ -66,7 +69,11 @@ impl Run {
                          raises a new team"
                     ));
                 }
-                let begin = if goal.is_none() && left { Begin::Rest } else { Begin::Words(goal) };
+                let begin = if goal.is_none() && left {
+                    Begin::Rest
+                } else {
+                    Begin::Words(goal)
+                };
                 (self.options.wish(Some(which), store, given), begin)
             }
             None => {
@@ -79,7 +86,14 @@ impl Run {
                 let Declared { name, plan, .. } = known.definition;
                 let mut wish = self.options.wish(None, store, given);
                 wish.lead = Some(lead);
-                (wish, Begin::Team { name, plan: Box::new(plan), words })
+                (
+                    wish,
+                    Begin::Team {
+                        name,
+                        plan: Box::new(plan),
+                        words,
+                    },
+                )
             }
         };
         wish.team = Some(self.name.clone());
@@ -88,12 +102,15 @@ impl Run {
 
     /// The session that is to go on.
     fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
-        let is_id = |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        let is_id =
+            |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         if let Some(id) = id.filter(|id| !is_id(id.trim())) {
             let (name, id) = (&self.name, tame(id));
             anyhow::bail!(Advised {
                 what: format!("`{id}` is no id of a session"),
-                advice: format!("a goal needs an id before it: posse team run {name} --resume ID \"{id}\""),
+                advice: format!(
+                    "a goal needs an id before it: posse team run {name} --resume ID \"{id}\""
+                ),
             });
         }
         crate::commands::runtime()?.block_on(self.session(store, id))
@@ -104,19 +121,33 @@ impl Run {
         let sources = session::teams(&crate::environment::working_directory()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
         let mine = |remark: &&_| about(remark) == Some(self.name.as_str());
-        let of = |weight| loaded.remarks.iter().filter(mine).filter(move |remark| remark.weight == weight);
+        let of = |weight| {
+            loaded
+                .remarks
+                .iter()
+                .filter(mine)
+                .filter(move |remark| remark.weight == weight)
+        };
         if let Some(first) = of(Weight::Error).next() {
             anyhow::bail!(Advised {
                 what: first.in_a_line(cwd),
-                advice: format!("mend the file; `posse team check {}` tells all that is wrong", self.name),
+                advice: format!(
+                    "mend the file; `posse team check {}` tells all that is wrong",
+                    self.name
+                ),
             });
         }
         for warning in of(Weight::Warning) {
             say(&format!("warning: {}", warning.in_a_line(cwd)));
         }
         let Some(known) = loaded.find(self.name.as_str()) else {
-            let names: Vec<&str> = loaded.known.iter().map(|known| known.definition.name.as_str()).collect();
-            let meant = closest(self.name.as_str(), &names).map(|name| format!("did you mean {name}? "));
+            let names: Vec<&str> = loaded
+                .known
+                .iter()
+                .map(|known| known.definition.name.as_str())
+                .collect();
+            let meant =
+                closest(self.name.as_str(), &names).map(|name| format!("did you mean {name}? "));
             anyhow::bail!(Advised {
                 what: format!("no team {} is declared here", self.name),
                 advice: format!(
@@ -134,22 +165,44 @@ impl Run {
         let store = store.as_ref();
         let team = match id {
             Some(_) => {
-                let session = find::SessionArg { session: id.map(str::to_owned) };
+                let session = find::SessionArg {
+                    session: id.map(str::to_owned),
+                };
                 find::meant(store, Some(&self.name), &session).await?
             }
             None => newest(store, &self.name, &crate::environment::working_directory()?).await?,
         };
-        let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
-        let root = store.agents(filter, usize::MAX).await?.into_iter().find(|agent| agent.origin.is_none());
+        let filter = AgentFilter {
+            realm: Some(team.realm),
+            ..AgentFilter::default()
+        };
+        let root = store
+            .agents(filter, usize::MAX)
+            .await?
+            .into_iter()
+            .find(|agent| agent.origin.is_none());
         let root = root.ok_or_else(|| Advised {
-            what: format!("team {} was imported: none of its members has ever worked here", self.name),
+            what: format!(
+                "team {} was imported: none of its members has ever worked here",
+                self.name
+            ),
             advice: format!("posse team run {} \"…\" raises a new one", self.name),
         })?;
-        let tasks = store.tasks(list_of(&team), TaskFilter::default(), usize::MAX).await?;
+        let tasks = store
+            .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
+            .await?;
         let left = tasks.iter().any(|task| !task.status.is_settled())
-            || team.members.iter().any(|member| member.state.is_busy() || member.waiting > 0);
-        let alone = !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
-        Ok(Resumed { which: Which::Id(root.agent.to_string()), left, alone })
+            || team
+                .members
+                .iter()
+                .any(|member| member.state.is_busy() || member.waiting > 0);
+        let alone =
+            !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
+        Ok(Resumed {
+            which: Which::Id(root.agent.to_string()),
+            left,
+            alone,
+        })
     }
 
     /// What the lead is, by the file and by the definition that it names. What a repository says may only tighten.
@@ -158,13 +211,19 @@ impl Run {
         let found = match &lead.agent {
             Some(name) => {
                 let cwd = crate::environment::working_directory()?;
-                session::definitions(&cwd, given.clone()).load().find(name).cloned()
+                session::definitions(&cwd, given.clone())
+                    .load()
+                    .find(name)
+                    .cloned()
             }
             None => None,
         };
         let by_file = known.source == Source::Project;
         // Whoever names a definition says what is in it.
-        let by_definition = by_file || found.as_ref().is_some_and(|found| found.source == Source::Project);
+        let by_definition = by_file
+            || found
+                .as_ref()
+                .is_some_and(|found| found.source == Source::Project);
         let definition = found.map(|found| found.definition).unwrap_or_default();
         let said = |file: Option<PermissionMode>, defined| match file {
             Some(mode) => Some((mode, by_file)),
@@ -175,8 +234,13 @@ impl Run {
             Some((mode, false)) => (Some(mode), None),
             None => (None, None),
         };
-        let models = [(lead.model.clone(), by_file), (definition.model, by_definition)];
-        let model = models.into_iter().find_map(|(model, is_theirs)| Some((model?, is_theirs)));
+        let models = [
+            (lead.model.clone(), by_file),
+            (definition.model, by_definition),
+        ];
+        let model = models
+            .into_iter()
+            .find_map(|(model, is_theirs)| Some((model?, is_theirs)));
         if let Some((model, true)) = &model {
             let (model, team) = (tame(model), &self.name);
             say(&format!(
@@ -186,11 +250,16 @@ impl Run {
         }
         let prompts = [definition.prompt, lead.prompt.clone().unwrap_or_default()];
         Ok(LeadWish {
-            model: model.filter(|(_, is_theirs)| !is_theirs).map(|(model, _)| model),
+            model: model
+                .filter(|(_, is_theirs)| !is_theirs)
+                .map(|(model, _)| model),
             effort: definition.effort,
             mode,
             strictest,
-            prompt: prompts.into_iter().filter(|prompt| !prompt.trim().is_empty()).collect(),
+            prompt: prompts
+                .into_iter()
+                .filter(|prompt| !prompt.trim().is_empty())
+                .collect(),
         })
     }
 }
@@ -205,12 +274,22 @@ struct Resumed {
 }
 
 /// The newest team of this name whose session works in this directory.
-async fn newest(store: &dyn Store, name: &Name, cwd: &Path) -> anyhow::Result<posse_protocol::Team> {
+async fn newest(
+    store: &dyn Store,
+    name: &Name,
+    cwd: &Path,
+) -> anyhow::Result<posse_protocol::Team> {
     let teams = store.teams(None, usize::MAX).await?;
     for team in teams.into_iter().filter(|team| team.name == *name) {
-        let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
+        let filter = AgentFilter {
+            realm: Some(team.realm),
+            ..AgentFilter::default()
+        };
         let agents = store.agents(filter, usize::MAX).await?;
-        if agents.iter().any(|agent| agent.origin.is_none() && agent.cwd == cwd) {
+        if agents
+            .iter()
+            .any(|agent| agent.origin.is_none() && agent.cwd == cwd)
+        {
             return Ok(team);
         }
     }

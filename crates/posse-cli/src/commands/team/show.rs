@@ -67,14 +67,22 @@ impl Show {
 }
 
 async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
-    let filter = AgentFilter { realm: Some(team.realm), ..AgentFilter::default() };
+    let filter = AgentFilter {
+        realm: Some(team.realm),
+        ..AgentFilter::default()
+    };
     let agents = store.agents(filter, usize::MAX).await?;
     Ok(View {
-        tasks: store.tasks(task::list_of(&team), TaskFilter::default(), usize::MAX).await?,
+        tasks: store
+            .tasks(task::list_of(&team), TaskFilter::default(), usize::MAX)
+            .await?,
         notes: store.notes(team.realm, team.name.clone()).await?,
         requests: requests::open(store, &team).await?,
         former: member::former(store, &team).await?,
-        agents: agents.into_iter().map(|agent| (agent.agent, agent)).collect(),
+        agents: agents
+            .into_iter()
+            .map(|agent| (agent.agent, agent))
+            .collect(),
         team,
     })
 }
@@ -86,8 +94,18 @@ impl View {
 
     /// How a member stands, and who holds it.
     fn state(&self, member: &Member) -> (&'static str, Option<&str>) {
-        let holder = self.agents.get(&member.agent).and_then(|agent| agent.holder.as_deref());
-        (if holder.is_some() { member.state.as_str() } else { "not running" }, holder)
+        let holder = self
+            .agents
+            .get(&member.agent)
+            .and_then(|agent| agent.holder.as_deref());
+        (
+            if holder.is_some() {
+                member.state.as_str()
+            } else {
+                "not running"
+            },
+            holder,
+        )
     }
 
     /// What a member has cost by itself; none if it is not known.
@@ -97,8 +115,14 @@ impl View {
 
     /// The task that a member does.
     fn doing(&self, member: &Member) -> Option<&Task> {
-        let is_its = |task: &Task| task.owner.as_ref().is_some_and(|it| it.agent == Some(member.agent));
-        self.tasks.iter().find(|task| task.status == TaskStatus::InProgress && is_its(task))
+        let is_its = |task: &Task| {
+            task.owner
+                .as_ref()
+                .is_some_and(|it| it.agent == Some(member.agent))
+        };
+        self.tasks
+            .iter()
+            .find(|task| task.status == TaskStatus::InProgress && is_its(task))
     }
 
     fn object(&self) -> Value {
@@ -118,7 +142,11 @@ impl View {
         object["members"] = members.collect();
         object["former_members"] = json!(self.team.former);
         object["tasks"] = self.tasks.iter().map(task::object).collect();
-        object["requests"] = self.requests.iter().map(|it| requests::object(&self.team, it)).collect();
+        object["requests"] = self
+            .requests
+            .iter()
+            .map(|it| requests::object(&self.team, it))
+            .collect();
         let notes = self.notes.iter().map(|note| {
             json!({
                 "name": note.name, "version": note.version, "author": note.author, "text": note.text,
@@ -133,7 +161,11 @@ impl View {
         let team = &self.team;
         let widest = columns.unwrap_or(usize::MAX);
         let mut out = format!("\x1b[1mteam {}\x1b[0m\n", team.name);
-        out.push_str(&format!("session {}\nmade {}\n", team.session(), minute(team.created_ms)));
+        out.push_str(&format!(
+            "session {}\nmade {}\n",
+            team.session(),
+            minute(team.created_ms)
+        ));
         if !team.description.trim().is_empty() {
             out.push_str(&format!("{}\n", tame(team.description.trim_end())));
         }
@@ -142,13 +174,16 @@ impl View {
             .iter()
             .map(|member| {
                 let (state, holder) = self.state(member);
-                let task = self.doing(member).map(|task| format!("#{} {}", task.id, tame(&task.subject)));
+                let task = self
+                    .doing(member)
+                    .map(|task| format!("#{} {}", task.id, tame(&task.subject)));
                 let leads = member.agent == team.lead && member.name.as_str() != Name::LEAD;
                 vec![
                     format!("{}{}", member.name, if leads { " (leads)" } else { "" }),
                     state.to_owned(),
                     member.waiting.to_string(),
-                    self.cost(member).map_or_else(|| "–".to_owned(), |cost| in_words(Some(cost))),
+                    self.cost(member)
+                        .map_or_else(|| "–".to_owned(), |cost| in_words(Some(cost))),
                     tame(&member.agent_type),
                     tame(&member.model),
                     holder.unwrap_or("–").to_owned(),
@@ -159,12 +194,19 @@ impl View {
         out.push_str(&format!("\n{}", table(&COLUMNS, &rows, columns)));
         if !team.former.is_empty() {
             let cost = |name: &str| self.former.get(name).and_then(sessions::cost);
-            let names = team.former.iter().map(Name::as_str).map(|name| match cost(name) {
-                Some(cost) => format!("{name} ({})", in_words(Some(cost))),
-                None => name.to_owned(),
-            });
+            let names = team
+                .former
+                .iter()
+                .map(Name::as_str)
+                .map(|name| match cost(name) {
+                    Some(cost) => format!("{name} ({})", in_words(Some(cost))),
+                    None => name.to_owned(),
+                });
             let names: Vec<String> = names.collect();
-            out.push_str(&format!("{}\n", fitted(&format!("have left: {}", names.join(", ")), widest)));
+            out.push_str(&format!(
+                "{}\n",
+                fitted(&format!("have left: {}", names.join(", ")), widest)
+            ));
         }
         out.push_str(&format!("\n{}\n", self.counts()));
         let open: Vec<Task> = self.open().cloned().collect();
@@ -173,17 +215,25 @@ impl View {
         }
         if !self.requests.is_empty() {
             let waiting = requests::rows(team, &self.requests, columns);
-            out.push_str(&format!("\nrequests (`posse team approve` and `reject` answer plans)\n{waiting}"));
+            out.push_str(&format!(
+                "\nrequests (`posse team approve` and `reject` answer plans)\n{waiting}"
+            ));
         }
         if !self.notes.is_empty() {
             out.push_str("\nnotes\n");
         }
         for note in &self.notes {
             let (author, written) = (tame(&note.author), minute(note.written_ms));
-            let line = format!("  {}  version {} by {author}, {written}", note.name, note.version);
+            let line = format!(
+                "  {}  version {} by {author}, {written}",
+                note.name, note.version
+            );
             out.push_str(&format!("{}\n", fitted(&line, widest)));
             if verbose {
-                out.push_str(&format!("    {}\n", tame(note.text.trim_end()).replace('\n', "\n    ")));
+                out.push_str(&format!(
+                    "    {}\n",
+                    tame(note.text.trim_end()).replace('\n', "\n    ")
+                ));
             }
         }
         out
@@ -191,7 +241,12 @@ impl View {
 
     /// How many tasks there are, in words.
     fn counts(&self) -> String {
-        let of = |status: TaskStatus| self.tasks.iter().filter(|task| task.status == status).count();
+        let of = |status: TaskStatus| {
+            self.tasks
+                .iter()
+                .filter(|task| task.status == status)
+                .count()
+        };
         let words = [
             (TaskStatus::InProgress, "in progress"),
             (TaskStatus::Pending, "pending"),
@@ -203,6 +258,10 @@ impl View {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        if counts.is_empty() { "no tasks".into() } else { format!("tasks: {}", counts.join(", ")) }
+        if counts.is_empty() {
+            "no tasks".into()
+        } else {
+            format!("tasks: {}", counts.join(", "))
+        }
     }
 }

@@ -45,7 +45,11 @@ impl Interrupt {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
         interrupt(store, &meant).await?;
-        let text = format!("{} is told to stop what it does{}\n", meant.shown(), later(&meant));
+        let text = format!(
+            "{} is told to stop what it does{}\n",
+            meant.shown(),
+            later(&meant)
+        );
         told(
             self.json,
             json!({"member": meant.shown(), "interrupted": true, "held": meant.member.held}),
@@ -60,7 +64,11 @@ impl Stop {
         let shown = meant.shown();
         if self.force {
             dismiss(store, &meant).await?;
-            let word = if meant.member.held { "ends at once" } else { "is told to end at once" };
+            let word = if meant.member.held {
+                "ends at once"
+            } else {
+                "is told to end at once"
+            };
             return told(
                 self.json,
                 json!({"member": shown, "dismissed": true, "held": meant.member.held}),
@@ -68,19 +76,38 @@ impl Stop {
             );
         }
         not_the_lead(&meant)?;
-        if self.reason.as_deref().is_some_and(|reason| reason.trim().is_empty()) {
-            let (what, advice) = ("the reason has no words".into(), "leave --reason away, or say why".into());
+        if self
+            .reason
+            .as_deref()
+            .is_some_and(|reason| reason.trim().is_empty())
+        {
+            let (what, advice) = (
+                "the reason has no words".into(),
+                "leave --reason away, or say why".into(),
+            );
             anyhow::bail!(Advised { what, advice });
         }
-        let text = self.reason.unwrap_or_else(|| "The user wants you to end.".into());
+        let text = self
+            .reason
+            .unwrap_or_else(|| "The user wants you to end.".into());
         let id = Uuid::now_v7().into();
-        let op = Op::Request { id, to: meant.address(), kind: RequestKind::Shutdown, text };
+        let op = Op::Request {
+            id,
+            to: meant.address(),
+            kind: RequestKind::Shutdown,
+            text,
+        };
         let Done::Requested { request, .. } = operate(store, meant.team.realm, op).await? else {
             anyhow::bail!("the store did something else");
         };
         let later = later(&meant);
-        let words = format!("{shown} is asked to end: request {request}; --force does not ask{later}\n");
-        told(self.json, json!({"member": shown, "request_id": request}), &words)
+        let words =
+            format!("{shown} is asked to end: request {request}; --force does not ask{later}\n");
+        told(
+            self.json,
+            json!({"member": shown, "request_id": request}),
+            &words,
+        )
     }
 }
 
@@ -111,7 +138,10 @@ fn later(meant: &Meant) -> String {
     if meant.member.held {
         return String::new();
     }
-    let (team, session) = (&meant.team.name, crate::session::short(meant.team.session()));
+    let (team, session) = (
+        &meant.team.name,
+        crate::session::short(meant.team.session()),
+    );
     format!(
         "; no process runs it, so it takes effect when somebody resumes: posse team run {team} --resume {session}"
     )
@@ -120,11 +150,24 @@ fn later(meant: &Meant) -> String {
 async fn signal(store: &dyn Store, meant: &Meant, kind: MailKind) -> anyhow::Result<()> {
     not_the_lead(meant)?;
     let (id, to) = (Uuid::now_v7().into(), meant.address());
-    let op = Op::Send { id, to, kind, summary: kind.as_str().into(), body: String::new() };
+    let op = Op::Send {
+        id,
+        to,
+        kind,
+        summary: kind.as_str().into(),
+        body: String::new(),
+    };
     operate(store, meant.team.realm, op).await.map(|_| ())
 }
 
 pub(super) fn told(json: bool, object: Value, text: &str) -> anyhow::Result<ExitCode> {
-    print(if json { json_line(&object) } else { text.to_owned() }.as_bytes())?;
+    print(
+        if json {
+            json_line(&object)
+        } else {
+            text.to_owned()
+        }
+        .as_bytes(),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

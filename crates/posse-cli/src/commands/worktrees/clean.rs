@@ -37,9 +37,15 @@ impl Clean {
         } else {
             // All are looked at before any is touched.
             let meant = meant(&super::all(worktrees)?, &self.ids)?;
-            meant.iter().try_for_each(|found| allowed(found, self.discard))?;
+            meant
+                .iter()
+                .try_for_each(|found| allowed(found, self.discard))?;
             for found in meant {
-                if self.discard { self.discard(worktrees, &found)? } else { self.remove(worktrees, &found)? }
+                if self.discard {
+                    self.discard(worktrees, &found)?
+                } else {
+                    self.remove(worktrees, &found)?
+                }
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -68,8 +74,12 @@ impl Clean {
         let commits = worktrees.commits(found);
         worktrees.discard(found).map_err(|why| stuck(found, &why))?;
         print(
-            if self.json { json_line(&done(found, true, &commits)) } else { gone(found, &commits) }
-                .as_bytes(),
+            if self.json {
+                json_line(&done(found, true, &commits))
+            } else {
+                gone(found, &commits)
+            }
+            .as_bytes(),
         )?;
         Ok(())
     }
@@ -80,7 +90,10 @@ impl Clean {
             (true, _) => json_line(&done(found, *removed, &[])),
             (false, true) => format!("removed {}\n", place(found)),
             (false, false) => {
-                let why = found.keeps.as_deref().map_or_else(|| "it could not be removed".to_owned(), tame);
+                let why = found
+                    .keeps
+                    .as_deref()
+                    .map_or_else(|| "it could not be removed".to_owned(), tame);
                 format!("kept {}: {why}\n", place(found))
             }
         };
@@ -95,7 +108,8 @@ fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
     if found.live {
         return Err(Advised {
             what: format!("{} is that of an agent at work", place(found)),
-            advice: "stop the process that has it (`posse agents ps` tells which), then try again".into(),
+            advice: "stop the process that has it (`posse agents ps` tells which), then try again"
+                .into(),
         });
     }
     match &found.keeps {
@@ -114,7 +128,8 @@ fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
 fn stuck(found: &Found, why: &str) -> Advised {
     Advised {
         what: format!("{} cannot be removed: {}", place(found), tame(why)),
-        advice: "put that right and try again; `posse worktrees list` shows what there is now".into(),
+        advice: "put that right and try again; `posse worktrees list` shows what there is now"
+            .into(),
     }
 }
 
@@ -135,8 +150,15 @@ fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
                 });
             }
             [..] => {
-                let named = matching.iter().take(NAMED).map(|it| format!("\n  {}  {}", it.agent, holds(it)));
-                let more = if matching.len() > NAMED { "\n  and more" } else { "" };
+                let named = matching
+                    .iter()
+                    .take(NAMED)
+                    .map(|it| format!("\n  {}  {}", it.agent, holds(it)));
+                let more = if matching.len() > NAMED {
+                    "\n  and more"
+                } else {
+                    ""
+                };
                 return Err(Advised {
                     what: format!("`{}` begins the ids of several", tame(&prefix)),
                     advice: format!("give more of the id:{}{more}", named.collect::<String>()),
@@ -152,7 +174,10 @@ fn place(found: &Found) -> String {
 }
 
 fn holds(found: &Found) -> String {
-    found.keeps.as_deref().map_or_else(|| "nothing".to_owned(), tame)
+    found
+        .keeps
+        .as_deref()
+        .map_or_else(|| "nothing".to_owned(), tame)
 }
 
 /// What became of a worktree, for programs.
@@ -181,23 +206,54 @@ mod tests {
 
     #[test]
     fn beginnings_of_ids_will_do_if_they_are_clear() {
-        let all = [found(1, false, None), found(12, false, Some("1 commit")), found(2, false, None)];
-        let meant = |ids: &[&str]| meant(&all, &ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+        let all = [
+            found(1, false, None),
+            found(12, false, Some("1 commit")),
+            found(2, false, None),
+        ];
+        let meant = |ids: &[&str]| {
+            meant(
+                &all,
+                &ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>(),
+            )
+        };
         let [one, twelve, two] = all.clone().map(|found| found.agent.to_string());
-        assert_eq!(meant(&[&two, &one, &two[..]]).unwrap(), [all[2].clone(), all[0].clone()]);
+        assert_eq!(
+            meant(&[&two, &one, &two[..]]).unwrap(),
+            [all[2].clone(), all[0].clone()]
+        );
         assert_eq!(meant(&[&one.to_uppercase()]).unwrap(), all[..1]);
         let several = meant(&[&one, "0197f0aa"]).unwrap_err();
-        assert!(several.advice.contains(&format!("{twelve}  1 commit")), "{}", several.advice);
-        assert!(meant(&["ffff"]).unwrap_err().what.contains("no worktree of an agent ffff"));
+        assert!(
+            several.advice.contains(&format!("{twelve}  1 commit")),
+            "{}",
+            several.advice
+        );
+        assert!(
+            meant(&["ffff"])
+                .unwrap_err()
+                .what
+                .contains("no worktree of an agent ffff")
+        );
     }
 
     #[test]
     fn what_holds_something_is_removed_by_those_who_say_so_and_what_is_live_by_nobody() {
         assert!(allowed(&found(1, false, None), false).is_ok());
         let kept = found(1, false, Some("1 commit"));
-        assert!(allowed(&kept, false).unwrap_err().advice.contains("--discard"));
+        assert!(
+            allowed(&kept, false)
+                .unwrap_err()
+                .advice
+                .contains("--discard")
+        );
         assert!(allowed(&kept, true).is_ok());
         let live = found(1, true, None);
-        assert!(allowed(&live, true).unwrap_err().what.contains("an agent at work"));
+        assert!(
+            allowed(&live, true)
+                .unwrap_err()
+                .what
+                .contains("an agent at work")
+        );
     }
 }

@@ -12,7 +12,12 @@ use crate::hint::Advised;
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::table::{Column, needed, spare, table};
 
-const COLUMNS: [Column; 4] = [needed("ID"), needed("STATE"), spare("REPOSITORY", 1), needed("HOLDS")];
+const COLUMNS: [Column; 4] = [
+    needed("ID"),
+    needed("STATE"),
+    spare("REPOSITORY", 1),
+    needed("HOLDS"),
+];
 
 /// What the list does not say.
 const ADVICE: &str = "\nto bring work back, commit it in its directory, then, in the repository: git merge posse/ID\n\
@@ -71,16 +76,29 @@ fn readable(found: &[Found], columns: Option<usize>) -> String {
             id.clone(),
             state(found).to_owned(),
             repository.map_or_else(|| "–".to_owned(), |it| tame(&it.to_string_lossy())),
-            found.keeps.as_deref().map_or_else(|| "nothing".to_owned(), tame),
+            found
+                .keeps
+                .as_deref()
+                .map_or_else(|| "nothing".to_owned(), tame),
         ]
     };
-    let table = table(&COLUMNS, &found.iter().zip(&ids).map(row).collect::<Vec<_>>(), columns);
+    let table = table(
+        &COLUMNS,
+        &found.iter().zip(&ids).map(row).collect::<Vec<_>>(),
+        columns,
+    );
     let mut rows = table.lines();
-    let mut shown: String = rows.next().map(|titles| format!("{titles}\n")).unwrap_or_default();
+    let mut shown: String = rows
+        .next()
+        .map(|titles| format!("{titles}\n"))
+        .unwrap_or_default();
     for (row, found) in rows.zip(found) {
         shown.push_str(&format!("{row}\n"));
         let place = tame(&found.path.to_string_lossy());
-        let branch = found.branch.as_deref().map_or_else(|| "no branch".to_owned(), tame);
+        let branch = found
+            .branch
+            .as_deref()
+            .map_or_else(|| "no branch".to_owned(), tame);
         shown.push_str(&format!("  {branch}\n  {place}\n"));
     }
     shown + ADVICE
@@ -93,22 +111,43 @@ mod tests {
 
     #[test]
     fn each_is_told_with_what_can_be_copied() {
-        let all =
-            [found(1, false, Some("1 commit")), found(2, true, Some("a\x1b[2J")), found(3, false, None)];
+        let all = [
+            found(1, false, Some("1 commit")),
+            found(2, true, Some("a\x1b[2J")),
+            found(3, false, None),
+        ];
         let shown = readable(&all, None);
         let lines: Vec<&str> = shown.lines().collect();
         let id = |at: usize| all[at].agent.to_string();
-        assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["ID", "STATE", "REPOSITORY", "HOLDS"]);
+        assert_eq!(
+            lines[0].split_whitespace().collect::<Vec<_>>(),
+            ["ID", "STATE", "REPOSITORY", "HOLDS"]
+        );
         assert!(lines[1].ends_with("kept   /work/app   1 commit"), "{shown}");
-        assert_eq!(lines[2..4], [format!("  posse/{}", id(0)), format!("  {}", all[0].path.display())]);
-        assert!(lines[4].ends_with("live   /work/app   a\\u{1b}[2J"), "{shown}");
+        assert_eq!(
+            lines[2..4],
+            [
+                format!("  posse/{}", id(0)),
+                format!("  {}", all[0].path.display())
+            ]
+        );
+        assert!(
+            lines[4].ends_with("live   /work/app   a\\u{1b}[2J"),
+            "{shown}"
+        );
         assert!(lines[7].ends_with("left   /work/app   nothing"), "{shown}");
         assert!(shown.ends_with(ADVICE));
     }
 
     #[test]
     fn a_narrow_terminal_does_without_the_repository() {
-        let shown = readable(&[found(1, false, Some("1 commit, 2 changed files"))], Some(40));
-        assert!(!shown.contains("REPOSITORY") && shown.contains("kept   1 commit, "), "{shown}");
+        let shown = readable(
+            &[found(1, false, Some("1 commit, 2 changed files"))],
+            Some(40),
+        );
+        assert!(
+            !shown.contains("REPOSITORY") && shown.contains("kept   1 commit, "),
+            "{shown}"
+        );
     }
 }

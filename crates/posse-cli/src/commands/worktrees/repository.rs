@@ -6,7 +6,9 @@ use posse_tools::Found;
 
 /// The repository of a worktree as people name it: the directory that has its `.git`; a bare one itself.
 pub(super) fn of(found: &Found) -> Option<PathBuf> {
-    let Some(shared) = shared(found) else { return found.origin.clone() };
+    let Some(shared) = shared(found) else {
+        return found.origin.clone();
+    };
     match shared.file_name() {
         Some(name) if name == ".git" => shared.parent().map(Path::to_owned),
         _ => Some(shared),

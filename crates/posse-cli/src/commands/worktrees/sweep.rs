@@ -15,20 +15,31 @@ pub(crate) fn start(worktrees: GitWorktrees, home: &Path) -> oneshot::Receiver<S
         return told;
     }
     // If there is no thread to be had, nothing is swept this time.
-    let _ = std::thread::Builder::new().name("posse-worktrees".into()).spawn(move || {
-        if let Some(line) = line(&worktrees.sweep_left()) {
-            // The run may have ended before.
-            let _ = tell.send(line);
-        }
-    });
+    let _ = std::thread::Builder::new()
+        .name("posse-worktrees".into())
+        .spawn(move || {
+            if let Some(line) = line(&worktrees.sweep_left()) {
+                // The run may have ended before.
+                let _ = tell.send(line);
+            }
+        });
     told
 }
 
 /// What is told of those that were not removed.
 fn line(swept: &[Swept]) -> Option<String> {
     let kept = swept.iter().filter(|swept| !swept.removed).count();
-    let hold = if kept == 1 { "of an agent that is gone holds" } else { "of agents that are gone hold" };
-    (kept > 0).then(|| format!("{} {hold} work: posse worktrees list", count(kept, "worktree")))
+    let hold = if kept == 1 {
+        "of an agent that is gone holds"
+    } else {
+        "of agents that are gone hold"
+    };
+    (kept > 0).then(|| {
+        format!(
+            "{} {hold} work: posse worktrees list",
+            count(kept, "worktree")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -38,7 +49,10 @@ mod tests {
 
     #[test]
     fn only_what_was_not_removed_is_told() {
-        let swept = |removed| Swept { found: found(1, false, None), removed };
+        let swept = |removed| Swept {
+            found: found(1, false, None),
+            removed,
+        };
         assert_eq!(line(&[]), None);
         assert_eq!(line(&[swept(true)]), None);
         let one = "1 worktree of an agent that is gone holds work: posse worktrees list";

@@ -18,7 +18,12 @@ fn counts(loaded: &Loaded<Skill>) -> Vec<(&str, &str)> {
     loaded
         .known
         .iter()
-        .map(|known| (known.definition.name.as_str(), known.definition.description.as_str()))
+        .map(|known| {
+            (
+                known.definition.name.as_str(),
+                known.definition.description.as_str(),
+            )
+        })
         .collect()
 }
 
@@ -50,7 +55,10 @@ fn of_several_with_one_name_the_nearest_counts() {
         disk.write(place, &text(place));
         let loaded = load(&disk);
         assert_eq!(counts(&loaded), [("x", *place)]);
-        assert_eq!((loaded.shadowed.len(), said(&disk, &loaded)), (below, Vec::new()));
+        assert_eq!(
+            (loaded.shadowed.len(), said(&disk, &loaded)),
+            (below, Vec::new())
+        );
     }
     let source = load(&disk).known[0].source;
     assert_eq!(source, Source::Managed);
@@ -68,17 +76,29 @@ fn names_are_those_of_their_places() {
     disk.write("repo/.claude/skills/SKILL.md", &text("lies beside"));
     disk.write("repo/.claude/skills/notes.md", "no skill\n");
     let loaded = load(&disk);
-    assert_eq!(counts(&loaded), [("git:deep:tidy", "Tidy up."), ("pdf", "reads")]);
+    assert_eq!(
+        counts(&loaded),
+        [("git:deep:tidy", "Tidy up."), ("pdf", "reads")]
+    );
     let told = said(&disk, &loaded);
     assert_eq!(told.len(), 2, "{told:#?}");
-    assert!(told.iter().any(|line| line.contains("skills/SKILL.md: a skill is a directory")), "{told:#?}");
-    assert!(told.iter().any(|line| line.contains("two words.md:1: the name `two words`")), "{told:#?}");
+    assert!(
+        told.iter()
+            .any(|line| line.contains("skills/SKILL.md: a skill is a directory")),
+        "{told:#?}"
+    );
+    assert!(
+        told.iter()
+            .any(|line| line.contains("two words.md:1: the name `two words`")),
+        "{told:#?}"
+    );
 }
 
 #[test]
 fn a_repository_grants_itself_nothing() {
     let disk = Disk::new();
-    let file = "---\ndescription: x\nallowed-tools: Bash(rm *)\ndisallowed-tools: Write\n---\nDo it.\n";
+    let file =
+        "---\ndescription: x\nallowed-tools: Bash(rm *)\ndisallowed-tools: Write\n---\nDo it.\n";
     disk.write("repo/.claude/skills/theirs/SKILL.md", file);
     disk.write("posse/skills/mine/SKILL.md", file);
     let loaded = load(&disk);
@@ -89,8 +109,7 @@ fn a_repository_grants_itself_nothing() {
     assert_eq!(rules("theirs"), (String::new(), "Write".to_owned()));
     assert_eq!(rules("mine"), ("Bash(rm *)".to_owned(), "Write".to_owned()));
     let told = said(&disk, &loaded);
-    let start =
-        "warning: repo/.claude/skills/theirs/SKILL.md:3: ignored: `allowed-tools` of a repository's skill";
+    let start = "warning: repo/.claude/skills/theirs/SKILL.md:3: ignored: `allowed-tools` of a repository's skill";
     assert!(told.len() == 1 && told[0].starts_with(start), "{told:#?}");
     assert_eq!(loaded.trouble().count(), 1);
 }
@@ -102,13 +121,30 @@ fn links_to_skills_are_followed_within_the_repository() {
     disk.write("home/secret/SKILL.md", &text("secret"));
     fs::create_dir_all(disk.path("repo/.claude/skills")).unwrap();
     fs::create_dir_all(disk.path("posse/skills")).unwrap();
-    symlink(disk.path("repo/kept/pdf"), disk.path("repo/.claude/skills/pdf")).unwrap();
-    symlink(disk.path("home/secret"), disk.path("repo/.claude/skills/out")).unwrap();
+    symlink(
+        disk.path("repo/kept/pdf"),
+        disk.path("repo/.claude/skills/pdf"),
+    )
+    .unwrap();
+    symlink(
+        disk.path("home/secret"),
+        disk.path("repo/.claude/skills/out"),
+    )
+    .unwrap();
     symlink(disk.path("home/secret"), disk.path("posse/skills/mine")).unwrap();
     let loaded = load(&disk);
-    assert_eq!(counts(&loaded), [("mine", "secret"), ("pdf", "kept elsewhere")]);
-    let out = format!("it is a link that leads out of {}", disk.path("repo").display());
-    assert_eq!(said(&disk, &loaded), [format!("error: repo/.claude/skills/out: {out}")]);
+    assert_eq!(
+        counts(&loaded),
+        [("mine", "secret"), ("pdf", "kept elsewhere")]
+    );
+    let out = format!(
+        "it is a link that leads out of {}",
+        disk.path("repo").display()
+    );
+    assert_eq!(
+        said(&disk, &loaded),
+        [format!("error: repo/.claude/skills/out: {out}")]
+    );
 }
 
 #[test]
@@ -116,22 +152,43 @@ fn one_can_look_at_some_only() {
     let disk = Disk::new();
     disk.write("repo/drafts/pdf/SKILL.md", &text("a draft"));
     disk.write("repo/drafts/one.md", "Do it.\n");
-    disk.write("repo/.claude/commands/a/b.md", "---\nallowed-tools: Read\n---\nDo it.\n");
-    disk.write("repo/.claude/commands/c.md", "---\ncontext: x\n---\nDo it.\n");
+    disk.write(
+        "repo/.claude/commands/a/b.md",
+        "---\nallowed-tools: Read\n---\nDo it.\n",
+    );
+    disk.write(
+        "repo/.claude/commands/c.md",
+        "---\ncontext: x\n---\nDo it.\n",
+    );
     let sources = SkillSources::new(disk.places.clone());
-    let look =
-        |names: &[&str]| sources.load_only(&names.iter().map(|name| disk.path(name)).collect::<Vec<_>>());
-    for names in [&["repo/drafts"][..], &["repo/drafts/pdf"], &["repo/drafts/pdf/SKILL.md"]] {
+    let look = |names: &[&str]| {
+        sources.load_only(&names.iter().map(|name| disk.path(name)).collect::<Vec<_>>())
+    };
+    for names in [
+        &["repo/drafts"][..],
+        &["repo/drafts/pdf"],
+        &["repo/drafts/pdf/SKILL.md"],
+    ] {
         assert_eq!(counts(&look(names)), [("pdf", "a draft")], "{names:?}");
     }
     assert_eq!(counts(&look(&["repo/drafts/one.md"])), [("one", "Do it.")]);
     let loaded = look(&["repo/.claude/commands"]);
     assert_eq!(counts(&loaded), [("a:b", "Do it.")]);
     let told = said(&disk, &loaded);
-    assert!(told.iter().any(|line| line.contains("c.md:2: `context` is `fork`, not `x`")), "{told:#?}");
-    assert!(told.iter().any(|line| line.starts_with("warning: ")), "it is the repository's: {told:#?}");
+    assert!(
+        told.iter()
+            .any(|line| line.contains("c.md:2: `context` is `fork`, not `x`")),
+        "{told:#?}"
+    );
+    assert!(
+        told.iter().any(|line| line.starts_with("warning: ")),
+        "it is the repository's: {told:#?}"
+    );
     let told = said(&disk, &look(&["repo/nowhere"]));
-    assert_eq!(told, ["error: repo/nowhere: cannot be read: No such file or directory (os error 2)"]);
+    assert_eq!(
+        told,
+        ["error: repo/nowhere: cannot be read: No such file or directory (os error 2)"]
+    );
 }
 
 #[test]
@@ -146,8 +203,18 @@ fn all_skills_together_have_a_longest_length_and_a_repositorys_come_last() {
     }
     let loaded = load(&disk);
     let end = "not taken, nor what follows: all files together are longer than 16 MiB";
-    let ends: Vec<String> = said(&disk, &loaded).into_iter().filter(|line| line.ends_with(end)).collect();
-    assert!(!ends.is_empty() && ends.iter().all(|line| line.starts_with("error: ")), "{ends:?}");
-    let bytes: usize = loaded.known.iter().map(|known| known.definition.body.text.len()).sum();
+    let ends: Vec<String> = said(&disk, &loaded)
+        .into_iter()
+        .filter(|line| line.ends_with(end))
+        .collect();
+    assert!(
+        !ends.is_empty() && ends.iter().all(|line| line.starts_with("error: ")),
+        "{ends:?}"
+    );
+    let bytes: usize = loaded
+        .known
+        .iter()
+        .map(|known| known.definition.body.text.len())
+        .sum();
     assert!(bytes <= scan::ALL, "{bytes}");
 }

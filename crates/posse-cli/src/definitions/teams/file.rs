@@ -16,11 +16,27 @@ const MOST: u64 = 1_000;
 
 const KEYS: [&str; 4] = ["description", "lead", "roles", "tasks"];
 const LEAD_KEYS: [&str; 4] = ["agent", "model", "permission_mode", "prompt"];
-const ROLE_KEYS: [&str; 9] =
-    ["agent", "prompt", "model", "effort", "permission_mode", "worktree", "budget_usd", "count", "takes"];
+const ROLE_KEYS: [&str; 9] = [
+    "agent",
+    "prompt",
+    "model",
+    "effort",
+    "permission_mode",
+    "worktree",
+    "budget_usd",
+    "count",
+    "takes",
+];
 const TASK_KEYS: [&str; 5] = ["subject", "description", "role", "blocked_by", "check"];
 /// How people may call that a role alone writes to some files.
-const OWNERSHIP: [&str; 6] = ["owns", "own", "write", "writes", "ownership", "write_ownership"];
+const OWNERSHIP: [&str; 6] = [
+    "owns",
+    "own",
+    "write",
+    "writes",
+    "ownership",
+    "write_ownership",
+];
 
 /// A file, and what is to be said about it.
 pub(super) struct Lines<'a> {
@@ -46,7 +62,11 @@ impl Part<'_, '_> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str, source: Source) -> Self {
-        Self { text, source, remarks: Vec::new() }
+        Self {
+            text,
+            source,
+            remarks: Vec::new(),
+        }
     }
 
     /// Something about all of it.
@@ -71,14 +91,23 @@ impl<'a> Lines<'a> {
         let lead = self.lead(&all, types);
         let roles = self.roles(&all, types);
         let tasks = self.tasks(&all);
-        let plan = TeamPlan { description: self.text(&all, "description").unwrap_or_default(), roles, tasks };
+        let plan = TeamPlan {
+            description: self.text(&all, "description").unwrap_or_default(),
+            roles,
+            tasks,
+        };
         self.taken(&all, &plan);
-        let is_broken = self.remarks.iter().any(|(weight, _, _)| *weight == Weight::Error);
+        let is_broken = self
+            .remarks
+            .iter()
+            .any(|(weight, _, _)| *weight == Weight::Error);
         (!is_broken).then_some(Declared { name, lead, plan })
     }
 
     fn lead(&mut self, all: &Part<'_, '_>, types: &[String]) -> Lead {
-        let Some((at, table)) = self.table(all, "lead") else { return Lead::default() };
+        let Some((at, table)) = self.table(all, "lead") else {
+            return Lead::default();
+        };
         let part = self.part(table, "[lead]".into(), at, &LEAD_KEYS);
         Lead {
             agent: self.agent(&part, types),
@@ -92,18 +121,27 @@ impl<'a> Lines<'a> {
         let mut roles = BTreeMap::new();
         let Some((at, table)) = self.table(all, "roles") else {
             if !all.has("roles") {
-                self.whole(Weight::Error, "it has no roles: `[roles.NAME]` says who is in the team".into());
+                self.whole(
+                    Weight::Error,
+                    "it has no roles: `[roles.NAME]` says who is in the team".into(),
+                );
             }
             return roles;
         };
         if table.is_empty() {
-            self.error(at, "it has no roles: `[roles.NAME]` says who is in the team".into());
+            self.error(
+                at,
+                "it has no roles: `[roles.NAME]` says who is in the team".into(),
+            );
         }
         for (key, value) in table {
             let (word, at) = (key.get_ref().as_ref(), key.span().start);
             let name = match word.parse::<Name>() {
                 Ok(name) if name.is_reserved() => {
-                    self.error(at, format!("nobody can be called {name}: that means somebody already"));
+                    self.error(
+                        at,
+                        format!("nobody can be called {name}: that means somebody already"),
+                    );
                     continue;
                 }
                 Ok(name) => name,
@@ -132,7 +170,10 @@ impl<'a> Lines<'a> {
             self.error(at, format!("`{word}` is no effort; there are {all}"));
         }
         let takes = self.words(part, "takes");
-        if takes.as_ref().is_some_and(|takes| takes.iter().any(|word| word.trim().is_empty())) {
+        if takes
+            .as_ref()
+            .is_some_and(|takes| takes.iter().any(|word| word.trim().is_empty()))
+        {
             let at = self.at(part, "takes");
             self.error(at, "`takes` holds an empty word".into());
         }
@@ -153,12 +194,18 @@ impl<'a> Lines<'a> {
     fn alike(&mut self, at: usize, roles: &BTreeMap<Name, TeamRole>) {
         for (name, role) in roles.iter().filter(|(_, role)| role.count > 1) {
             if let Err(error) = format!("{name}-{}", role.count).parse::<Name>() {
-                self.error(at, format!("the last of role {name} could not be called so: {error}"));
+                self.error(
+                    at,
+                    format!("the last of role {name} could not be called so: {error}"),
+                );
             }
             let numbered = (1..=role.count).map(|number| format!("{name}-{number}"));
             for other in numbered.filter_map(|name| name.parse::<Name>().ok()) {
                 if roles.get(&other).is_some_and(|role| role.count == 1) {
-                    let what = format!("role {other} is called like one of the {} of {name}", role.count);
+                    let what = format!(
+                        "role {other} is called like one of the {} of {name}",
+                        role.count
+                    );
                     self.error(at, format!("{what}: rename it"));
                 }
             }
@@ -177,10 +224,18 @@ impl<'a> Lines<'a> {
         for (index, value) in array.iter().enumerate() {
             let number = index as u64 + 1;
             let DeValue::Table(table) = value.get_ref() else {
-                self.error(value.span().start, "tasks are tables: `[[tasks]]` before each".into());
+                self.error(
+                    value.span().start,
+                    "tasks are tables: `[[tasks]]` before each".into(),
+                );
                 continue;
             };
-            let part = self.part(table, format!("task {number}"), value.span().start, &TASK_KEYS);
+            let part = self.part(
+                table,
+                format!("task {number}"),
+                value.span().start,
+                &TASK_KEYS,
+            );
             tasks.push(self.task(&part, number));
         }
         tasks
@@ -188,8 +243,14 @@ impl<'a> Lines<'a> {
 
     fn task(&mut self, part: &Part<'_, '_>, number: u64) -> PlannedTask {
         let subject = self.text(part, "subject");
-        if subject.as_deref().is_none_or(|subject| subject.trim().is_empty()) {
-            self.error(part.at, format!("task {number} has no `subject`: what is to be done, in a line"));
+        if subject
+            .as_deref()
+            .is_none_or(|subject| subject.trim().is_empty())
+        {
+            self.error(
+                part.at,
+                format!("task {number} has no `subject`: what is to be done, in a line"),
+            );
         }
         let blocked_by = self.numbers(part, "blocked_by");
         let at = self.at(part, "blocked_by");
@@ -198,7 +259,10 @@ impl<'a> Lines<'a> {
                 self.error(at, format!("task {number} waits for itself"));
             } else if *other == 0 || *other > number {
                 let what = format!("task {number} waits for task {other}, which is not before it");
-                self.error(at, format!("{what}: tasks are numbered from 1 as they stand here"));
+                self.error(
+                    at,
+                    format!("{what}: tasks are numbered from 1 as they stand here"),
+                );
             }
         }
         PlannedTask {
@@ -206,7 +270,9 @@ impl<'a> Lines<'a> {
             description: self.text(part, "description").unwrap_or_default(),
             role: self.text(part, "role"),
             blocked_by,
-            check: self.text(part, "check").filter(|check| !check.trim().is_empty()),
+            check: self
+                .text(part, "check")
+                .filter(|check| !check.trim().is_empty()),
         }
     }
 
@@ -239,11 +305,16 @@ impl<'a> Lines<'a> {
                         || "name a role, or a word that a role has in `takes`".to_owned(),
                         |meant| format!("did you mean `{meant}`?"),
                     );
-                    self.error(at, format!("nobody takes task {number}: its role is `{role}`; {meant}"));
+                    self.error(
+                        at,
+                        format!("nobody takes task {number}: its role is `{role}`; {meant}"),
+                    );
                 }
                 None if !takes_all => {
                     let why = "every role has a `takes`, so none takes what has no `role`";
-                    let what = format!("nobody takes task {number} by itself: {why}; the lead must give it");
+                    let what = format!(
+                        "nobody takes task {number} by itself: {why}; the lead must give it"
+                    );
                     let line = Some(self.line(at));
                     self.remarks.push((Weight::Warning, line, what));
                 }
@@ -258,7 +329,9 @@ impl<'a> Lines<'a> {
             let known: Vec<&str> = types.iter().map(String::as_str).collect();
             let meant = closest(&agent, &known).map(|meant| format!(" did you mean {meant}?"));
             let meant = meant.unwrap_or_default();
-            let what = format!("there is no type of agents `{agent}`;{meant} `posse agents list` shows them");
+            let what = format!(
+                "there is no type of agents `{agent}`;{meant} `posse agents list` shows them"
+            );
             let at = self.at(part, "agent");
             self.error(at, what);
         }
@@ -266,12 +339,20 @@ impl<'a> Lines<'a> {
     }
 
     fn mode(&mut self, part: &Part<'_, '_>) -> Option<PermissionMode> {
-        let (word, at) = (self.text(part, "permission_mode")?, self.at(part, "permission_mode"));
+        let (word, at) = (
+            self.text(part, "permission_mode")?,
+            self.at(part, "permission_mode"),
+        );
         match word.parse() {
             Ok(PermissionMode::BypassPermissions) if self.source == Source::Project => {
-                let why = "a repository may only tighten; --permission-mode bypassPermissions may say it";
+                let why =
+                    "a repository may only tighten; --permission-mode bypassPermissions may say it";
                 let line = Some(self.line(at));
-                self.remarks.push((Weight::Warning, line, format!("ignored: `bypassPermissions`: {why}")));
+                self.remarks.push((
+                    Weight::Warning,
+                    line,
+                    format!("ignored: `bypassPermissions`: {why}"),
+                ));
                 None
             }
             Ok(mode) => Some(mode),
@@ -283,7 +364,9 @@ impl<'a> Lines<'a> {
     }
 
     fn count(&mut self, part: &Part<'_, '_>) -> u32 {
-        let Some(value) = value(part, "count") else { return 1 };
+        let Some(value) = value(part, "count") else {
+            return 1;
+        };
         match whole(value) {
             Some(count @ 1..=MOST) => count as u32,
             _ => {
@@ -301,9 +384,13 @@ impl<'a> Lines<'a> {
             DeValue::Integer(amount) => amount.as_str().parse().ok(),
             _ => None,
         };
-        let amount =
-            amount.map_or(Err("an amount in dollars, 2.5 for one"), crate::settings::agents::dollars);
-        amount.map_err(|why| self.error(self.at(part, key), format!("`{key}`: {why}"))).ok()
+        let amount = amount.map_or(
+            Err("an amount in dollars, 2.5 for one"),
+            crate::settings::agents::dollars,
+        );
+        amount
+            .map_err(|why| self.error(self.at(part, key), format!("`{key}`: {why}")))
+            .ok()
     }
 
     fn text(&mut self, part: &Part<'_, '_>, key: &str) -> Option<String> {
@@ -323,7 +410,10 @@ impl<'a> Lines<'a> {
     fn words(&mut self, part: &Part<'_, '_>, key: &str) -> Option<Vec<String>> {
         let value = value(part, key)?;
         let words = value.as_array().and_then(|words| {
-            words.iter().map(|word| word.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+            words
+                .iter()
+                .map(|word| word.get_ref().as_str().map(str::to_owned))
+                .collect::<Option<Vec<_>>>()
         });
         if words.is_none() {
             self.unlike::<()>(part, key, "a list of words, [\"docs\"] for one", value);
@@ -332,24 +422,51 @@ impl<'a> Lines<'a> {
     }
 
     fn numbers(&mut self, part: &Part<'_, '_>, key: &str) -> Vec<u64> {
-        let Some(value) = value(part, key) else { return Vec::new() };
+        let Some(value) = value(part, key) else {
+            return Vec::new();
+        };
         let numbers = value.as_array().and_then(|numbers| {
-            numbers.iter().map(|number| whole(number.get_ref())).collect::<Option<Vec<_>>>()
+            numbers
+                .iter()
+                .map(|number| whole(number.get_ref()))
+                .collect::<Option<Vec<_>>>()
         });
         if numbers.is_none() {
-            self.unlike::<()>(part, key, "a list of numbers of tasks, [1, 2] for one", value);
+            self.unlike::<()>(
+                part,
+                key,
+                "a list of numbers of tasks, [1, 2] for one",
+                value,
+            );
         }
         numbers.unwrap_or_default()
     }
 
-    fn unlike<T>(&mut self, part: &Part<'_, '_>, key: &str, wanted: &str, found: &DeValue<'_>) -> Option<T> {
+    fn unlike<T>(
+        &mut self,
+        part: &Part<'_, '_>,
+        key: &str,
+        wanted: &str,
+        found: &DeValue<'_>,
+    ) -> Option<T> {
         let at = self.at(part, key);
-        self.error(at, format!("`{key}` of {} is {wanted}, not a {}", part.what, found.type_str()));
+        self.error(
+            at,
+            format!(
+                "`{key}` of {} is {wanted}, not a {}",
+                part.what,
+                found.type_str()
+            ),
+        );
         None
     }
 
     /// A table under a key; anything else there is an error.
-    fn table<'t, 'd>(&mut self, part: &Part<'t, 'd>, key: &str) -> Option<(usize, &'t DeTable<'d>)> {
+    fn table<'t, 'd>(
+        &mut self,
+        part: &Part<'t, 'd>,
+        key: &str,
+    ) -> Option<(usize, &'t DeTable<'d>)> {
         let (_, at, value) = part.keys.iter().find(|(name, _, _)| *name == key)?;
         match value.get_ref() {
             DeValue::Table(table) => Some((*at, table)),
@@ -370,8 +487,14 @@ impl<'a> Lines<'a> {
     }
 
     fn part_of<'t, 'd>(&self, table: &'t DeTable<'d>, what: String, at: usize) -> Part<'t, 'd> {
-        let keys = table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span().start, value));
-        Part { keys: keys.collect(), what, at }
+        let keys = table
+            .iter()
+            .map(|(key, value)| (key.get_ref().as_ref(), key.span().start, value));
+        Part {
+            keys: keys.collect(),
+            what,
+            at,
+        }
     }
 
     /// Says which keys mean nothing.
@@ -385,7 +508,11 @@ impl<'a> Lines<'a> {
             } else {
                 let meant = closest(key, known).map(|meant| format!("did you mean `{meant}`?"));
                 let all = || format!("there are {}", known.join(", "));
-                format!("{} knows no `{key}`: {}", part.what, meant.unwrap_or_else(all))
+                format!(
+                    "{} knows no `{key}`: {}",
+                    part.what,
+                    meant.unwrap_or_else(all)
+                )
             };
             self.error(*at, reason);
         }
@@ -393,7 +520,10 @@ impl<'a> Lines<'a> {
 
     /// Where a key stands; where its table begins if it does not.
     fn at(&self, part: &Part<'_, '_>, key: &str) -> usize {
-        part.keys.iter().find(|(name, _, _)| *name == key).map_or(part.at, |(_, at, _)| *at)
+        part.keys
+            .iter()
+            .find(|(name, _, _)| *name == key)
+            .map_or(part.at, |(_, at, _)| *at)
     }
 
     fn error(&mut self, at: usize, reason: String) {
@@ -408,7 +538,10 @@ impl<'a> Lines<'a> {
 }
 
 fn value<'t, 'd>(part: &Part<'t, 'd>, key: &str) -> Option<&'t DeValue<'d>> {
-    part.keys.iter().find(|(name, _, _)| *name == key).map(|(_, _, value)| value.get_ref())
+    part.keys
+        .iter()
+        .find(|(name, _, _)| *name == key)
+        .map(|(_, _, value)| value.get_ref())
 }
 
 /// A number that counts something.

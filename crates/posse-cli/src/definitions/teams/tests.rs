@@ -80,7 +80,11 @@ fn a_file_declares_roles_and_tasks() {
         takes: Some(vec!["review".into(), "docs".into()]),
     };
     let tasks = vec![
-        PlannedTask { subject: "mend it".into(), check: Some("cargo test".into()), ..PlannedTask::default() },
+        PlannedTask {
+            subject: "mend it".into(),
+            check: Some("cargo test".into()),
+            ..PlannedTask::default()
+        },
         PlannedTask {
             subject: "look at it".into(),
             description: "All of it.".into(),
@@ -99,7 +103,11 @@ fn a_file_declares_roles_and_tasks() {
         },
         plan: TeamPlan {
             description: "Mends the parser.".into(),
-            roles: [("dev".parse().unwrap(), dev), ("reviewer".parse().unwrap(), reviewer)].into(),
+            roles: [
+                ("dev".parse().unwrap(), dev),
+                ("reviewer".parse().unwrap(), reviewer),
+            ]
+            .into(),
             tasks,
         },
     };
@@ -112,28 +120,76 @@ fn what_is_wrong_is_told_with_its_line() {
     for (text, line, what) in [
         ("", None, "it has no roles"),
         ("[roles]\n", Some(1), "it has no roles"),
-        ("roles = 3\n", Some(1), "`roles` of the file is a table, not a integer"),
+        (
+            "roles = 3\n",
+            Some(1),
+            "`roles` of the file is a table, not a integer",
+        ),
         ("[roles.dev\n", Some(1), ""),
         ("\n[roles.Dev]\n", Some(2), "`Dev` is no name"),
         ("[roles.team-lead]\n", Some(1), "means somebody already"),
         ("roles.dev = 1\n", Some(1), "a role is a table"),
         ("[roles.dev]\ncuont = 2\n", Some(2), "did you mean `count`?"),
-        ("discription = \"x\"\n[roles.dev]\n", Some(1), "did you mean `description`?"),
-        ("[roles.dev]\nfoo = 2\n", Some(2), "[roles.dev] knows no `foo`: there are agent, prompt"),
+        (
+            "discription = \"x\"\n[roles.dev]\n",
+            Some(1),
+            "did you mean `description`?",
+        ),
+        (
+            "[roles.dev]\nfoo = 2\n",
+            Some(2),
+            "[roles.dev] knows no `foo`: there are agent, prompt",
+        ),
         ("[roles.dev]\nowns = [\"src\"]\n", Some(2), "not built yet"),
         ("[roles.dev]\ncount = 0\n", Some(2), "from 1 to 1000"),
         ("[roles.dev]\ncount = \"2\"\n", Some(2), "from 1 to 1000"),
-        ("[roles.dev]\nagent = \"explor\"\n", Some(2), "did you mean Explore?"),
-        ("[lead]\nagent = \"x\"\n[roles.dev]\n", Some(2), "there is no type of agents `x`"),
-        ("[roles.dev]\neffort = \"much\"\n", Some(2), "`much` is no effort"),
-        ("[roles.dev]\npermission_mode = \"yolo\"\n", Some(2), "`yolo` is no permission mode"),
-        ("[roles.dev]\nworktree = \"yes\"\n", Some(2), "true or false, not a string"),
-        ("[roles.dev]\nbudget_usd = -1\n", Some(2), "`budget_usd`: a budget is more than nothing"),
-        ("[roles.dev]\nbudget_usd = true\n", Some(2), "an amount in dollars"),
+        (
+            "[roles.dev]\nagent = \"explor\"\n",
+            Some(2),
+            "did you mean Explore?",
+        ),
+        (
+            "[lead]\nagent = \"x\"\n[roles.dev]\n",
+            Some(2),
+            "there is no type of agents `x`",
+        ),
+        (
+            "[roles.dev]\neffort = \"much\"\n",
+            Some(2),
+            "`much` is no effort",
+        ),
+        (
+            "[roles.dev]\npermission_mode = \"yolo\"\n",
+            Some(2),
+            "`yolo` is no permission mode",
+        ),
+        (
+            "[roles.dev]\nworktree = \"yes\"\n",
+            Some(2),
+            "true or false, not a string",
+        ),
+        (
+            "[roles.dev]\nbudget_usd = -1\n",
+            Some(2),
+            "`budget_usd`: a budget is more than nothing",
+        ),
+        (
+            "[roles.dev]\nbudget_usd = true\n",
+            Some(2),
+            "an amount in dollars",
+        ),
         ("[roles.dev]\ntakes = [\"\"]\n", Some(2), "empty word"),
-        ("[roles.dev]\ntakes = \"docs\"\n", Some(2), "a list of words"),
+        (
+            "[roles.dev]\ntakes = \"docs\"\n",
+            Some(2),
+            "a list of words",
+        ),
         ("[roles.dev]\nprompt = 1\n", Some(2), "a text in quotes"),
-        ("[roles.dev]\ncount = 2\n[roles.dev-2]\n", Some(1), "role dev-2 is called like one of the 2 of dev"),
+        (
+            "[roles.dev]\ncount = 2\n[roles.dev-2]\n",
+            Some(1),
+            "role dev-2 is called like one of the 2 of dev",
+        ),
     ] {
         check(text, line, what);
     }
@@ -141,13 +197,41 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[tasks]\nsubject = \"x\"\n", 2, "`[[tasks]]` before each"),
         ("[[tasks]]\n", 2, "task 1 has no `subject`"),
         ("[[tasks]]\nsubject = \" \"\n", 2, "task 1 has no `subject`"),
-        ("[[tasks]]\nsubject = \"x\"\nblocked_by = [1]\n", 4, "task 1 waits for itself"),
-        ("[[tasks]]\nsubject = \"x\"\nblocked_by = [2]\n", 4, "task 2, which is not before it"),
-        ("[[tasks]]\nsubject = \"x\"\nblocked_by = [0]\n", 4, "task 0, which is not before it"),
-        ("[[tasks]]\nsubject = \"x\"\nblocked_by = 1\n", 4, "a list of numbers"),
-        ("[[tasks]]\nsubject = \"x\"\nrole = \"dve\"\n", 2, "did you mean `dev`?"),
-        ("[[tasks]]\nsubject = \"x\"\nrole = \"docs\"\n", 2, "a word that a role has in `takes`"),
-        ("[[tasks]]\nsubject = \"x\"\nowner = \"dev\"\n", 4, "task 1 knows no `owner`"),
+        (
+            "[[tasks]]\nsubject = \"x\"\nblocked_by = [1]\n",
+            4,
+            "task 1 waits for itself",
+        ),
+        (
+            "[[tasks]]\nsubject = \"x\"\nblocked_by = [2]\n",
+            4,
+            "task 2, which is not before it",
+        ),
+        (
+            "[[tasks]]\nsubject = \"x\"\nblocked_by = [0]\n",
+            4,
+            "task 0, which is not before it",
+        ),
+        (
+            "[[tasks]]\nsubject = \"x\"\nblocked_by = 1\n",
+            4,
+            "a list of numbers",
+        ),
+        (
+            "[[tasks]]\nsubject = \"x\"\nrole = \"dve\"\n",
+            2,
+            "did you mean `dev`?",
+        ),
+        (
+            "[[tasks]]\nsubject = \"x\"\nrole = \"docs\"\n",
+            2,
+            "a word that a role has in `takes`",
+        ),
+        (
+            "[[tasks]]\nsubject = \"x\"\nowner = \"dev\"\n",
+            4,
+            "task 1 knows no `owner`",
+        ),
     ] {
         check(&format!("{role}{tasks}"), Some(line), what);
     }
@@ -156,7 +240,9 @@ fn what_is_wrong_is_told_with_its_line() {
 fn check(text: &str, line: Option<usize>, what: &str) {
     let (read, said) = read_as(text, Source::User);
     assert_eq!(read, None, "{text}");
-    let [(Weight::Error, at, reason)] = &said[..] else { panic!("{text}: {said:?}") };
+    let [(Weight::Error, at, reason)] = &said[..] else {
+        panic!("{text}: {said:?}")
+    };
     assert_eq!(*at, line, "{text}: {reason}");
     assert!(reason.contains(what), "{text}: {reason}");
 }
@@ -164,7 +250,11 @@ fn check(text: &str, line: Option<usize>, what: &str) {
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = "x = 1\n[roles.dev]\ncount = 0\nagent = \"y\"\n[[tasks]]\nrole = \"z\"\n";
-    let lines: Vec<_> = read_as(text, Source::User).1.into_iter().map(|(_, line, _)| line).collect();
+    let lines: Vec<_> = read_as(text, Source::User)
+        .1
+        .into_iter()
+        .map(|(_, line, _)| line)
+        .collect();
     assert_eq!(lines, [Some(1), Some(4), Some(3), Some(5), Some(5)]);
 }
 
@@ -173,7 +263,9 @@ fn what_nobody_takes_by_itself_is_a_warning() {
     let text = "[roles.dev]\ntakes = [\"code\"]\n[[tasks]]\nsubject = \"x\"\n";
     let (read, said) = read_as(text, Source::User);
     assert!(read.is_some());
-    let [(Weight::Warning, Some(3), why)] = &said[..] else { panic!("{said:?}") };
+    let [(Weight::Warning, Some(3), why)] = &said[..] else {
+        panic!("{said:?}")
+    };
     assert!(why.contains("the lead must give it"), "{why}");
 }
 
@@ -181,16 +273,30 @@ fn what_nobody_takes_by_itself_is_a_warning() {
 fn a_repository_does_not_switch_rules_off() {
     let text = "[lead]\npermission_mode = \"bypassPermissions\"\n[roles.dev]\npermission_mode = \"bypassPermissions\"\n";
     let modes = |declared: Declared| {
-        let roles: Vec<_> = declared.plan.roles.into_values().map(|role| role.mode).collect();
+        let roles: Vec<_> = declared
+            .plan
+            .roles
+            .into_values()
+            .map(|role| role.mode)
+            .collect();
         (declared.lead.mode, roles)
     };
     let (read, said) = read_as(text, Source::Project);
     assert_eq!(modes(read.unwrap()), (None, vec![None]));
-    let told: Vec<_> = said.iter().map(|(weight, line, _)| (*weight, *line)).collect();
-    assert_eq!(told, [(Weight::Warning, Some(2)), (Weight::Warning, Some(4))]);
+    let told: Vec<_> = said
+        .iter()
+        .map(|(weight, line, _)| (*weight, *line))
+        .collect();
+    assert_eq!(
+        told,
+        [(Weight::Warning, Some(2)), (Weight::Warning, Some(4))]
+    );
     let bypass = Some(PermissionMode::BypassPermissions);
     let (read, said) = read_as(text, Source::User);
-    assert_eq!((modes(read.unwrap()), said), ((bypass, vec![bypass]), vec![]));
+    assert_eq!(
+        (modes(read.unwrap()), said),
+        ((bypass, vec![bypass]), vec![])
+    );
 }
 
 #[test]
@@ -217,11 +323,21 @@ fn the_nearest_file_counts_and_other_programs_have_none() {
     };
     let loaded = TeamSources::new(places, types()).load();
     let found = |list: &[Known<Declared>]| {
-        list.iter().map(|known| (known.definition.plan.description.clone(), known.source)).collect::<Vec<_>>()
+        list.iter()
+            .map(|known| (known.definition.plan.description.clone(), known.source))
+            .collect::<Vec<_>>()
     };
-    assert_eq!(found(&loaded.known), [("docs".into(), Source::User), ("project".into(), Source::Project)]);
+    assert_eq!(
+        found(&loaded.known),
+        [
+            ("docs".into(), Source::User),
+            ("project".into(), Source::Project)
+        ]
+    );
     assert_eq!(found(&loaded.shadowed), [("user".into(), Source::User)]);
-    let [remark] = &loaded.remarks[..] else { panic!("{:?}", loaded.remarks) };
+    let [remark] = &loaded.remarks[..] else {
+        panic!("{:?}", loaded.remarks)
+    };
     assert_eq!((about(remark), remark.line), (Some("Bad Name"), None));
     fs::remove_dir_all(root).unwrap();
 }

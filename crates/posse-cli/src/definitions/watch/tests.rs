@@ -29,23 +29,37 @@ fn a_line_says_what_has_changed() {
     write(&disk, "tester", "y");
     write(&disk, "reviewer", "x");
     std::fs::remove_file(disk.path("repo/.posse/agents/old.md")).unwrap();
-    disk.write("repo/.posse/agents/broken.md", "---\nname: broken\ndescription:\n---\nx\n");
+    disk.write(
+        "repo/.posse/agents/broken.md",
+        "---\nname: broken\ndescription:\n---\nx\n",
+    );
     let now = sources(&disk).load();
     let line = difference("agents", &before, &now, &cwd).unwrap();
     let start = "agents: + reviewer, ~ tester, - old; .posse/agents/broken.md:3: ";
     assert!(line.starts_with(start), "{line}");
-    assert_eq!(difference("agents", &now, &now, &cwd), None, "what was told is not told again");
+    assert_eq!(
+        difference("agents", &now, &now, &cwd),
+        None,
+        "what was told is not told again"
+    );
     let mut many = now.clone();
     many.remarks = (0..7)
         .map(|line| Remark {
-            weight: if line == 6 { Weight::Note } else { Weight::Error },
+            weight: if line == 6 {
+                Weight::Note
+            } else {
+                Weight::Error
+            },
             path: "/x.md".into(),
             line: Some(line),
             reason: "\x1b[2J".into(),
         })
         .collect();
     let line = difference("agents", &now, &many, &cwd).unwrap();
-    assert!(line.contains("; /x.md:4: \\u{1b}[2J; and 1 more: `posse agents check`"), "{line}");
+    assert!(
+        line.contains("; /x.md:4: \\u{1b}[2J; and 1 more: `posse agents check`"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -54,18 +68,35 @@ fn what_is_only_looked_at_or_lies_beside_is_no_change() {
     let around = Around::of(sources(&disk).candidates());
     let created = EventKind::Create(CreateKind::Any);
     let concerns = |kind, name: &str| around.concerns(&Event::new(kind).add_path(disk.path(name)));
-    for name in
-        ["repo/.posse", "repo/.posse/agents", "repo/sub/.claude", "posse/agents", "home/.claude/agents"]
-    {
+    for name in [
+        "repo/.posse",
+        "repo/.posse/agents",
+        "repo/sub/.claude",
+        "posse/agents",
+        "home/.claude/agents",
+    ] {
         assert!(concerns(created, name), "{name}");
     }
-    for name in ["repo/.posse/agents/x.md", "repo/.posse/agents/deep/x.md", "dotfiles/x.md"] {
+    for name in [
+        "repo/.posse/agents/x.md",
+        "repo/.posse/agents/deep/x.md",
+        "dotfiles/x.md",
+    ] {
         assert!(concerns(EventKind::Modify(ModifyKind::Any), name), "{name}");
     }
-    for name in ["repo/src.rs", "repo/.posse/settings.json", "repo/sub/x.md", "posse/posse.db", "home/x"] {
+    for name in [
+        "repo/src.rs",
+        "repo/.posse/settings.json",
+        "repo/sub/x.md",
+        "posse/posse.db",
+        "home/x",
+    ] {
         assert!(!concerns(created, name), "{name}");
     }
-    assert!(!concerns(EventKind::Access(AccessKind::Open(AccessMode::Any)), "repo/.posse/agents/x.md"));
+    assert!(!concerns(
+        EventKind::Access(AccessKind::Open(AccessMode::Any)),
+        "repo/.posse/agents/x.md"
+    ));
     assert!(around.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
 }
 
@@ -81,22 +112,51 @@ fn whatever_changes_after_it_was_read_is_heard() {
             let _ = heard.send(());
         }
     });
-    let mut watch = Watch { watcher: watcher.unwrap(), armed: BTreeSet::new(), told: false };
+    let mut watch = Watch {
+        watcher: watcher.unwrap(),
+        armed: BTreeSet::new(),
+        told: false,
+    };
     let agents = disk.path("repo/.posse/agents");
     let found = |watch: &mut Watch| watch.load(&sources, &around).find("x").is_some();
     assert!(!found(&mut watch));
     let changes: [(&str, &dyn Fn(), bool); 7] = [
-        ("a directory above comes", &|| std::fs::create_dir(disk.path("repo/.posse")).unwrap(), false),
-        ("the directory comes", &|| std::fs::create_dir(&agents).unwrap(), false),
-        ("a directory beneath comes", &|| std::fs::create_dir(agents.join("deep")).unwrap(), false),
+        (
+            "a directory above comes",
+            &|| std::fs::create_dir(disk.path("repo/.posse")).unwrap(),
+            false,
+        ),
+        (
+            "the directory comes",
+            &|| std::fs::create_dir(&agents).unwrap(),
+            false,
+        ),
+        (
+            "a directory beneath comes",
+            &|| std::fs::create_dir(agents.join("deep")).unwrap(),
+            false,
+        ),
         (
             "a file comes",
-            &|| disk.write("repo/.posse/agents/deep/x.md", "---\nname: x\ndescription: x\n---\nx\n"),
+            &|| {
+                disk.write(
+                    "repo/.posse/agents/deep/x.md",
+                    "---\nname: x\ndescription: x\n---\nx\n",
+                )
+            },
             true,
         ),
-        ("all goes", &|| std::fs::remove_dir_all(disk.path("repo/.posse")).unwrap(), false),
+        (
+            "all goes",
+            &|| std::fs::remove_dir_all(disk.path("repo/.posse")).unwrap(),
+            false,
+        ),
         ("all comes at once", &|| write(&disk, "x", "x"), true),
-        ("a file goes", &|| std::fs::remove_file(agents.join("x.md")).unwrap(), false),
+        (
+            "a file goes",
+            &|| std::fs::remove_file(agents.join("x.md")).unwrap(),
+            false,
+        ),
     ];
     for (what, change, there) in changes {
         while hears.try_recv().is_ok() {}

@@ -14,20 +14,28 @@ const RECORDED: &[u8] = include_bytes!("recorded.txt");
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Reply, ModelError> {
     let (mut decoder, mut assembly) = (Decoder::default(), Assembly::default());
     for chunk in chunks {
-        let result = decoder.feed(chunk, |event| assembly.event(event, &mut |_| {}).map_err(Box::new));
+        let result = decoder.feed(chunk, |event| {
+            assembly.event(event, &mut |_| {}).map_err(Box::new)
+        });
         result.map_err(|error| *error)?;
         if assembly.is_complete() {
             return assembly.finish(RateLimits::default());
         }
     }
-    Err(ModelError::Cut { received: 0, source: None })
+    Err(ModelError::Cut {
+        received: 0,
+        source: None,
+    })
 }
 
 /// The texts of a reply, in order.
 fn texts(reply: &Reply) -> Vec<String> {
     let text = |block: &ContentBlock| match block {
         ContentBlock::Text { text } => text.clone(),
-        ContentBlock::Thinking { thinking, signature } => format!("{thinking}{signature}"),
+        ContentBlock::Thinking {
+            thinking,
+            signature,
+        } => format!("{thinking}{signature}"),
         ContentBlock::ToolUse { id, name, input } => format!("{id}{name}{}", input.get()),
         other => format!("{other:?}"),
     };
@@ -38,8 +46,15 @@ fn texts(reply: &Reply) -> Vec<String> {
 fn the_recorded_reply_is_what_it_says() {
     let reply = read([RECORDED]).unwrap();
     assert_eq!(reply.stop, StopReason::ToolUse);
-    let [ContentBlock::Thinking { thinking, signature }, ContentBlock::Text { text }, read, list] =
-        &reply.content[..]
+    let [
+        ContentBlock::Thinking {
+            thinking,
+            signature,
+        },
+        ContentBlock::Text { text },
+        read,
+        list,
+    ] = &reply.content[..]
     else {
         panic!("{:?}", reply.content);
     };
@@ -47,7 +62,11 @@ fn the_recorded_reply_is_what_it_says() {
     assert!(text.ends_with("漢字 too."));
     assert!(matches!(read, ContentBlock::ToolUse { id, .. } if id == "toolu_1"));
     assert!(matches!(list, ContentBlock::ToolUse { input, .. } if input.get() == "{}"));
-    assert!(reply.usage.output > 0 && reply.usage.thinking > 0, "{:?}", reply.usage);
+    assert!(
+        reply.usage.output > 0 && reply.usage.thinking > 0,
+        "{:?}",
+        reply.usage
+    );
 }
 
 #[test]
@@ -64,7 +83,11 @@ fn cut_at_every_byte_it_is_never_whole() {
 fn in_any_two_pieces_it_is_the_same() {
     let whole = read([RECORDED]).unwrap();
     for at in 0..RECORDED.len() {
-        assert_eq!(read([&RECORDED[..at], &RECORDED[at..]]).unwrap(), whole, "at {at}");
+        assert_eq!(
+            read([&RECORDED[..at], &RECORDED[at..]]).unwrap(),
+            whole,
+            "at {at}"
+        );
     }
 }
 
@@ -75,7 +98,9 @@ fn a_byte_that_is_no_text_is_never_accepted() {
     for at in 0..bytes.len() {
         let good = std::mem::replace(&mut bytes[at], 0xff);
         match read([&bytes[..]]) {
-            Err(error @ (ModelError::Garbled { .. } | ModelError::Cut { .. })) => assert!(error.retryable()),
+            Err(error @ (ModelError::Garbled { .. } | ModelError::Cut { .. })) => {
+                assert!(error.retryable())
+            }
             other => panic!("damaged at {at}: {other:?}"),
         }
         bytes[at] = good;
@@ -124,10 +149,19 @@ fn a_call_that_the_cap_cut_is_dropped_and_not_an_error() {
     let stop = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}\n\n";
     let end = &text[text.find("event: message_delta").unwrap()..];
     let half = format!("{}{stop}{end}", &text[..cut]);
-    assert!(matches!(read([half.as_bytes()]), Err(ModelError::Garbled { .. })));
-    let capped = half.replace(r#""stop_reason":"tool_use""#, r#""stop_reason":"max_tokens""#);
+    assert!(matches!(
+        read([half.as_bytes()]),
+        Err(ModelError::Garbled { .. })
+    ));
+    let capped = half.replace(
+        r#""stop_reason":"tool_use""#,
+        r#""stop_reason":"max_tokens""#,
+    );
     let reply = read([capped.as_bytes()]).unwrap();
-    assert_eq!((reply.stop, reply.content.len()), (StopReason::MaxTokens, 2));
+    assert_eq!(
+        (reply.stop, reply.content.len()),
+        (StopReason::MaxTokens, 2)
+    );
 }
 
 /// Events of every kind, some of them damaged, in any order.
@@ -135,7 +169,10 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
     let events: Vec<Vec<u8>> = RECORDED
         .split_inclusive(|byte| *byte == b'\n')
         .map(<[u8]>::to_vec)
-        .chain([b"event: error\ndata: {\"error\":1}\n\n".to_vec(), b"data: [DONE]\n\n".to_vec()])
+        .chain([
+            b"event: error\ndata: {\"error\":1}\n\n".to_vec(),
+            b"data: [DONE]\n\n".to_vec(),
+        ])
         .collect();
     let piece = prop_oneof![
         6 => prop::sample::select(events),
@@ -166,7 +203,9 @@ fn noise_is_survived() {
                 rest = if after.is_empty() { &bytes } else { after };
                 sent += chunk.len();
                 // Errors are what noise is expected to give.
-                let _ = decoder.feed(chunk, |event| assembly.event(event, &mut |_| {}).map_err(Box::new));
+                let _ = decoder.feed(chunk, |event| {
+                    assembly.event(event, &mut |_| {}).map_err(Box::new)
+                });
                 prop_assert!(decoder.held() <= sent, "{} of {sent}", decoder.held());
             }
             let (blocks, Usage { .. }) = assembly.salvage();

@@ -21,7 +21,14 @@ macro_rules! typed {
         })*
     };
 }
-typed!(Kind, MessageStart, BlockStart, BlockDelta, BlockStop, MessageDelta);
+typed!(
+    Kind,
+    MessageStart,
+    BlockStart,
+    BlockDelta,
+    BlockStop,
+    MessageDelta
+);
 
 /// A string that is borrowed also where it is optional; plain `Option<Cow>` always copies.
 #[derive(Deserialize)]
@@ -155,7 +162,10 @@ struct MissReason {
 impl Diagnostics {
     pub(super) fn miss(self) -> Option<CacheMiss> {
         let reason = self.cache_miss_reason?;
-        Some(CacheMiss { reason: reason.kind, missed_tokens: reason.cache_missed_input_tokens })
+        Some(CacheMiss {
+            reason: reason.kind,
+            missed_tokens: reason.cache_missed_input_tokens,
+        })
     }
 }
 
@@ -187,23 +197,32 @@ impl UsageFields {
     pub(super) fn merge(&mut self, later: &Self) {
         self.input_tokens = later.input_tokens.or(self.input_tokens);
         self.output_tokens = later.output_tokens.or(self.output_tokens);
-        self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
-        self.cache_creation_input_tokens =
-            later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = later
+            .cache_read_input_tokens
+            .or(self.cache_read_input_tokens);
+        self.cache_creation_input_tokens = later
+            .cache_creation_input_tokens
+            .or(self.cache_creation_input_tokens);
         self.cache_creation = later.cache_creation.or(self.cache_creation);
         self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
     }
 
     pub(super) fn total(&self) -> Usage {
         let written = self.cache_creation_input_tokens.unwrap_or(0);
-        let hour = self.cache_creation.and_then(|made| made.ephemeral_1h_input_tokens).unwrap_or(0);
+        let hour = self
+            .cache_creation
+            .and_then(|made| made.ephemeral_1h_input_tokens)
+            .unwrap_or(0);
         Usage {
             input: self.input_tokens.unwrap_or(0),
             cache_read: self.cache_read_input_tokens.unwrap_or(0),
             cache_write_5m: written.saturating_sub(hour),
             cache_write_1h: hour.min(written),
             output: self.output_tokens.unwrap_or(0),
-            thinking: self.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or(0),
+            thinking: self
+                .output_tokens_details
+                .and_then(|details| details.thinking_tokens)
+                .unwrap_or(0),
         }
     }
 }

@@ -11,12 +11,17 @@ const RECORDED: &[u8] = include_bytes!("recorded.txt");
 
 fn read(bytes: &[u8]) -> Result<Reply, ModelError> {
     let (mut decoder, mut assembly) = (Decoder::default(), Assembly::default());
-    let result = decoder.feed(bytes, |event| assembly.event(event, &mut |_| {}).map_err(Box::new));
+    let result = decoder.feed(bytes, |event| {
+        assembly.event(event, &mut |_| {}).map_err(Box::new)
+    });
     result.map_err(|error| *error)?;
     if assembly.is_complete() {
         assembly.finish(RateLimits::default())
     } else {
-        Err(ModelError::Cut { received: 0, source: None })
+        Err(ModelError::Cut {
+            received: 0,
+            source: None,
+        })
     }
 }
 
@@ -37,7 +42,9 @@ fn a_damaged_byte_is_never_accepted() {
     for at in 0..bytes.len() {
         let good = std::mem::replace(&mut bytes[at], 0xff);
         match read(&bytes) {
-            Err(error @ (ModelError::Garbled { .. } | ModelError::Cut { .. })) => assert!(error.retryable()),
+            Err(error @ (ModelError::Garbled { .. } | ModelError::Cut { .. })) => {
+                assert!(error.retryable())
+            }
             other => panic!("damaged at {at}: {other:?}"),
         }
         bytes[at] = good;
@@ -45,7 +52,10 @@ fn a_damaged_byte_is_never_accepted() {
 }
 
 fn stream(chunks: &[&str]) -> Result<Reply, ModelError> {
-    let text: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let text: String = chunks
+        .iter()
+        .map(|chunk| format!("data: {chunk}\n\n"))
+        .collect();
     read(text.as_bytes())
 }
 
@@ -53,7 +63,9 @@ fn stream(chunks: &[&str]) -> Result<Reply, ModelError> {
 fn calls(finish: &str, chunks: &[&str]) -> Result<Vec<String>, ModelError> {
     let delta = |call: &&str| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{call}]}}}}]}}"#);
     let mut chunks: Vec<String> = chunks.iter().map(delta).collect();
-    chunks.push(format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#));
+    chunks.push(format!(
+        r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#
+    ));
     chunks.push("[DONE]".into());
     let reply = stream(&chunks.iter().map(String::as_str).collect::<Vec<_>>())?;
     let told = reply.content.iter().map(|block| match block {
@@ -69,16 +81,28 @@ fn parallel_calls_are_told_apart_however_they_are_numbered() {
         r#"{"index":0,"id":"a","function":{"name":"List","arguments":"{}"}}"#,
         r#"{"index":0,"id":"b","function":{"name":"List","arguments":"{}"}}"#,
     ];
-    assert_eq!(calls("tool_calls", &same_index).unwrap(), ["a List {}", "b List {}"]);
-    let no_index = [r#"{"function":{"name":"List"}}"#, r#"{"function":{"name":"List"}}"#];
-    assert_eq!(calls("stop", &no_index).unwrap(), ["call__0 List {}", "call__1 List {}"]);
+    assert_eq!(
+        calls("tool_calls", &same_index).unwrap(),
+        ["a List {}", "b List {}"]
+    );
+    let no_index = [
+        r#"{"function":{"name":"List"}}"#,
+        r#"{"function":{"name":"List"}}"#,
+    ];
+    assert_eq!(
+        calls("stop", &no_index).unwrap(),
+        ["call__0 List {}", "call__1 List {}"]
+    );
     let interleaved = [
         r#"{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"p\":"}}"#,
         r#"{"index":1,"id":"b","function":{"name":"Read","arguments":"{\"q\":"}}"#,
         r#"{"index":0,"function":{"arguments":"1}"}}"#,
         r#"{"index":1,"id":"","function":{"name":null,"arguments":"2}"}}"#,
     ];
-    assert_eq!(calls("tool_calls", &interleaved).unwrap(), [r#"a Read {"p":1}"#, r#"b Read {"q":2}"#]);
+    assert_eq!(
+        calls("tool_calls", &interleaved).unwrap(),
+        [r#"a Read {"p":1}"#, r#"b Read {"q":2}"#]
+    );
 }
 
 #[test]
@@ -88,13 +112,19 @@ fn a_call_that_the_cap_cut_is_dropped_and_not_an_error() {
         r#"{"index":1,"id":"b","function":{"name":"Write","arguments":"{\"text\":\"lo"}}"#,
     ];
     assert_eq!(calls("length", &half).unwrap(), ["a List {}"]);
-    assert!(matches!(calls("tool_calls", &half), Err(ModelError::Garbled { .. })));
+    assert!(matches!(
+        calls("tool_calls", &half),
+        Err(ModelError::Garbled { .. })
+    ));
 }
 
 #[test]
 fn every_optional_field_is_optional() {
     // No id, no model, no usage, no role; finish in the same chunk as the text.
-    let bare = stream(&[r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#, "[DONE]"]);
+    let bare = stream(&[
+        r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
     assert_eq!(bare.unwrap().content, [ContentBlock::text("hi")]);
     // A whole call at once, without index, id or arguments, and `stop` for a reason.
     let call = stream(&[
@@ -103,20 +133,37 @@ fn every_optional_field_is_optional() {
         "[DONE]",
     ])
     .unwrap();
-    let expected =
-        ContentBlock::ToolUse { id: "call_x_0".into(), name: "List".into(), input: RawJson::empty_object() };
-    assert_eq!((&call.content[1], call.stop), (&expected, StopReason::ToolUse));
+    let expected = ContentBlock::ToolUse {
+        id: "call_x_0".into(),
+        name: "List".into(),
+        input: RawJson::empty_object(),
+    };
+    assert_eq!(
+        (&call.content[1], call.stop),
+        (&expected, StopReason::ToolUse)
+    );
     // Both names for thinking at once.
     let both = stream(&[
         r#"{"choices":[{"delta":{"reasoning":"hm","reasoning_content":"hm"},"finish_reason":"stop"}]}"#,
         "[DONE]",
     ]);
-    let hm = ContentBlock::Thinking { thinking: "hm".into(), signature: String::new() };
+    let hm = ContentBlock::Thinking {
+        thinking: "hm".into(),
+        signature: String::new(),
+    };
     assert_eq!(both.unwrap().content, [hm]);
     // An error inside the stream, as an object or as words.
-    for error in [r#"{"error":{"message":"no memory"}}"#, r#"{"error":"no memory"}"#] {
-        let Err(ModelError::Api(error)) = stream(&[error]) else { panic!("{error}") };
+    for error in [
+        r#"{"error":{"message":"no memory"}}"#,
+        r#"{"error":"no memory"}"#,
+    ] {
+        let Err(ModelError::Api(error)) = stream(&[error]) else {
+            panic!("{error}")
+        };
         assert_eq!(error.message, "no memory");
     }
-    assert!(matches!(stream(&["[DONE]"]), Err(ModelError::Garbled { .. })));
+    assert!(matches!(
+        stream(&["[DONE]"]),
+        Err(ModelError::Garbled { .. })
+    ));
 }

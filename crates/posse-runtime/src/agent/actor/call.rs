@@ -70,8 +70,15 @@ impl Actor {
     fn line_up(&mut self, entry: Entry, work: &mut Work) {
         self.place = None;
         let parent = self.sub.as_ref().map(|sub| sub.parent);
-        let coming = if self.paid.begun { Coming::Back } else { Coming::Anew };
-        let (places, patience) = (self.tree.places.clone(), self.house.ports.clock.sleep(PATIENCE));
+        let coming = if self.paid.begun {
+            Coming::Back
+        } else {
+            Coming::Anew
+        };
+        let (places, patience) = (
+            self.tree.places.clone(),
+            self.house.ports.clock.sleep(PATIENCE),
+        );
         work.admission = Some(Box::pin(async move {
             let (lead, impatient) = tokio::select! {
                 biased;
@@ -82,7 +89,11 @@ impl Actor {
                 Some(parent) => Some(places.take(parent, coming).await),
                 None => None,
             };
-            Admission { place, lead, impatient }
+            Admission {
+                place,
+                lead,
+                impatient,
+            }
         }));
     }
 
@@ -92,10 +103,22 @@ impl Actor {
     }
 
     /// It has a place, or can pay again.
-    pub(super) async fn admitted(&mut self, admission: Admission, work: &mut Work) -> Result<(), StoreError> {
-        let Admission { place, lead, impatient } = admission;
+    pub(super) async fn admitted(
+        &mut self,
+        admission: Admission,
+        work: &mut Work,
+    ) -> Result<(), StoreError> {
+        let Admission {
+            place,
+            lead,
+            impatient,
+        } = admission;
         self.place = place;
-        let entry = if lead.is_some() || impatient { Entry::Go(lead) } else { self.enter() };
+        let entry = if lead.is_some() || impatient {
+            Entry::Go(lead)
+        } else {
+            self.enter()
+        };
         let lead = match entry {
             Entry::Go(lead) => lead,
             // It waited for so long that the cache has forgotten, and another is writing already.
@@ -113,11 +136,20 @@ impl Actor {
 
     /// The state in which it waits for a place.
     pub(super) fn queued(&self) -> AgentState {
-        if !self.paid.begun { AgentState::Created } else { AgentState::Waiting }
+        if !self.paid.begun {
+            AgentState::Created
+        } else {
+            AgentState::Waiting
+        }
     }
 
     async fn call_model(&mut self, lead: Option<Lead>, work: &mut Work) {
-        let crowded = || self.is_crowded().then(|| Squeeze { auto: true, ..Squeeze::default() });
+        let crowded = || {
+            self.is_crowded().then(|| Squeeze {
+                auto: true,
+                ..Squeeze::default()
+            })
+        };
         if let Some(squeeze) = work.squeeze.take().or_else(crowded) {
             return self.squeeze(squeeze, work).await;
         }
@@ -125,36 +157,58 @@ impl Actor {
         let size = fare::size(&self.preamble, self.history.pieces());
         let freed = self.account.freed();
         let at_ms = wall_ms(&*self.house.ports.clock);
-        let (ports, input, ttl) = (&self.house.ports, self.paid.input(size), self.reuse.ttl(at_ms));
-        let reservation = match fare::reserve(ports, &self.account, &self.model, (input, ttl), max_tokens) {
-            Ok(reservation) => reservation,
-            Err(exceeded) if exceeded.may_pass() => {
-                // Others have set aside what they will not use: when they are done there may be enough.
-                let place = self.place.take();
-                work.admission = Some(Box::pin(async move {
-                    freed.await;
-                    // Its siblings need not wait for its money: whoever can pay leads meanwhile.
-                    Admission { place, lead: None, impatient: false }
-                }));
-                return;
-            }
-            Err(exceeded) => {
-                let (why, charges) = (exceeded.to_string(), Vec::new());
-                return work.inputs.push_back(Input::Refused { why, charges });
-            }
-        };
+        let (ports, input, ttl) = (
+            &self.house.ports,
+            self.paid.input(size),
+            self.reuse.ttl(at_ms),
+        );
+        let reservation =
+            match fare::reserve(ports, &self.account, &self.model, (input, ttl), max_tokens) {
+                Ok(reservation) => reservation,
+                Err(exceeded) if exceeded.may_pass() => {
+                    // Others have set aside what they will not use: when they are done there may be enough.
+                    let place = self.place.take();
+                    work.admission = Some(Box::pin(async move {
+                        freed.await;
+                        // Its siblings need not wait for its money: whoever can pay leads meanwhile.
+                        Admission {
+                            place,
+                            lead: None,
+                            impatient: false,
+                        }
+                    }));
+                    return;
+                }
+                Err(exceeded) => {
+                    let (why, charges) = (exceeded.to_string(), Vec::new());
+                    return work.inputs.push_back(Input::Refused { why, charges });
+                }
+            };
         work.cancel_model = CancellationToken::new();
         let body = self.request(reservation.output, ttl);
         self.paid.begun = true;
         let Ports { model, clock, .. } = self.house.ports.clone();
         let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
-        let warming = Warming { warmth: self.warmth.clone(), lead, sent: clock.now() };
-        let mut arriving =
-            Arriving::new(self.outlet.clone(), Fare::new(reservation, cancel.clone()), warming);
+        let warming = Warming {
+            warmth: self.warmth.clone(),
+            lead,
+            sent: clock.now(),
+        };
+        let mut arriving = Arriving::new(
+            self.outlet.clone(),
+            Fare::new(reservation, cancel.clone()),
+            warming,
+        );
         work.calling = Some(Box::pin(async move {
             let start = clock.now();
             let result = arriving.follow(&*model, body, &attribution, &cancel).await;
-            Called { result, at_ms, size, took: clock.now().saturating_sub(start), fare: arriving.fare() }
+            Called {
+                result,
+                at_ms,
+                size,
+                took: clock.now().saturating_sub(start),
+                fare: arriving.fare(),
+            }
         }));
     }
 
@@ -179,16 +233,38 @@ impl Actor {
         work.squeeze = None;
         if work.admission.take().is_some() {
             let (error, finished, spent) = (ModelError::Cancelled, Vec::new(), Vec::new());
-            let failure = Box::new(Failure { error, finished, spent, attempts: 0 });
-            work.inputs.push_back(Input::Failed { failure, charges: Vec::new() });
+            let failure = Box::new(Failure {
+                error,
+                finished,
+                spent,
+                attempts: 0,
+            });
+            work.inputs.push_back(Input::Failed {
+                failure,
+                charges: Vec::new(),
+            });
         }
     }
 
     pub(super) fn called(&mut self, called: Called, work: &mut Work) -> Input {
-        let Called { result, at_ms, size, took, mut fare } = called;
+        let Called {
+            result,
+            at_ms,
+            size,
+            took,
+            mut fare,
+        } = called;
         work.api += took;
-        let mut charges = fare::charges(&*self.house.ports.prices, &self.model, Purpose::Work, &result);
-        let miss = |reply: &Reply| self.reuse.called(at_ms, &reply.usage, reply.cache_miss.as_ref());
+        let mut charges = fare::charges(
+            &*self.house.ports.prices,
+            &self.model,
+            Purpose::Work,
+            &result,
+        );
+        let miss = |reply: &Reply| {
+            self.reuse
+                .called(at_ms, &reply.usage, reply.cache_miss.as_ref())
+        };
         let missed = result.as_ref().ok().and_then(miss);
         if let Some(missed) = &missed {
             fare.miss(&self.attribution, missed, &mut charges);
@@ -198,7 +274,11 @@ impl Actor {
         match result {
             Ok(reply) => {
                 let tokens = reply.usage.prompt().saturating_add(reply.usage.output);
-                self.paid = Paid { tokens, bytes: size, begun: true };
+                self.paid = Paid {
+                    tokens,
+                    bytes: size,
+                    begun: true,
+                };
                 self.unsqueezed = false;
                 let intents = reply.content.iter().filter_map(|block| match block {
                     ContentBlock::ToolUse { name, input, .. } => Some(self.intent(name, input)),
@@ -206,11 +286,20 @@ impl Actor {
                 });
                 let intents = intents.collect();
                 self.previous_reply = Some(reply.id.clone());
-                Input::Reply { reply: Box::new(reply), charges, intents, capped, missed }
+                Input::Reply {
+                    reply: Box::new(reply),
+                    charges,
+                    intents,
+                    capped,
+                    missed,
+                }
             }
             Err(failure) => match broke {
                 Some(why) => Input::Refused { why, charges },
-                None => Input::Failed { failure: Box::new(failure), charges },
+                None => Input::Failed {
+                    failure: Box::new(failure),
+                    charges,
+                },
             },
         }
     }

@@ -18,7 +18,11 @@ use crate::spawn::route::FORK;
 use crate::tool::{Subject, ToolContext, ToolError};
 
 impl Actor {
-    pub(super) async fn carry_out(&mut self, decision: Decision, work: &mut Work) -> Result<(), StoreError> {
+    pub(super) async fn carry_out(
+        &mut self,
+        decision: Decision,
+        work: &mut Work,
+    ) -> Result<(), StoreError> {
         let Decision { mut commit, after } = decision;
         if self.machine.waits() {
             // Who waits takes no place from those who work.
@@ -33,13 +37,23 @@ impl Actor {
             }
         }
         let resting = commit.resting.is_some();
-        let unless_mail = commit.closing.as_ref().is_some_and(|closing| closing.unless_mail)
-            || commit.resting.as_ref().is_some_and(|resting| resting.unless_mail);
+        let unless_mail = commit
+            .closing
+            .as_ref()
+            .is_some_and(|closing| closing.unless_mail)
+            || commit
+                .resting
+                .as_ref()
+                .is_some_and(|resting| resting.unless_mail);
         let own = OwnTasks::of(&commit.operations);
         // Before the commit: what a member sends with its last breath is found by that as mail.
         let ends = after.iter().any(|effect| matches!(effect, Effect::End(_)));
         let busy = if ends { self.busy_members().await? } else { 0 };
-        let calls: Vec<Option<CallKey>> = commit.operations.iter().map(|operation| operation.call).collect();
+        let calls: Vec<Option<CallKey>> = commit
+            .operations
+            .iter()
+            .map(|operation| operation.call)
+            .collect();
         let committed = self.commit(commit, &after, work.began).await?;
         self.own(own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
@@ -52,7 +66,9 @@ impl Actor {
             self.expect_mail();
         }
         if unless_mail {
-            work.inputs.push_back(Input::Settled { mail_waits: committed.mail_waits });
+            work.inputs.push_back(Input::Settled {
+                mail_waits: committed.mail_waits,
+            });
             if committed.mail_waits {
                 let mail = self.fetch_mail().await?;
                 work.inputs.push_back(mail);
@@ -64,7 +80,12 @@ impl Actor {
         Ok(())
     }
 
-    async fn effect(&mut self, effect: Effect, busy: usize, work: &mut Work) -> Result<(), StoreError> {
+    async fn effect(
+        &mut self,
+        effect: Effect,
+        busy: usize,
+        work: &mut Work,
+    ) -> Result<(), StoreError> {
         match effect {
             Effect::Look { claim } => {
                 let found = self.look(claim).await?;
@@ -84,7 +105,14 @@ impl Actor {
                 self.admit(work).await;
             }
             Effect::AbortModel => self.abort_model(work),
-            Effect::Run { key, call, tool, input, subject, first } => {
+            Effect::Run {
+                key,
+                call,
+                tool,
+                input,
+                subject,
+                first,
+            } => {
                 if matches!(&subject, Subject::Starts { agent } if agent == FORK) {
                     let branch = self.branch();
                     self.house.stands(self.identity.agent, Some(branch));
@@ -95,13 +123,18 @@ impl Actor {
             Effect::Delegate(key) => self.delegate(key, work),
             Effect::AbortDelegate => work.following.stop(),
             Effect::AbortCalls => {
-                let grace = if self.machine.awaits_others() { LONG_GRACE } else { GRACE };
+                let grace = if self.machine.awaits_others() {
+                    LONG_GRACE
+                } else {
+                    GRACE
+                };
                 work.calls.cancel();
                 work.grace = Some(self.house.ports.clock.sleep(grace));
             }
             Effect::End(ended) => {
                 // A sub-agent has one run; what it came to is told when nothing of it is left.
-                work.open &= self.sub.is_none() || self.mate.is_some() && !self.machine.is_leaving();
+                work.open &=
+                    self.sub.is_none() || self.mate.is_some() && !self.machine.is_leaving();
                 self.place = None;
                 self.machine.withdraw();
                 self.completed = ended.outcome == Outcome::Completed;
@@ -110,7 +143,10 @@ impl Actor {
                 self.outlet.emit(event).await;
             }
             Effect::Refuse(outcome) => {
-                let end = RunEnd { live: self.going_on(), ..RunEnd::of(outcome) };
+                let end = RunEnd {
+                    live: self.going_on(),
+                    ..RunEnd::of(outcome)
+                };
                 self.outlet.emit(EventKind::Ended(Box::new(end))).await;
             }
         }
@@ -131,7 +167,10 @@ impl Actor {
             }
         }
         for (key, results) in by_call {
-            let tool = self.machine.tool(key).and_then(|tool| self.setup.tools.get(tool));
+            let tool = self
+                .machine
+                .tool(key)
+                .and_then(|tool| self.setup.tools.get(tool));
             let told = match tool {
                 Some(tool) => tool.operated(&results),
                 None => Err(ToolError::Tell("the tool is gone".into())),
@@ -171,15 +210,28 @@ impl Actor {
         let mut messages = Vec::with_capacity(commit.entries.len());
         let mut parts = Vec::with_capacity(commit.entries.len());
         for draft in commit.entries {
-            let Draft { kind, message, reply } = draft;
+            let Draft {
+                kind,
+                message,
+                reply,
+            } = draft;
             let (head, piece) = self.spelt(&message);
-            parts.push(Part { kind, head, piece, reply });
+            parts.push(Part {
+                kind,
+                head,
+                piece,
+                reply,
+            });
             messages.push(message);
         }
         let entries = self.history.draft(parts);
         // What a tool has read is known once the model has been told.
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
-        let seen = if told { self.seen.take_fresh() } else { Vec::new() };
+        let seen = if told {
+            self.seen.take_fresh()
+        } else {
+            Vec::new()
+        };
         let born = self.birth.is_some();
         let types = commit.types.or(self.known.told.filter(|_| born));
         let mut step = Step {
@@ -209,8 +261,14 @@ impl Actor {
             step.operations.extend(report);
         }
         let committed = self.house.ports.store.commit(step).await?;
-        if let Some(Err(refused)) = committed.results.last().filter(|_| tells && !committed.mail_waits) {
-            return Err(StoreError::BadStep(format!("its end could not be told: {refused}")));
+        if let Some(Err(refused)) = committed
+            .results
+            .last()
+            .filter(|_| tells && !committed.mail_waits)
+        {
+            return Err(StoreError::BadStep(format!(
+                "its end could not be told: {refused}"
+            )));
         }
         self.known.tell(types);
         self.written(committed.mail_waits).await;
@@ -223,7 +281,12 @@ impl Actor {
             if kind == EntryKind::Compaction {
                 self.reuse.compacted();
             }
-            let told = Entry { seq, kind, message, reply: entry.reply };
+            let told = Entry {
+                seq,
+                kind,
+                message,
+                reply: entry.reply,
+            };
             self.note(&told, began);
             self.outlet.emit(EventKind::Entry(Box::new(told))).await;
         }
@@ -251,9 +314,16 @@ impl Actor {
 
     /// A step of this agent, with what every one of them says.
     pub(super) fn new_step(&mut self) -> Step {
-        let Identity { realm, agent, epoch } = self.identity;
+        let Identity {
+            realm,
+            agent,
+            epoch,
+        } = self.identity;
         let starter = self.sub.as_mut().and_then(super::Sub::untold_starter);
-        Step { starter, ..Step::new(realm, agent, epoch, wall_ms(&*self.house.ports.clock)) }
+        Step {
+            starter,
+            ..Step::new(realm, agent, epoch, wall_ms(&*self.house.ports.clock))
+        }
     }
 
     /// Keeps a state that no decision brings.
@@ -261,14 +331,19 @@ impl Actor {
         if self.birth.is_some() {
             return Ok(());
         }
-        let step = Step { state: Some(StateChange::To(state)), ..self.new_step() };
+        let step = Step {
+            state: Some(StateChange::To(state)),
+            ..self.new_step()
+        };
         self.house.ports.store.commit(step).await.map(drop)
     }
 
     /// Settles what a dead process left open, before the agent lives.
     pub(in crate::agent) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
         let began = self.house.ports.clock.now();
-        self.commit(decision.commit, &decision.after, began).await.map(drop)
+        self.commit(decision.commit, &decision.after, began)
+            .await
+            .map(drop)
     }
 
     fn run_tool(
@@ -284,9 +359,21 @@ impl Actor {
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
         let (seen, clock) = (self.seen.clone(), Arc::clone(&self.house.ports.clock));
         work.calls.start(key, move |cancel| async move {
-            let Some(tool) = tool else { return Err(ToolError::Tell(format!("there is no tool {name}"))) };
-            let context =
-                ToolContext { key, call, marker, subject, workspace, seen, policy, clock, first, cancel };
+            let Some(tool) = tool else {
+                return Err(ToolError::Tell(format!("there is no tool {name}")));
+            };
+            let context = ToolContext {
+                key,
+                call,
+                marker,
+                subject,
+                workspace,
+                seen,
+                policy,
+                clock,
+                first,
+                cancel,
+            };
             tool.run(input, context).await
         });
     }

@@ -38,8 +38,16 @@ pub(super) struct Squeezed {
 impl Actor {
     /// Whether the next request would come too near to what the model can take.
     pub(super) fn is_crowded(&self) -> bool {
-        let window = || self.house.ports.model.window_of(&self.model).map(|window| window / 100 * FULL);
-        let Some(most) = self.setup.limits.compact_at.or_else(window) else { return false };
+        let window = || {
+            self.house
+                .ports
+                .model
+                .window_of(&self.model)
+                .map(|window| window / 100 * FULL)
+        };
+        let Some(most) = self.setup.limits.compact_at.or_else(window) else {
+            return false;
+        };
         let size = fare::size(&self.preamble, self.history.pieces());
         let grown = (size.saturating_sub(self.paid.bytes) / TOKEN_BYTES) as u64;
         // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
@@ -56,11 +64,23 @@ impl Actor {
     /// Asks for a summary, on the very history that it replaces.
     pub(super) async fn squeeze(&mut self, squeeze: Squeeze, work: &mut Work) {
         let tokens = self.paid.tokens;
-        self.outlet.emit(EventKind::Compacting { auto: squeeze.auto, tokens }).await;
+        self.outlet
+            .emit(EventKind::Compacting {
+                auto: squeeze.auto,
+                tokens,
+            })
+            .await;
         work.cancel_model = CancellationToken::new();
-        let history = if squeeze.overfull { self.history.before_last_reply() } else { self.history.clone() };
+        let history = if squeeze.overfull {
+            self.history.before_last_reply()
+        } else {
+            self.history.clone()
+        };
         if history.pieces().is_empty() {
-            let (why, charges) = ("what was asked is larger than the model's context".to_owned(), Vec::new());
+            let (why, charges) = (
+                "what was asked is larger than the model's context".to_owned(),
+                Vec::new(),
+            );
             return work.inputs.push_back(Input::NotCompacted { why, charges });
         }
         let aside = Aside {
@@ -78,7 +98,9 @@ impl Actor {
             cancel: work.cancel_model.clone(),
             hear: None,
         };
-        let words = Words::Compaction { keep: squeeze.keep.clone() };
+        let words = Words::Compaction {
+            keep: squeeze.keep.clone(),
+        };
         work.squeezing = Some(Box::pin(async move {
             let answer = aside.ask(&words, Hands::Tied).await;
             Squeezed { answer, squeeze }
@@ -87,14 +109,31 @@ impl Actor {
 
     /// What is to be decided about it.
     pub(super) async fn squeezed(&mut self, squeezed: Squeezed) -> Result<Input, StoreError> {
-        let Squeezed { answer: Answer { charges, facts, text }, squeeze } = squeezed;
-        let failed =
-            |error| Box::new(Failure { error, finished: Vec::new(), spent: Vec::new(), attempts: 0 });
+        let Squeezed {
+            answer:
+                Answer {
+                    charges,
+                    facts,
+                    text,
+                },
+            squeeze,
+        } = squeezed;
+        let failed = |error| {
+            Box::new(Failure {
+                error,
+                finished: Vec::new(),
+                spent: Vec::new(),
+                attempts: 0,
+            })
+        };
         let stop = facts.as_ref().and_then(|facts| facts.stop.clone());
         Ok(match text {
             Ok(summary) if !is_whole(&summary, stop.as_ref()) => {
                 self.unsqueezed = true;
-                Input::NotCompacted { why: "the model did not finish the summary".into(), charges }
+                Input::NotCompacted {
+                    why: "the model did not finish the summary".into(),
+                    charges,
+                }
             }
             Ok(mut summary) => {
                 if stop == Some(StopReason::MaxTokens) {
@@ -103,20 +142,43 @@ impl Actor {
                 let cut = squeeze.overfull.then(|| self.history.after_last_request());
                 let known = self.restated().await?;
                 let mut content = words::compacted(&summary, cut.as_deref(), &known);
-                if self.terms.as_ref().is_some_and(|terms| terms.fork.is_some()) {
+                if self
+                    .terms
+                    .as_ref()
+                    .is_some_and(|terms| terms.fork.is_some())
+                {
                     content.insert(0, words::fork_rules());
                 }
                 // What is sent from now on is another prompt, of which nothing is known yet.
-                (self.previous_reply, self.paid) = (None, Paid { begun: true, ..Paid::default() });
+                (self.previous_reply, self.paid) = (
+                    None,
+                    Paid {
+                        begun: true,
+                        ..Paid::default()
+                    },
+                );
                 let content = content.into_iter().map(ContentBlock::text).collect();
-                Input::Compacted { content, facts, charges }
+                Input::Compacted {
+                    content,
+                    facts,
+                    charges,
+                }
             }
-            Err(AsideError::Model(error)) => Input::Failed { failure: failed(error), charges },
-            Err(AsideError::Cancelled) => Input::Failed { failure: failed(ModelError::Cancelled), charges },
+            Err(AsideError::Model(error)) => Input::Failed {
+                failure: failed(error),
+                charges,
+            },
+            Err(AsideError::Cancelled) => Input::Failed {
+                failure: failed(ModelError::Cancelled),
+                charges,
+            },
             Err(AsideError::Refused(why)) => Input::Refused { why, charges },
             Err(error @ (AsideError::Tools | AsideError::Silent)) => {
                 self.unsqueezed = true;
-                Input::NotCompacted { why: error.to_string(), charges }
+                Input::NotCompacted {
+                    why: error.to_string(),
+                    charges,
+                }
             }
         })
     }
@@ -124,9 +186,15 @@ impl Actor {
     /// What the agent must still know, as it is now.
     async fn restated(&self) -> Result<Restated, StoreError> {
         let (realm, agent) = (self.identity.realm, self.identity.agent);
-        let runs = self.house.live_runs(agent).iter().map(|run| run.facts.clone()).collect();
+        let runs = self
+            .house
+            .live_runs(agent)
+            .iter()
+            .map(|run| run.facts.clone())
+            .collect();
         let setup = &self.tree.setup;
-        let Offer { types, skills } = Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
+        let Offer { types, skills } =
+            Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
         Ok(Restated {
             files: self.seen.paths(),
             runs,
@@ -155,16 +223,29 @@ impl House {
         let open = async |list: ListId| -> Result<Vec<posse_protocol::Task>, StoreError> {
             let mut found = Vec::new();
             for status in [TaskStatus::InProgress, TaskStatus::Pending] {
-                let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
+                let filter = TaskFilter {
+                    status: Some(status),
+                    ..TaskFilter::default()
+                };
                 found.extend(store.tasks(list.clone(), filter, TASKS).await?);
             }
             Ok(found)
         };
-        let mut lists = vec![words::List { team: None, tasks: open(ListId { realm, team: None }).await? }];
+        let mut lists = vec![words::List {
+            team: None,
+            tasks: open(ListId { realm, team: None }).await?,
+        }];
         for team in store.teams(Some(realm), TEAMS).await? {
             if team.members.iter().any(|member| member.agent == agent) {
-                let tasks = open(ListId { realm, team: Some(team.name.clone()) }).await?;
-                lists.push(words::List { team: Some(team), tasks });
+                let tasks = open(ListId {
+                    realm,
+                    team: Some(team.name.clone()),
+                })
+                .await?;
+                lists.push(words::List {
+                    team: Some(team),
+                    tasks,
+                });
             }
         }
         Ok(lists)

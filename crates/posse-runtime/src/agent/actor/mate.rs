@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use posse_protocol::{
-    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member, MemberChange,
-    Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
+    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
+    MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
 };
 use uuid::Uuid;
 
@@ -15,7 +15,8 @@ use super::super::step::{Input, Resting};
 use super::runs::judged;
 use super::{Actor, Identity, Work};
 use crate::port::store::{
-    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError, TaskFilter,
+    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
+    TaskFilter,
 };
 use crate::spawn::house::By;
 use crate::spawn::nudge::About;
@@ -46,7 +47,12 @@ pub(in crate::agent) struct Mate {
 
 impl Mate {
     pub(in crate::agent) fn new(card: Arc<Card>, arrival: MemberChange) -> Self {
-        Self { card, arrival: Some(arrival), report: None, glance: Glance::default() }
+        Self {
+            card,
+            arrival: Some(arrival),
+            report: None,
+            glance: Glance::default(),
+        }
     }
 }
 
@@ -60,18 +66,27 @@ pub(super) struct OwnTasks {
 
 impl OwnTasks {
     pub(super) fn of(operations: &[Operation]) -> Self {
-        let touched = operations.iter().enumerate().filter_map(|(at, operation)| match &operation.op {
-            Op::UpdateTask { team, id, change, .. } if change.status.is_some() => {
-                Some((at, team.clone(), *id))
-            }
-            Op::Claim { team, id } => Some((at, team.clone(), *id)),
-            _ => None,
-        });
+        let touched =
+            operations
+                .iter()
+                .enumerate()
+                .filter_map(|(at, operation)| match &operation.op {
+                    Op::UpdateTask {
+                        team, id, change, ..
+                    } if change.status.is_some() => Some((at, team.clone(), *id)),
+                    Op::Claim { team, id } => Some((at, team.clone(), *id)),
+                    _ => None,
+                });
         let agrees = operations.iter().position(|operation| {
-            let Op::Respond { kind, approve, .. } = &operation.op else { return false };
+            let Op::Respond { kind, approve, .. } = &operation.op else {
+                return false;
+            };
             *kind == posse_protocol::RequestKind::Shutdown && *approve
         });
-        Self { touched: touched.collect(), agrees }
+        Self {
+            touched: touched.collect(),
+            agrees,
+        }
     }
 }
 
@@ -87,16 +102,31 @@ impl Actor {
 
     /// Tells a teammate that has done nothing yet who it is.
     pub(in crate::agent) async fn welcome(&mut self) -> Result<(), StoreError> {
-        let Some(mate) = &mut self.mate else { return Ok(()) };
+        let Some(mate) = &mut self.mate else {
+            return Ok(());
+        };
         let card = &mate.card;
-        let notes = self.house.ports.store.notes(self.identity.realm, card.team.clone()).await?;
+        let notes = self
+            .house
+            .ports
+            .store
+            .notes(self.identity.realm, card.team.clone())
+            .await?;
         // Those it need not be told of when it wakes.
         mate.glance.look(&notes);
         let teams = self.house.teams(self.identity.realm).await?;
         if let Some(team) = teams.iter().find(|team| team.name == card.team) {
-            let plan =
-                self.terms.as_ref().and_then(|terms| terms.mate.as_ref()).is_some_and(|mate| mate.plan);
-            self.machine.tell(team_words::welcome(Welcome { team, me: &card.name, plan, notes: &notes }));
+            let plan = self
+                .terms
+                .as_ref()
+                .and_then(|terms| terms.mate.as_ref())
+                .is_some_and(|mate| mate.plan);
+            self.machine.tell(team_words::welcome(Welcome {
+                team,
+                me: &card.name,
+                plan,
+                notes: &notes,
+            }));
         }
         Ok(())
     }
@@ -105,12 +135,25 @@ impl Actor {
     pub(super) async fn look_at_notes(&mut self, input: &Input) -> Result<(), StoreError> {
         let wakes = match input {
             Input::Mail(mail) => !mail.is_empty(),
-            Input::Prompt(_) | Input::Found { claimed: Some(_), .. } => true,
+            Input::Prompt(_)
+            | Input::Found {
+                claimed: Some(_), ..
+            } => true,
             _ => false,
         };
-        let Some(mate) = self.mate.as_mut().filter(|_| wakes && self.machine.rests()) else { return Ok(()) };
-        let notes = self.house.ports.store.notes(self.identity.realm, mate.card.team.clone()).await?;
-        mate.glance.look(&notes).into_iter().for_each(|told| self.machine.tell(told));
+        let Some(mate) = self.mate.as_mut().filter(|_| wakes && self.machine.rests()) else {
+            return Ok(());
+        };
+        let notes = self
+            .house
+            .ports
+            .store
+            .notes(self.identity.realm, mate.card.team.clone())
+            .await?;
+        mate.glance
+            .look(&notes)
+            .into_iter()
+            .for_each(|told| self.machine.tell(told));
         Ok(())
     }
 
@@ -134,17 +177,36 @@ impl Actor {
 
     /// A teammate that was given up while it did tasks has them again, unless somebody else has.
     async fn reclaim(&mut self) -> Result<(), StoreError> {
-        let Some(card) = self.mate.as_ref().map(|mate| Arc::clone(&mate.card)) else { return Ok(()) };
+        let Some(card) = self.mate.as_ref().map(|mate| Arc::clone(&mate.card)) else {
+            return Ok(());
+        };
         let team = Some(card.team.clone());
-        let filter = TaskFilter { lost_by: Some(card.name.to_string()), ..TaskFilter::default() };
-        let lost = self.house.ports.store.tasks(self.list(team.clone()), filter, OWN).await?;
+        let filter = TaskFilter {
+            lost_by: Some(card.name.to_string()),
+            ..TaskFilter::default()
+        };
+        let lost = self
+            .house
+            .ports
+            .store
+            .tasks(self.list(team.clone()), filter, OWN)
+            .await?;
         if lost.is_empty() {
             return Ok(());
         }
-        let claim = |task: &Task| Operation { call: None, op: Op::Claim { team: team.clone(), id: task.id } };
+        let claim = |task: &Task| Operation {
+            call: None,
+            op: Op::Claim {
+                team: team.clone(),
+                id: task.id,
+            },
+        };
         let operations: Vec<_> = lost.iter().map(claim).collect();
         let own = OwnTasks::of(&operations);
-        let step = Step { operations, ..self.new_step() };
+        let step = Step {
+            operations,
+            ..self.new_step()
+        };
         let committed = self.house.ports.store.commit(step).await?;
         self.own(own, &committed.results);
         Ok(())
@@ -154,7 +216,9 @@ impl Actor {
     pub(super) async fn at_work(&self) {
         if let Some(mate) = &self.mate {
             self.follow_main().await;
-            self.outlet.emit(EventKind::Member(mate.card.news(MemberChange::Running))).await;
+            self.outlet
+                .emit(EventKind::Member(mate.card.news(MemberChange::Running)))
+                .await;
         }
     }
 
@@ -173,7 +237,9 @@ impl Actor {
         }
         let list = self.list(self.mate.as_ref().map(|mate| mate.card.team.clone()));
         let house = Arc::clone(&self.house);
-        self.house.supervisor.start_errand(async move { drop(house.tasks_for(list).await) });
+        self.house
+            .supervisor
+            .start_errand(async move { drop(house.tasks_for(list).await) });
         None
     }
 
@@ -224,7 +290,10 @@ impl Actor {
     }
 
     fn list(&self, team: Option<Name>) -> ListId {
-        ListId { realm: self.identity.realm, team }
+        ListId {
+            realm: self.identity.realm,
+            team,
+        }
     }
 
     /// Looks which tasks the agent is doing; if it does none, and `claim`, takes the next one.
@@ -233,35 +302,69 @@ impl Actor {
         let store = Arc::clone(&self.house.ports.store);
         // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
         self.house.seeks(agent, claim);
-        let mut lists: Vec<Option<Name>> = self.tasks.iter().map(|(team, _)| team.clone()).collect();
+        let mut lists: Vec<Option<Name>> =
+            self.tasks.iter().map(|(team, _)| team.clone()).collect();
         lists.extend(self.mate.as_ref().map(|mate| Some(mate.card.team.clone())));
         lists.sort_unstable();
         lists.dedup();
         let mut open = Vec::new();
         for team in lists {
             let status = Some(TaskStatus::InProgress);
-            let filter = TaskFilter { status, owner: Some(agent), ..TaskFilter::default() };
+            let filter = TaskFilter {
+                status,
+                owner: Some(agent),
+                ..TaskFilter::default()
+            };
             open.extend(store.tasks(self.list(team), filter, OWN).await?);
         }
         let card = self.mate.as_ref().map(|mate| Arc::clone(&mate.card));
         let (Some(card), true) = (card, claim && open.is_empty()) else {
-            return Ok(Input::Found { open, claimed: None });
+            return Ok(Input::Found {
+                open,
+                claimed: None,
+            });
         };
         let (team, takes) = (Some(card.team.clone()), card.takes.clone());
-        let ready = Some(Ready { agent: Some(agent), takes: takes.clone() });
-        let filter = TaskFilter { ready, ..TaskFilter::default() };
-        if store.tasks(self.list(team.clone()), filter, 1).await?.is_empty() {
-            return Ok(Input::Found { open, claimed: None });
-        }
-        let op = Op::ClaimNext { team: team.clone(), takes };
-        // Who takes one is at work from then on: a lead that looks meanwhile does not take it for idle.
-        let (operations, state) = (vec![Operation { call: None, op }], StateChange::To(AgentState::Running));
-        let step = Step { operations, state: Some(state), ..self.new_step() };
-        let committed = store.commit(step).await?;
-        let claimed = committed.results.into_iter().find_map(|result| match result {
-            Ok(Done::Claimed(task)) => Some(task),
-            _ => None,
+        let ready = Some(Ready {
+            agent: Some(agent),
+            takes: takes.clone(),
         });
+        let filter = TaskFilter {
+            ready,
+            ..TaskFilter::default()
+        };
+        if store
+            .tasks(self.list(team.clone()), filter, 1)
+            .await?
+            .is_empty()
+        {
+            return Ok(Input::Found {
+                open,
+                claimed: None,
+            });
+        }
+        let op = Op::ClaimNext {
+            team: team.clone(),
+            takes,
+        };
+        // Who takes one is at work from then on: a lead that looks meanwhile does not take it for idle.
+        let (operations, state) = (
+            vec![Operation { call: None, op }],
+            StateChange::To(AgentState::Running),
+        );
+        let step = Step {
+            operations,
+            state: Some(state),
+            ..self.new_step()
+        };
+        let committed = store.commit(step).await?;
+        let claimed = committed
+            .results
+            .into_iter()
+            .find_map(|result| match result {
+                Ok(Done::Claimed(task)) => Some(task),
+                _ => None,
+            });
         match &claimed {
             Some(task) => drop(self.tasks.insert((team, task.id))),
             // Somebody was faster.
@@ -280,15 +383,33 @@ impl Actor {
         resting: &Resting,
     ) -> Result<(StateChange, Option<Operation>), StoreError> {
         let paused = matches!(resting.outcome, Outcome::Paused(_));
-        let state = if paused { AgentState::Paused } else { AgentState::Idle };
-        let state = if resting.unless_mail { StateChange::UnlessMail(state) } else { StateChange::To(state) };
+        let state = if paused {
+            AgentState::Paused
+        } else {
+            AgentState::Idle
+        };
+        let state = if resting.unless_mail {
+            StateChange::UnlessMail(state)
+        } else {
+            StateChange::To(state)
+        };
         let Some(card) = self.mate.as_ref().map(|mate| Arc::clone(&mate.card)) else {
             return Ok((state, None));
         };
         let mut tasks = Vec::new();
         for (team, id) in &self.tasks {
-            if let Some(task) = self.house.ports.store.task(self.list(team.clone()), *id).await? {
-                tasks.push(TaskReport { id: task.id, subject: task.subject, status: task.status });
+            if let Some(task) = self
+                .house
+                .ports
+                .store
+                .task(self.list(team.clone()), *id)
+                .await?
+            {
+                tasks.push(TaskReport {
+                    id: task.id,
+                    subject: task.subject,
+                    status: task.status,
+                });
             }
         }
         let (reason, error) = match &resting.outcome {
@@ -296,25 +417,47 @@ impl Actor {
             Outcome::Interrupted => (IdleReason::Interrupted, None),
             outcome => (IdleReason::Failed, judged(outcome, By::Shutdown).2),
         };
-        let branch = self.sub.as_ref().and_then(|sub| sub.worktree.as_ref()).map(|it| it.branch.clone());
+        let branch = self
+            .sub
+            .as_ref()
+            .and_then(|sub| sub.worktree.as_ref())
+            .map(|it| it.branch.clone());
         let answer = words::cut(&resting.text, ANSWER, None).into_owned();
-        let report = IdleReport { team: card.team.clone(), reason, error, answer, tasks, branch };
+        let report = IdleReport {
+            team: card.team.clone(),
+            reason,
+            error,
+            answer,
+            tasks,
+            branch,
+        };
         let said = report.error.as_deref().unwrap_or(&report.answer);
         let summary = words::summary(&format!("{}: {said}", reason.as_str()));
         let body = serde_json::to_string(&report).unwrap_or_default();
         let Identity { realm, agent, .. } = self.identity;
         let leads = self.house.ports.store.membership(realm, agent).await?;
-        let leads = leads.iter().any(|mine| mine.team == card.team && mine.lead == agent);
+        let leads = leads
+            .iter()
+            .any(|mine| mine.team == card.team && mine.lead == agent);
         // A lead that is a teammate itself tells the main agent.
         let to = match leads {
             true => Address::Agent(self.tree.root),
-            false => Address::Member { team: card.team.clone(), name: Name::lead() },
+            false => Address::Member {
+                team: card.team.clone(),
+                name: Name::lead(),
+            },
         };
         if let Some(mate) = &mut self.mate {
             mate.report = Some(report);
         }
         let id = MailId::from(Uuid::now_v7());
-        let op = Op::Send { id, to, kind: MailKind::Idle, summary, body };
+        let op = Op::Send {
+            id,
+            to,
+            kind: MailKind::Idle,
+            summary,
+            body,
+        };
         Ok((state, Some(Operation { call: None, op })))
     }
 
@@ -331,7 +474,10 @@ impl Actor {
     /// What a teammate that ends does last.
     pub(super) fn leaves(&self) -> Option<Operation> {
         let Card { team, name, .. } = (*self.mate.as_ref()?.card).clone();
-        Some(Operation { call: None, op: Op::Leave { team, name } })
+        Some(Operation {
+            call: None,
+            op: Op::Leave { team, name },
+        })
     }
 
     /// How many members of its teams do something, if it is the main agent.
@@ -372,17 +518,28 @@ impl Actor {
     }
 
     /// A person's first words, with the team that is to be raised for them.
-    pub(super) fn make_team(&mut self, name: Name, plan: &TeamPlan, words: Vec<ContentBlock>) -> Input {
+    pub(super) fn make_team(
+        &mut self,
+        name: Name,
+        plan: &TeamPlan,
+        words: Vec<ContentBlock>,
+    ) -> Input {
         let (model, cwd) = (self.model.clone(), self.setup.workspace.cwd.clone());
         let (ops, told) = raise::founding(&name, plan, &words, (self.identity.agent, model, cwd));
-        let words = words.into_iter().chain([ContentBlock::text(told)]).collect();
+        let words = words
+            .into_iter()
+            .chain([ContentBlock::text(told)])
+            .collect();
         Input::Team { words, ops }
     }
 
     /// What posse has to tell the main agent of its teams.
     pub(super) fn hear_notices(&mut self) {
         if self.sub.is_none() {
-            self.tree.take_notices().into_iter().for_each(|notice| self.machine.tell(notice));
+            self.tree
+                .take_notices()
+                .into_iter()
+                .for_each(|notice| self.machine.tell(notice));
         }
     }
 
@@ -406,26 +563,48 @@ impl Actor {
             return;
         }
         // What cannot be written now is found by whoever goes on with the session.
-        let Ok(teams) = self.house.teams(self.identity.realm).await else { return };
+        let Ok(teams) = self.house.teams(self.identity.realm).await else {
+            return;
+        };
         let mut operations = Vec::new();
         for team in teams.into_iter().filter(|team| has(team, me)) {
             let others = team.members.into_iter().filter(|member| member.agent != me);
-            for Member { agent, name, held, .. } in others {
-                if self.house.stop(agent.uuid(), By::Above { person: false }).await.is_some() {
+            for Member {
+                agent, name, held, ..
+            } in others
+            {
+                if self
+                    .house
+                    .stop(agent.uuid(), By::Above { person: false })
+                    .await
+                    .is_some()
+                {
                     continue;
                 }
                 let id = MailId::from(Uuid::now_v7());
                 let (to, kind) = (Address::Agent(agent), MailKind::Dismissal);
                 let (summary, body) = (String::from("the session is over"), String::new());
                 let op = match held {
-                    true => Op::Send { id, to, kind, summary, body },
-                    false => Op::Leave { team: team.name.clone(), name },
+                    true => Op::Send {
+                        id,
+                        to,
+                        kind,
+                        summary,
+                        body,
+                    },
+                    false => Op::Leave {
+                        team: team.name.clone(),
+                        name,
+                    },
                 };
                 operations.push(Operation { call: None, op });
             }
         }
         if !operations.is_empty() {
-            let step = Step { operations, ..self.new_step() };
+            let step = Step {
+                operations,
+                ..self.new_step()
+            };
             let _ = self.house.ports.store.commit(step).await;
         }
     }

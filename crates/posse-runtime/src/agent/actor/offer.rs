@@ -25,7 +25,10 @@ pub(in crate::agent) struct Known {
 
 impl Known {
     pub(in crate::agent) fn told(told: Option<u64>) -> Self {
-        Self { told, ..Self::default() }
+        Self {
+            told,
+            ..Self::default()
+        }
     }
 
     /// The model has been told of this; none if of nothing new.
@@ -42,7 +45,10 @@ impl Actor {
     /// what was sent before does not change.
     pub(super) fn look_at_offer(&mut self) {
         let spawning = &self.tree.setup.spawning;
-        let now = (spawning.types.now(), spawning.skills.as_ref().map(|skills| skills.now()));
+        let now = (
+            spawning.types.now(),
+            spawning.skills.as_ref().map(|skills| skills.now()),
+        );
         let same = |looked: &(Types, Option<Listed<Skill>>)| {
             let skills = match (&looked.1, &now.1) {
                 (Some(before), Some(now)) => Arc::ptr_eq(before, now),
@@ -58,7 +64,8 @@ impl Actor {
         let offer = Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
         let print = offer.fingerprint();
         let news = print.filter(|print| Some(*print) != self.known.told);
-        self.machine.offer(news.map(|print| (print, offer.news(self.known.offer.as_ref()))));
+        self.machine
+            .offer(news.map(|print| (print, offer.news(self.known.offer.as_ref()))));
         match news {
             Some(_) => self.known.coming = Some(offer),
             None => self.known.offer = Some(offer),

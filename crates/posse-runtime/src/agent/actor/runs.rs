@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification, Outcome,
-    RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
+    AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
+    Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
 };
 use uuid::Uuid;
 
 use super::super::step::{Closing, Effect, Run as Tally};
 use super::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
 use crate::port::store::{
-    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step, StoreError,
+    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
+    StoreError,
 };
 use crate::port::worktree::Worktree;
 use crate::spawn::ending;
@@ -44,8 +45,22 @@ pub(in crate::agent) struct Sub {
 }
 
 impl Sub {
-    pub(in crate::agent) fn new(run: Arc<Run>, parent: AgentId, output: Output, prompt: String) -> Self {
-        Self { run, parent, output, prompt, starter_kept: false, last_tool: None, end: None, worktree: None }
+    pub(in crate::agent) fn new(
+        run: Arc<Run>,
+        parent: AgentId,
+        output: Output,
+        prompt: String,
+    ) -> Self {
+        Self {
+            run,
+            parent,
+            output,
+            prompt,
+            starter_kept: false,
+            last_tool: None,
+            end: None,
+            worktree: None,
+        }
     }
 
     /// Whom the store is to be told of as its starter, if it was not yet.
@@ -79,9 +94,16 @@ impl Actor {
 
     /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
     /// will hear of any more is stopped first.
-    pub(super) async fn close(&mut self, closing: &Closing, after: &[Effect], began: Duration) -> LastWords {
+    pub(super) async fn close(
+        &mut self,
+        closing: &Closing,
+        after: &[Effect],
+        began: Duration,
+    ) -> LastWords {
         if closing.outcome != Outcome::Completed || self.mate.is_some() {
-            self.house.stop_agents(self.identity.agent, By::Above { person: false }).await;
+            self.house
+                .stop_agents(self.identity.agent, By::Above { person: false })
+                .await;
         }
         let tally = after.iter().find_map(|effect| match effect {
             Effect::End(ended) => Some(&ended.run),
@@ -90,17 +112,34 @@ impl Actor {
         let tally = tally.unwrap_or(self.machine.run());
         let usage = used(tally, self.house.ports.clock.now().saturating_sub(began));
         // Who was not told to stop was interrupted by a person's answer.
-        let by = if self.stop.token.is_cancelled() { self.stop.by() } else { By::Person };
+        let by = if self.stop.token.is_cancelled() {
+            self.stop.by()
+        } else {
+            By::Person
+        };
         let (status, state, error) = judged(&closing.outcome, by);
         let by = (status == RunStatus::Killed).then_some(by);
         let value = tally.value.clone();
-        let text = value.as_ref().map_or_else(|| tally.text.clone(), |value| value.get().to_owned());
-        let model = tally.spent.last().map_or_else(|| self.model.clone(), |spent| spent.model.clone());
-        let mail = if by.is_some() { self.newest_mail().await } else { 0 };
+        let text = value
+            .as_ref()
+            .map_or_else(|| tally.text.clone(), |value| value.get().to_owned());
+        let model = tally
+            .spent
+            .last()
+            .map_or_else(|| self.model.clone(), |spent| spent.model.clone());
+        let mail = if by.is_some() {
+            self.newest_mail().await
+        } else {
+            0
+        };
         let worktree = self.worktree_end().await;
         let Some(sub) = &mut self.sub else {
             // Only sub-agents close.
-            return LastWords { state: StateChange::To(state), ended: None, notification: None };
+            return LastWords {
+                state: StateChange::To(state),
+                ended: None,
+                notification: None,
+            };
         };
         let told_by_mail = sub.run.close();
         let starter = sub.run.starter();
@@ -116,7 +155,13 @@ impl Actor {
             (None, _) => quiet,
             (Some(_), by) => by.is_none_or(|by| matches!(by, By::Above { .. })),
         };
-        let mut end = ending::of_agent(&sub.run.facts, sub.run.id, (status, error.clone()), &text, usage);
+        let mut end = ending::of_agent(
+            &sub.run.facts,
+            sub.run.id,
+            (status, error.clone()),
+            &text,
+            usage,
+        );
         (end.model, end.value, end.worktree) = (model, value, worktree);
         let notification = (told_by_mail && !quiet).then(|| notification(&end, sub.run.starter()));
         let ended = EndedRun {
@@ -130,8 +175,16 @@ impl Actor {
             worktree: end.worktree.clone(),
         };
         sub.end = Some(end);
-        let state = if closing.unless_mail { StateChange::UnlessMail(state) } else { StateChange::To(state) };
-        LastWords { state, ended: Some(Box::new(ended)), notification }
+        let state = if closing.unless_mail {
+            StateChange::UnlessMail(state)
+        } else {
+            StateChange::To(state)
+        };
+        LastWords {
+            state,
+            ended: Some(Box::new(ended)),
+            notification,
+        }
     }
 
     /// A step is durable: the run is born by its first, and goes on if its last one ended nothing.
@@ -145,7 +198,10 @@ impl Actor {
         }
         if sub.run.born() {
             let (prompt, background) = (sub.prompt.clone(), sub.run.is_background());
-            let news = RunNews { run: sub.run.facts.clone(), what: News::Started { prompt, background } };
+            let news = RunNews {
+                run: sub.run.facts.clone(),
+                what: News::Started { prompt, background },
+            };
             self.outlet.emit(EventKind::Run(Box::new(news))).await;
         }
     }
@@ -164,7 +220,10 @@ impl Actor {
                     note(&mut sub.output, &format!("{}\n", text.trim_end()));
                 }
                 ContentBlock::ToolUse { name, input, .. } => {
-                    note(&mut sub.output, &format!("→ {name} {}\n", words::summary(input.get())));
+                    note(
+                        &mut sub.output,
+                        &format!("→ {name} {}\n", words::summary(input.get())),
+                    );
                     sub.last_tool = Some(name.clone());
                 }
                 _ => {}
@@ -173,27 +232,59 @@ impl Actor {
         let tally = self.machine.run();
         let usage = used(tally, self.house.ports.clock.now().saturating_sub(began));
         let last_tool = sub.last_tool.clone();
-        tell(&self.outlet, &sub.run.facts, News::Progress { usage, last_tool, summary });
+        tell(
+            &self.outlet,
+            &sub.run.facts,
+            News::Progress {
+                usage,
+                last_tool,
+                summary,
+            },
+        );
     }
 
     /// Lets a command go on in the background.
     pub(super) fn start_run(&mut self, id: Uuid, work: &mut Work) {
-        let Some((begun, call)) = work.begun.remove(&id) else { return };
+        let Some((begun, call)) = work.begun.remove(&id) else {
+            return;
+        };
         let agent = self.identity.agent;
         let facts = shell_facts(id, agent, begun.description, call, begun.output);
         let stop = Stop::new(self.stop.token.child_token());
         let run = Arc::new(Run::new(facts, id, true));
         run.born();
-        tell(&self.outlet, &run.facts, News::Started { prompt: String::new(), background: true });
+        tell(
+            &self.outlet,
+            &run.facts,
+            News::Started {
+                prompt: String::new(),
+                background: true,
+            },
+        );
         let token = stop.token.clone();
-        self.house.shell_began(agent, Shell { run, stop, began: self.house.ports.clock.now() });
+        self.house.shell_began(
+            agent,
+            Shell {
+                run,
+                stop,
+                began: self.house.ports.clock.now(),
+            },
+        );
         work.shells.start(id, move |_| (begun.work)(token));
     }
 
     /// A background command has ended: that is kept, and told to the agent by mail, in one step.
-    pub(super) async fn shell_done(&mut self, id: Uuid, report: Option<RunReport>) -> Result<(), StoreError> {
+    pub(super) async fn shell_done(
+        &mut self,
+        id: Uuid,
+        report: Option<RunReport>,
+    ) -> Result<(), StoreError> {
         let agent = self.identity.agent;
-        let Some(shell) = self.house.shells(agent).into_iter().find(|shell| shell.run.facts.task == id)
+        let Some(shell) = self
+            .house
+            .shells(agent)
+            .into_iter()
+            .find(|shell| shell.run.facts.task == id)
         else {
             return Ok(());
         };
@@ -204,16 +295,24 @@ impl Actor {
         };
         let report = report.unwrap_or_else(crashed);
         let took = self.house.ports.clock.now().saturating_sub(shell.began);
-        let usage = RunUsage { total_tokens: 0, tool_uses: 0, duration_ms: millis(took) };
+        let usage = RunUsage {
+            total_tokens: 0,
+            tool_uses: 0,
+            duration_ms: millis(took),
+        };
         let end = ending::of_shell(&shell.run.facts, &report, usage);
         // A sub-agent whose run is over is not begun again by what it had started.
         let over = self.sub.as_ref().is_some_and(|sub| sub.end.is_some()) || self.is_stopped();
-        let quiet = over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
+        let quiet =
+            over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
         shell.run.close();
         self.keep_shell_end(&end, quiet).await?;
         self.house.shell_over(agent, id);
         shell.run.over(end.clone());
-        let news = RunNews { run: shell.run.facts.clone(), what: News::Ended(Box::new(end)) };
+        let news = RunNews {
+            run: shell.run.facts.clone(),
+            what: News::Ended(Box::new(end)),
+        };
         self.outlet.emit(EventKind::Run(Box::new(news))).await;
         Ok(())
     }
@@ -225,8 +324,15 @@ impl Actor {
         quiet: bool,
     ) -> Result<(), StoreError> {
         let step = Step {
-            runs: vec![RunChange { id: end.task, change: RunChangeKind::Ended(end.status) }],
-            operations: if quiet { Vec::new() } else { vec![notification(end, self.identity.agent)] },
+            runs: vec![RunChange {
+                id: end.task,
+                change: RunChangeKind::Ended(end.status),
+            }],
+            operations: if quiet {
+                Vec::new()
+            } else {
+                vec![notification(end, self.identity.agent)]
+            },
             ..self.new_step()
         };
         self.house.ports.store.commit(step).await.map(drop)
@@ -282,7 +388,11 @@ impl Actor {
     pub(super) async fn depart(mut self, lost: Option<EventKind>) -> bool {
         let agent = self.identity.agent;
         // Of a run that breaks off nobody has looked yet.
-        let looked = if lost.is_some() { self.worktree_end().await } else { None };
+        let looked = if lost.is_some() {
+            self.worktree_end().await
+        } else {
+            None
+        };
         let worktree = self.sub.as_mut().and_then(|sub| sub.worktree.take());
         // From here on it can be brought to life again, unless what it works in must be given back first.
         let living = self.living.take().filter(|_| worktree.is_some());
@@ -293,7 +403,12 @@ impl Actor {
                 self.outlet.emit(event).await;
             }
             // If it fails, others find out by themselves that this process has ended.
-            let _ = self.house.ports.store.release(agent, self.identity.epoch).await;
+            let _ = self
+                .house
+                .ports
+                .store
+                .release(agent, self.identity.epoch)
+                .await;
             return false;
         };
         if let Some(mate) = self.mate.as_ref().filter(|_| lost.is_none()) {
@@ -310,7 +425,12 @@ impl Actor {
                     if let Some(worktree) = worktree {
                         self.house.ports.worktrees.release(&worktree).await;
                     }
-                    let _ = self.house.ports.store.release(agent, self.identity.epoch).await;
+                    let _ = self
+                        .house
+                        .ports
+                        .store
+                        .release(agent, self.identity.epoch)
+                        .await;
                     return false;
                 }
             }
@@ -329,16 +449,34 @@ impl Actor {
             last_resort(&self.house, self.identity, &sub.run, &end, 0).await;
         }
         let (mail, durable) = (self.house.leave(agent) || unread, sub.run.is_durable());
-        let removed = end.worktree.as_ref().is_some_and(|worktree| worktree.kept.is_none());
+        let removed = end
+            .worktree
+            .as_ref()
+            .is_some_and(|worktree| worktree.kept.is_none());
         sub.run.over(end.clone());
         // Of one that is not durable nobody has heard that it began, either.
         if durable {
-            let news = RunNews { run: sub.run.facts.clone(), what: News::Ended(Box::new(end)) };
+            let news = RunNews {
+                run: sub.run.facts.clone(),
+                what: News::Ended(Box::new(end)),
+            };
             self.outlet.emit(EventKind::Run(Box::new(news))).await;
         }
-        let Some(worktree) = worktree else { return mail };
-        if let Some(kept) = self.house.ports.worktrees.release(&worktree).await.filter(|_| removed) {
-            let what = format!("the worktree {} is kept after all: {kept}", worktree.path.display());
+        let Some(worktree) = worktree else {
+            return mail;
+        };
+        if let Some(kept) = self
+            .house
+            .ports
+            .worktrees
+            .release(&worktree)
+            .await
+            .filter(|_| removed)
+        {
+            let what = format!(
+                "the worktree {} is kept after all: {kept}",
+                worktree.path.display()
+            );
             self.outlet.emit(EventKind::Unheard(what)).await;
         }
         drop(living);
@@ -350,7 +488,12 @@ impl Actor {
     pub(in crate::agent) async fn give_back(mut self) {
         self.house.leave(self.identity.agent);
         // If it fails, others find out by themselves that this process has ended.
-        let _ = self.house.ports.store.release(self.identity.agent, self.identity.epoch).await;
+        let _ = self
+            .house
+            .ports
+            .store
+            .release(self.identity.agent, self.identity.epoch)
+            .await;
         if let Some(worktree) = self.sub.as_mut().and_then(|sub| sub.worktree.take()) {
             self.house.ports.worktrees.release(&worktree).await;
         }
@@ -364,13 +507,24 @@ pub(super) async fn worktree_end(house: &House, worktree: &Worktree) -> Worktree
         kept = house.ports.worktrees.changes(worktree) => kept,
         () = &mut late => Some("what could not be looked at in time".into()),
     };
-    let Worktree { path, branch, base, .. } = worktree.clone();
-    WorktreeEnd { path, branch, base, kept }
+    let Worktree {
+        path, branch, base, ..
+    } = worktree.clone();
+    WorktreeEnd {
+        path,
+        branch,
+        base,
+        kept,
+    }
 }
 
 /// What a run that has come to this has used.
 fn used(tally: &Tally, took: Duration) -> RunUsage {
-    RunUsage { total_tokens: tally.tokens(), tool_uses: tally.tool_uses, duration_ms: millis(took) }
+    RunUsage {
+        total_tokens: tally.tokens(),
+        tool_uses: tally.tool_uses,
+        duration_ms: millis(took),
+    }
 }
 
 /// Writes a line for those who look on; if it cannot be written, they see less.
@@ -387,7 +541,11 @@ pub(in crate::agent) async fn last_resort(
     end: &Notification,
     mail: u64,
 ) {
-    let Identity { realm, agent, epoch } = who;
+    let Identity {
+        realm,
+        agent,
+        epoch,
+    } = who;
     let by_mail = run.is_background();
     let ended = EndedRun {
         run: end.run,
@@ -402,7 +560,11 @@ pub(in crate::agent) async fn last_resort(
     let step = Step {
         state: Some(StateChange::To(AgentState::Failed)),
         ended: Some(Box::new(ended)),
-        operations: if by_mail { vec![notification(end, run.starter())] } else { Vec::new() },
+        operations: if by_mail {
+            vec![notification(end, run.starter())]
+        } else {
+            Vec::new()
+        },
         ..Step::new(realm, agent, epoch, wall_ms(&*house.ports.clock))
     };
     let _ = house.ports.store.commit(step).await;
@@ -412,26 +574,56 @@ pub(in crate::agent) async fn last_resort(
 pub(super) fn notification(end: &Notification, to: AgentId) -> Operation {
     let body = serde_json::to_string(end).unwrap_or_default();
     let (id, summary) = (MailId::from(end.run), end.summary.clone());
-    let op = Op::Send { id, to: Address::Agent(to), kind: MailKind::Notification, summary, body };
+    let op = Op::Send {
+        id,
+        to: Address::Agent(to),
+        kind: MailKind::Notification,
+        summary,
+        body,
+    };
     Operation { call: None, op }
 }
 
 /// Tells those who look on. Who does not read does not hold up anybody: there will be more to see.
 fn tell(outlet: &super::super::outlet::Outlet, run: &RunFacts, what: News) {
-    let news = RunNews { run: run.clone(), what };
-    let _ = outlet.events.try_send(Event { agent: outlet.agent, kind: EventKind::Run(Box::new(news)) });
+    let news = RunNews {
+        run: run.clone(),
+        what,
+    };
+    let _ = outlet.events.try_send(Event {
+        agent: outlet.agent,
+        kind: EventKind::Run(Box::new(news)),
+    });
 }
 
 /// How a run that came to this ended, and why.
 pub(super) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
     match outcome {
         Outcome::Completed => (RunStatus::Completed, AgentState::Completed, None),
-        Outcome::Partial(limit) => (RunStatus::Partial, AgentState::Partial, Some(ending::limit(*limit))),
-        Outcome::Refused => {
-            (RunStatus::Failed, AgentState::Failed, Some("the model declined to go on".into()))
-        }
-        Outcome::Interrupted => (RunStatus::Killed, AgentState::Killed, Some(ending::stopped(by))),
-        Outcome::Paused(fault) => (RunStatus::Paused, AgentState::Paused, Some(fault.message.clone())),
-        Outcome::Failed(fault) => (RunStatus::Failed, AgentState::Failed, Some(fault.message.clone())),
+        Outcome::Partial(limit) => (
+            RunStatus::Partial,
+            AgentState::Partial,
+            Some(ending::limit(*limit)),
+        ),
+        Outcome::Refused => (
+            RunStatus::Failed,
+            AgentState::Failed,
+            Some("the model declined to go on".into()),
+        ),
+        Outcome::Interrupted => (
+            RunStatus::Killed,
+            AgentState::Killed,
+            Some(ending::stopped(by)),
+        ),
+        Outcome::Paused(fault) => (
+            RunStatus::Paused,
+            AgentState::Paused,
+            Some(fault.message.clone()),
+        ),
+        Outcome::Failed(fault) => (
+            RunStatus::Failed,
+            AgentState::Failed,
+            Some(fault.message.clone()),
+        ),
     }
 }

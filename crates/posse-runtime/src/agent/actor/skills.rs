@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Command, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent};
+use posse_protocol::{
+    AgentId, Command, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent,
+};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -32,7 +34,10 @@ pub(super) struct Following {
 /// What came of it.
 pub(super) enum Followed {
     /// The instructions are ready, or are not.
-    Ready { words: Vec<ContentBlock>, ready: Box<Result<Ready, Unready>> },
+    Ready {
+        words: Vec<ContentBlock>,
+        ready: Box<Result<Ready, Unready>>,
+    },
     /// An agent has followed them, or could not be started.
     Delegated(Box<Result<call::Outcome, String>>),
 }
@@ -64,7 +69,10 @@ impl Following {
     /// Keeps a command that has to wait for its turn: what calls a skill, and whatever comes after one and
     /// would begin a run. Else gives it back.
     pub(super) fn hold(&mut self, command: Command) -> Result<Option<Input>, Command> {
-        let begins = matches!(command, Command::Prompt(_) | Command::Continue | Command::Compact { .. });
+        let begins = matches!(
+            command,
+            Command::Prompt(_) | Command::Continue | Command::Compact { .. }
+        );
         match &command {
             Command::Skill { .. } => {}
             _ if begins && self.is_busy() => {}
@@ -80,7 +88,11 @@ impl Following {
 
     /// The command whose turn it is, if nothing is under way.
     pub(super) fn take(&mut self) -> Option<Command> {
-        if self.work.is_some() { None } else { self.held.pop_front() }
+        if self.work.is_some() {
+            None
+        } else {
+            self.held.pop_front()
+        }
     }
 }
 
@@ -111,11 +123,18 @@ impl Actor {
     /// The skill of this name, if a person may call it.
     fn callable(&self, name: &str) -> Result<Arc<Skill>, String> {
         let setup = &self.tree.setup;
-        let skills = setup.spawning.skills.as_ref().map(|skills| skills.now()).unwrap_or_default();
+        let skills = setup
+            .spawning
+            .skills
+            .as_ref()
+            .map(|skills| skills.now())
+            .unwrap_or_default();
         let skill = call::find(&skills, name)?;
         match &skill.name {
             _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
-            name if setup.policy.forbids_skill(name) => Err(format!("a rule denies the skill {name}")),
+            name if setup.policy.forbids_skill(name) => {
+                Err(format!("a rule denies the skill {name}"))
+            }
             _ => Ok(skill),
         }
     }
@@ -134,11 +153,19 @@ impl Actor {
             first: None,
             cancel,
         };
-        Gate { house: Arc::clone(&self.house), agent, shell: self.setup.tools.get(SHELL).cloned(), context }
+        Gate {
+            house: Arc::clone(&self.house),
+            agent,
+            shell: self.setup.tools.get(SHELL).cloned(),
+            context,
+        }
     }
 
     fn next_key(&self) -> CallKey {
-        CallKey { seq: self.history.next_seq(), ordinal: 0 }
+        CallKey {
+            seq: self.history.next_seq(),
+            ordinal: 0,
+        }
     }
 
     /// What came of a skill, as an input.
@@ -156,25 +183,46 @@ impl Actor {
                 Ok(outcome) => came(outcome, stopped),
                 Err(why) => {
                     let told = words::delegation(&format!("It could not be started: {why}"));
-                    let outcome = if stopped { Outcome::Interrupted } else { Outcome::Failed(fault(why)) };
-                    Delegated { outcome, text: String::new(), told }
+                    let outcome = if stopped {
+                        Outcome::Interrupted
+                    } else {
+                        Outcome::Failed(fault(why))
+                    };
+                    Delegated {
+                        outcome,
+                        text: String::new(),
+                        told,
+                    }
                 }
             })),
         }
     }
 
-    fn begin_skill(&mut self, mut words: Vec<ContentBlock>, mut ready: Ready, work: &mut Work) -> Input {
+    fn begin_skill(
+        &mut self,
+        mut words: Vec<ContentBlock>,
+        mut ready: Ready,
+        work: &mut Work,
+    ) -> Input {
         match ready.skill.fork.clone() {
             None => {
-                if let (Some(rules), Some(who)) = (&ready.rules, self.house.resident(self.identity.agent)) {
+                if let (Some(rules), Some(who)) =
+                    (&ready.rules, self.house.resident(self.identity.agent))
+                {
                     who.standing.grant(Arc::clone(rules));
                 }
                 words.push(ContentBlock::text(call::instructions(&ready)));
                 Input::Prompt(words)
             }
-            Some(_) if words.iter().any(|block| !matches!(block, ContentBlock::Text { .. })) => {
-                let why =
-                    format!("{} is followed by an agent of its own, which takes text only", ready.skill.name);
+            Some(_)
+                if words
+                    .iter()
+                    .any(|block| !matches!(block, ContentBlock::Text { .. })) =>
+            {
+                let why = format!(
+                    "{} is followed by an agent of its own, which takes text only",
+                    ready.skill.name
+                );
                 failed(FaultClass::InvalidRequest, why)
             }
             Some(fork) => {
@@ -194,12 +242,23 @@ impl Actor {
 
     /// Has an agent follow the skill that the entry tells of.
     pub(super) fn delegate(&mut self, key: CallKey, work: &mut Work) {
-        let Some((ready, fork)) = work.following.delegation.take() else { return };
+        let Some((ready, fork)) = work.following.delegation.take() else {
+            return;
+        };
         let agent: AgentId = self.identity.agent;
-        let caller = Caller { house: Arc::clone(&self.house), agent, reader: reader(&self.setup.tools) };
+        let caller = Caller {
+            house: Arc::clone(&self.house),
+            agent,
+            reader: reader(&self.setup.tools),
+        };
         work.following.cancel = CancellationToken::new();
         let cancel = work.following.cancel.clone();
-        let delegation = Delegation { key, call: String::new(), ready, fork };
+        let delegation = Delegation {
+            key,
+            call: String::new(),
+            ready,
+            fork,
+        };
         work.following.work = Some(Box::pin(async move {
             Followed::Delegated(Box::new(call::delegate(&caller, delegation, &cancel).await))
         }));
@@ -208,19 +267,35 @@ impl Actor {
 
 /// What came of an agent that has followed a skill, as the run's end.
 fn came(outcome: call::Outcome, stopped: bool) -> Delegated {
-    let call::Outcome { status, text, told, error } = outcome;
+    let call::Outcome {
+        status,
+        text,
+        told,
+        error,
+    } = outcome;
     let told = match told {
-        Ok(output) => output.content.iter().filter_map(text_of).collect::<Vec<_>>().join("\n"),
+        Ok(output) => output
+            .content
+            .iter()
+            .filter_map(text_of)
+            .collect::<Vec<_>>()
+            .join("\n"),
         Err(ToolError::Tell(what) | ToolError::Stop(what)) => what,
     };
     let end = match status {
         RunStatus::Completed | RunStatus::Running => Outcome::Completed,
         _ if stopped => Outcome::Interrupted,
-        RunStatus::Partial | RunStatus::Failed | RunStatus::Killed | RunStatus::Paused => Outcome::Failed(
-            fault(error.unwrap_or_else(|| "the agent that followed it did not come to an end".into())),
-        ),
+        RunStatus::Partial | RunStatus::Failed | RunStatus::Killed | RunStatus::Paused => {
+            Outcome::Failed(fault(error.unwrap_or_else(|| {
+                "the agent that followed it did not come to an end".into()
+            })))
+        }
     };
-    Delegated { outcome: end, text, told: words::delegation(&told) }
+    Delegated {
+        outcome: end,
+        text,
+        told: words::delegation(&told),
+    }
 }
 
 fn text_of(content: &ToolContent) -> Option<&str> {
@@ -231,10 +306,18 @@ fn text_of(content: &ToolContent) -> Option<&str> {
 }
 
 fn fault(message: String) -> Fault {
-    Fault { class: FaultClass::Tool, status: None, message }
+    Fault {
+        class: FaultClass::Tool,
+        status: None,
+        message,
+    }
 }
 
 /// A run that could not begin.
 fn failed(class: FaultClass, message: String) -> Input {
-    Input::NotBegun(Outcome::Failed(Fault { class, status: None, message }))
+    Input::NotBegun(Outcome::Failed(Fault {
+        class,
+        status: None,
+        message,
+    }))
 }

@@ -60,7 +60,9 @@ impl Hands {
     ) -> Result<Vec<ContentBlock>, AsideError> {
         let mut results = Vec::new();
         for block in content {
-            let ContentBlock::ToolUse { id, name, input } = block else { continue };
+            let ContentBlock::ToolUse { id, name, input } = block else {
+                continue;
+            };
             let ran = match self.allowed(name, input) {
                 Ok((tools, standing, seen, intent)) => {
                     let context = ToolContext {
@@ -85,13 +87,28 @@ impl Hands {
     }
 
     /// What is needed to run a call; else what the model is told.
-    fn allowed(&self, tool: &str, input: &RawJson) -> Result<(&Toolbox, &Standing, &Seen, Intent), String> {
-        let Self::Free { tools, standing, seen } = self else { return Err(NO_TOOLS.to_owned()) };
+    fn allowed(
+        &self,
+        tool: &str,
+        input: &RawJson,
+    ) -> Result<(&Toolbox, &Standing, &Seen, Intent), String> {
+        let Self::Free {
+            tools,
+            standing,
+            seen,
+        } = self
+        else {
+            return Err(NO_TOOLS.to_owned());
+        };
         if tools.get(tool).is_none() {
             let names = tools.names().join(", ");
-            return Err(format!("Not run: this is asked on the side, and only {names} may be used for it."));
+            return Err(format!(
+                "Not run: this is asked on the side, and only {names} may be used for it."
+            ));
         }
-        let intent = tools.intent(tool, input, standing.workspace()).map_err(|error| error.to_string())?;
+        let intent = tools
+            .intent(tool, input, standing.workspace())
+            .map_err(|error| error.to_string())?;
         match standing.verdict(tool, &intent) {
             Verdict::Allow => Ok((tools, standing, seen, intent)),
             Verdict::Ask(why) => Err(format!("Denied, since nobody is there to be asked: {why}")),
@@ -101,8 +118,15 @@ impl Hands {
 }
 
 /// Runs a call to its end, or until it must end.
-async fn run(tools: &Toolbox, name: &str, input: RawJson, context: ToolContext) -> Result<Ran, AsideError> {
-    let Some(tool) = tools.get(name).cloned() else { return Ok(Err(ToolError::Tell(NO_TOOLS.into()))) };
+async fn run(
+    tools: &Toolbox,
+    name: &str,
+    input: RawJson,
+    context: ToolContext,
+) -> Result<Ran, AsideError> {
+    let Some(tool) = tools.get(name).cloned() else {
+        return Ok(Err(ToolError::Tell(NO_TOOLS.into())));
+    };
     let (cancel, clock) = (context.cancel.clone(), Arc::clone(&context.clock));
     let mut calls: Calls<(), Ran> = Calls::new();
     calls.start((), |_| tool.run(input, context));
@@ -122,11 +146,21 @@ async fn run(tools: &Toolbox, name: &str, input: RawJson, context: ToolContext) 
 
 fn result(id: &str, ran: Ran) -> ContentBlock {
     let (content, is_error) = match ran {
-        Ok(ToolOutput { content, then: Then::Nothing }) => (content, false),
-        Ok(_) => {
-            (vec![ToolContent::text("Not done: nothing may follow from what is asked on the side.")], true)
-        }
+        Ok(ToolOutput {
+            content,
+            then: Then::Nothing,
+        }) => (content, false),
+        Ok(_) => (
+            vec![ToolContent::text(
+                "Not done: nothing may follow from what is asked on the side.",
+            )],
+            true,
+        ),
         Err(error) => (vec![ToolContent::text(error.to_string())], true),
     };
-    ContentBlock::ToolResult { tool_use_id: id.to_owned(), content, is_error }
+    ContentBlock::ToolResult {
+        tool_use_id: id.to_owned(),
+        content,
+        is_error,
+    }
 }

@@ -52,17 +52,25 @@ impl Words {
         let (words, more) = match self {
             Self::Compaction { keep } => {
                 let keep = keep.as_ref().filter(|keep| !keep.trim().is_empty());
-                let kept = |keep| format!("The person asks that the summary keep this above all:\n{keep}");
+                let kept =
+                    |keep| format!("The person asks that the summary keep this above all:\n{keep}");
                 (include_str!("compaction.md"), keep.map(kept))
             }
             Self::Question(question) => (include_str!("question.md"), Some(question.clone())),
             Self::Progress => (include_str!("progress.md"), None),
             Self::Memory { notes: None } => (include_str!("memory.md"), None),
-            Self::Memory { notes: Some(directory) } => {
-                (include_str!("notes.md"), Some(format!("Your notes are in {}.", directory.display())))
-            }
+            Self::Memory {
+                notes: Some(directory),
+            } => (
+                include_str!("notes.md"),
+                Some(format!("Your notes are in {}.", directory.display())),
+            ),
         };
-        [Some(words.trim_end().to_owned()), more].into_iter().flatten().map(ContentBlock::text).collect()
+        [Some(words.trim_end().to_owned()), more]
+            .into_iter()
+            .flatten()
+            .map(ContentBlock::text)
+            .collect()
     }
 }
 
@@ -73,8 +81,18 @@ mod tests {
     #[test]
     fn what_a_person_says_stands_in_a_block_of_its_own() {
         let blocks = |words: Words| words.spelt().len();
-        assert_eq!(blocks(Words::Compaction { keep: Some("the ports".into()) }), 2);
-        assert_eq!(blocks(Words::Compaction { keep: Some(" ".into()) }), 1);
+        assert_eq!(
+            blocks(Words::Compaction {
+                keep: Some("the ports".into())
+            }),
+            2
+        );
+        assert_eq!(
+            blocks(Words::Compaction {
+                keep: Some(" ".into())
+            }),
+            1
+        );
         let asked = Words::Question("why <so>?".into()).spelt();
         assert_eq!(asked.last(), Some(&ContentBlock::text("why <so>?")));
     }

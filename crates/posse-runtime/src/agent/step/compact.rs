@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use posse_protocol::{
-    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Message, Outcome, ReplyFacts, Role,
-    StopReason,
+    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Limit, Message, Outcome, ReplyFacts,
+    Role, StopReason,
 };
 
 use super::{Decision, Draft, Effect, Machine, Run, Squeeze, State};
@@ -64,11 +64,18 @@ impl Compaction {
     /// What the run was begun with, and what came since the last answer, word for word: what tools answered
     /// is in the summary, but for that it is too much.
     fn said(&self) -> Vec<ContentBlock> {
-        let told =
-            self.told.iter().filter(|told| !self.asked.as_ref().is_some_and(|it| Arc::ptr_eq(it, told)));
+        let told = self
+            .told
+            .iter()
+            .filter(|told| !self.asked.as_ref().is_some_and(|it| Arc::ptr_eq(it, told)));
         let mut left = SAID_BYTES;
         let mut said = Vec::new();
-        for block in self.asked.iter().chain(told).flat_map(|message| &message.content) {
+        for block in self
+            .asked
+            .iter()
+            .chain(told)
+            .flat_map(|message| &message.content)
+        {
             let (block, bytes) = match block {
                 ContentBlock::Text { text } => {
                     let text = words::verbatim(text);
@@ -96,7 +103,10 @@ const GO_ON: &str =
 impl Machine {
     /// A person wants it: at once if nothing is under way, else before the next call.
     pub(super) fn compact(&mut self, decision: &mut Decision, keep: Option<String>) {
-        let squeeze = Squeeze { keep, ..Squeeze::default() };
+        let squeeze = Squeeze {
+            keep,
+            ..Squeeze::default()
+        };
         if !matches!(self.state, State::Idle) {
             self.compaction.wanted = Some(squeeze);
             return;
@@ -109,7 +119,9 @@ impl Machine {
         self.run = Run::default();
         self.compaction.alone = true;
         self.state = State::Calling { cancelled: false };
-        decision.after.extend([Effect::Begin, Effect::Compact(squeeze)]);
+        decision
+            .after
+            .extend([Effect::Begin, Effect::Compact(squeeze)]);
     }
 
     /// The model cannot take the history any more: it is compacted without what came last. Once; a summary
@@ -119,7 +131,11 @@ impl Machine {
             return self.end(decision, Outcome::Partial(Limit::Context));
         }
         self.state = State::Calling { cancelled: false };
-        let squeeze = Squeeze { keep: None, auto: true, overfull: true };
+        let squeeze = Squeeze {
+            keep: None,
+            auto: true,
+            overfull: true,
+        };
         decision.after.push(Effect::Compact(squeeze));
     }
 
@@ -130,7 +146,9 @@ impl Machine {
         facts: Option<ReplyFacts>,
         charges: Vec<Charge>,
     ) {
-        let State::Calling { cancelled } = self.state else { return };
+        let State::Calling { cancelled } = self.state else {
+            return;
+        };
         self.run.charge(&charges);
         decision.commit.charges = charges;
         let (alone, waits) = (std::mem::take(&mut self.compaction.alone), self.unanswered);
@@ -140,8 +158,17 @@ impl Machine {
         // Whether it waits for an answer is known from it when the process is gone.
         let stop = ((alone || cancelled) && !waits).then_some(StopReason::EndTurn);
         let facts = facts.map(|facts| ReplyFacts { stop, ..facts });
-        self.run.miss(facts.as_ref().and_then(|facts| facts.missed.as_ref()));
-        self.add(decision, EntryKind::Compaction, Message { role: Role::User, content }, facts);
+        self.run
+            .miss(facts.as_ref().and_then(|facts| facts.missed.as_ref()));
+        self.add(
+            decision,
+            EntryKind::Compaction,
+            Message {
+                role: Role::User,
+                content,
+            },
+            facts,
+        );
         if cancelled {
             return self.end(decision, Outcome::Interrupted);
         }
@@ -152,19 +179,32 @@ impl Machine {
     }
 
     /// No summary came about. If the model can still take the history the run goes on without.
-    pub(super) fn not_compacted(&mut self, decision: &mut Decision, why: String, charges: Vec<Charge>) {
-        let State::Calling { cancelled } = self.state else { return };
+    pub(super) fn not_compacted(
+        &mut self,
+        decision: &mut Decision,
+        why: String,
+        charges: Vec<Charge>,
+    ) {
+        let State::Calling { cancelled } = self.state else {
+            return;
+        };
         self.run.charge(&charges);
         decision.commit.charges = charges;
         let message = format!("the history could not be compacted: {why}");
-        decision.after.push(Effect::Emit(EventKind::Unheard(message.clone())));
+        decision
+            .after
+            .push(Effect::Emit(EventKind::Unheard(message.clone())));
         if cancelled {
             return self.end(decision, Outcome::Interrupted);
         }
         match (self.compaction.alone, self.compaction.overfull) {
             (_, true) => self.end(decision, Outcome::Partial(Limit::Context)),
             (true, false) => {
-                let fault = Fault { class: FaultClass::Answer, status: None, message };
+                let fault = Fault {
+                    class: FaultClass::Answer,
+                    status: None,
+                    message,
+                };
                 self.end(decision, Outcome::Failed(fault));
             }
             (false, false) => decision.after.push(Effect::CallModel),

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::{
-    Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Missed, Outcome, PermissionMode, RawJson,
-    ReplyFacts, Task, ToolContent,
+    Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Missed, Outcome, PermissionMode,
+    RawJson, ReplyFacts, Task, ToolContent,
 };
 use uuid::Uuid;
 
 use super::Run;
 use crate::port::model::{Failure, Reply};
 use crate::port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange, TakenMail,
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange,
+    TakenMail,
 };
 use crate::tool::{Intent, Subject, ToolError};
 
@@ -22,11 +23,17 @@ pub(crate) enum Input {
     /// A person's words.
     Prompt(Vec<ContentBlock>),
     /// A person's words to an agent that leads a team which is made for them, and what makes it.
-    Team { words: Vec<ContentBlock>, ops: Vec<Op> },
+    Team {
+        words: Vec<ContentBlock>,
+        ops: Vec<Op>,
+    },
     /// There may be a task for it.
     Look,
     /// The tasks that it is doing, and the one that it has taken.
-    Found { open: Vec<Task>, claimed: Option<Box<Task>> },
+    Found {
+        open: Vec<Task>,
+        claimed: Option<Box<Task>>,
+    },
     /// A person has called a skill that another agent follows; what the entry says of it.
     Delegate(Vec<ContentBlock>),
     /// That agent is done.
@@ -49,17 +56,31 @@ pub(crate) enum Input {
     /// A budget forbids the call that was to be made, or another attempt at it; why, for people.
     Refused { why: String, charges: Vec<Charge> },
     /// A summary was made, which takes the place of the history.
-    Compacted { content: Vec<ContentBlock>, facts: Option<ReplyFacts>, charges: Vec<Charge> },
+    Compacted {
+        content: Vec<ContentBlock>,
+        facts: Option<ReplyFacts>,
+        charges: Vec<Charge>,
+    },
     /// No summary came about, though the model answered.
     NotCompacted { why: String, charges: Vec<Charge> },
     /// A person wants a summary in place of the history.
     Compact { keep: Option<String> },
     /// The model did not answer.
-    Failed { failure: Box<Failure>, charges: Vec<Charge> },
+    Failed {
+        failure: Box<Failure>,
+        charges: Vec<Charge>,
+    },
     /// A person answered. `intent` is that of the input they put in place of the model's.
-    Answer { call: String, answer: Answer, intent: Option<Result<Intent, ToolError>> },
+    Answer {
+        call: String,
+        answer: Answer,
+        intent: Option<Result<Intent, ToolError>>,
+    },
     /// A tool has ended; none if it panicked or had to be given up.
-    CallDone { key: CallKey, result: Option<Result<Answered, ToolError>> },
+    CallDone {
+        key: CallKey,
+        result: Option<Result<Answered, ToolError>>,
+    },
     /// The step that was to end the run unless mail waits is committed.
     Settled { mail_waits: bool },
     /// What it has started may all be over.
@@ -119,11 +140,24 @@ pub(crate) struct Decision {
 impl Decision {
     /// Adds what was decided right after it, so that both are one step.
     pub(crate) fn add(&mut self, more: Self) {
-        let Commit { entries, calls, charges, mail, operations, runs, state, closing, resting, mode, types } =
-            more.commit;
+        let Commit {
+            entries,
+            calls,
+            charges,
+            mail,
+            operations,
+            runs,
+            state,
+            closing,
+            resting,
+            mode,
+            types,
+        } = more.commit;
         if entries.iter().any(|entry| entry.kind == EntryKind::Results) {
             // They tell what the calls came to, which need not be kept twice.
-            self.commit.calls.retain(|call| !matches!(call.change, CallChangeKind::Done(_)));
+            self.commit
+                .calls
+                .retain(|call| !matches!(call.change, CallChangeKind::Done(_)));
         }
         self.commit.entries.extend(entries);
         self.commit.calls.extend(calls);

@@ -1,8 +1,8 @@
 //! What a teammate does when its turn is over: it looks for work, rests, and wakes again.
 
 use posse_protocol::{
-    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Mail, MailKind, Message, Outcome, ReplyFacts,
-    Response, Role, StopReason, Task, Usage,
+    ContentBlock, EntryKind, EventKind, Fault, FaultClass, Mail, MailKind, Message, Outcome,
+    ReplyFacts, Response, Role, StopReason, Task, Usage,
 };
 
 use super::{Decision, Effect, Ended, Life, Machine, Resting, State};
@@ -32,7 +32,10 @@ impl Machine {
 
     /// Whether it would take a task.
     pub(crate) fn seeks(&self) -> bool {
-        let free = matches!(self.state, State::Idle | State::Looking { .. } | State::Ending(_));
+        let free = matches!(
+            self.state,
+            State::Idle | State::Looking { .. } | State::Ending(_)
+        );
         free && self.is_mate() && self.awake && !self.leaving && !self.suspended
     }
 
@@ -74,12 +77,15 @@ impl Machine {
 
     pub(super) fn look(&mut self, decision: &mut Decision) {
         self.state = State::Looking { open: true };
-        decision.after.push(Effect::Look { claim: self.is_mate() && self.awake });
+        decision.after.push(Effect::Look {
+            claim: self.is_mate() && self.awake,
+        });
     }
 
     /// There may be a task for one who does nothing.
     pub(super) fn look_again(&mut self, decision: &mut Decision) {
-        let free = matches!(self.state, State::Idle) && self.awake && !self.leaving && !self.suspended;
+        let free =
+            matches!(self.state, State::Idle) && self.awake && !self.leaving && !self.suspended;
         if free && self.is_mate() && !self.queue.has_mail() && !self.queue.has_prompts() {
             self.state = State::Looking { open: false };
             decision.after.push(Effect::Look { claim: true });
@@ -87,13 +93,23 @@ impl Machine {
     }
 
     /// What it found: a task begins a run of its own; of one that it left undone it is reminded once.
-    pub(super) fn found(&mut self, decision: &mut Decision, open: &[Task], claimed: Option<Box<Task>>) {
-        let State::Looking { open: run_open } = self.state else { return };
+    pub(super) fn found(
+        &mut self,
+        decision: &mut Decision,
+        open: &[Task],
+        claimed: Option<Box<Task>>,
+    ) {
+        let State::Looking { open: run_open } = self.state else {
+            return;
+        };
         self.owning = !open.is_empty() || claimed.is_some();
         if let Some(task) = claimed {
             if run_open {
                 let run = std::mem::take(&mut self.run);
-                decision.after.push(Effect::End(Box::new(Ended { outcome: Outcome::Completed, run })));
+                decision.after.push(Effect::End(Box::new(Ended {
+                    outcome: Outcome::Completed,
+                    run,
+                })));
             }
             return self.begin(decision, vec![ContentBlock::text(words::claimed(&task))]);
         }
@@ -122,7 +138,11 @@ impl Machine {
         }
         self.state = State::Ending(Outcome::Completed);
         let text = self.run.text.clone();
-        decision.commit.resting = Some(Resting { outcome: Outcome::Completed, unless_mail: true, text });
+        decision.commit.resting = Some(Resting {
+            outcome: Outcome::Completed,
+            unless_mail: true,
+            text,
+        });
     }
 
     /// A teammate's run has ended otherwise than by itself: it is idle, and waits to be told more.
@@ -140,7 +160,11 @@ impl Machine {
             }
         }
         let (outcome, text) = (outcome.clone(), self.run.text.clone());
-        decision.commit.resting = Some(Resting { outcome, unless_mail: false, text });
+        decision.commit.resting = Some(Resting {
+            outcome,
+            unless_mail: false,
+            text,
+        });
     }
 
     /// Whether among the mail is an interruption; what was written after it wakes one who was interrupted.
@@ -170,14 +194,30 @@ impl Machine {
         while self.queue.has_mail() {
             let content = self.show_news(decision);
             let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
-            let facts = ReplyFacts { id: String::new(), model: String::new(), stop, usage, missed: None };
-            self.add(decision, EntryKind::Prompt, Message { role: Role::User, content }, Some(facts));
+            let facts = ReplyFacts {
+                id: String::new(),
+                model: String::new(),
+                stop,
+                usage,
+                missed: None,
+            };
+            self.add(
+                decision,
+                EntryKind::Prompt,
+                Message {
+                    role: Role::User,
+                    content,
+                },
+                Some(facts),
+            );
         }
     }
 
     /// A plan that is approved changes the mode with the entry that says so.
     pub(super) fn heed_plan(&mut self, decision: &mut Decision, mail: &[Mail]) {
-        let Life::Mate { then } = self.life else { return };
+        let Life::Mate { then } = self.life else {
+            return;
+        };
         let approves = |mail: &Mail| {
             let said = serde_json::from_str::<Response>(&mail.body);
             mail.kind == MailKind::PlanApprovalResponse && said.is_ok_and(|said| said.approve)
@@ -191,15 +231,27 @@ impl Machine {
     }
 
     /// A person's first words, with the team that is made for them.
-    pub(super) fn raise(&mut self, decision: &mut Decision, words: Vec<ContentBlock>, ops: Vec<Op>) {
+    pub(super) fn raise(
+        &mut self,
+        decision: &mut Decision,
+        words: Vec<ContentBlock>,
+        ops: Vec<Op>,
+    ) {
         if !matches!(self.state, State::Idle) || self.next_seq > 0 {
             let message = "a declared team is raised by the first words of a session".to_owned();
-            let fault = Fault { class: FaultClass::Busy, status: None, message };
+            let fault = Fault {
+                class: FaultClass::Busy,
+                status: None,
+                message,
+            };
             return decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
         }
         self.begin(decision, words);
         let operation = |op| crate::port::store::Operation { call: None, op };
-        decision.commit.operations.extend(ops.into_iter().map(operation));
+        decision
+            .commit
+            .operations
+            .extend(ops.into_iter().map(operation));
         decision.after.push(Effect::Raise);
     }
 }

@@ -38,7 +38,8 @@ impl Queue {
 
     pub(super) fn post(&mut self, mail: Vec<Mail>) {
         let last = self.mail.back().map_or(0, |mail| mail.number);
-        self.mail.extend(mail.into_iter().filter(|mail| mail.number > last));
+        self.mail
+            .extend(mail.into_iter().filter(|mail| mail.number > last));
     }
 
     /// Forgets mail that something else has shown.
@@ -63,7 +64,13 @@ impl Queue {
             bytes += mail.summary.len() + mail.body.len();
             bytes <= SHOWN_BYTES
         };
-        let count = self.mail.iter().take_while(fits).count().max(1).min(self.mail.len());
+        let count = self
+            .mail
+            .iter()
+            .take_while(fits)
+            .count()
+            .max(1)
+            .min(self.mail.len());
         self.mail.drain(..count).collect()
     }
 

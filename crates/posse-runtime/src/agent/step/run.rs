@@ -27,7 +27,10 @@ pub(crate) struct Run {
 impl Run {
     /// All tokens, in and out.
     pub(crate) fn tokens(&self) -> u64 {
-        let sums = self.spent.iter().map(|spent| spent.usage.prompt().saturating_add(spent.usage.output));
+        let sums = self
+            .spent
+            .iter()
+            .map(|spent| spent.usage.prompt().saturating_add(spent.usage.output));
         sums.fold(0, u64::saturating_add)
     }
 
@@ -36,7 +39,9 @@ impl Run {
     }
 
     pub(super) fn miss(&mut self, missed: Option<&Missed>) {
-        missed.into_iter().for_each(|missed| misses::add(&mut self.missed, missed));
+        missed
+            .into_iter()
+            .for_each(|missed| misses::add(&mut self.missed, missed));
     }
 
     pub(super) fn heard(&mut self, content: &[ContentBlock], stop: Option<&StopReason>) {

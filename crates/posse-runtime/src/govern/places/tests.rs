@@ -25,7 +25,9 @@ fn order(place: Place, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'stati
     let mut order = Vec::new();
     let mut held = Some(place);
     while held.take().is_some() {
-        let given = waiting.iter_mut().find_map(|(name, waiting)| Some((*name, poll(waiting)?)));
+        let given = waiting
+            .iter_mut()
+            .find_map(|(name, waiting)| Some((*name, poll(waiting)?)));
         if let Some((name, place)) = given {
             order.push(name);
             held = Some(place);
@@ -53,18 +55,27 @@ fn those_who_wait_are_served_in_turns_and_those_who_come_back_first() {
     ];
     let served = ["back 1", "back 2", "a1", "b1", "c1", "a2", "b2", "a3"];
     assert_eq!(order(place, waiting), served);
-    assert!(places.try_take().is_some(), "the place is free when all are done");
+    assert!(
+        places.try_take().is_some(),
+        "the place is free when all are done"
+    );
 }
 
 #[test]
 fn whoever_leaves_loses_no_place() {
     let places = Places::new(1);
     let place = places.try_take().unwrap();
-    let (first, second) = (places.take(agent(1), Coming::Anew), places.take(agent(1), Coming::Back));
+    let (first, second) = (
+        places.take(agent(1), Coming::Anew),
+        places.take(agent(1), Coming::Back),
+    );
     let mut third = places.take(agent(2), Coming::Anew);
     drop(first);
     drop(place);
-    assert!(poll(&mut third).is_none(), "the second has it, and does not know yet");
+    assert!(
+        poll(&mut third).is_none(),
+        "the second has it, and does not know yet"
+    );
     drop(second);
     let place = poll(&mut third).unwrap();
     assert!(places.try_take().is_none());
@@ -119,7 +130,8 @@ impl Plain {
     }
 
     fn give(&mut self) {
-        let first = |wanted: &dyn Fn(&(usize, u128, Coming)) -> bool| self.waiting.iter().position(wanted);
+        let first =
+            |wanted: &dyn Fn(&(usize, u128, Coming)) -> bool| self.waiting.iter().position(wanted);
         let back = first(&|(_, _, coming)| *coming == Coming::Back);
         let turn = self.turns.first().copied();
         let anew = || first(&|(_, whose, coming)| *coming == Coming::Anew && Some(*whose) == turn);
@@ -145,7 +157,10 @@ impl Plain {
 
     /// There is a turn for each of whom children wait, and for nobody else.
     fn tidy(&mut self) {
-        let anew = self.waiting.iter().filter(|(_, _, coming)| *coming == Coming::Anew);
+        let anew = self
+            .waiting
+            .iter()
+            .filter(|(_, _, coming)| *coming == Coming::Anew);
         let whose: Vec<_> = anew.map(|(_, whose, _)| *whose).collect();
         self.turns.retain(|turn| whose.contains(turn));
         for whose in whose {
@@ -159,7 +174,10 @@ impl Plain {
 /// The same deeds done to both, who must agree after each.
 fn agree(limit: usize, deeds: Vec<Deed>) {
     let places = Places::new(limit);
-    let mut plain = Plain { free: limit, ..Plain::default() };
+    let mut plain = Plain {
+        free: limit,
+        ..Plain::default()
+    };
     let mut waiting: Vec<(usize, Waiting)> = Vec::new();
     let mut held: Vec<Place> = Vec::new();
     for (number, deed) in deeds.into_iter().enumerate() {
@@ -197,11 +215,19 @@ fn agree(limit: usize, deeds: Vec<Deed>) {
             Deed::Poll { .. } | Deed::Leave { .. } | Deed::GiveBack { .. } => {}
         }
         assert_eq!(places.room().free, plain.free);
-        assert_eq!(held.len() + plain.given.len() + plain.free, limit, "no place is lost or made");
+        assert_eq!(
+            held.len() + plain.given.len() + plain.free,
+            limit,
+            "no place is lost or made"
+        );
     }
     drop((waiting, held));
     let room = places.room();
-    assert_eq!((room.free, room.back.len(), room.anew.len()), (limit, 0, 0), "nobody leaves a trace");
+    assert_eq!(
+        (room.free, room.back.len(), room.anew.len()),
+        (limit, 0, 0),
+        "nobody leaves a trace"
+    );
 }
 
 proptest! {
@@ -219,9 +245,15 @@ fn many_threads_never_have_more_places_than_there_are() {
     let places = Places::new(LIMIT);
     let (working, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = |thread: usize| {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         for round in 0..2_000 {
-            let coming = if round % 5 == 0 { Coming::Back } else { Coming::Anew };
+            let coming = if round % 5 == 0 {
+                Coming::Back
+            } else {
+                Coming::Anew
+            };
             let mut waiting = places.take(agent(thread as u128 % 3), coming);
             // Some look and go away, maybe just as they are given one.
             if round % 3 == thread % 3 && poll(&mut waiting).is_none() {

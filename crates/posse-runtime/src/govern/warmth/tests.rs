@@ -37,8 +37,15 @@ fn one_goes_and_the_others_follow_when_its_reply_begins() {
     assert!(others.iter_mut().all(|other| poll(other).is_pending()));
     warmth.begun(2 * SECOND);
     drop(first);
-    assert!(others.iter_mut().all(|other| matches!(poll(other), Poll::Ready(None))));
-    assert!(matches!(warmth.enter(301 * SECOND), Entry::Go(None)), "it can be read");
+    assert!(
+        others
+            .iter_mut()
+            .all(|other| matches!(poll(other), Poll::Ready(None)))
+    );
+    assert!(
+        matches!(warmth.enter(301 * SECOND), Entry::Go(None)),
+        "it can be read"
+    );
     let _again = lead(warmth.enter(302 * SECOND));
     let _waits = waiting(warmth.enter(302 * SECOND));
     assert!(warmth.room().queue.len() == 1);
@@ -52,9 +59,13 @@ fn whoever_is_next_leads_when_the_leader_fails() {
     drop(third);
     drop(first);
     assert!(poll(&mut fourth).is_pending());
-    let Poll::Ready(Some(next)) = poll(&mut second) else { panic!("the second does not lead") };
+    let Poll::Ready(Some(next)) = poll(&mut second) else {
+        panic!("the second does not lead")
+    };
     drop(next);
-    let Poll::Ready(Some(last)) = poll(&mut fourth) else { panic!("the fourth does not lead") };
+    let Poll::Ready(Some(last)) = poll(&mut fourth) else {
+        panic!("the fourth does not lead")
+    };
     drop(last);
     drop(lead(warmth.enter(SECOND)));
 }
@@ -77,7 +88,10 @@ fn any_reply_of_a_sibling_lets_the_others_go() {
     warmth.begun(2 * SECOND);
     assert!(matches!(poll(&mut other), Poll::Ready(None)));
     drop(slow);
-    assert!(matches!(warmth.enter(3 * SECOND), Entry::Go(None)), "what was written stays");
+    assert!(
+        matches!(warmth.enter(3 * SECOND), Entry::Go(None)),
+        "what was written stays"
+    );
 }
 
 /// What can happen. Who is meant is counted among those it can happen to.
@@ -129,7 +143,8 @@ impl Plain {
 
     fn begin(&mut self) {
         self.begun = Some(self.now);
-        self.calling.extend(self.waiting.drain(..).map(|name| (name, false)));
+        self.calling
+            .extend(self.waiting.drain(..).map(|name| (name, false)));
     }
 }
 
@@ -185,7 +200,11 @@ fn play(deeds: &[Deed]) -> Result<(), TestCaseError> {
             Deed::Pass { seconds } => plain.now += seconds,
         }
         real.settle();
-        let mut calling: Vec<_> = real.calling.iter().map(|(name, lead)| (*name, lead.is_some())).collect();
+        let mut calling: Vec<_> = real
+            .calling
+            .iter()
+            .map(|(name, lead)| (*name, lead.is_some()))
+            .collect();
         calling.sort_unstable();
         let mut expected = plain.calling.clone();
         expected.sort_unstable();
@@ -194,7 +213,11 @@ fn play(deeds: &[Deed]) -> Result<(), TestCaseError> {
         prop_assert_eq!(&waiting, &plain.waiting);
         let led = plain.calling.iter().filter(|(_, leads)| *leads).count();
         prop_assert!(led <= 1);
-        prop_assert!(waiting.is_empty() || led == 1, "{} wait for nobody", waiting.len());
+        prop_assert!(
+            waiting.is_empty() || led == 1,
+            "{} wait for nobody",
+            waiting.len()
+        );
     }
     Ok(())
 }
@@ -232,7 +255,9 @@ fn nobody_is_stuck_whatever_threads_do() {
             for thread in 0..4 {
                 let some = (0..25).map(move |number| one(4 * number + thread));
                 scope.spawn(move || {
-                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .build()
+                        .unwrap();
                     runtime.block_on(all_of(some.map(Box::pin).collect()));
                 });
             }
@@ -245,7 +270,11 @@ fn nobody_is_stuck_whatever_threads_do() {
 async fn all_of<F: Future<Output = ()> + Unpin>(mut all: Vec<F>) {
     std::future::poll_fn(|cx| {
         all.retain_mut(|one| Pin::new(one).poll(cx).is_pending());
-        if all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if all.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
     .await;
 }

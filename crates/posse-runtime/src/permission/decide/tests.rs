@@ -24,10 +24,24 @@ fn workspace() -> Workspace {
 }
 
 fn policy(deny: &[&str], ask: &[&str], allow: &[&str]) -> Policy {
-    let source = Source { name: "test".into(), root: "/w".into(), cwd: "/w".into(), home: Some("/h".into()) };
+    let source = Source {
+        name: "test".into(),
+        root: "/w".into(),
+        cwd: "/w".into(),
+        home: Some("/h".into()),
+    };
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let mut policy = Policy::default();
-    policy.add(&source, &RuleList { deny: texts(deny), ask: texts(ask), allow: texts(allow) }).unwrap();
+    policy
+        .add(
+            &source,
+            &RuleList {
+                deny: texts(deny),
+                ask: texts(ask),
+                allow: texts(allow),
+            },
+        )
+        .unwrap();
     policy
 }
 
@@ -39,11 +53,30 @@ fn call(text: &str) -> (String, Intent) {
         "Read" | "Grep" | "Glob" => (true, Subject::Reads(paths())),
         "Edit" | "Write" => (false, Subject::Edits(paths())),
         "Bash" => (false, Subject::Runs(rest.to_owned())),
-        "WebFetch" => (true, Subject::Fetches { host: rest.to_owned() }),
-        "Agent" => (true, Subject::Starts { agent: rest.to_owned() }),
+        "WebFetch" => (
+            true,
+            Subject::Fetches {
+                host: rest.to_owned(),
+            },
+        ),
+        "Agent" => (
+            true,
+            Subject::Starts {
+                agent: rest.to_owned(),
+            },
+        ),
         _ => (rest == "reads", Subject::Nothing),
     };
-    (tool.to_owned(), Intent { read_only, beside_others: false, subject, waits: false, title: String::new() })
+    (
+        tool.to_owned(),
+        Intent {
+            read_only,
+            beside_others: false,
+            subject,
+            waits: false,
+            title: String::new(),
+        },
+    )
 }
 
 fn verdict(policy: &Policy, mode: PermissionMode, text: &str) -> Verdict {
@@ -71,24 +104,45 @@ fn modes() {
     let modes = [Plan, Default, AcceptEdits, DontAsk, BypassPermissions];
     let table = [
         ("Read /w/a", ["allow", "allow", "allow", "allow", "allow"]),
-        ("Read /spill/a", ["allow", "allow", "allow", "allow", "allow"]),
+        (
+            "Read /spill/a",
+            ["allow", "allow", "allow", "allow", "allow"],
+        ),
         ("Read /etc/passwd", ["ask", "ask", "ask", "deny", "allow"]),
         ("Read /w/.env", ["deny", "deny", "deny", "deny", "deny"]),
         ("Edit /w/.env", ["deny", "deny", "deny", "deny", "deny"]),
         ("Edit /w/a", ["deny", "ask", "allow", "deny", "allow"]),
         ("Write /out/a", ["deny", "ask", "ask", "deny", "allow"]),
-        ("Edit /w/.git/config", ["deny", "deny", "deny", "deny", "allow"]),
+        (
+            "Edit /w/.git/config",
+            ["deny", "deny", "deny", "deny", "allow"],
+        ),
         ("Bash ls -l", ["deny", "allow", "allow", "allow", "allow"]),
         ("Bash make", ["deny", "ask", "ask", "deny", "allow"]),
         ("Bash git push", ["deny", "ask", "ask", "deny", "allow"]),
         ("Bash curl x", ["deny", "deny", "deny", "deny", "deny"]),
         ("Bash ls > a", ["deny", "ask", "ask", "deny", "allow"]),
-        ("Bash ls > .envrc", ["deny", "deny", "deny", "deny", "allow"]),
-        ("WebFetch docs.rs", ["allow", "allow", "allow", "allow", "allow"]),
-        ("WebFetch example.com", ["ask", "ask", "ask", "deny", "allow"]),
-        ("AskUser reads", ["allow", "allow", "allow", "allow", "allow"]),
+        (
+            "Bash ls > .envrc",
+            ["deny", "deny", "deny", "deny", "allow"],
+        ),
+        (
+            "WebFetch docs.rs",
+            ["allow", "allow", "allow", "allow", "allow"],
+        ),
+        (
+            "WebFetch example.com",
+            ["ask", "ask", "ask", "deny", "allow"],
+        ),
+        (
+            "AskUser reads",
+            ["allow", "allow", "allow", "allow", "allow"],
+        ),
         ("Agent scout", ["allow", "allow", "allow", "allow", "allow"]),
-        ("mcp__srv__get reads", ["ask", "ask", "ask", "deny", "allow"]),
+        (
+            "mcp__srv__get reads",
+            ["ask", "ask", "ask", "deny", "allow"],
+        ),
     ];
     for (text, expected) in table {
         let given = modes.map(|mode| word(&verdict(&policy, mode, text)));
@@ -117,7 +171,11 @@ fn rules_in_the_order_deny_ask_allow() {
     ];
     for (rule, text) in both.into_iter().zip(calls) {
         let given = |deny: &[&str], ask: &[&str], allow: &[&str]| {
-            word(&verdict(&policy(deny, ask, allow), PermissionMode::Default, text))
+            word(&verdict(
+                &policy(deny, ask, allow),
+                PermissionMode::Default,
+                text,
+            ))
         };
         assert_eq!(given(&[rule], &[rule], &[rule]), "deny", "{rule}");
         assert_eq!(given(&[], &[rule], &[rule]), "ask", "{rule}");
@@ -227,9 +285,11 @@ fn commands() {
 #[test]
 fn all_of_bash_can_be_allowed_but_not_what_is_protected() {
     let policy = policy(&["Bash(curl *)"], &[], &["Bash"]);
-    for (command, expected) in
-        [("x=$(date) && echo $x > a", "allow"), ("echo > .git/x", "deny"), ("a; curl x", "deny")]
-    {
+    for (command, expected) in [
+        ("x=$(date) && echo $x > a", "allow"),
+        ("echo > .git/x", "deny"),
+        ("a; curl x", "deny"),
+    ] {
         let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
         assert_eq!(word(&given), expected, "{command}: {given:?}");
     }
@@ -260,8 +320,16 @@ fn nesting_costs_no_stack_and_no_hours() {
         let given = verdict(&policy, PermissionMode::Default, &command);
         assert_ne!(given, Verdict::Allow, "{open}");
         for times in [6, 40] {
-            let command = format!("Bash echo {}curl x{}", open.repeat(times), ")".repeat(times));
-            assert_ne!(verdict(&policy, PermissionMode::Default, &command), Verdict::Allow, "{open}");
+            let command = format!(
+                "Bash echo {}curl x{}",
+                open.repeat(times),
+                ")".repeat(times)
+            );
+            assert_ne!(
+                verdict(&policy, PermissionMode::Default, &command),
+                Verdict::Allow,
+                "{open}"
+            );
         }
     }
 }

@@ -56,7 +56,9 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
     let (tool, specifier) = match text.split_once('(') {
         None => (text, None),
         Some((tool, rest)) => {
-            let inner = rest.strip_suffix(')').ok_or("the parenthesis is not closed at the end")?;
+            let inner = rest
+                .strip_suffix(')')
+                .ok_or("the parenthesis is not closed at the end")?;
             if inner.trim().is_empty() {
                 return Err("there is nothing in the parentheses; leave them out".into());
             }
@@ -66,7 +68,9 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
     match (tool, specifier) {
         ("", _) => Err("it names no tool".into()),
         ("*", None) if !allows => Ok(About::Tools(Glob::new("*"))),
-        ("*", None) => Err("everything cannot be allowed by a rule; there are permission modes".into()),
+        ("*", None) => {
+            Err("everything cannot be allowed by a rule; there are permission modes".into())
+        }
         (tool, specifier) if tool.starts_with("mcp__") => mcp(tool, specifier, allows),
         ("Bash", None) => Ok(About::Command(CommandPattern::new("*"))),
         ("Bash", Some(command)) => Ok(About::Command(CommandPattern::new(command))),
@@ -77,7 +81,9 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("WebFetch", None) => Ok(About::Host(Domain::Any)),
         ("WebFetch", Some(specifier)) => {
             let domain = specifier.strip_prefix("domain:").and_then(Domain::new);
-            Ok(About::Host(domain.ok_or("it wants `domain:` and a host, `domain:docs.rs` for one")?))
+            Ok(About::Host(domain.ok_or(
+                "it wants `domain:` and a host, `domain:docs.rs` for one",
+            )?))
         }
         // The older name is still met in settings.
         ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
@@ -85,9 +91,9 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(&name.to_lowercase()))),
         ("Skill", None) => Ok(About::Skill(Glob::new("*"))),
         ("Skill", Some(name)) => Ok(About::Skill(Glob::new(&name.to_lowercase()))),
-        ("Write" | "Grep" | "Glob", Some(_)) => {
-            Err(format!("paths are ruled by Read(…) and Edit(…), for {tool} too"))
-        }
+        ("Write" | "Grep" | "Glob", Some(_)) => Err(format!(
+            "paths are ruled by Read(…) and Edit(…), for {tool} too"
+        )),
         (tool, None) if PLAIN.contains(&tool) => Ok(About::Tools(Glob::new(tool))),
         (tool, Some(_)) if PLAIN.contains(&tool) => Err(format!("{tool} takes no specifier")),
         (tool, _) if FOREIGN.contains(&tool) => Ok(About::Elsewhere),
@@ -98,15 +104,23 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
 fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
     if specifier.is_some() || !tool.chars().all(plain) {
-        return Err("a server's tools are named mcp__server, mcp__server__* or mcp__server__tool".into());
+        return Err(
+            "a server's tools are named mcp__server, mcp__server__* or mcp__server__tool".into(),
+        );
     }
     let rest = tool.strip_prefix("mcp__").unwrap_or(tool);
-    let (server, name) = rest.split_once("__").map_or((rest, None), |(server, name)| (server, Some(name)));
+    let (server, name) = rest
+        .split_once("__")
+        .map_or((rest, None), |(server, name)| (server, Some(name)));
     if server.is_empty() || (allows && server.contains('*')) {
         return Err("to allow, the server must be named in full".into());
     }
     let whole = name.is_none() && !server.contains('*');
-    Ok(About::Tools(Glob::new(&if whole { format!("mcp__{server}__*") } else { tool.to_owned() })))
+    Ok(About::Tools(Glob::new(&if whole {
+        format!("mcp__{server}__*")
+    } else {
+        tool.to_owned()
+    })))
 }
 
 fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
@@ -114,7 +128,10 @@ fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
         return PathPattern::new("/".as_ref(), &format!("/{rest}"));
     }
     if let Some(rest) = pattern.strip_prefix("~/") {
-        let home = source.home.as_deref().ok_or("nobody knows where the home directory is")?;
+        let home = source
+            .home
+            .as_deref()
+            .ok_or("nobody knows where the home directory is")?;
         return PathPattern::new(home, &format!("/{rest}"));
     }
     if pattern.starts_with('/') {
@@ -135,7 +152,12 @@ mod tests {
 
     #[test]
     fn rules_that_are_none() {
-        let source = Source { name: "test".into(), root: "/w".into(), cwd: "/w".into(), home: None };
+        let source = Source {
+            name: "test".into(),
+            root: "/w".into(),
+            cwd: "/w".into(),
+            home: None,
+        };
         let table = [
             ("", true, "names no tool"),
             ("bash", true, "no tool `bash`"),
@@ -164,8 +186,12 @@ mod tests {
 
     #[test]
     fn rules_that_are_some() {
-        let source =
-            Source { name: "test".into(), root: "/w".into(), cwd: "/w".into(), home: Some("/h".into()) };
+        let source = Source {
+            name: "test".into(),
+            root: "/w".into(),
+            cwd: "/w".into(),
+            home: Some("/h".into()),
+        };
         for rule in [
             "Bash",
             "Bash(git diff *)",

@@ -12,8 +12,8 @@ pub(super) enum Doubt {
 
 /// The longest first.
 const OPERATORS: &[&str] = &[
-    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", "<&", ">&", "<>", ">>", ">|", "&>", "|&", "&",
-    "|", ";", "<", ">", "(", ")", "\n",
+    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", "<&", ">&", "<>", ">>", ">|", "&>",
+    "|&", "&", "|", ";", "<", ">", "(", ")", "\n",
 ];
 
 /// A text with substitutions may hold this many brackets, and nest this deep: the parser goes back and
@@ -32,7 +32,12 @@ const MOST_EXPANSIONS: usize = 64;
 
 /// The tokens of a text, as bash delimits them.
 pub(super) fn tokens(text: &str) -> Result<Vec<String>, Doubt> {
-    let mut lexer = Lexer { rest: text, tokens: Vec::new(), word: None, document: None };
+    let mut lexer = Lexer {
+        rest: text,
+        tokens: Vec::new(),
+        word: None,
+        document: None,
+    };
     while !lexer.rest.is_empty() {
         lexer.step()?;
     }
@@ -67,7 +72,11 @@ impl Lexer<'_> {
             '\\' if next == '\n' => self.skip(2),
             '\\' => self.take(2),
             '\'' => {
-                let end = self.rest.get(1..).and_then(|rest| rest.find('\'')).ok_or(Doubt::Odd)?;
+                let end = self
+                    .rest
+                    .get(1..)
+                    .and_then(|rest| rest.find('\''))
+                    .ok_or(Doubt::Odd)?;
                 let quoted = self.rest.get(..end + 2).unwrap_or_default();
                 self.word.get_or_insert_default().push_str(quoted);
                 self.rest = self.rest.get(end + 2..).unwrap_or_default();
@@ -126,9 +135,17 @@ impl Lexer<'_> {
     }
 
     fn end_word(&mut self) -> Result<(), Doubt> {
-        let Some(word) = self.word.take() else { return Ok(()) };
-        if let Some(document) = self.document.as_mut().filter(|document| document.end.is_empty()) {
-            let quoted = ['\'', '"'].iter().find_map(|c| word.strip_prefix(*c)?.strip_suffix(*c));
+        let Some(word) = self.word.take() else {
+            return Ok(());
+        };
+        if let Some(document) = self
+            .document
+            .as_mut()
+            .filter(|document| document.end.is_empty())
+        {
+            let quoted = ['\'', '"']
+                .iter()
+                .find_map(|c| word.strip_prefix(*c)?.strip_suffix(*c));
             let end = quoted.unwrap_or(&word);
             if end.is_empty() || !end.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(Doubt::Odd);
@@ -143,9 +160,17 @@ impl Lexer<'_> {
 
     fn operator(&mut self) -> Result<(), Doubt> {
         self.end_word()?;
-        let operator = OPERATORS.iter().find(|operator| self.rest.starts_with(**operator));
-        let Some(operator) = operator else { return Err(Doubt::Odd) };
-        if self.document.as_ref().is_some_and(|document| document.end.is_empty()) {
+        let operator = OPERATORS
+            .iter()
+            .find(|operator| self.rest.starts_with(**operator));
+        let Some(operator) = operator else {
+            return Err(Doubt::Odd);
+        };
+        if self
+            .document
+            .as_ref()
+            .is_some_and(|document| document.end.is_empty())
+        {
             return Err(Doubt::Odd);
         }
         self.skip(operator.len());
@@ -154,7 +179,12 @@ impl Lexer<'_> {
             "<<" | "<<-" if self.document.is_some() => return Err(Doubt::Odd),
             "<<" | "<<-" => {
                 let strips = *operator == "<<-";
-                self.document = Some(Document { end: String::new(), strips, expands: false, at: 0 });
+                self.document = Some(Document {
+                    end: String::new(),
+                    strips,
+                    expands: false,
+                    at: 0,
+                });
             }
             "\n" => {
                 if let Some(document) = self.document.take() {
@@ -172,9 +202,14 @@ impl Lexer<'_> {
             let length = self.rest.find('\n').map_or(self.rest.len(), |at| at + 1);
             let (line, rest) = self.rest.split_at(length);
             self.rest = rest;
-            let line = if document.strips { line.trim_start_matches('\t') } else { line };
+            let line = if document.strips {
+                line.trim_start_matches('\t')
+            } else {
+                line
+            };
             if line.trim_end_matches('\n') == document.end {
-                self.tokens.splice(document.at..document.at, [body, document.end.clone()]);
+                self.tokens
+                    .splice(document.at..document.at, [body, document.end.clone()]);
                 return Ok(());
             }
             // Bash joins such lines before it looks for the end.
@@ -215,7 +250,10 @@ pub(super) fn trust(text: &str) -> Trust {
     }
     let same = own.as_ref().is_ok_and(|own| {
         super::parsed(|| brush_parser::tokenize_str(text).ok()).is_some_and(|theirs| {
-            theirs.iter().map(brush_parser::Token::to_str).eq(own.iter().map(String::as_str))
+            theirs
+                .iter()
+                .map(brush_parser::Token::to_str)
+                .eq(own.iter().map(String::as_str))
         })
     });
     let depth = match &own {
@@ -223,7 +261,12 @@ pub(super) fn trust(text: &str) -> Trust {
             "(" | ")" | "{" | "}" => token.chars().next(),
             _ => None,
         }))
-        .max(own.iter().map(|token| deepest_within(token)).max().unwrap_or_default()),
+        .max(
+            own.iter()
+                .map(|token| deepest_within(token))
+                .max()
+                .unwrap_or_default(),
+        ),
         // A closing bracket in quotes closes nothing.
         _ if text.contains(['\'', '"', '\\', '#']) => text.matches(['(', '{', '[']).count(),
         _ => deepest(text.chars()),
@@ -240,14 +283,20 @@ pub(super) fn trust(text: &str) -> Trust {
 fn compounds<'a>(words: impl Iterator<Item = &'a str>) -> bool {
     let (mut all, mut cases) = (0, 0);
     for word in words {
-        all += usize::from(matches!(word, "if" | "while" | "until" | "for" | "select" | "coproc" | "!"));
+        all += usize::from(matches!(
+            word,
+            "if" | "while" | "until" | "for" | "select" | "coproc" | "!"
+        ));
         cases += usize::from(word == "case");
     }
     all > MOST_COMPOUNDS || cases > MOST_CASES
 }
 
 fn separates(token: &str) -> bool {
-    matches!(token, "\n" | ";" | "|" | "&" | "&&" | "||" | "|&" | ";;" | ";&" | ";;&")
+    matches!(
+        token,
+        "\n" | ";" | "|" | "&" | "&&" | "||" | "|&" | ";;" | ";&" | ";;&"
+    )
 }
 
 /// Whether there are substitutions at all.
@@ -264,7 +313,13 @@ fn is_odd(text: &str) -> bool {
 /// How deep brackets nest in a word, those in quotes left out.
 fn deepest_within(word: &str) -> usize {
     match Plain::new(word) {
-        Some(plain) => deepest(plain.characters.iter().filter(|(_, quoted)| !quoted).map(|(c, _)| *c)),
+        Some(plain) => deepest(
+            plain
+                .characters
+                .iter()
+                .filter(|(_, quoted)| !quoted)
+                .map(|(c, _)| *c),
+        ),
         None if word.contains(char::is_whitespace) => 0,
         None => deepest(word.chars()),
     }
@@ -301,11 +356,13 @@ impl Plain {
                     '\n' => {}
                     c => characters.push((c, true)),
                 },
-                ('\\', Some(_)) => match rest.next_if(|c| matches!(c, '$' | '`' | '"' | '\\' | '\n')) {
-                    Some('\n') => {}
-                    Some(c) => characters.push((c, true)),
-                    None => characters.push(('\\', true)),
-                },
+                ('\\', Some(_)) => {
+                    match rest.next_if(|c| matches!(c, '$' | '`' | '"' | '\\' | '\n')) {
+                        Some('\n') => {}
+                        Some(c) => characters.push((c, true)),
+                        None => characters.push(('\\', true)),
+                    }
+                }
                 ('`', _) => return None,
                 ('$', _) => {
                     let expands = |c: &char| c.is_alphanumeric() || "_@*#?-$!({[".contains(*c);
@@ -329,14 +386,26 @@ impl Plain {
 
     /// The words that braces make of it; none if there are no braces that make any.
     pub(super) fn spread(&self) -> Vec<String> {
-        let bare = |wanted: char| self.characters.iter().filter(|c| **c == (wanted, false)).count();
-        let dots = self.characters.windows(2).any(|pair| pair == [('.', false), ('.', false)]);
+        let bare = |wanted: char| {
+            self.characters
+                .iter()
+                .filter(|c| **c == (wanted, false))
+                .count()
+        };
+        let dots = self
+            .characters
+            .windows(2)
+            .any(|pair| pair == [('.', false), ('.', false)]);
         if bare('{') == 0 || (bare(',') == 0 && !dots) {
             return Vec::new();
         }
         let apart = |c: &(char, bool)| !c.1 && matches!(c.0, '{' | '}' | ',');
         let text = |part: &[(char, bool)]| part.iter().map(|(c, _)| c).collect::<String>();
-        let mut words = if bare('{') > NESTING { Vec::new() } else { spread(&self.characters) };
+        let mut words = if bare('{') > NESTING {
+            Vec::new()
+        } else {
+            spread(&self.characters)
+        };
         words.truncate(MOST_EXPANSIONS);
         let mut words: Vec<_> = words.iter().map(|word| text(word)).collect();
         words.extend(self.characters.split(apart).map(text));
@@ -348,9 +417,13 @@ impl Plain {
 /// Braces, one after the other, as bash expands them.
 fn spread(word: &[(char, bool)]) -> Words {
     for (open, _) in word.iter().enumerate().filter(|(_, c)| **c == ('{', false)) {
-        let (before, inner) =
-            (word.get(..open).unwrap_or_default(), word.get(open + 1..).unwrap_or_default());
-        let Some((parts, after)) = alternatives(inner) else { continue };
+        let (before, inner) = (
+            word.get(..open).unwrap_or_default(),
+            word.get(open + 1..).unwrap_or_default(),
+        );
+        let Some((parts, after)) = alternatives(inner) else {
+            continue;
+        };
         let rests = spread(after);
         let mut words = Vec::new();
         for part in parts.iter().flat_map(|part| spread(part)) {
@@ -398,9 +471,16 @@ fn alternatives(inner: &Characters) -> Option<(Words, &Characters)> {
 
 /// `a..e`: single characters only.
 fn range_of(range: &Characters) -> Option<Words> {
-    let [(from, _), ('.', false), ('.', false), (to, _), ..] = range else { return None };
+    let [(from, _), ('.', false), ('.', false), (to, _), ..] = range else {
+        return None;
+    };
     let (from, to) = (from.min(to), from.max(to));
-    Some((*from..=*to).take(MOST_EXPANSIONS).map(|c| vec![(c, false)]).collect())
+    Some(
+        (*from..=*to)
+            .take(MOST_EXPANSIONS)
+            .map(|c| vec![(c, false)])
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -411,10 +491,16 @@ mod tests {
     fn what_the_parser_is_believed() {
         let table = [
             ("ls -l 'a b' \"c $d\" | wc 2>&1", Trust::Parser),
-            ("grep 'x$' a && grep \"y$\" b; echo a\\ b # c", Trust::Parser),
+            (
+                "grep 'x$' a && grep \"y$\" b; echo a\\ b # c",
+                Trust::Parser,
+            ),
             ("cat <<'EOF' | wc\n$(x) ' \"\nEOF\nls", Trust::Parser),
             ("cat <<-E\n\ta\n\tE\nls", Trust::Parser),
-            ("git commit -m 'don'\\''t (a) (b) (c) (d) (e) (f) (g) (h) (i)'", Trust::Parser),
+            (
+                "git commit -m 'don'\\''t (a) (b) (c) (d) (e) (f) (g) (h) (i)'",
+                Trust::Parser,
+            ),
             ("grep \"a\\.b\" c; echo \"\\\"\"; ls \\\n-l", Trust::Parser),
             ("echo \"$(cat <<'EOF'\nx\nEOF\n)\"", Trust::Parser),
             ("echo \\$'\\'; touch PWNED; echo '\\'", Trust::Both),

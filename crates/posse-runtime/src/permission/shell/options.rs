@@ -31,8 +31,16 @@ const REACHES: &[Reach] = &[
         ],
         letters: "",
     },
-    Reach { programs: &["fd", "fdfind"], words: &["--exec", "--exec-batch"], letters: "xX" },
-    Reach { programs: &["rg"], words: &["--pre", "--hostname-bin", "--search-zip"], letters: "z" },
+    Reach {
+        programs: &["fd", "fdfind"],
+        words: &["--exec", "--exec-batch"],
+        letters: "xX",
+    },
+    Reach {
+        programs: &["rg"],
+        words: &["--pre", "--hostname-bin", "--search-zip"],
+        letters: "z",
+    },
     Reach {
         programs: &["sort"],
         words: &["--output", "--compress-program", "--temporary-directory"],
@@ -69,7 +77,11 @@ const REACHES: &[Reach] = &[
         ],
         letters: "Ox",
     },
-    Reach { programs: &["cargo"], words: &["--config", "--manifest-path"], letters: "C" },
+    Reach {
+        programs: &["cargo"],
+        words: &["--config", "--manifest-path"],
+        letters: "C",
+    },
     Reach {
         programs: &["npm", "pnpm", "yarn", "npx"],
         words: &[
@@ -83,10 +95,21 @@ const REACHES: &[Reach] = &[
         ],
         letters: "C",
     },
-    Reach { programs: &["go"], words: &["-exec", "-toolexec", "-vettool", "-overlay", "-o"], letters: "" },
+    Reach {
+        programs: &["go"],
+        words: &["-exec", "-toolexec", "-vettool", "-overlay", "-o"],
+        letters: "",
+    },
     Reach {
         programs: &["curl"],
-        words: &["--output", "--output-dir", "--remote-name", "--config", "--upload-file", "--dump-header"],
+        words: &[
+            "--output",
+            "--output-dir",
+            "--remote-name",
+            "--config",
+            "--upload-file",
+            "--dump-header",
+        ],
         letters: "oOKTDJ",
     },
     Reach {
@@ -101,18 +124,42 @@ const REACHES: &[Reach] = &[
         ],
         letters: "OPe",
     },
-    Reach { programs: &["ssh", "scp", "sftp"], words: &[], letters: "oFS" },
-    Reach { programs: &["rsync"], words: &["--rsh", "--rsync-path"], letters: "e" },
-    Reach { programs: &["zip"], words: &["--unzip-command"], letters: "T" },
+    Reach {
+        programs: &["ssh", "scp", "sftp"],
+        words: &[],
+        letters: "oFS",
+    },
+    Reach {
+        programs: &["rsync"],
+        words: &["--rsh", "--rsync-path"],
+        letters: "e",
+    },
+    Reach {
+        programs: &["zip"],
+        words: &["--unzip-command"],
+        letters: "T",
+    },
     Reach {
         programs: &["make", "gmake"],
         words: &["--eval", "--file", "--makefile", "--directory"],
         letters: "fCE",
     },
-    Reach { programs: &["date"], words: &["--set"], letters: "s" },
+    Reach {
+        programs: &["date"],
+        words: &["--set"],
+        letters: "s",
+    },
     // A subscript can hold a command.
-    Reach { programs: &["test", "["], words: &["-v", "-R"], letters: "" },
-    Reach { programs: &["printf"], words: &[], letters: "v" },
+    Reach {
+        programs: &["test", "["],
+        words: &["-v", "-R"],
+        letters: "",
+    },
+    Reach {
+        programs: &["printf"],
+        words: &[],
+        letters: "v",
+    },
 ];
 
 /// Programs that run whatever their arguments say, and builtins that change what later commands mean.
@@ -201,17 +248,26 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
         }
         _ => {}
     }
-    let table = REACHES.iter().find(|reach| reach.programs.contains(&name))?;
+    let table = REACHES
+        .iter()
+        .find(|reach| reach.programs.contains(&name))?;
     // A file's name can be an option.
     let wild = |word: &&Word| word.glob && word.text.starts_with(['*', '?', '[']);
-    let named = |word: &&Word| is_one_of(&word.text, table.words) || has_letter(&word.text, table.letters);
-    arguments.iter().find(|word| wild(word) || named(word)).map(|word| word.text.clone())
+    let named =
+        |word: &&Word| is_one_of(&word.text, table.words) || has_letter(&word.text, table.letters);
+    arguments
+        .iter()
+        .find(|word| wild(word) || named(word))
+        .map(|word| word.text.clone())
 }
 
 fn is_one_of(word: &str, options: &[&str]) -> bool {
     let name = word.split('=').next().unwrap_or(word);
-    let abbreviated = |option: &&str| name.starts_with("--") && name.len() > 2 && option.starts_with(name);
-    options.iter().any(|option| *option == name || abbreviated(option))
+    let abbreviated =
+        |option: &&str| name.starts_with("--") && name.len() > 2 && option.starts_with(name);
+    options
+        .iter()
+        .any(|option| *option == name || abbreviated(option))
 }
 
 fn has_letter(word: &str, letters: &str) -> bool {
@@ -224,15 +280,22 @@ fn git(arguments: &[Word], spells: impl Fn(&str) -> bool) -> Option<String> {
     let foreign = arguments.iter().find(|word| word.text.contains("::"));
     let dangerous = GIT.contains(&first.text.as_str()) && !spells(&format!("git {}", first.text));
     // Before the subcommand, every option is about what git itself runs or where.
-    let found = if dangerous || first.text.starts_with('-') { Some(first) } else { foreign };
+    let found = if dangerous || first.text.starts_with('-') {
+        Some(first)
+    } else {
+        foreign
+    };
     found.map(|word| word.text.clone())
 }
 
 /// sed is let through with line ranges and plain substitutions only.
 fn sed(arguments: &[Word]) -> Option<String> {
-    let known = ["-n", "-E", "-r", "-nE", "-nr", "-u", "-s", "--quiet", "--silent"];
-    let option =
-        arguments.iter().find(|word| word.text.starts_with('-') && !known.contains(&word.text.as_str()));
+    let known = [
+        "-n", "-E", "-r", "-nE", "-nr", "-u", "-s", "--quiet", "--silent",
+    ];
+    let option = arguments
+        .iter()
+        .find(|word| word.text.starts_with('-') && !known.contains(&word.text.as_str()));
     if let Some(option) = option {
         return Some(option.text.clone());
     }
@@ -241,16 +304,26 @@ fn sed(arguments: &[Word]) -> Option<String> {
 }
 
 fn is_plain_sed(script: &str) -> bool {
-    let range = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '));
+    let range = |text: &str| {
+        text.chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '))
+    };
     if script.strip_suffix(['p', 'd', 'q']).is_some_and(range) {
         return true;
     }
-    let parts: Vec<_> = script.strip_prefix("s/").map(|rest| rest.split('/').collect()).unwrap_or_default();
-    let [from, to, flags] = parts.as_slice() else { return false };
+    let parts: Vec<_> = script
+        .strip_prefix("s/")
+        .map(|rest| rest.split('/').collect())
+        .unwrap_or_default();
+    let [from, to, flags] = parts.as_slice() else {
+        return false;
+    };
     let plain = |text: &str| !text.contains(['\\', '\n']);
     plain(from)
         && plain(to)
-        && flags.chars().all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
+        && flags
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
 }
 
 #[cfg(test)]

@@ -57,13 +57,21 @@ pub(super) struct File {
 impl File {
     /// Whether opening it does nothing.
     pub(super) fn is_free(&self) -> bool {
-        matches!(self.name.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr")
+        matches!(
+            self.name.text.as_str(),
+            "/dev/null" | "/dev/stdout" | "/dev/stderr"
+        )
     }
 }
 
 /// Takes a command line apart.
 pub(super) fn read(text: &str, workspace: &Workspace) -> Script {
-    let mut walk = Walk { script: Script::default(), depth: 0, workspace, input: Vec::new() };
+    let mut walk = Walk {
+        script: Script::default(),
+        depth: 0,
+        workspace,
+        input: Vec::new(),
+    };
     walk.text(text);
     walk.script
 }
@@ -83,7 +91,11 @@ impl Walk<'_> {
 
     fn text(&mut self, text: &str) {
         let options = ParserOptions::default();
-        let trust = if text.len() > LONGEST { Trust::Separators } else { lexical::trust(text) };
+        let trust = if text.len() > LONGEST {
+            Trust::Separators
+        } else {
+            lexical::trust(text)
+        };
         let program = match trust {
             Trust::Separators => None,
             _ => super::parsed(|| Parser::new(text.as_bytes(), &options).parse_program().ok()),
@@ -111,7 +123,10 @@ impl Walk<'_> {
             };
             let word = |word: &str| {
                 let bare = brush_parser::unquote_str(word);
-                Word { literal: false, ..Word::literal(bare.trim_matches(['\'', '"'])) }
+                Word {
+                    literal: false,
+                    ..Word::literal(bare.trim_matches(['\'', '"']))
+                }
             };
             let words: Vec<_> = part.split_whitespace().map(word).collect();
             let Some(first) = words.first() else {
@@ -120,15 +135,26 @@ impl Walk<'_> {
                 continue;
             };
             if matches!(before, '<' | '>') && !is_descriptor(&first.text) {
-                self.script.files.push(File { writes: before == '>', name: first.clone() });
+                self.script.files.push(File {
+                    writes: before == '>',
+                    name: first.clone(),
+                });
             }
             before = after;
             if part.contains(',') {
-                let apart =
-                    part.split(|c: char| c.is_whitespace() || c == ',').filter(|part| !part.is_empty());
-                self.rests(Simple { words: apart.map(word).collect(), within: true, ..Simple::default() });
+                let apart = part
+                    .split(|c: char| c.is_whitespace() || c == ',')
+                    .filter(|part| !part.is_empty());
+                self.rests(Simple {
+                    words: apart.map(word).collect(),
+                    within: true,
+                    ..Simple::default()
+                });
             }
-            self.rests(Simple { words, ..Simple::default() });
+            self.rests(Simple {
+                words,
+                ..Simple::default()
+            });
         }
     }
 
@@ -185,7 +211,10 @@ impl Walk<'_> {
         match compound {
             CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
             CompoundCommand::ArithmeticForClause(clause) => {
-                for part in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                for part in [&clause.initializer, &clause.condition, &clause.updater]
+                    .into_iter()
+                    .flatten()
+                {
                     self.arithmetic(&part.value);
                 }
                 self.opaque("arithmetic can run commands");
@@ -225,14 +254,19 @@ impl Walk<'_> {
             CompoundCommand::Coprocess(coprocess) => {
                 self.opaque("it starts a coprocess");
                 let first = (*coprocess.body).clone();
-                self.pipeline(&Pipeline { timed: None, bang: false, seq: vec![first] });
+                self.pipeline(&Pipeline {
+                    timed: None,
+                    bang: false,
+                    seq: vec![first],
+                });
             }
         }
     }
 
     fn simple(&mut self, simple: &SimpleCommand) {
         let mut command = Simple::default();
-        let items = |items: Option<&Vec<CommandPrefixOrSuffixItem>>| items.cloned().unwrap_or_default();
+        let items =
+            |items: Option<&Vec<CommandPrefixOrSuffixItem>>| items.cloned().unwrap_or_default();
         for item in items(simple.prefix.as_ref().map(|prefix| &prefix.0)) {
             self.item(&item, &mut command);
         }
@@ -259,11 +293,19 @@ impl Walk<'_> {
                 let word = self.word(&word.value);
                 command.words.push(word);
             }
-            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) if command.words.is_empty() => {
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word)
+                if command.words.is_empty() =>
+            {
                 let value = self.word(&word.value);
                 let name = match (&assignment.name, &assignment.value) {
-                    (AssignmentName::VariableName(name), AssignmentValue::Scalar(_)) => name.clone(),
-                    (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _), _) => {
+                    (AssignmentName::VariableName(name), AssignmentValue::Scalar(_)) => {
+                        name.clone()
+                    }
+                    (
+                        AssignmentName::VariableName(name)
+                        | AssignmentName::ArrayElementName(name, _),
+                        _,
+                    ) => {
                         self.opaque("it fills an array");
                         name.clone()
                     }
@@ -283,11 +325,25 @@ impl Walk<'_> {
 
     fn command(&mut self, command: Simple) {
         if command.words.iter().any(|word| !word.spread.is_empty()) {
-            let words = command.words.iter().flat_map(Word::words).take(MOST_WORDS).collect();
-            self.command(Simple { words, within: true, ..Simple::default() });
+            let words = command
+                .words
+                .iter()
+                .flat_map(Word::words)
+                .take(MOST_WORDS)
+                .collect();
+            self.command(Simple {
+                words,
+                within: true,
+                ..Simple::default()
+            });
         }
         let inner = within::commands(&command);
-        for script in inner.iter().chain([&command]).flat_map(within::scripts).collect::<BTreeSet<_>>() {
+        for script in inner
+            .iter()
+            .chain([&command])
+            .flat_map(within::scripts)
+            .collect::<BTreeSet<_>>()
+        {
             self.inner(&script, "it hands a script to a shell");
         }
         self.script.commands.extend(inner);
@@ -338,8 +394,15 @@ impl Walk<'_> {
 
     fn file(&mut self, writes: bool, raw: &str) {
         let name = self.word(raw);
-        let spread = if name.spread.is_empty() { Vec::new() } else { name.words() };
-        let files = spread.into_iter().chain([name]).map(|name| File { writes, name });
+        let spread = if name.spread.is_empty() {
+            Vec::new()
+        } else {
+            name.words()
+        };
+        let files = spread
+            .into_iter()
+            .chain([name])
+            .map(|name| File { writes, name });
         self.script.files.extend(files);
     }
 
@@ -356,7 +419,9 @@ impl Walk<'_> {
                 self.test(left);
                 self.test(right);
             }
-            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
+            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
+                self.test(inner)
+            }
             ExtendedTestExpr::UnaryTest(_, word) => self.arithmetic(&word.value),
             ExtendedTestExpr::BinaryTest(_, left, right) => {
                 self.arithmetic(&left.value);

@@ -42,7 +42,8 @@ const WRAPPERS: &[&str] = &[
 
 /// They take a script as one of their words.
 const SHELLS: &[&str] = &[
-    "bash", "dash", "env", "eval", "ksh", "parallel", "script", "sh", "su", "trap", "watch", "xargs", "zsh",
+    "bash", "dash", "env", "eval", "ksh", "parallel", "script", "sh", "su", "trap", "watch",
+    "xargs", "zsh",
 ];
 
 /// So many words of a command within are looked at, so that a long list of arguments stays cheap.
@@ -83,14 +84,27 @@ pub(super) fn wraps(words: &[Word]) -> bool {
 }
 
 fn beginning(words: &[Word], starts: impl ExactSizeIterator<Item = usize>) -> Vec<Simple> {
-    let most = if starts.len() > MOST_STARTS { FEW_WORDS } else { MOST_WORDS };
+    let most = if starts.len() > MOST_STARTS {
+        FEW_WORDS
+    } else {
+        MOST_WORDS
+    };
     let rest = |at: usize| words.iter().skip(at).take(most).cloned().collect();
-    starts.map(|at| Simple { variables: Vec::new(), words: rest(at), within: true }).collect()
+    starts
+        .map(|at| Simple {
+            variables: Vec::new(),
+            words: rest(at),
+            within: true,
+        })
+        .collect()
 }
 
 /// Whether the command may run what it is given to read.
 pub(super) fn reads_scripts(command: &Simple) -> bool {
-    command.words.iter().any(|word| SHELLS.contains(&name(std::slice::from_ref(word))))
+    command
+        .words
+        .iter()
+        .any(|word| SHELLS.contains(&name(std::slice::from_ref(word))))
 }
 
 /// Every text that this command could run as a script.
@@ -100,7 +114,9 @@ pub(super) fn scripts(command: &Simple) -> Vec<String> {
         return Vec::new();
     }
     let arguments = words.iter().skip(1).map(|word| word.text.as_str());
-    let scripts = arguments.clone().filter(|text| text.contains(|c: char| c.is_whitespace() || c == ';'));
+    let scripts = arguments
+        .clone()
+        .filter(|text| text.contains(|c: char| c.is_whitespace() || c == ';'));
     let joined = (name(words) == "eval").then(|| arguments.clone().collect::<Vec<_>>().join(" "));
     scripts.map(str::to_owned).chain(joined).collect()
 }

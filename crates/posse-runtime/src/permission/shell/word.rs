@@ -1,7 +1,9 @@
 //! A shell word: what is known of its value before anything runs.
 
 use brush_parser::ParserOptions;
-use brush_parser::word::{self, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource};
+use brush_parser::word::{
+    self, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource,
+};
 
 use super::lexical::Plain;
 use crate::tool::Workspace;
@@ -22,7 +24,12 @@ pub(super) struct Word {
 impl Word {
     /// A word that is just this text.
     pub(super) fn literal(text: &str) -> Self {
-        Self { text: text.to_owned(), literal: true, glob: false, spread: Vec::new() }
+        Self {
+            text: text.to_owned(),
+            literal: true,
+            glob: false,
+            spread: Vec::new(),
+        }
     }
 
     /// The words that it stands for.
@@ -30,7 +37,11 @@ impl Word {
         if self.spread.is_empty() {
             return vec![self.clone()];
         }
-        let word = |text: &String| Self { literal: false, glob: self.glob, ..Self::literal(text) };
+        let word = |text: &String| Self {
+            literal: false,
+            glob: self.glob,
+            ..Self::literal(text)
+        };
         self.spread.iter().map(word).collect()
     }
 }
@@ -74,7 +85,12 @@ fn from_pieces(
     workspace: &Workspace,
 ) -> Read {
     let word = Word::literal("");
-    let mut reader = Reader { word, scripts: Vec::new(), hides: false, workspace };
+    let mut reader = Reader {
+        word,
+        scripts: Vec::new(),
+        hides: false,
+        workspace,
+    };
     match pieces {
         Some(pieces) => reader.pieces(&pieces, quoted),
         None => {
@@ -86,7 +102,10 @@ fn from_pieces(
     if reader.hides {
         scripts.extend(substitutions(raw));
     }
-    Read { word: reader.word, scripts }
+    Read {
+        word: reader.word,
+        scripts,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -134,12 +153,14 @@ impl Reader<'_> {
                     self.word.text.push_str(escaped);
                 }
             }
-            WordPiece::DoubleQuotedSequence(pieces) | WordPiece::GettextDoubleQuotedSequence(pieces) => {
+            WordPiece::DoubleQuotedSequence(pieces)
+            | WordPiece::GettextDoubleQuotedSequence(pieces) => {
                 self.pieces(pieces, Quoted::Yes);
             }
             WordPiece::TildeExpansion(tilde) => self.tilde(tilde),
             WordPiece::ParameterExpansion(expression) => self.parameter(expression),
-            WordPiece::CommandSubstitution(script) | WordPiece::BackquotedCommandSubstitution(script) => {
+            WordPiece::CommandSubstitution(script)
+            | WordPiece::BackquotedCommandSubstitution(script) => {
                 self.word.literal = false;
                 self.scripts.push(script.clone());
             }
@@ -162,7 +183,10 @@ impl Reader<'_> {
     /// Only what the environment is known to hold; and that a script can have changed.
     fn parameter(&mut self, expression: &ParameterExpr) {
         self.unknown();
-        let ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } = expression
+        let ParameterExpr::Parameter {
+            parameter: Parameter::Named(name),
+            indirect: false,
+        } = expression
         else {
             return;
         };
@@ -295,11 +319,24 @@ mod tests {
         ];
         for (raw, text, literal, glob) in table {
             let word = read(raw, &workspace).word;
-            assert_eq!((word.text.as_str(), word.literal, word.glob), (text, literal, glob), "{raw}");
+            assert_eq!(
+                (word.text.as_str(), word.literal, word.glob),
+                (text, literal, glob),
+                "{raw}"
+            );
         }
-        assert_eq!(read("\"${x:-$(touch a)}\"", &workspace).scripts, ["touch a"]);
-        assert_eq!(read("$((a[$(touch a)]))", &workspace).scripts, ["(a[$(touch a)])"]);
-        assert_eq!(substitutions("x $(echo ')' $(b)) <(c) `d`"), ["echo ')' $(b)", "c", "d"]);
+        assert_eq!(
+            read("\"${x:-$(touch a)}\"", &workspace).scripts,
+            ["touch a"]
+        );
+        assert_eq!(
+            read("$((a[$(touch a)]))", &workspace).scripts,
+            ["(a[$(touch a)])"]
+        );
+        assert_eq!(
+            substitutions("x $(echo ')' $(b)) <(c) `d`"),
+            ["echo ')' $(b)", "c", "d"]
+        );
         assert_eq!(read("`touch a`", &workspace).scripts, ["touch a"]);
     }
 }

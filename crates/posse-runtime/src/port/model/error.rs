@@ -66,7 +66,10 @@ impl ModelError {
         match self {
             Self::Cancelled => false,
             Self::Api(error) => error.retryable(),
-            Self::Connect { .. } | Self::Cut { .. } | Self::Stalled { .. } | Self::Garbled { .. } => true,
+            Self::Connect { .. }
+            | Self::Cut { .. }
+            | Self::Stalled { .. }
+            | Self::Garbled { .. } => true,
         }
     }
 
@@ -99,7 +102,11 @@ pub struct ApiError {
 
 impl ApiError {
     fn status_word(&self) -> String {
-        if self.status == 200 { "inside the stream".into() } else { self.status.to_string() }
+        if self.status == 200 {
+            "inside the stream".into()
+        } else {
+            self.status.to_string()
+        }
     }
 
     fn retryable(&self) -> bool {

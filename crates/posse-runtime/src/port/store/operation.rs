@@ -514,7 +514,9 @@ pub enum Refusal {
         check: String,
     },
     /// Only some may change the check of the task.
-    #[error("the check of task {id} stands: only the lead changes it, without a team the main agent")]
+    #[error(
+        "the check of task {id} stands: only the lead changes it, without a team the main agent"
+    )]
     CheckStands {
         /// The task.
         id: TaskId,
@@ -538,5 +540,9 @@ pub enum Refusal {
 }
 
 fn list(tasks: &[TaskId]) -> String {
-    tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(", ")
+    tasks
+        .iter()
+        .map(TaskId::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

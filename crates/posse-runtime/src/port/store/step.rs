@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use posse_protocol::{
-    AgentId, Cost, EntryKind, MemberState, Name, PermissionMode, Purpose, RawJson, RealmId, ReplyFacts,
-    RunKind, RunStatus, RunUsage, ToolContent, Usage, WorktreeEnd,
+    AgentId, Cost, EntryKind, MemberState, Name, PermissionMode, Purpose, RawJson, RealmId,
+    ReplyFacts, RunKind, RunStatus, RunUsage, ToolContent, Usage, WorktreeEnd,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use posse_protocol::{
-    AgentId, HostId, ListId, Mail, MailId, Member, Name, Note, PermissionMode, RealmId, RequestKind, RunKind,
-    Sender, Takes, Task, TaskStatus, Team,
+    AgentId, HostId, ListId, Mail, MailId, Member, Name, Note, PermissionMode, RealmId,
+    RequestKind, RunKind, Sender, Takes, Task, TaskStatus, Team,
 };
 use uuid::Uuid;
 
 use super::{
-    AgentState, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin, SeenFile, Segment,
+    AgentState, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin,
+    SeenFile, Segment,
 };
 use crate::port::model::Piece;
 

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::{Fork, TOLD};
 use crate::front::Keys;
-use crate::front::value::{effort, joined, kind, mapping, names, one_of, quoted, text, truth, unknown};
+use crate::front::value::{
+    effort, joined, kind, mapping, names, one_of, quoted, text, truth, unknown,
+};
 use crate::permission::{Policy, RuleList, Source};
 use crate::port::model::Effort;
 use crate::spawn::route::FORK;
@@ -51,8 +53,11 @@ pub(super) const KEYS: Keys = Keys {
 };
 
 /// Keys that other programs have, or that come to mind, for what is called otherwise here.
-const OTHERWISE: [(&str, &str); 3] =
-    [("tools", "allowed-tools"), ("fork", "context"), ("subagenttype", "agent")];
+const OTHERWISE: [(&str, &str); 3] = [
+    ("tools", "allowed-tools"),
+    ("fork", "context"),
+    ("subagenttype", "agent"),
+];
 
 /// Rules in a list.
 const MOST: usize = 200;
@@ -98,9 +103,16 @@ impl Default for Fields {
 
 impl Fields {
     /// Takes one field over; what is odd about it comes into `notes`.
-    pub(super) fn take(&mut self, key: &str, value: Value, notes: &mut Vec<String>) -> Result<(), String> {
+    pub(super) fn take(
+        &mut self,
+        key: &str,
+        value: Value,
+        notes: &mut Vec<String>,
+    ) -> Result<(), String> {
         if value.is_null() && FIELDS.contains(&key) {
-            notes.push(format!("`{key}` has no value; it is as if it were not there"));
+            notes.push(format!(
+                "`{key}` has no value; it is as if it were not there"
+            ));
             return Ok(());
         }
         match key {
@@ -129,15 +141,23 @@ impl Fields {
         if matches!(key, "description" | "when_to_use")
             && told(&self.description) + told(&self.when_to_use) > TOLD
         {
-            notes.push(format!("a model is told {TOLD} characters of what it is for, and this is more"));
+            notes.push(format!(
+                "a model is told {TOLD} characters of what it is for, and this is more"
+            ));
         }
         Ok(())
     }
 
     /// What is odd about a name that is not that of the place.
     pub(super) fn misplaced(&self, key: &str, place: &str) -> Option<String> {
-        let name = self.name.as_deref().filter(|name| key == "name" && !name.eq_ignore_ascii_case(place))?;
-        Some(format!("`{}` is not heeded: by its place it is called `{place}`", quoted(name)))
+        let name = self
+            .name
+            .as_deref()
+            .filter(|name| key == "name" && !name.eq_ignore_ascii_case(place))?;
+        Some(format!(
+            "`{}` is not heeded: by its place it is called `{place}`",
+            quoted(name)
+        ))
     }
 
     /// Which agent follows it; and what is said that only such an agent heeds.
@@ -145,7 +165,15 @@ impl Fields {
         let (agent, model, background) = (self.agent.take(), self.model.take(), self.background);
         if self.forks {
             let background = background.unwrap_or_default();
-            return (Some(Fork { agent, model, effort: self.effort, background }), Vec::new());
+            return (
+                Some(Fork {
+                    agent,
+                    model,
+                    effort: self.effort,
+                    background,
+                }),
+                Vec::new(),
+            );
         }
         let said = [
             ("agent", agent.is_some()),
@@ -154,7 +182,12 @@ impl Fields {
             ("background", background.is_some()),
         ];
         let alone = said.into_iter().filter(|(_, said)| *said);
-        (None, alone.map(|(key, _)| format!("`{key}` acts with `context: fork` only")).collect())
+        (
+            None,
+            alone
+                .map(|(key, _)| format!("`{key}` acts with `context: fork` only"))
+                .collect(),
+        )
     }
 }
 
@@ -184,7 +217,9 @@ fn hint(key: &str, value: Value) -> Result<String, String> {
 /// Names of arguments, with spaces or commas between them, or in a list.
 fn arguments(key: &str, value: Value) -> Result<Vec<String>, String> {
     let value = match value {
-        Value::String(names) => Value::String(names.split_whitespace().collect::<Vec<_>>().join(",")),
+        Value::String(names) => {
+            Value::String(names.split_whitespace().collect::<Vec<_>>().join(","))
+        }
         other => other,
     };
     let names = names(key, value)?;
@@ -195,7 +230,10 @@ fn arguments(key: &str, value: Value) -> Result<Vec<String>, String> {
     };
     if let Some(odd) = names.iter().find(odd) {
         let why = "letters, digits and `_` may be, a digit not first";
-        return Err(format!("`{}` is no name of an argument; {why}", quoted(odd)));
+        return Err(format!(
+            "`{}` is no name of an argument; {why}",
+            quoted(odd)
+        ));
     }
     Ok(names)
 }
@@ -204,8 +242,15 @@ fn arguments(key: &str, value: Value) -> Result<Vec<String>, String> {
 fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, String> {
     let mut rules = rules(key, value)?;
     rules.retain(|rule| {
-        let wrong = wrong(RuleList { allow: vec![rule.clone()], ..RuleList::default() });
-        notes.extend(wrong.as_ref().map(|why| format!("`{}` is not heeded: {why}", quoted(rule))));
+        let wrong = wrong(RuleList {
+            allow: vec![rule.clone()],
+            ..RuleList::default()
+        });
+        notes.extend(
+            wrong
+                .as_ref()
+                .map(|why| format!("`{}` is not heeded: {why}", quoted(rule))),
+        );
         wrong.is_none()
     });
     Ok(rules)
@@ -215,7 +260,10 @@ fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<Stri
 fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, String> {
     let rules = rules(key, value)?;
     for rule in &rules {
-        if let Some(why) = wrong(RuleList { deny: vec![rule.clone()], ..RuleList::default() }) {
+        if let Some(why) = wrong(RuleList {
+            deny: vec![rule.clone()],
+            ..RuleList::default()
+        }) {
             return Err(format!("`{key}`: `{}` is no rule: {why}", quoted(rule)));
         }
     }
@@ -225,15 +273,26 @@ fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, String> {
 /// What is wrong with a rule, wherever its paths begin.
 fn wrong(rules: RuleList) -> Option<String> {
     let anywhere = || "/".into();
-    let source = Source { name: String::new(), root: anywhere(), cwd: anywhere(), home: Some(anywhere()) };
-    Policy::default().add(&source, &rules).err().map(|error| error.why)
+    let source = Source {
+        name: String::new(),
+        root: anywhere(),
+        cwd: anywhere(),
+        home: Some(anywhere()),
+    };
+    Policy::default()
+        .add(&source, &rules)
+        .err()
+        .map(|error| error.why)
 }
 
 /// The rules in a list, or in a text with spaces or commas between them; those in parentheses belong to a
 /// rule.
 fn rules(key: &str, value: &Value) -> Result<Vec<String>, String> {
     if !value.is_string() && !value.is_array() {
-        return Err(format!("`{key}` is a list of rules, or rules with spaces, not {}", kind(value)));
+        return Err(format!(
+            "`{key}` is a list of rules, or rules with spaces, not {}",
+            kind(value)
+        ));
     }
     let text = joined(key, value)?;
     let mut depth = 0_usize;
@@ -245,7 +304,10 @@ fn rules(key: &str, value: &Value) -> Result<Vec<String>, String> {
         }
         depth == 0 && (c == ',' || c.is_whitespace())
     });
-    let rules: Vec<String> = parts.filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    let rules: Vec<String> = parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect();
     if rules.len() > MOST {
         return Err(format!("`{key}` has more than {MOST} rules"));
     }

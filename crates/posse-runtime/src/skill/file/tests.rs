@@ -19,7 +19,10 @@ fn shown(read: &Read) -> String {
     };
     let list = |items: &[String]| (!items.is_empty()).then(|| items.join(" | "));
     line("description", Some(format!("{:?}", skill.description)));
-    line("when", skill.when_to_use.as_ref().map(|when| format!("{when:?}")));
+    line(
+        "when",
+        skill.when_to_use.as_ref().map(|when| format!("{when:?}")),
+    );
     line("hint", skill.argument_hint.clone());
     line("arguments", list(&skill.arguments));
     line(
@@ -34,7 +37,10 @@ fn shown(read: &Read) -> String {
     line("disallowed", list(&skill.disallowed));
     line("fork", skill.fork.as_ref().map(|fork| format!("{fork:?}")));
     line("body", Some(format!("{:?}", skill.body.text)));
-    line("commands", skill.body.has_commands().then(|| "some".to_owned()));
+    line(
+        "commands",
+        skill.body.has_commands().then(|| "some".to_owned()),
+    );
     for note in notes {
         line(&format!("note {}", note.line), Some(note.reason.clone()));
     }
@@ -43,7 +49,11 @@ fn shown(read: &Read) -> String {
 
 fn read_fixture(path: &Path, text: &str) -> Result<Read, Problem> {
     let name = path.file_stem().unwrap().to_str().unwrap();
-    let kind = if name.starts_with("command-") { Kind::Command } else { Kind::Skill };
+    let kind = if name.starts_with("command-") {
+        Kind::Command
+    } else {
+        Kind::Skill
+    };
     read(text, name, path, kind)
 }
 
@@ -59,7 +69,12 @@ fn every_file_is_read_or_refused_with_line_and_reason() {
         };
         let expected = fs::read_to_string(path.with_extension("expected")).unwrap_or_default();
         if got != expected {
-            write!(wrong, "== {}\n-- got\n{got}-- expected\n{expected}", path.display()).unwrap();
+            write!(
+                wrong,
+                "== {}\n-- got\n{got}-- expected\n{expected}",
+                path.display()
+            )
+            .unwrap();
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -69,20 +84,38 @@ fn every_file_is_read_or_refused_with_line_and_reason() {
 /// Every file there is.
 fn fixtures() -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/skill/fixtures");
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let paths = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    files.map(|path| (path.clone(), fs::read_to_string(&path).unwrap())).collect()
+    files
+        .map(|path| (path.clone(), fs::read_to_string(&path).unwrap()))
+        .collect()
 }
 
 #[test]
 fn the_place_gives_the_name() {
     let text = "---\nname: other\ndescription: Does it.\n---\nDo it.\n";
     let got = read(text, "this", Path::new("/s/this/SKILL.md"), Kind::Skill).unwrap();
-    assert_eq!((got.skill.name.as_str(), got.skill.directory()), ("this", Path::new("/s/this")));
-    assert_eq!(got.notes, [Problem::new(2, "`other` is not heeded: by its place it is called `this`")]);
+    assert_eq!(
+        (got.skill.name.as_str(), got.skill.directory()),
+        ("this", Path::new("/s/this"))
+    );
+    assert_eq!(
+        got.notes,
+        [Problem::new(
+            2,
+            "`other` is not heeded: by its place it is called `this`"
+        )]
+    );
     let wrong = read(text, "a b", Path::new("/s/a b/SKILL.md"), Kind::Skill).unwrap_err();
     assert!(wrong.reason.contains("white space"), "{wrong:?}");
-    assert!(read(text, "Other", Path::new("/x"), Kind::Skill).unwrap().notes.is_empty());
+    assert!(
+        read(text, "Other", Path::new("/x"), Kind::Skill)
+            .unwrap()
+            .notes
+            .is_empty()
+    );
 }
 
 proptest! {

@@ -14,7 +14,10 @@ const MOVING: [&str; 4] = ["$dynamicRef", "$recursiveRef", "$anchor", "$dynamicA
 
 /// Refuses a schema that is not bounded.
 pub(super) fn check(schema: &Value) -> Result<(), String> {
-    let mut walk = Walk { root: schema, known: HashMap::new() };
+    let mut walk = Walk {
+        root: schema,
+        known: HashMap::new(),
+    };
     let size = walk.size(schema)?;
     if size.levels > MOST_LEVELS {
         return Err(format!(
@@ -23,7 +26,9 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
         ));
     }
     if size.parts > MOST_PARTS {
-        return Err(format!("the schema has more than {MOST_PARTS} parts, references followed"));
+        return Err(format!(
+            "the schema has more than {MOST_PARTS} parts, references followed"
+        ));
     }
     Ok(())
 }
@@ -37,7 +42,10 @@ struct Size {
 
 impl Size {
     fn and(self, other: Self) -> Self {
-        Self { levels: self.levels.max(other.levels), parts: self.parts.saturating_add(other.parts) }
+        Self {
+            levels: self.levels.max(other.levels),
+            parts: self.parts.saturating_add(other.parts),
+        }
     }
 }
 
@@ -65,12 +73,17 @@ impl<'a> Walk<'a> {
             }
             _ => return Ok(size),
         }
-        Ok(Size { levels: size.levels + 1, parts: size.parts.saturating_add(1) })
+        Ok(Size {
+            levels: size.levels + 1,
+            parts: size.parts.saturating_add(1),
+        })
     }
 
     /// What a reference stands for.
     fn referred(&mut self, key: &str, value: &'a Value) -> Result<Size, String> {
-        let ("$ref", Value::String(to)) = (key, value) else { return Ok(Size::default()) };
+        let ("$ref", Value::String(to)) = (key, value) else {
+            return Ok(Size::default());
+        };
         match self.known.get(to.as_str()) {
             Some(Some(size)) => return Ok(*size),
             Some(None) => return Err(itself(to)),
@@ -99,7 +112,10 @@ impl<'a> Walk<'a> {
             return Err(format!("{word}: only `$ref` to a place `#/…` is followed"));
         }
         let whole = std::ptr::eq(part, self.root);
-        match ["$id", "$schema"].into_iter().find(|word| !whole && said(word)) {
+        match ["$id", "$schema"]
+            .into_iter()
+            .find(|word| !whole && said(word))
+        {
             Some(word) => Err(format!("{word}: only the whole schema may have one")),
             None => Ok(()),
         }

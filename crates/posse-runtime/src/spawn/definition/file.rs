@@ -29,12 +29,18 @@ pub fn read(text: &str) -> Result<Option<Read>, Problem> {
     if !page.has_front {
         return Ok(None);
     }
-    let mut read = Read { notes: page.notes, ..Read::default() };
+    let mut read = Read {
+        notes: page.notes,
+        ..Read::default()
+    };
     for field in page.fields {
         let mut odd = Vec::new();
         field::take(&mut read, &field.key, field.value, &mut odd)
             .map_err(|reason| Problem::new(field.line, reason))?;
-        read.notes.extend(odd.into_iter().map(|reason| Problem::new(field.line, reason)));
+        read.notes.extend(
+            odd.into_iter()
+                .map(|reason| Problem::new(field.line, reason)),
+        );
     }
     read.notes.sort_by_key(|note| note.line);
     read.definition.prompt = page.body;
@@ -53,7 +59,10 @@ pub fn read(text: &str) -> Result<Option<Read>, Problem> {
 pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
     check_name(name)?;
     let Value::Object(fields) = entry else {
-        return Err(format!("a definition is an object, not {}", value::kind(entry)));
+        return Err(format!(
+            "a definition is an object, not {}",
+            value::kind(entry)
+        ));
     };
     let mut read = Read::default();
     let mut odd = Vec::new();
@@ -68,7 +77,10 @@ pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
     if let Some(key) = field::missing(&read.definition) {
         return Err(format!("`{key}` is missing"));
     }
-    read.notes = odd.into_iter().map(|reason| Problem::new(1, reason)).collect();
+    read.notes = odd
+        .into_iter()
+        .map(|reason| Problem::new(1, reason))
+        .collect();
     Ok(read)
 }
 

@@ -14,7 +14,10 @@ struct Place {
 fn place(scope: MemoryScope) -> Place {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join(".posse/agent-memory/reviewer");
-    Place { root, memory: Memory { scope, directory } }
+    Place {
+        root,
+        memory: Memory { scope, directory },
+    }
 }
 
 impl Place {
@@ -33,10 +36,13 @@ impl Place {
     /// What is told of the notes, after the rules.
     fn told(&self) -> String {
         let told = load(&self.memory).text;
-        let (rules, notes) = told.rsplit_once("\n\nYour notes as they are now:\n").unwrap();
-        assert!(
-            rules.starts_with(&format!("You have notes of your own in {}.", self.memory.directory.display()))
-        );
+        let (rules, notes) = told
+            .rsplit_once("\n\nYour notes as they are now:\n")
+            .unwrap();
+        assert!(rules.starts_with(&format!(
+            "You have notes of your own in {}.",
+            self.memory.directory.display()
+        )));
         notes.to_owned()
     }
 }
@@ -47,12 +53,25 @@ fn the_directory_is_made_for_its_owner_alone() {
     for scope in [MemoryScope::User, MemoryScope::Project, MemoryScope::Local] {
         let place = place(scope);
         let told = load(&place.memory).text;
-        assert!(told.contains("MEMORY.md") && told.ends_with("There are none yet."), "{told}");
-        assert_eq!(fs::metadata(&place.memory.directory).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(
+            told.contains("MEMORY.md") && told.ends_with("There are none yet."),
+            "{told}"
+        );
+        assert_eq!(
+            fs::metadata(&place.memory.directory)
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777,
+            0o700
+        );
         let resolved = place.memory.directory.canonicalize().unwrap();
         assert_eq!(
             load(&place.memory),
-            Loaded { text: told, directory: Some(resolved) },
+            Loaded {
+                text: told,
+                directory: Some(resolved)
+            },
             "found the second time"
         );
     }
@@ -148,7 +167,11 @@ fn notes_cannot_leave_their_frame() {
 fn a_directory_that_leads_elsewhere_is_not_used() {
     let elsewhere = tempfile::tempdir().unwrap();
     fs::create_dir_all(elsewhere.path().join("agent-memory/reviewer")).unwrap();
-    fs::write(elsewhere.path().join("agent-memory/reviewer/MEMORY.md"), "secret").unwrap();
+    fs::write(
+        elsewhere.path().join("agent-memory/reviewer/MEMORY.md"),
+        "secret",
+    )
+    .unwrap();
     for (link, to) in [
         (".posse", ""),
         (".posse/agent-memory", "agent-memory"),
@@ -159,12 +182,23 @@ fn a_directory_that_leads_elsewhere_is_not_used() {
             let link = place.root.path().join(link);
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             symlink(elsewhere.path().join(to), &link).unwrap();
-            let Loaded { text: told, directory } = load(&place.memory);
+            let Loaded {
+                text: told,
+                directory,
+            } = load(&place.memory);
             // Above the notes themselves, a user's own links are the user's business.
             let followed = scope == MemoryScope::User && !link.ends_with("reviewer");
-            assert_eq!(told.contains("secret"), followed, "{scope:?} {link:?}: {told}");
+            assert_eq!(
+                told.contains("secret"),
+                followed,
+                "{scope:?} {link:?}: {told}"
+            );
             assert_eq!(directory.is_some(), followed);
-            assert_eq!(told.contains("cannot be used now"), !followed, "{scope:?} {link:?}: {told}");
+            assert_eq!(
+                told.contains("cannot be used now"),
+                !followed,
+                "{scope:?} {link:?}: {told}"
+            );
         }
     }
 }
@@ -174,5 +208,8 @@ fn without_a_directory_the_agent_is_told_so() {
     let place = place(MemoryScope::User);
     fs::write(place.root.path().join(".posse"), "a file").unwrap();
     let told = load(&place.memory).text;
-    assert!(told.contains("cannot be used now (") && told.ends_with("write none there."), "{told}");
+    assert!(
+        told.contains("cannot be used now (") && told.ends_with("write none there."),
+        "{told}"
+    );
 }

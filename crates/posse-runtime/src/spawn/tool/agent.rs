@@ -33,13 +33,20 @@ impl AgentTool {
         background: Background,
         forking: Forking,
     ) -> Self {
-        Self { caller, types: types.to_vec(), background, forking }
+        Self {
+            caller,
+            types: types.to_vec(),
+            background,
+            forking,
+        }
     }
 
     /// The name that a type has, however it is written.
     fn name_of(&self, wanted: &str) -> String {
         let here = self.caller.house.resident(self.caller.agent);
-        let types = here.map(|here| startable(&here.tree.setup)).unwrap_or_default();
+        let types = here
+            .map(|here| startable(&here.tree.setup))
+            .unwrap_or_default();
         named(&types, wanted).map_or_else(|| wanted.to_owned(), |kind| kind.name.clone())
     }
 }
@@ -58,7 +65,8 @@ impl Tool for AgentTool {
         let wanted = wanted(&input, self.forking);
         // Rules are asked about the name that the type has, however it is written.
         let agent = self.name_of(wanted);
-        let in_background = self.background == Background::Always || input.run_in_background == Some(true);
+        let in_background =
+            self.background == Background::Always || input.run_in_background == Some(true);
         Ok(Intent {
             read_only: true,
             beside_others: true,
@@ -68,7 +76,11 @@ impl Tool for AgentTool {
         })
     }
 
-    fn run(&self, input: RawJson, context: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let caller = self.caller.clone();
         Box::pin(async move { run(caller, read(&input)?, context).await })
     }
@@ -78,28 +90,57 @@ fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
     crate::tool::read(super::AGENT, input)
 }
 
-async fn run(caller: Caller, input: AgentInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+async fn run(
+    caller: Caller,
+    input: AgentInput,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
     let prompt = input.prompt.clone();
     let granted = Granted::default();
     let wished = input.name.clone();
-    let wish = Wish { by: caller.agent, key: context.key, call: context.call, input, granted, role: None };
+    let wish = Wish {
+        by: caller.agent,
+        key: context.key,
+        call: context.call,
+        input,
+        granted,
+        role: None,
+    };
     let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
     if let Some(card) = leash.mate.clone() {
         let (run, plan) = (Arc::clone(&leash.run), leash.plan);
         leash.off();
         let (agent, agent_type) = (AgentId::from(run.facts.task), run.facts.agent_type.as_str());
-        let Card { name, team, color, .. } = &*card;
+        let Card {
+            name, team, color, ..
+        } = &*card;
         let wished = wished.as_ref().unwrap_or(name);
-        let spawned = Spawned { agent, agent_type, wished, name, team, color, plan };
+        let spawned = Spawned {
+            agent,
+            agent_type,
+            wished,
+            name,
+            team,
+            color,
+            plan,
+        };
         return Ok(ToolOutput::text(team_words::spawned(&spawned)));
     }
     let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
     match follow(&caller, leash, &context.cancel).await {
         Some(end) => {
-            let of = Returned { agent_type: &run.facts.agent_type, one_shot, model: &end.model };
+            let of = Returned {
+                agent_type: &run.facts.agent_type,
+                one_shot,
+                model: &end.model,
+            };
             words::result(&end, of, caller.reader)
         }
-        None => Ok(ToolOutput::text(words::launched(&run.facts, &prompt, caller.reader))),
+        None => Ok(ToolOutput::text(words::launched(
+            &run.facts,
+            &prompt,
+            caller.reader,
+        ))),
     }
 }
 

@@ -17,7 +17,9 @@ use crate::port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, R
 use crate::spawn::route::MAIN;
 use crate::spawn::words::{self, Delivery};
 use crate::team::tool::mate;
-use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use crate::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Among so many agents, names are looked for that could have been meant.
 const NAMED: usize = 1000;
@@ -72,20 +74,45 @@ impl TypedTool for SendMessage {
                 let to = self.address(&input.to).await?;
                 let summary = input.summary.filter(|summary| !summary.trim().is_empty());
                 let summary = words::summary(summary.as_deref().unwrap_or(&body));
-                Op::Send { id, to, kind: MailKind::Text, summary, body }
+                Op::Send {
+                    id,
+                    to,
+                    kind: MailKind::Text,
+                    summary,
+                    body,
+                }
             }
             Message::Control(_) if input.to == "*" => {
-                return Err(tell("Nothing was sent: a control message goes to one, only text goes to *."));
+                return Err(tell(
+                    "Nothing was sent: a control message goes to one, only text goes to *.",
+                ));
             }
             Message::Control(Control::Shutdown { reason }) => {
                 let to = self.led(&input.to).await?;
-                Op::Request { id, to, kind: RequestKind::Shutdown, text: reason }
+                Op::Request {
+                    id,
+                    to,
+                    kind: RequestKind::Shutdown,
+                    text: reason,
+                }
             }
-            Message::Control(Control::Answer { request, kind, approve, text }) => {
-                Op::Respond { id, request, kind, approve, text }
-            }
+            Message::Control(Control::Answer {
+                request,
+                kind,
+                approve,
+                text,
+            }) => Op::Respond {
+                id,
+                request,
+                kind,
+                approve,
+                text,
+            },
         };
-        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
@@ -115,12 +142,16 @@ impl SendMessage {
     fn told(&self, receipt: &Receipt) -> String {
         let house = &self.0.house;
         let Receipt { to, name, .. } = receipt;
-        let Some(here) = house.resident(self.0.agent) else { return words::sent(name, *to, Delivery::Waits) };
+        let Some(here) = house.resident(self.0.agent) else {
+            return words::sent(name, *to, Delivery::Waits);
+        };
         let (root, output) = (here.tree.root, here.tree.output(*to));
         let delivery = match house.resident(*to) {
             Some(_) => Delivery::Here,
             None if *to == root => Delivery::Waits,
-            None => Delivery::Revived { output_file: &output },
+            None => Delivery::Revived {
+                output_file: &output,
+            },
         };
         words::sent(name, *to, delivery)
     }
@@ -136,7 +167,10 @@ impl SendMessage {
             ("*", mine) => return others(mine),
             // Nobody's name is needed to know who is meant.
             (Name::LEAD, [only]) if only.lead != caller.agent => {
-                return Ok(Address::Member { team: only.team.clone(), name: Name::lead() });
+                return Ok(Address::Member {
+                    team: only.team.clone(),
+                    name: Name::lead(),
+                });
             }
             _ => {}
         }
@@ -148,18 +182,24 @@ impl SendMessage {
         }
         let found = caller.stored(here.tree.realm, to).await?;
         match (found, mate) {
-            (Some(found), Some((team, member))) if found.agent != member.agent => Err(unsent(format!(
-                "{to} is a member of team {} and another agent besides; write {to}@{} or the id {}",
-                team.name, team.name, found.agent
-            ))),
-            (_, Some((team, mate))) => {
-                Ok(Address::Member { team: team.name.clone(), name: mate.name.clone() })
+            (Some(found), Some((team, member))) if found.agent != member.agent => {
+                Err(unsent(format!(
+                    "{to} is a member of team {} and another agent besides; write {to}@{} or the id {}",
+                    team.name, team.name, found.agent
+                )))
             }
+            (_, Some((team, mate))) => Ok(Address::Member {
+                team: team.name.clone(),
+                name: mate.name.clone(),
+            }),
             (Some(found), None) => self.agent(to, &found),
             (None, None) if to.parse::<posse_protocol::AgentId>().is_ok() => {
                 Err(tell(words::without_transcript(to)))
             }
-            (None, None) => Err(tell(words::nobody(to, &self.names(here.tree.realm, &teams).await?))),
+            (None, None) => Err(tell(words::nobody(
+                to,
+                &self.names(here.tree.realm, &teams).await?,
+            ))),
         }
     }
 
@@ -179,9 +219,10 @@ impl SendMessage {
     /// A teammate that the caller leads.
     async fn led(&self, to: &str) -> Result<Address, ToolError> {
         match self.0.mate(to).await? {
-            Some((team, mate)) if team.lead == self.0.agent => {
-                Ok(Address::Member { team: team.name, name: mate.name })
-            }
+            Some((team, mate)) if team.lead == self.0.agent => Ok(Address::Member {
+                team: team.name,
+                name: mate.name,
+            }),
             Some((team, _)) => Err(tell(format!(
                 "Nothing was sent: only the lead of team {} asks its members to shut down. Write to team-lead.",
                 team.name
@@ -195,13 +236,26 @@ impl SendMessage {
 
     /// The names that can be written to: whoever was given one, at work or not, and those of one's teams.
     async fn names(&self, realm: RealmId, teams: &[Team]) -> Result<Vec<String>, ToolError> {
-        let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
+        let filter = AgentFilter {
+            realm: Some(realm),
+            ..AgentFilter::default()
+        };
         let found = self.0.house.ports.store.agents(filter, NAMED).await;
         let found = found.map_err(|error| tell(error.to_string()))?;
-        let name = |session: &Session| session.origin.as_ref()?.name.as_ref().map(ToString::to_string);
+        let name = |session: &Session| {
+            session
+                .origin
+                .as_ref()?
+                .name
+                .as_ref()
+                .map(ToString::to_string)
+        };
         let mut names: Vec<String> = found.iter().filter_map(name).collect();
         for team in teams {
-            let others = team.members.iter().filter(|member| member.agent != self.0.agent);
+            let others = team
+                .members
+                .iter()
+                .filter(|member| member.agent != self.0.agent);
             names.extend(others.map(|member| format!("{}@{}", member.name, team.name)));
         }
         names.sort_unstable();
@@ -212,9 +266,15 @@ impl SendMessage {
 /// All others of the caller's team.
 fn others(mine: &[Membership]) -> Result<Address, ToolError> {
     match mine {
-        [only] => Ok(Address::Others { team: only.team.clone() }),
-        [] => Err(tell("Nothing was sent: * means all others of your team, and you are in none.")),
-        _ => Err(tell("Nothing was sent: you are in several teams; write to name@team.")),
+        [only] => Ok(Address::Others {
+            team: only.team.clone(),
+        }),
+        [] => Err(tell(
+            "Nothing was sent: * means all others of your team, and you are in none.",
+        )),
+        _ => Err(tell(
+            "Nothing was sent: you are in several teams; write to name@team.",
+        )),
     }
 }
 

@@ -11,7 +11,9 @@ use super::Caller;
 use super::watch::{Found, tell};
 use crate::spawn::output::{Tail, tail};
 use crate::spawn::words::{self, Waited};
-use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use crate::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// How long is waited, and how long at most, in milliseconds.
 pub(super) const TIMEOUT: u64 = 30_000;
@@ -57,7 +59,11 @@ impl TypedTool for TaskOutput {
         })
     }
 
-    async fn run(&self, input: TaskOutputInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        input: TaskOutputInput,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let timeout = patience(input.timeout)?;
         let block = input.block.unwrap_or(true);
         let (facts, status) = match self.0.find(&input.task_id).await? {
@@ -80,21 +86,40 @@ impl TypedTool for TaskOutput {
             }
             Found::Live(run) => (run.facts.clone(), RunStatus::Running),
         };
-        let nothing = |_| Tail { text: String::new(), before: 0 };
+        let nothing = |_| Tail {
+            text: String::new(),
+            before: 0,
+        };
         let tail = tail(&facts.output_file, TAIL).unwrap_or_else(nothing);
-        Ok(ToolOutput::text(words::output(&facts, status, &tail, self.0.reader)))
+        Ok(ToolOutput::text(words::output(
+            &facts,
+            status,
+            &tail,
+            self.0.reader,
+        )))
     }
 }
 
 /// That the end was seen: it is not told again.
 fn saw(end: Notification, took: Vec<u64>) -> ToolOutput {
-    let told = Waited { ended: &[end], known: &[], running: &[], timed_out: false }.told();
-    ToolOutput { then: Then::Took(took), ..ToolOutput::text(told) }
+    let told = Waited {
+        ended: &[end],
+        known: &[],
+        running: &[],
+        timed_out: false,
+    }
+    .told();
+    ToolOutput {
+        then: Then::Took(took),
+        ..ToolOutput::text(told)
+    }
 }
 
 pub(super) fn patience(timeout: Option<u64>) -> Result<Duration, ToolError> {
     match timeout.unwrap_or(TIMEOUT) {
-        timeout if timeout > LONGEST => Err(tell(format!("timeout is at most {LONGEST} milliseconds"))),
+        timeout if timeout > LONGEST => {
+            Err(tell(format!("timeout is at most {LONGEST} milliseconds")))
+        }
         timeout => Ok(Duration::from_millis(timeout)),
     }
 }

@@ -13,7 +13,9 @@ use super::watch::{Found, tell};
 use crate::port::store::{Address, Done, Op, OpResult};
 use crate::spawn::house::By;
 use crate::spawn::words;
-use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use crate::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Stops runs.
 pub(super) struct TaskStop(pub(super) Caller);
@@ -49,17 +51,29 @@ impl TypedTool for TaskStop {
         })
     }
 
-    async fn run(&self, input: TaskStopInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        input: TaskStopInput,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         if let Some((team, mate)) = self.0.mate(&input.task_id).await? {
             return self.halt(&team, mate, &context).await;
         }
         let run = match self.0.find(&input.task_id).await? {
             Found::Live(run) => run,
-            Found::Stored { facts, status: RunStatus::Running } => {
-                let what = format!("{} is at work in another process; it can be stopped there", facts.task);
+            Found::Stored {
+                facts,
+                status: RunStatus::Running,
+            } => {
+                let what = format!(
+                    "{} is at work in another process; it can be stopped there",
+                    facts.task
+                );
                 return Err(tell(what));
             }
-            Found::Stored { facts, status } => return Err(tell(words::not_running(&facts, status))),
+            Found::Stored { facts, status } => {
+                return Err(tell(words::not_running(&facts, status)));
+            }
         };
         let (house, me) = (&self.0.house, self.0.agent);
         if !house.may_stop(me, &run) {
@@ -86,17 +100,33 @@ impl TypedTool for TaskStop {
 
 impl TaskStop {
     /// Interrupts a teammate; ends one that was asked to end and has not answered for too long.
-    async fn halt(&self, team: &Team, mate: Member, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn halt(
+        &self,
+        team: &Team,
+        mate: Member,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let caller = &self.0;
         if team.lead != caller.agent {
             let what = format!("{} is not yours to stop: write to team-lead", mate.name);
             return Err(tell(what));
         }
-        let requests = caller.house.ports.store.requests(team.realm, Some(mate.agent)).await;
+        let requests = caller
+            .house
+            .ports
+            .store
+            .requests(team.realm, Some(mate.agent))
+            .await;
         let requests = requests.map_err(|error| tell(error.to_string()))?;
-        let asked = requests.iter().filter(|it| it.kind == RequestKind::Shutdown && it.to == mate.agent);
+        let asked = requests
+            .iter()
+            .filter(|it| it.kind == RequestKind::Shutdown && it.to == mate.agent);
         let deadline = caller.here()?.tree.setup.spawning.teams.deadline;
-        let now = context.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = context
+            .clock
+            .wall()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let late = asked.map(|it| it.asked_ms).min().is_some_and(|asked| {
             let asked = Duration::from_millis(u64::try_from(asked).unwrap_or_default());
             now.saturating_sub(asked) >= deadline
@@ -107,12 +137,18 @@ impl TaskStop {
         };
         let op = Op::Send {
             id: MailId::from(Uuid::now_v7()),
-            to: Address::Member { team: team.name.clone(), name: mate.name },
+            to: Address::Member {
+                team: team.name.clone(),
+                name: mate.name,
+            },
             kind,
             summary: summary.to_owned(),
             body: String::new(),
         };
-        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
     }
 }
 
@@ -125,16 +161,18 @@ fn halted(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         Ok(Done::Sent(receipts)) => receipts.first(),
         _ => None,
     });
-    Ok(ToolOutput::text(match receipts.next().map(|receipt| receipt.kind) {
-        Some(MailKind::Dismissal) => {
-            "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
+    Ok(ToolOutput::text(
+        match receipts.next().map(|receipt| receipt.kind) {
+            Some(MailKind::Dismissal) => {
+                "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
              done; its tasks can be taken again."
-        }
-        _ => {
-            "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
+            }
+            _ => {
+                "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
              SendMessage, message {\"type\": \"shutdown_request\"}; if it does not answer in time, stop it again."
-        }
-    }))
+            }
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -158,11 +196,19 @@ mod tests {
     fn what_is_told_is_what_was_sent() {
         let sent = |kind| {
             let (to, name) = (Uuid::nil().into(), "scout".into());
-            Ok(Done::Sent(vec![Receipt { to, name, kind, number: 1, held: true }]))
+            Ok(Done::Sent(vec![Receipt {
+                to,
+                name,
+                kind,
+                number: 1,
+                held: true,
+            }]))
         };
         assert!(told(sent(MailKind::Dismissal)).contains("is ended at once"));
         assert!(told(sent(MailKind::Interruption)).starts_with("Interrupted: "));
-        let refused = told(Err(Refusal::NotYours { name: "scout".into() }));
+        let refused = told(Err(Refusal::NotYours {
+            name: "scout".into(),
+        }));
         assert!(refused.starts_with("Nothing was stopped: "), "{refused}");
     }
 }

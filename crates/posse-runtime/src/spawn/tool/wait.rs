@@ -12,7 +12,9 @@ use super::task_output::patience;
 use super::watch::{Found, tell};
 use crate::spawn::run::Run;
 use crate::spawn::words::Waited;
-use crate::tool::{Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use crate::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Waits for runs.
 pub(super) struct Wait(pub(super) Caller);
@@ -75,7 +77,10 @@ impl TypedTool for Wait {
                     match self.0.find(&id).await? {
                         Found::Live(run) => live.push(run),
                         // Another process has it.
-                        Found::Stored { facts, status: RunStatus::Running } => elsewhere.push(facts),
+                        Found::Stored {
+                            facts,
+                            status: RunStatus::Running,
+                        } => elsewhere.push(facts),
                         Found::Stored { facts, .. } => match self.0.unseen_end(facts.task).await? {
                             Some((end, number)) => {
                                 ended.push(end);
@@ -103,8 +108,17 @@ impl TypedTool for Wait {
         let running: Vec<RunFacts> = open.map(|run| run.facts.clone()).chain(elsewhere).collect();
         took.extend(self.0.notices(&ends).await?);
         ended.extend(ends.iter().map(|end| end.as_ref().clone()));
-        let told = Waited { ended: &ended, known: &known, running: &running, timed_out }.told();
-        Ok(ToolOutput { then: Then::Took(took), ..ToolOutput::text(told) })
+        let told = Waited {
+            ended: &ended,
+            known: &known,
+            running: &running,
+            timed_out,
+        }
+        .told();
+        Ok(ToolOutput {
+            then: Then::Took(took),
+            ..ToolOutput::text(told)
+        })
     }
 }
 
@@ -124,7 +138,11 @@ async fn are_over(runs: &[Arc<Run>], until: Until) {
                 for run in &mut waiting {
                     over |= run.as_mut().poll(context).is_ready();
                 }
-                if over { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+                if over {
+                    std::task::Poll::Ready(())
+                } else {
+                    std::task::Poll::Pending
+                }
             })
             .await;
         }

@@ -26,21 +26,32 @@ pub(super) enum Found {
 impl Caller {
     /// The run of the caller's session that an id or a name means.
     pub(super) async fn find(&self, given: &str) -> Result<Found, ToolError> {
-        let here = self.house.resident(self.agent).ok_or_else(|| tell("the caller has ended"))?;
+        let here = self
+            .house
+            .resident(self.agent)
+            .ok_or_else(|| tell("the caller has ended"))?;
         let id = given.parse::<Uuid>().ok();
         if id == Some(self.agent.uuid()) {
             return Err(tell("that is you"));
         }
         let of_tree = |owner: &AgentId| {
-            self.house.resident(*owner).is_some_and(|resident| resident.tree.root == here.tree.root)
+            self.house
+                .resident(*owner)
+                .is_some_and(|resident| resident.tree.root == here.tree.root)
         };
-        if let Some((run, _)) = id.and_then(|id| self.house.run(id)).filter(|(_, owner)| of_tree(owner)) {
+        if let Some((run, _)) = id
+            .and_then(|id| self.house.run(id))
+            .filter(|(_, owner)| of_tree(owner))
+        {
             return Ok(Found::Live(run));
         }
         let stored = match self.stored(here.tree.realm, given).await? {
             Some(stored) => Some(stored),
             None => match self.mate(given).await? {
-                Some((_, mate)) => self.stored(here.tree.realm, &mate.agent.to_string()).await?,
+                Some((_, mate)) => {
+                    self.stored(here.tree.realm, &mate.agent.to_string())
+                        .await?
+                }
                 None => None,
             },
         };
@@ -50,7 +61,10 @@ impl Caller {
                 None => None,
             } {
                 let status = notice.end.status;
-                return Ok(Found::Stored { facts: notice.facts(self.agent), status });
+                return Ok(Found::Stored {
+                    facts: notice.facts(self.agent),
+                    status,
+                });
             }
             let runs = self.house.live_runs(self.agent);
             let known: Vec<RunFacts> = runs.iter().map(|run| run.facts.clone()).collect();
@@ -61,7 +75,10 @@ impl Caller {
         }
         // It may have ended between the two looks: then its end is stored by now.
         let session = match session.state.is_open() {
-            true => self.stored(here.tree.realm, &session.agent.to_string()).await?.unwrap_or(session),
+            true => self
+                .stored(here.tree.realm, &session.agent.to_string())
+                .await?
+                .unwrap_or(session),
             false => session,
         };
         let starter = session.starter.unwrap_or(self.agent);
@@ -82,7 +99,9 @@ impl Caller {
         {
             return Ok(Some(found));
         }
-        let Ok(id) = given.parse::<AgentId>() else { return Ok(None) };
+        let Ok(id) = given.parse::<AgentId>() else {
+            return Ok(None);
+        };
         let found = self.house.row(id).await.map_err(failed)?;
         Ok(found.filter(|session| session.realm == realm))
     }
@@ -109,14 +128,27 @@ impl Caller {
     }
 
     /// The same, if the caller has not been shown it yet.
-    pub(super) async fn unseen_end(&self, task: Uuid) -> Result<Option<(Notification, u64)>, ToolError> {
-        Ok(self.notice(task).await?.and_then(|notice| notice.unseen.map(|number| (notice.end, number))))
+    pub(super) async fn unseen_end(
+        &self,
+        task: Uuid,
+    ) -> Result<Option<(Notification, u64)>, ToolError> {
+        Ok(self
+            .notice(task)
+            .await?
+            .and_then(|notice| notice.unseen.map(|number| (notice.end, number))))
     }
 
     async fn mail(&self, waiting: bool) -> Result<Vec<Mail>, ToolError> {
-        let Some(here) = self.house.resident(self.agent) else { return Ok(Vec::new()) };
+        let Some(here) = self.house.resident(self.agent) else {
+            return Ok(Vec::new());
+        };
         let filter = MailFilter { waiting, after: 0 };
-        let mail = self.house.ports.store.mail(here.tree.realm, self.agent, filter, MOST_MAIL).await;
+        let mail = self
+            .house
+            .ports
+            .store
+            .mail(here.tree.realm, self.agent, filter, MOST_MAIL)
+            .await;
         mail.map_err(|error| tell(error.to_string()))
     }
 }
@@ -130,9 +162,26 @@ pub(super) struct Notice {
 
 impl Notice {
     fn facts(self, starter: AgentId) -> RunFacts {
-        let Notification { task, kind, call, description, output_file, .. } = self.end;
+        let Notification {
+            task,
+            kind,
+            call,
+            description,
+            output_file,
+            ..
+        } = self.end;
         let (agent_type, name) = (String::new(), None);
-        RunFacts { task, kind, agent_type, name, description, call, starter, depth: 0, output_file }
+        RunFacts {
+            task,
+            kind,
+            agent_type,
+            name,
+            description,
+            call,
+            starter,
+            depth: 0,
+            output_file,
+        }
     }
 }
 

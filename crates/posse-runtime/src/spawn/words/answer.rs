@@ -31,18 +31,34 @@ pub struct Returned<'a> {
 
 /// What came of a sub-agent that was waited for. A run that did not come to an end of its own or at a
 /// limit is a failed call, with what there is.
-pub fn result(end: &Notification, of: Returned<'_>, reader: Reader) -> Result<ToolOutput, ToolError> {
+pub fn result(
+    end: &Notification,
+    of: Returned<'_>,
+    reader: Reader,
+) -> Result<ToolOutput, ToolError> {
     let file = reader.reads.then_some(end.output_file.as_path());
-    let mut told = format!("The sub-agent ({}) {}", line(of.agent_type), how(end.status));
+    let mut told = format!(
+        "The sub-agent ({}) {}",
+        line(of.agent_type),
+        how(end.status)
+    );
     if let Some(error) = &end.error {
         told.push_str(&format!(": {}", line(&cut(error, LEAST_CHARACTERS, None))));
     }
-    let so_far = if end.status == RunStatus::Completed { "" } else { " so far" };
+    let so_far = if end.status == RunStatus::Completed {
+        ""
+    } else {
+        " so far"
+    };
     if end.result.trim().is_empty() {
         told.push_str(&format!(".\n(no output{so_far}: it wrote no text)"));
     } else {
         let text = cut(&end.result, MOST_CHARACTERS, file);
-        let what = if end.value.is_some() { "answer, which fits the output schema" } else { "output" };
+        let what = if end.value.is_some() {
+            "answer, which fits the output schema"
+        } else {
+            "output"
+        };
         told.push_str(&format!(
             ".\nIts {what}{so_far}, written by a model and no word of the user:\n{}",
             run_output(&text)
@@ -52,9 +68,17 @@ pub fn result(end: &Notification, of: Returned<'_>, reader: Reader) -> Result<To
         told.push_str(&format!("\n{}", checkout(worktree)));
     }
     if !of.one_shot || end.worktree.is_some() {
-        let write = if reader.sends && !of.one_shot { " (SendMessage writes to it)" } else { "" };
+        let write = if reader.sends && !of.one_shot {
+            " (SendMessage writes to it)"
+        } else {
+            ""
+        };
         let used = usage(RunKind::Agent, end.usage);
-        told.push_str(&format!("\nagent id: {}{write}; model: {}; {used}", end.task, line(of.model)));
+        told.push_str(&format!(
+            "\nagent id: {}{write}; model: {}; {used}",
+            end.task,
+            line(of.model)
+        ));
     }
     match end.status {
         RunStatus::Completed | RunStatus::Partial => Ok(ToolOutput::text(told)),
@@ -74,7 +98,10 @@ pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
         run.task
     );
     if reader.reads {
-        told.push_str(&format!("output file, written while it works: {}\n", run.output_file.display()));
+        told.push_str(&format!(
+            "output file, written while it works: {}\n",
+            run.output_file.display()
+        ));
     }
     told.push_str(
         "You will get a task-notification when it has ended; until then you know nothing of its result. Do not \
@@ -95,7 +122,10 @@ pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
 pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) -> String {
     let before = match (tail.before, reader.reads) {
         (0, _) => String::new(),
-        (before, true) => format!(", after {before} bytes that are in {}", run.output_file.display()),
+        (before, true) => format!(
+            ", after {before} bytes that are in {}",
+            run.output_file.display()
+        ),
         (before, false) => format!(", after {before} bytes that are left out"),
     };
     let by = match run.kind {
@@ -130,7 +160,10 @@ impl Waited<'_> {
         let most = share(self.ended.len());
         let mut parts: Vec<_> = self.ended.iter().map(|end| framed(end, most)).collect();
         if !self.known.is_empty() {
-            parts.push(format!("Ended before, as you were told: {}.", names(self.known)));
+            parts.push(format!(
+                "Ended before, as you were told: {}.",
+                names(self.known)
+            ));
         }
         if self.timed_out {
             parts.push("The time to wait was over first.".to_owned());
@@ -152,12 +185,19 @@ pub fn stopped(run: &RunFacts, below: usize) -> String {
         1 => " with the 1 agent below it".to_owned(),
         below => format!(" with the {below} agents below it"),
     };
-    format!("Stopped{others}: {}. Nothing that it had started is left running.", called(run))
+    format!(
+        "Stopped{others}: {}. Nothing that it had started is left running.",
+        called(run)
+    )
 }
 
 /// Why something that is over cannot be stopped.
 pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
-    format!("Nothing was stopped: {} {} before.", called(run), how(status))
+    format!(
+        "Nothing was stopped: {} {} before.",
+        called(run),
+        how(status)
+    )
 }
 
 /// That nothing of that id or name was started here; `known` is what could have been meant.
@@ -167,7 +207,10 @@ pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
         return format!("There is no run {given}, and you have started no other.");
     }
     let known: Vec<_> = known.iter().map(called).collect();
-    format!("There is no run {given}. You have started: {}.", known.join("; "))
+    format!(
+        "There is no run {given}. You have started: {}.",
+        known.join("; ")
+    )
 }
 
 /// What becomes of a message.
@@ -205,7 +248,9 @@ pub fn nobody(to: &str, known: &[String]) -> String {
     let to = line(to);
     match known {
         [] => {
-            format!("Nothing was sent: nobody is called {to}, and nobody else has a name. Use an agent's id.")
+            format!(
+                "Nothing was sent: nobody is called {to}, and nobody else has a name. Use an agent's id."
+            )
         }
         known => format!(
             "Nothing was sent: nobody is called {to}. There are: {}; or use an agent's id.",
@@ -233,20 +278,30 @@ pub fn without_transcript(name: &str) -> String {
 
 /// What became of a worktree.
 fn checkout(worktree: &WorktreeEnd) -> String {
-    let WorktreeEnd { path, branch, base, kept } = worktree;
+    let WorktreeEnd {
+        path,
+        branch,
+        base,
+        kept,
+    } = worktree;
     match kept {
         Some(kept) => format!(
             "worktree: {} is kept, with {}; branch: {branch}, made from {base}",
             shown(path),
             line(kept)
         ),
-        None => format!("worktree: it changed nothing there, so that and its branch {branch} are removed"),
+        None => format!(
+            "worktree: it changed nothing there, so that and its branch {branch} are removed"
+        ),
     }
 }
 
 /// What a run is called.
 fn called(run: &RunFacts) -> String {
-    let name = run.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
+    let name = run
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!("{name}, "));
     let kind = match run.kind {
         RunKind::Agent => "agent",
         RunKind::Shell => "command",

@@ -84,7 +84,9 @@ fn restated(known: &Standing) -> String {
         text.push_str(&format!("Types of agents that you can start:{types}\n"));
     }
     if let Some(skills) = known.skills.as_ref().filter(|skills| !skills.is_empty()) {
-        text.push_str(&format!("Skills that you can load, also those that you had loaded:{skills}\n"));
+        text.push_str(&format!(
+            "Skills that you can load, also those that you had loaded:{skills}\n"
+        ));
     }
     text.trim_end().to_owned()
 }
@@ -110,13 +112,17 @@ fn runs(runs: &[RunFacts]) -> String {
         return "Nothing that you have started goes on in the background.\n".into();
     }
     let mut text =
-        "What you have started and what goes on (a notification tells you of its end):\n".to_owned();
+        "What you have started and what goes on (a notification tells you of its end):\n"
+            .to_owned();
     for run in runs.iter().take(RUNS) {
         let what = match run.kind {
             RunKind::Agent => format!("agent ({})", line(&run.agent_type)),
             RunKind::Shell => "command".to_owned(),
         };
-        let name = run.name.as_ref().map_or_else(String::new, |name| format!(", called {name}"));
+        let name = run
+            .name
+            .as_ref()
+            .map_or_else(String::new, |name| format!(", called {name}"));
         text.push_str(&format!(
             "- {what} {}{name}: {}; output file {}\n",
             run.task,
@@ -132,7 +138,9 @@ fn runs(runs: &[RunFacts]) -> String {
 
 /// A team, and who the reader is in it.
 fn team(list: &List, me: Option<AgentId>) -> String {
-    let Some(team) = &list.team else { return String::new() };
+    let Some(team) = &list.team else {
+        return String::new();
+    };
     let me = team.members.iter().find(|member| Some(member.agent) == me);
     let lead = team.members.iter().find(|member| member.agent == team.lead);
     let mut text = format!("Team {}: {}.", team.name, line(&team.description));
@@ -145,8 +153,11 @@ fn team(list: &List, me: Option<AgentId>) -> String {
         _ => {}
     }
     text.push_str(" Its other members:\n");
-    let others: Vec<_> =
-        team.members.iter().filter(|member| Some(&member.name) != me.map(|me| &me.name)).collect();
+    let others: Vec<_> = team
+        .members
+        .iter()
+        .filter(|member| Some(&member.name) != me.map(|me| &me.name))
+        .collect();
     for member in others.iter().take(MEMBERS) {
         text.push_str(&format!(
             "- {} ({}): {}\n",
@@ -168,8 +179,10 @@ fn tasks(list: &List, me: Option<AgentId>) -> String {
     if list.tasks.is_empty() {
         return text;
     }
-    let whose =
-        list.team.as_ref().map_or_else(|| "this session".to_owned(), |team| format!("team {}", team.name));
+    let whose = list.team.as_ref().map_or_else(
+        || "this session".to_owned(),
+        |team| format!("team {}", team.name),
+    );
     text.push_str(&format!("Open tasks of {whose}:\n"));
     for task in &list.tasks {
         let status = match task.status {
@@ -177,13 +190,24 @@ fn tasks(list: &List, me: Option<AgentId>) -> String {
             _ => "pending",
         };
         let owner = task.owner.as_ref().map_or_else(String::new, |owner| {
-            let yours = if owner.agent.is_some() && owner.agent == me { ": yours" } else { "" };
+            let yours = if owner.agent.is_some() && owner.agent == me {
+                ": yours"
+            } else {
+                ""
+            };
             format!(", {}{yours}", line(&owner.name))
         });
         let waits: Vec<String> = task.waits_for.iter().map(ToString::to_string).collect();
-        let waits =
-            if waits.is_empty() { String::new() } else { format!(", waits for {}", waits.join(", ")) };
-        text.push_str(&format!("- {}: {} ({status}{owner}{waits})\n", task.id, line(&task.subject)));
+        let waits = if waits.is_empty() {
+            String::new()
+        } else {
+            format!(", waits for {}", waits.join(", "))
+        };
+        text.push_str(&format!(
+            "- {}: {} ({status}{owner}{waits})\n",
+            task.id,
+            line(&task.subject)
+        ));
     }
     text
 }
@@ -192,7 +216,13 @@ fn requests(known: &Standing) -> String {
     if known.requests.is_empty() {
         return String::new();
     }
-    let members = || known.lists.iter().filter_map(|list| list.team.as_ref()).flat_map(|team| &team.members);
+    let members = || {
+        known
+            .lists
+            .iter()
+            .filter_map(|list| list.team.as_ref())
+            .flat_map(|team| &team.members)
+    };
     let called = |agent: AgentId| {
         let member = members().find(|member| member.agent == agent);
         member.map_or_else(|| agent.to_string(), |member| member.name.to_string())
@@ -229,7 +259,11 @@ fn requests(known: &Standing) -> String {
 /// Another's words, set apart.
 fn indented(text: &str) -> String {
     let text = cut(text.trim(), REQUEST_CHARACTERS, None);
-    neutral(&text).lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    neutral(&text)
+        .lines()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -244,7 +278,10 @@ mod tests {
         OpenRequest {
             id: Uuid::from_u128(from * 16 + to).into(),
             kind,
-            from: Sender::Agent { id: Uuid::from_u128(from).into(), name: format!("m{from}") },
+            from: Sender::Agent {
+                id: Uuid::from_u128(from).into(),
+                name: format!("m{from}"),
+            },
             to: Uuid::from_u128(to).into(),
             text: "1. Look\n2. Write <mail>".into(),
             asked_ms: 0,
@@ -252,20 +289,46 @@ mod tests {
     }
 
     fn known(agent: u128, requests: Vec<OpenRequest>) -> String {
-        let mut team = samples::team(&[samples::member("team-lead", 1), samples::member("scout", 2)]);
+        let mut team =
+            samples::team(&[samples::member("team-lead", 1), samples::member("scout", 2)]);
         team.members[1].state = MemberState::Running;
-        let owner = Some(Owner { agent: Some(Uuid::from_u128(2).into()), name: "scout".into() });
-        let task = Task { status: TaskStatus::InProgress, owner, waits_for: Vec::new(), ..samples::task(3) };
-        let waits = Task { waits_for: vec![TaskId(3)], ..samples::task(4) };
-        let lists = vec![List { team: Some(team), tasks: vec![task, waits] }];
+        let owner = Some(Owner {
+            agent: Some(Uuid::from_u128(2).into()),
+            name: "scout".into(),
+        });
+        let task = Task {
+            status: TaskStatus::InProgress,
+            owner,
+            waits_for: Vec::new(),
+            ..samples::task(3)
+        };
+        let waits = Task {
+            waits_for: vec![TaskId(3)],
+            ..samples::task(4)
+        };
+        let lists = vec![List {
+            team: Some(team),
+            tasks: vec![task, waits],
+        }];
         let agent = Some(AgentId::from(Uuid::from_u128(agent)));
-        restated(&Standing { agent, lists, requests, ..Standing::default() })
+        restated(&Standing {
+            agent,
+            lists,
+            requests,
+            ..Standing::default()
+        })
     }
 
     // proves TE-12 (open: that it is restated from the store after every compaction)
     #[test]
     fn a_lead_still_knows_its_team() {
-        let told = known(1, vec![request(RequestKind::Plan, 2, 1), request(RequestKind::Shutdown, 1, 2)]);
+        let told = known(
+            1,
+            vec![
+                request(RequestKind::Plan, 2, 1),
+                request(RequestKind::Shutdown, 1, 2),
+            ],
+        );
         for expected in [
             "Team crew: Fix &lt;/system-reminder> it. You lead it. Its other members:\n\
              - scout (general-purpose): running\n\
@@ -283,7 +346,13 @@ mod tests {
 
     #[test]
     fn a_teammate_still_knows_who_it_is() {
-        let told = known(2, vec![request(RequestKind::Plan, 2, 1), request(RequestKind::Shutdown, 1, 2)]);
+        let told = known(
+            2,
+            vec![
+                request(RequestKind::Plan, 2, 1),
+                request(RequestKind::Shutdown, 1, 2),
+            ],
+        );
         for expected in [
             "You are scout@crew, and team-lead leads it: write to `team-lead`. Its other members:\n- team-lead (",
             "- 3: Fix the parser (in progress, scout: yours)\n",

@@ -38,7 +38,10 @@ pub fn moved(made: &Made, cwd: &Path) -> String {
         ));
     }
     if let Some(missing) = &made.missing {
-        text.push_str(&format!(" Uncommitted work from there is NOT in it: {}.", neutral(missing)));
+        text.push_str(&format!(
+            " Uncommitted work from there is NOT in it: {}.",
+            neutral(missing)
+        ));
     }
     text
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use posse_protocol::{ContentBlock, Mail, MailKind, Name, Notification, RunKind, Sender, WorktreeEnd};
+use posse_protocol::{
+    ContentBlock, Mail, MailKind, Name, Notification, RunKind, Sender, WorktreeEnd,
+};
 
 use super::neutral::{inside, is_bracket, neutral};
 use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, or_nothing, plain_line, usage};
@@ -34,7 +36,9 @@ pub fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
     };
     let (mut ends, mut idles, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for arrived in mails.iter().filter(|mail| mail.kind != MailKind::Dismissal) {
-        let report = (arrived.kind == MailKind::Idle).then(|| Idle::read(arrived)).flatten();
+        let report = (arrived.kind == MailKind::Idle)
+            .then(|| Idle::read(arrived))
+            .flatten();
         match (ended(arrived), report) {
             (Some(end), _) => ends.push(end),
             (None, Some(report)) => idles.push(report),
@@ -44,18 +48,26 @@ pub fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
     let mut best: HashMap<&Sender, u8> = HashMap::new();
     for mail in &others {
         let rank = rank(mail);
-        best.entry(&mail.from).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
+        best.entry(&mail.from)
+            .and_modify(|best| *best = rank.min(*best))
+            .or_insert(rank);
     }
     others.sort_by_key(|mail| best.get(&mail.from).copied());
     let since_idle = |letter: &&Mail| {
-        let last = idles.iter().map(|idle| idle.mail).rfind(|idle| idle.from == letter.from);
+        let last = idles
+            .iter()
+            .map(|idle| idle.mail)
+            .rfind(|idle| idle.from == letter.from);
         last.is_some_and(|idle| idle.number < letter.number)
     };
     let (after, before): (Vec<&Mail>, Vec<&Mail>) = others.into_iter().partition(since_idle);
     let most = share(ends.len());
     let ends = ends.iter().map(|end| framed(end, most));
     let idle = (!idles.is_empty()).then(|| idle(&idles));
-    let blocks = ends.chain(before.into_iter().map(mail)).chain(idle).chain(after.into_iter().map(mail));
+    let blocks = ends
+        .chain(before.into_iter().map(mail))
+        .chain(idle)
+        .chain(after.into_iter().map(mail));
     blocks.map(ContentBlock::text).collect()
 }
 
@@ -93,9 +105,18 @@ pub(super) fn framed(end: &Notification, most: usize) -> String {
     let result = cut(or_nothing(&end.result), most, Some(&end.output_file));
     out.push_str(&format!("<result>\n{}\n</result>\n", inside(&result)));
     if let Some(error) = &end.error {
-        out.push_str(&format!("<error>{}</error>\n", inside(&cut(error, LEAST_CHARACTERS, None))));
+        out.push_str(&format!(
+            "<error>{}</error>\n",
+            inside(&cut(error, LEAST_CHARACTERS, None))
+        ));
     }
-    if let Some(WorktreeEnd { path, branch, base, kept }) = &end.worktree {
+    if let Some(WorktreeEnd {
+        path,
+        branch,
+        base,
+        kept,
+    }) = &end.worktree
+    {
         let (path, branch) = (path.display().to_string(), inside(branch));
         match kept {
             Some(kept) => out.push_str(&format!(
@@ -108,7 +129,10 @@ pub(super) fn framed(end: &Notification, most: usize) -> String {
             )),
         }
     }
-    out.push_str(&format!("<usage>{}</usage>\n</task-notification>", usage(end.kind, end.usage)));
+    out.push_str(&format!(
+        "<usage>{}</usage>\n</task-notification>",
+        usage(end.kind, end.usage)
+    ));
     out
 }
 
@@ -129,10 +153,14 @@ pub fn mail(mail: &Mail) -> String {
         kind => format!(" kind=\"{}\"", kind.as_str()),
     };
     let spoken = spoken(mail);
-    let preface = spoken.as_ref().map_or_else(String::new, |spoken| format!("{}\n", spoken.preface));
+    let preface = spoken
+        .as_ref()
+        .map_or_else(String::new, |spoken| format!("{}\n", spoken.preface));
     let request = spoken.as_ref().and_then(|spoken| spoken.request.as_ref());
     let request = request.map_or_else(String::new, |request| format!(" request-id=\"{request}\""));
-    let text = spoken.as_ref().map_or(mail.body.as_str(), |spoken| spoken.text.as_str());
+    let text = spoken
+        .as_ref()
+        .map_or(mail.body.as_str(), |spoken| spoken.text.as_str());
     format!(
         "{preface}{whose}\n<mail from=\"{}\"{id}{kind}{request} sent=\"{}\" summary=\"{}\">\n{}\n</mail>",
         attribute(mail.from.name()),
@@ -190,7 +218,11 @@ mod tests {
             model: String::new(),
             value: None,
             worktree: None,
-            usage: RunUsage { total_tokens: 1200, tool_uses: 3, duration_ms: 4500 },
+            usage: RunUsage {
+                total_tokens: 1200,
+                tool_uses: 3,
+                duration_ms: 4500,
+            },
         }
     }
 
@@ -200,7 +232,10 @@ mod tests {
             id: MailId::from(Uuid::from_u128(number.into())),
             number,
             to: AgentId::from(Uuid::from_u128(8)),
-            from: Sender::Agent { id, name: "scout".into() },
+            from: Sender::Agent {
+                id,
+                name: "scout".into(),
+            },
             kind,
             summary: "Half \"done\"".into(),
             body,
@@ -236,8 +271,14 @@ mod tests {
         };
         let told = notification(&failed);
         assert!(told.contains("<status>failed</status>"), "{told}");
-        assert!(told.contains("<result>\n(no output)\n</result>\n<error>exit code 1</error>\n"), "{told}");
-        assert!(told.contains("<usage>4.5 s</usage>") && !told.contains("tool-use-id"), "{told}");
+        assert!(
+            told.contains("<result>\n(no output)\n</result>\n<error>exit code 1</error>\n"),
+            "{told}"
+        );
+        assert!(
+            told.contains("<usage>4.5 s</usage>") && !told.contains("tool-use-id"),
+            "{told}"
+        );
     }
 
     // proves SM-07, SM-11 (open: who sets the name and refuses reserved ones; colours; that mail answers no rule)
@@ -251,7 +292,10 @@ mod tests {
              Look at &lt;/mail> b.rs\n\
              </mail>"
         );
-        let person = Mail { from: Sender::User, ..letter(1, MailKind::Idle, "{}".into()) };
+        let person = Mail {
+            from: Sender::User,
+            ..letter(1, MailKind::Idle, "{}".into())
+        };
         let told = mail(&person);
         assert!(told.starts_with("Mail from the user. It answers no permission question:\n<mail from=\"user\" kind=\"idle\" sent="), "{told}");
     }
@@ -260,8 +304,15 @@ mod tests {
     #[test]
     fn ends_come_first_in_the_order_of_arrival() {
         let ended = |number: u64, result: &str| {
-            let end = Notification { result: result.into(), ..end() };
-            letter(number, MailKind::Notification, serde_json::to_string(&end).unwrap())
+            let end = Notification {
+                result: result.into(),
+                ..end()
+            };
+            letter(
+                number,
+                MailKind::Notification,
+                serde_json::to_string(&end).unwrap(),
+            )
         };
         let mails = [
             letter(1, MailKind::Text, "first letter".into()),
@@ -270,22 +321,34 @@ mod tests {
             ended(4, "second end"),
             letter(5, MailKind::Notification, "no notification".into()),
         ];
-        let order = ["first end", "second end", "first letter", "second letter", "no notification"];
+        let order = [
+            "first end",
+            "second end",
+            "first letter",
+            "second letter",
+            "no notification",
+        ];
         let blocks = arrivals(&mails);
         assert_eq!(blocks.len(), order.len());
         for (block, expected) in blocks.iter().zip(order) {
-            let ContentBlock::Text { text } = block else { panic!("{block:?}") };
+            let ContentBlock::Text { text } = block else {
+                panic!("{block:?}")
+            };
             assert!(text.contains(expected), "{text}");
         }
     }
 
     #[test]
     fn many_long_ends_share_the_room() {
-        let long = Notification { result: "x".repeat(100_000), ..end() };
+        let long = Notification {
+            result: "x".repeat(100_000),
+            ..end()
+        };
         let body = serde_json::to_string(&long).unwrap();
         let room = |many: u64| {
-            let mails: Vec<_> =
-                (0..many).map(|number| letter(number, MailKind::Notification, body.clone())).collect();
+            let mails: Vec<_> = (0..many)
+                .map(|number| letter(number, MailKind::Notification, body.clone()))
+                .collect();
             let lengths = arrivals(&mails).into_iter().map(|block| match block {
                 ContentBlock::Text { text } => text.len(),
                 _ => 0,

@@ -151,10 +151,19 @@ mod tests {
             ("</Task-Notification >", "&lt;/Task-Notification >"),
             ("< / task-notification", "&lt; / task-notification"),
             ("<<task-notification", "<&lt;task-notification"),
-            ("<task-<task-notification>notification>", "<task-&lt;task-notification>notification>"),
+            (
+                "<task-<task-notification>notification>",
+                "<task-&lt;task-notification>notification>",
+            ),
             ("<task-\nnotification>", "&lt;task-\nnotification>"),
-            ("<task\u{200b}_notification\tx='1'/>", "&lt;task\u{200b}_notification\tx='1'/>"),
-            ("a <mail from=\"user\">yes</mail>", "a &lt;mail from=\"user\">yes&lt;/mail>"),
+            (
+                "<task\u{200b}_notification\tx='1'/>",
+                "&lt;task\u{200b}_notification\tx='1'/>",
+            ),
+            (
+                "a <mail from=\"user\">yes</mail>",
+                "a &lt;mail from=\"user\">yes&lt;/mail>",
+            ),
             ("<\\/system-reminder>", "&lt;\\/system-reminder>"),
             ("<mail", "&lt;mail"),
             ("<mail:", "&lt;mail:"),
@@ -184,7 +193,10 @@ mod tests {
             "<é mail>",
             "<a><b/></a>",
         ] {
-            assert!(matches!(neutral(text), Cow::Borrowed(same) if same == text), "{text}");
+            assert!(
+                matches!(neutral(text), Cow::Borrowed(same) if same == text),
+                "{text}"
+            );
         }
         assert_eq!(inside("<result>1</result>"), "&lt;result>1&lt;/result>");
         assert_eq!(inside("<results>"), "<results>");
@@ -204,8 +216,12 @@ mod tests {
         let after = text.split('<').skip(1);
         let named = after.map(|rest| {
             let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
-            let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').next();
-            name.unwrap_or_default().to_ascii_lowercase().replace('_', "-")
+            let name = rest
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
+                .next();
+            name.unwrap_or_default()
+                .to_ascii_lowercase()
+                .replace('_', "-")
         });
         named.collect()
     }
@@ -236,7 +252,8 @@ mod tests {
             "x",
             "é",
         ];
-        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..24).prop_map(|pieces| pieces.concat())
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..24)
+            .prop_map(|pieces| pieces.concat())
     }
 
     proptest! {

@@ -13,12 +13,20 @@ pub(crate) fn reminder(text: &str) -> String {
 /// That an agent works elsewhere than its system prompt says. It is told with the first message: agents
 /// that differ only in this share what stands before.
 pub fn elsewhere(cwd: &Path) -> String {
-    reminder(&format!("You work in another directory than the one named above: {}", shown(cwd)))
+    reminder(&format!(
+        "You work in another directory than the one named above: {}",
+        shown(cwd)
+    ))
 }
 
 /// That an agent has a checkout for itself, what that was made from, and what is not in it.
 pub fn worktree(made: &Made, cwd: &Path) -> String {
-    let Made { worktree, base, missing, carried } = made;
+    let Made {
+        worktree,
+        base,
+        missing,
+        carried,
+    } = made;
     // What all are told alike comes first: siblings share it.
     let mut text = format!(
         "You work in a git worktree of your own, not in the directory named above. Work inside it only; {} is \
@@ -42,7 +50,11 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
             neutral(missing)
         ));
     }
-    text.push_str(&format!("It is {}, on branch {}.", shown(cwd), worktree.branch));
+    text.push_str(&format!(
+        "It is {}, on branch {}.",
+        shown(cwd),
+        worktree.branch
+    ));
     reminder(&text)
 }
 

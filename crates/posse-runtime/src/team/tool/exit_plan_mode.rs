@@ -50,10 +50,17 @@ impl TypedTool for ExitPlanMode {
             ));
         }
         let team = self.0.team(None).await?;
-        let open =
-            self.0.house.ports.store.requests(here.tree.realm, Some(self.0.agent)).await.map_err(failed)?;
-        let waits =
-            open.iter().find(|request| request.kind == RequestKind::Plan && request.to != self.0.agent);
+        let open = self
+            .0
+            .house
+            .ports
+            .store
+            .requests(here.tree.realm, Some(self.0.agent))
+            .await
+            .map_err(failed)?;
+        let waits = open
+            .iter()
+            .find(|request| request.kind == RequestKind::Plan && request.to != self.0.agent);
         if let Some(waits) = waits {
             return Err(tell(format!(
                 "Nothing was handed in: a plan of yours waits for its answer already (request_id {}). End your turn; \
@@ -63,11 +70,17 @@ impl TypedTool for ExitPlanMode {
         }
         let op = Op::Request {
             id: MailId::from(Uuid::now_v7()),
-            to: Address::Member { team, name: Name::lead() },
+            to: Address::Member {
+                team,
+                name: Name::lead(),
+            },
             kind: RequestKind::Plan,
             text: input.plan,
         };
-        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {

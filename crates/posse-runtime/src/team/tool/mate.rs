@@ -24,7 +24,11 @@ pub(crate) fn mate<'a>(
         Some((name, team)) => (name, Some(team)),
         None => (given, None),
     };
-    let asked = || teams.iter().filter(|team| of.is_none_or(|of| team.name.as_str() == of));
+    let asked = || {
+        teams
+            .iter()
+            .filter(|team| of.is_none_or(|of| team.name.as_str() == of))
+    };
     let is_meant = |team: &Team, member: &Member| match name {
         Name::LEAD => member.agent == team.lead,
         name => member.name.as_str() == name || (of.is_none() && member.agent.to_string() == name),
@@ -39,17 +43,23 @@ pub(crate) fn mate<'a>(
     match meant.as_slice() {
         [] if myself => Err("that is you".into()),
         [] => match asked().find(|team| team.former.iter().any(|former| former.as_str() == name)) {
-            Some(team) => {
-                Err(format!("{name} has left team {}, and nobody else is meant by that name", team.name))
-            }
+            Some(team) => Err(format!(
+                "{name} has left team {}, and nobody else is meant by that name",
+                team.name
+            )),
             None => Ok(None),
         },
         [one] => Ok(Some(*one)),
         several => {
-            let mut names: Vec<String> =
-                several.iter().map(|(team, _)| format!("{name}@{}", team.name)).collect();
+            let mut names: Vec<String> = several
+                .iter()
+                .map(|(team, _)| format!("{name}@{}", team.name))
+                .collect();
             names.sort_unstable();
-            Err(format!("several of your teams have a {name}; write {}", names.join(" or ")))
+            Err(format!(
+                "several of your teams have a {name}; write {}",
+                names.join(" or ")
+            ))
         }
     }
 }
@@ -73,7 +83,12 @@ mod tests {
         };
         let one = [crew.clone()];
         let both = [crew, ops];
-        type Case<'a> = (&'a [Team], u128, &'a str, Result<Option<(&'a str, &'a str)>, &'a str>);
+        type Case<'a> = (
+            &'a [Team],
+            u128,
+            &'a str,
+            Result<Option<(&'a str, &'a str)>, &'a str>,
+        );
         let id = member("x", 3).agent.to_string();
         let table: Vec<Case<'_>> = vec![
             (&one, 1, "scout", Ok(Some(("crew", "scout")))),
@@ -83,12 +98,27 @@ mod tests {
             (&both, 1, "team-lead", Ok(Some(("ops", "dev")))),
             (&both, 1, "team-lead@crew", Err("that is you")),
             (&both, 2, "team-lead@ops", Ok(Some(("ops", "dev")))),
-            (&both, 1, "scout", Err("several of your teams have a scout; write scout@crew or scout@ops")),
+            (
+                &both,
+                1,
+                "scout",
+                Err("several of your teams have a scout; write scout@crew or scout@ops"),
+            ),
             (&both, 1, "scout@ops", Ok(Some(("ops", "scout")))),
             (&both, 1, "dev", Ok(Some(("crew", "dev")))),
             (&one, 2, "scout", Err("that is you")),
-            (&one, 1, "gone", Err("gone has left team crew, and nobody else is meant by that name")),
-            (&one, 1, "gone@crew", Err("gone has left team crew, and nobody else is meant by that name")),
+            (
+                &one,
+                1,
+                "gone",
+                Err("gone has left team crew, and nobody else is meant by that name"),
+            ),
+            (
+                &one,
+                1,
+                "gone@crew",
+                Err("gone has left team crew, and nobody else is meant by that name"),
+            ),
             (&one, 1, "dev@ops", Ok(None)),
             (&one, 1, "nobody", Ok(None)),
             (&[], 1, "scout", Ok(None)),
@@ -96,8 +126,9 @@ mod tests {
         ];
         for (teams, me, given, expected) in table {
             let found = mate(teams, given, member("me", me).agent);
-            let found =
-                found.map(|found| found.map(|(team, member)| (team.name.as_str(), member.name.as_str())));
+            let found = found.map(|found| {
+                found.map(|(team, member)| (team.name.as_str(), member.name.as_str()))
+            });
             assert_eq!(found, expected.map_err(str::to_owned), "{me} {given}");
         }
     }

@@ -45,11 +45,24 @@ impl TypedTool for NoteRead {
     async fn run(&self, input: NoteReadInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let team = self.0.team(input.team_name.as_deref()).await?;
         let realm = self.0.here()?.tree.realm;
-        let notes = self.0.house.ports.store.notes(realm, team).await.map_err(failed)?;
-        let Some(name) = input.name else { return Ok(ToolOutput::text(words::notes(&notes))) };
+        let notes = self
+            .0
+            .house
+            .ports
+            .store
+            .notes(realm, team)
+            .await
+            .map_err(failed)?;
+        let Some(name) = input.name else {
+            return Ok(ToolOutput::text(words::notes(&notes)));
+        };
         match notes.iter().find(|note| note.name.as_str() == name) {
             Some(note) => Ok(ToolOutput::text(words::note(note))),
-            None => Err(tell(format!("There is no note {}.\n{}", line(&name), words::notes(&notes)))),
+            None => Err(tell(format!(
+                "There is no note {}.\n{}",
+                line(&name),
+                words::notes(&notes)
+            ))),
         }
     }
 }

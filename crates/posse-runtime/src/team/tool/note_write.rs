@@ -42,14 +42,28 @@ impl TypedTool for NoteWrite {
     }
 
     fn intent(&self, input: &NoteWriteInput, _: &Workspace) -> Result<Intent, ToolError> {
-        Ok(changes(format!("write note {}", words::summary(&input.name))))
+        Ok(changes(format!(
+            "write note {}",
+            words::summary(&input.name)
+        )))
     }
 
     async fn run(&self, input: NoteWriteInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let name: Name = input.name.parse().map_err(|bad| tell(format!("name: {bad}")))?;
+        let name: Name = input
+            .name
+            .parse()
+            .map_err(|bad| tell(format!("name: {bad}")))?;
         let team = self.0.team(input.team_name.as_deref()).await?;
-        let op = Op::WriteNote { team, name, text: input.text, expect: Some(input.version.unwrap_or(0)) };
-        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+        let op = Op::WriteNote {
+            team,
+            name,
+            text: input.text,
+            expect: Some(input.version.unwrap_or(0)),
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
@@ -57,9 +71,9 @@ impl TypedTool for NoteWrite {
             Some(Ok(Done::Noted { version })) => {
                 Ok(ToolOutput::text(format!("Written, as version {version}.")))
             }
-            Some(Err(Refusal::Changed { version: 0 })) => {
-                Err(tell("Nothing was written: there is no such note yet. Leave version out to make it."))
-            }
+            Some(Err(Refusal::Changed { version: 0 })) => Err(tell(
+                "Nothing was written: there is no such note yet. Leave version out to make it.",
+            )),
             Some(Err(Refusal::Changed { version })) => Err(tell(format!(
                 "Nothing was written: the note is there in version {version}. Read it with NoteRead, and write all of it \
                  anew with that version."

@@ -12,7 +12,9 @@ use crate::tool::ToolError;
 impl Caller {
     /// The caller as it lives here.
     pub(crate) fn here(&self) -> Result<Arc<Resident>, ToolError> {
-        self.house.resident(self.agent).ok_or_else(|| tell("the caller has ended"))
+        self.house
+            .resident(self.agent)
+            .ok_or_else(|| tell("the caller has ended"))
     }
 
     /// What the caller is in its teams, once for each.
@@ -22,7 +24,13 @@ impl Caller {
 
     async fn memberships_of(&self, agent: AgentId) -> Result<Vec<Membership>, ToolError> {
         let realm = self.here()?.tree.realm;
-        let mut found = self.house.ports.store.membership(realm, agent).await.map_err(failed)?;
+        let mut found = self
+            .house
+            .ports
+            .store
+            .membership(realm, agent)
+            .await
+            .map_err(failed)?;
         found.dedup_by(|a, b| a.team == b.team);
         Ok(found)
     }
@@ -33,14 +41,22 @@ impl Caller {
         if mine.is_empty() {
             return Ok(Vec::new());
         }
-        let mut teams = self.house.teams(self.here()?.tree.realm).await.map_err(failed)?;
+        let mut teams = self
+            .house
+            .teams(self.here()?.tree.realm)
+            .await
+            .map_err(failed)?;
         teams.retain(|team| mine.iter().any(|membership| membership.team == team.name));
         Ok(teams)
     }
 
     /// A team of the session, with all of its members.
     pub(super) async fn roster(&self, name: &Name) -> Result<Option<Team>, ToolError> {
-        let teams = self.house.teams(self.here()?.tree.realm).await.map_err(failed)?;
+        let teams = self
+            .house
+            .teams(self.here()?.tree.realm)
+            .await
+            .map_err(failed)?;
         Ok(teams.into_iter().find(|team| team.name == *name))
     }
 
@@ -53,13 +69,24 @@ impl Caller {
 
     /// The one that the caller leads and that a call means.
     pub(super) async fn led_team(&self, named: Option<&str>) -> Result<Name, ToolError> {
-        let (led, others): (Vec<Membership>, Vec<Membership>) =
-            self.memberships().await?.into_iter().partition(|membership| membership.lead == self.agent);
-        if let Some(other) = others.iter().find(|other| Some(other.team.as_str()) == named) {
-            return Err(tell(format!("Only the lead of team {} may do that.", other.team)));
+        let (led, others): (Vec<Membership>, Vec<Membership>) = self
+            .memberships()
+            .await?
+            .into_iter()
+            .partition(|membership| membership.lead == self.agent);
+        if let Some(other) = others
+            .iter()
+            .find(|other| Some(other.team.as_str()) == named)
+        {
+            return Err(tell(format!(
+                "Only the lead of team {} may do that.",
+                other.team
+            )));
         }
         let chosen = choose(led, named).map_err(tell)?;
-        chosen.map(|membership| membership.team).ok_or_else(|| tell("You lead no team."))
+        chosen
+            .map(|membership| membership.team)
+            .ok_or_else(|| tell("You lead no team."))
     }
 
     /// The list that a call means: of the team that the caller belongs to, or whoever is nearest above it and
@@ -71,7 +98,9 @@ impl Caller {
             teams = self.memberships_of(agent).await?;
             at = self.above(agent).await?;
         }
-        let team = choose(teams, named).map_err(tell)?.map(|membership| membership.team);
+        let team = choose(teams, named)
+            .map_err(tell)?
+            .map(|membership| membership.team);
         Ok(ListId { realm, team })
     }
 
@@ -97,15 +126,19 @@ fn choose(mut teams: Vec<Membership>, named: Option<&str>) -> Result<Option<Memb
             let name: Name = named.parse().map_err(|bad| format!("team_name: {bad}"))?;
             match teams.iter().position(|it| it.team == name) {
                 Some(at) => Ok(Some(teams.swap_remove(at))),
-                None if teams.is_empty() => {
-                    Err(format!("team_name: there is no team {name} of yours; leave it out"))
-                }
-                None => Err(format!("team_name: there is no team {name} of yours; there is {}", known())),
+                None if teams.is_empty() => Err(format!(
+                    "team_name: there is no team {name} of yours; leave it out"
+                )),
+                None => Err(format!(
+                    "team_name: there is no team {name} of yours; there is {}",
+                    known()
+                )),
             }
         }
-        None if teams.len() > 1 => {
-            Err(format!("There are several teams of yours: say in team_name which: {}", known()))
-        }
+        None if teams.len() > 1 => Err(format!(
+            "There are several teams of yours: say in team_name which: {}",
+            known()
+        )),
         None => Ok(teams.pop()),
     }
 }
@@ -123,28 +156,52 @@ mod tests {
     fn of_several_teams_one_must_be_named() {
         let team = |name: &str| {
             let member = samples::member("a", 1);
-            Membership { team: samples::name(name), lead: member.agent, member }
+            Membership {
+                team: samples::name(name),
+                lead: member.agent,
+                member,
+            }
         };
         let chosen = |teams: &[&str], named: Option<&str>| {
             let teams = teams.iter().map(|name| team(name)).collect();
             choose(teams, named).map(|chosen| chosen.map(|chosen| chosen.team.to_string()))
         };
-        type Case<'a> = (&'a [&'a str], Option<&'a str>, Result<Option<&'a str>, &'a str>);
+        type Case<'a> = (
+            &'a [&'a str],
+            Option<&'a str>,
+            Result<Option<&'a str>, &'a str>,
+        );
         let table: [Case<'_>; 7] = [
             (&[], None, Ok(None)),
             (&["a"], None, Ok(Some("a"))),
-            (&["b", "a"], None, Err("There are several teams of yours: say in team_name which: a, b")),
+            (
+                &["b", "a"],
+                None,
+                Err("There are several teams of yours: say in team_name which: a, b"),
+            ),
             (&["b", "a"], Some("b"), Ok(Some("b"))),
-            (&["a"], Some("c"), Err("team_name: there is no team c of yours; there is a")),
-            (&[], Some("c"), Err("team_name: there is no team c of yours; leave it out")),
+            (
+                &["a"],
+                Some("c"),
+                Err("team_name: there is no team c of yours; there is a"),
+            ),
+            (
+                &[],
+                Some("c"),
+                Err("team_name: there is no team c of yours; leave it out"),
+            ),
             (
                 &["a"],
                 Some("../a"),
-                Err("team_name: `../a` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -"),
+                Err(
+                    "team_name: `../a` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -",
+                ),
             ),
         ];
         for (teams, named, expected) in table {
-            let expected = expected.map(|name| name.map(str::to_owned)).map_err(str::to_owned);
+            let expected = expected
+                .map(|name| name.map(str::to_owned))
+                .map_err(str::to_owned);
             assert_eq!(chosen(teams, named), expected, "{teams:?} {named:?}");
         }
     }

@@ -54,7 +54,10 @@ impl TypedTool for TaskCreate {
     }
 
     fn intent(&self, input: &TaskCreateInput, _: &Workspace) -> Result<Intent, ToolError> {
-        Ok(changes(format!("new task: {}", words::summary(&input.subject))))
+        Ok(changes(format!(
+            "new task: {}",
+            words::summary(&input.subject)
+        )))
     }
 
     async fn run(&self, input: TaskCreateInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -72,13 +75,21 @@ impl TypedTool for TaskCreate {
             check: given(input.check),
             metadata: input.metadata,
         };
-        let op = Op::CreateTask { team: list.team, task: Box::new(task) };
-        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+        let op = Op::CreateTask {
+            team: list.team,
+            task: Box::new(task),
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         match results.first() {
-            Some(Ok(Done::TaskCreated(id))) => Ok(ToolOutput::text(format!("Task {id} is on the list."))),
+            Some(Ok(Done::TaskCreated(id))) => {
+                Ok(ToolOutput::text(format!("Task {id} is on the list.")))
+            }
             Some(Err(refusal)) => Err(tell(format!("No task was made: {refusal}."))),
             _ => Err(tell("No task was made.")),
         }

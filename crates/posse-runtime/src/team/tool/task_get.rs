@@ -33,7 +33,8 @@ impl TypedTool for TaskGet {
     const NAME: &'static str = "TaskGet";
 
     fn description(&self) -> Cow<'static, str> {
-        "Shows all of a task: its description, who has it, what it waits for and what waits for it.".into()
+        "Shows all of a task: its description, who has it, what it waits for and what waits for it."
+            .into()
     }
 
     fn intent(&self, input: &TaskGetInput, _: &Workspace) -> Result<Intent, ToolError> {
@@ -43,10 +44,22 @@ impl TypedTool for TaskGet {
     async fn run(&self, input: TaskGetInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let list = self.0.list(input.team_name.as_deref()).await?;
         let id = input.task_id.0;
-        match self.0.house.ports.store.task(list, id).await.map_err(failed)? {
-            Some(task) if task.status == TaskStatus::Deleted => Err(tell(format!("Task {id} was deleted."))),
+        match self
+            .0
+            .house
+            .ports
+            .store
+            .task(list, id)
+            .await
+            .map_err(failed)?
+        {
+            Some(task) if task.status == TaskStatus::Deleted => {
+                Err(tell(format!("Task {id} was deleted.")))
+            }
             Some(task) => Ok(ToolOutput::text(words::details(&task))),
-            None => Err(tell(format!("There is no task {id}. TaskList shows those that there are."))),
+            None => Err(tell(format!(
+                "There is no task {id}. TaskList shows those that there are."
+            ))),
         }
     }
 }

@@ -45,8 +45,18 @@ impl TypedTool for TaskList {
 
     async fn run(&self, input: TaskListInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let list = self.0.list(input.team_name.as_deref()).await?;
-        let filter = TaskFilter { after: input.after.unwrap_or(0), ..TaskFilter::default() };
-        let mut tasks = self.0.house.ports.store.tasks(list, filter, TASKS + 1).await.map_err(failed)?;
+        let filter = TaskFilter {
+            after: input.after.unwrap_or(0),
+            ..TaskFilter::default()
+        };
+        let mut tasks = self
+            .0
+            .house
+            .ports
+            .store
+            .tasks(list, filter, TASKS + 1)
+            .await
+            .map_err(failed)?;
         let more = tasks.len() > TASKS;
         tasks.truncate(TASKS);
         Ok(ToolOutput::text(words::tasks(&tasks, more)))

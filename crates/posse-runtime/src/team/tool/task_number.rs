@@ -18,7 +18,8 @@ impl<'de> Deserialize<'de> for TaskNumber {
             Value::String(text) => text.trim().trim_start_matches('#').parse().ok(),
             _ => None,
         };
-        let number = number.ok_or_else(|| D::Error::custom(format!("{value} is no number of a task")))?;
+        let number =
+            number.ok_or_else(|| D::Error::custom(format!("{value} is no number of a task")))?;
         Ok(Self(TaskId(number)))
     }
 }
@@ -54,7 +55,11 @@ mod tests {
             ("null", None),
         ] {
             let read: Option<TaskNumber> = serde_json::from_str(given).ok();
-            assert_eq!(read, expected.map(|number| TaskNumber(TaskId(number))), "{given}");
+            assert_eq!(
+                read,
+                expected.map(|number| TaskNumber(TaskId(number))),
+                "{given}"
+            );
         }
     }
 }

@@ -40,13 +40,21 @@ impl TypedTool for TeamCreate {
     }
 
     fn intent(&self, input: &TeamCreateInput, _: &Workspace) -> Result<Intent, ToolError> {
-        Ok(changes(format!("make team {}", words::summary(&input.team_name))))
+        Ok(changes(format!(
+            "make team {}",
+            words::summary(&input.team_name)
+        )))
     }
 
     async fn run(&self, input: TeamCreateInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let team: Name = input.team_name.parse().map_err(|bad| tell(format!("team_name: {bad}")))?;
+        let team: Name = input
+            .team_name
+            .parse()
+            .map_err(|bad| tell(format!("team_name: {bad}")))?;
         if team.is_reserved() {
-            return Err(tell(format!("team_name: {team} means somebody already; choose another")));
+            return Err(tell(format!(
+                "team_name: {team} means somebody already; choose another"
+            )));
         }
         let here = self.0.here()?;
         if here.parent.is_some() {
@@ -62,11 +70,22 @@ impl TypedTool for TeamCreate {
             backend: "in-process".to_owned(),
             cwd: here.standing.workspace().cwd.clone(),
             role: None,
-            takes: Takes::Only { unmarked: false, roles: Vec::new() },
+            takes: Takes::Only {
+                unmarked: false,
+                roles: Vec::new(),
+            },
         };
         let settings = Map::new();
-        let op = Op::CreateTeam { team, description: input.description, settings, lead: Box::new(lead) };
-        Ok(ToolOutput { then: Then::Operate(vec![op]), ..ToolOutput::text("") })
+        let op = Op::CreateTeam {
+            team,
+            description: input.description,
+            settings,
+            lead: Box::new(lead),
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {

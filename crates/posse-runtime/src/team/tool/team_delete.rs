@@ -38,7 +38,10 @@ impl TypedTool for TeamDelete {
 
     async fn run(&self, input: TeamDeleteInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let team = self.0.led_team(input.team_name.as_deref()).await?;
-        Ok(ToolOutput { then: Then::Operate(vec![Op::DeleteTeam { team }]), ..ToolOutput::text("") })
+        Ok(ToolOutput {
+            then: Then::Operate(vec![Op::DeleteTeam { team }]),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
@@ -49,6 +52,10 @@ impl TypedTool for TeamDelete {
                 names.join(", ")
             )));
         }
-        done(results, "The team is gone, with its tasks, notes and inboxes.", "Nothing was removed")
+        done(
+            results,
+            "The team is gone, with its tasks, notes and inboxes.",
+            "Nothing was removed",
+        )
     }
 }

@@ -38,24 +38,42 @@ impl TypedTool for TeamHandOver {
     }
 
     fn intent(&self, input: &TeamHandOverInput, _: &Workspace) -> Result<Intent, ToolError> {
-        Ok(changes(format!("hand the team over to {}", words::summary(&input.to))))
+        Ok(changes(format!(
+            "hand the team over to {}",
+            words::summary(&input.to)
+        )))
     }
 
     async fn run(&self, input: TeamHandOverInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let team = self.0.led_team(input.team_name.as_deref()).await?;
         let to: Name = input.to.parse().map_err(|bad| tell(format!("to: {bad}")))?;
-        let members = self.0.roster(&team).await?.map(|team| team.members).unwrap_or_default();
-        let others: Vec<&str> =
-            members.iter().filter(|it| it.agent != self.0.agent).map(|it| it.name.as_str()).collect();
+        let members = self
+            .0
+            .roster(&team)
+            .await?
+            .map(|team| team.members)
+            .unwrap_or_default();
+        let others: Vec<&str> = members
+            .iter()
+            .filter(|it| it.agent != self.0.agent)
+            .map(|it| it.name.as_str())
+            .collect();
         if !others.contains(&to.as_str()) {
             return Err(tell(format!(
                 "to: {to} is no other member of team {team}; there are: {}",
-                if others.is_empty() { "none".to_owned() } else { others.join(", ") }
+                if others.is_empty() {
+                    "none".to_owned()
+                } else {
+                    others.join(", ")
+                }
             )));
         }
         let tell_them = Op::Send {
             id: MailId::from(Uuid::now_v7()),
-            to: Address::Member { team: team.clone(), name: to.clone() },
+            to: Address::Member {
+                team: team.clone(),
+                name: to.clone(),
+            },
             kind: MailKind::Text,
             summary: format!("You lead team {team} now"),
             body: format!(
@@ -64,7 +82,10 @@ impl TypedTool for TeamHandOver {
             ),
         };
         let ops = vec![Op::HandOver { team, to }, tell_them];
-        Ok(ToolOutput { then: Then::Operate(ops), ..ToolOutput::text("") })
+        Ok(ToolOutput {
+            then: Then::Operate(ops),
+            ..ToolOutput::text("")
+        })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {

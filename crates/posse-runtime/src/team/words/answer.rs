@@ -25,10 +25,20 @@ pub struct Spawned<'a> {
 
 /// That a teammate was started.
 pub fn spawned(mate: &Spawned<'_>) -> String {
-    let Spawned { agent, agent_type, wished, name, team, color, plan } = *mate;
+    let Spawned {
+        agent,
+        agent_type,
+        wished,
+        name,
+        team,
+        color,
+        plan,
+    } = *mate;
     let mut told = format!("Teammate started: {name}@{team} ({}).\n", line(agent_type));
     if wished != name {
-        told.push_str(&format!("It is called {name}, since {wished} is or was somebody else's name.\n"));
+        told.push_str(&format!(
+            "It is called {name}, since {wished} is or was somebody else's name.\n"
+        ));
     }
     told.push_str(&format!(
         "agent id: {agent}\nname: {name}\nteam: {team}\ncolour: {}\n\
@@ -37,7 +47,9 @@ pub fn spawned(mate: &Spawned<'_>) -> String {
         line(color)
     ));
     if plan {
-        told.push_str(" It changes nothing before you have approved its plan, which comes as mail.");
+        told.push_str(
+            " It changes nothing before you have approved its plan, which comes as mail.",
+        );
     }
     told
 }
@@ -55,14 +67,32 @@ pub struct Raised<'a> {
 
 /// What the lead of a declared team is told.
 pub fn raised(raised: &Raised<'_>) -> String {
-    let Raised { team, tasks, missing } = raised;
-    let mut text =
-        format!("You lead the team {}, which is there as declared: {}\n", team.name, line(&team.description));
+    let Raised {
+        team,
+        tasks,
+        missing,
+    } = raised;
+    let mut text = format!(
+        "You lead the team {}, which is there as declared: {}\n",
+        team.name,
+        line(&team.description)
+    );
     text.push_str("Teammates:\n");
-    for member in team.members.iter().filter(|member| member.agent != team.lead) {
-        let role = member.role.as_ref().filter(|role| role.as_str() != member.name.as_str());
+    for member in team
+        .members
+        .iter()
+        .filter(|member| member.agent != team.lead)
+    {
+        let role = member
+            .role
+            .as_ref()
+            .filter(|role| role.as_str() != member.name.as_str());
         let role = role.map_or_else(String::new, |role| format!(", role {}", line(role)));
-        text.push_str(&format!("- {} ({}{role})\n", member.name, line(&member.agent_type)));
+        text.push_str(&format!(
+            "- {} ({}{role})\n",
+            member.name,
+            line(&member.agent_type)
+        ));
     }
     for (name, why) in *missing {
         text.push_str(&format!("- {name} could not be started: {}\n", line(why)));
@@ -108,20 +138,39 @@ mod tests {
             "{told}"
         );
         assert!(told.contains("approved its plan"), "{told}");
-        let told = spawned(&Spawned { name: &scout, plan: false, ..mate });
-        assert!(!told.contains("somebody else") && !told.contains("plan"), "{told}");
+        let told = spawned(&Spawned {
+            name: &scout,
+            plan: false,
+            ..mate
+        });
+        assert!(
+            !told.contains("somebody else") && !told.contains("plan"),
+            "{told}"
+        );
     }
 
     #[test]
     fn the_lead_is_told_its_declared_team() {
-        let dev = Member { role: Some("dev".into()), ..member("dev-1", 2) };
+        let dev = Member {
+            role: Some("dev".into()),
+            ..member("dev-1", 2)
+        };
         let team = team(&[member("team-lead", 1), dev]);
-        let told = raised(&Raised { team: &team, tasks: 3, missing: &[(name("dev-2"), "no\nroom".into())] });
+        let told = raised(&Raised {
+            team: &team,
+            tasks: 3,
+            missing: &[(name("dev-2"), "no\nroom".into())],
+        });
         assert!(
-            told.contains("- dev-1 (general-purpose, role dev)\n- dev-2 could not be started: no room\n"),
+            told.contains(
+                "- dev-1 (general-purpose, role dev)\n- dev-2 could not be started: no room\n"
+            ),
             "{told}"
         );
-        assert!(told.contains("has 3 tasks") && !told.contains("- team-lead"), "{told}");
+        assert!(
+            told.contains("has 3 tasks") && !told.contains("- team-lead"),
+            "{told}"
+        );
         assert_eq!(told.matches("</system-reminder>").count(), 1, "{told}");
     }
 }

@@ -42,7 +42,11 @@ pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
             (preface, Some(request_id), text)
         }
         MailKind::ShutdownResponse => {
-            let Response { request_id, approve, text } = response()?;
+            let Response {
+                request_id,
+                approve,
+                text,
+            } = response()?;
             let preface = match approve {
                 true => format!("{from} agrees to shut down, and leaves the team."),
                 false => format!("{from} does not shut down yet."),
@@ -50,9 +54,15 @@ pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
             (preface, Some(request_id), text)
         }
         MailKind::PlanApprovalResponse => {
-            let Response { request_id, approve, text } = response()?;
+            let Response {
+                request_id,
+                approve,
+                text,
+            } = response()?;
             let preface = match approve {
-                true => format!("{from} has approved your plan: carry it out. You may change things now."),
+                true => format!(
+                    "{from} has approved your plan: carry it out. You may change things now."
+                ),
                 false => format!(
                     "{from} has not approved your plan. Change nothing; make a better one, and hand it in with \
                      ExitPlanMode."
@@ -66,7 +76,13 @@ pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
             );
             (preface, None, mail.body.clone())
         }
-        MailKind::Text | MailKind::Idle | MailKind::Notification | MailKind::Dismissal => return None,
+        MailKind::Text | MailKind::Idle | MailKind::Notification | MailKind::Dismissal => {
+            return None;
+        }
     };
-    Some(Spoken { preface, request: id.map(|id| id.to_string()), text })
+    Some(Spoken {
+        preface,
+        request: id.map(|id| id.to_string()),
+        text,
+    })
 }

@@ -20,7 +20,9 @@ pub(crate) struct Idle<'a> {
 impl<'a> Idle<'a> {
     /// What a message reports, if it can be read.
     pub(crate) fn read(mail: &'a Mail) -> Option<Self> {
-        serde_json::from_str(&mail.body).ok().map(|report| Self { mail, report })
+        serde_json::from_str(&mail.body)
+            .ok()
+            .map(|report| Self { mail, report })
     }
 }
 
@@ -39,7 +41,18 @@ pub(crate) fn idle(idles: &[Idle<'_>]) -> String {
 }
 
 fn one(idle: &Idle<'_>, most: usize) -> String {
-    let Idle { mail, report: IdleReport { team, reason, error, answer, tasks, branch } } = idle;
+    let Idle {
+        mail,
+        report:
+            IdleReport {
+                team,
+                reason,
+                error,
+                answer,
+                tasks,
+                branch,
+            },
+    } = idle;
     let mut text = format!(
         "<team-member name=\"{}@{team}\" reason=\"{}\" sent=\"{}\" summary=\"{}\">\n",
         attribute(mail.from.name()),
@@ -48,10 +61,22 @@ fn one(idle: &Idle<'_>, most: usize) -> String {
         attribute(&mail.summary)
     );
     if let Some(error) = error {
-        text.push_str(&format!("Error: {}\n", line(&cut(error, ANSWER_MOST, None))));
+        text.push_str(&format!(
+            "Error: {}\n",
+            line(&cut(error, ANSWER_MOST, None))
+        ));
     }
-    for TaskReport { id, subject, status } in tasks.iter().take(TASKS) {
-        text.push_str(&format!("Task {id}: {}: {}\n", status.as_str(), line(subject)));
+    for TaskReport {
+        id,
+        subject,
+        status,
+    } in tasks.iter().take(TASKS)
+    {
+        text.push_str(&format!(
+            "Task {id}: {}: {}\n",
+            status.as_str(),
+            line(subject)
+        ));
     }
     if tasks.len() > TASKS {
         text.push_str(&format!("And {} tasks more.\n", tasks.len() - TASKS));
@@ -61,7 +86,10 @@ fn one(idle: &Idle<'_>, most: usize) -> String {
     }
     match answer.trim() {
         "" => text.push_str("It said nothing.\n"),
-        answer => text.push_str(&format!("Its last words:\n{}\n", neutral(&cut(answer, most, None)))),
+        answer => text.push_str(&format!(
+            "Its last words:\n{}\n",
+            neutral(&cut(answer, most, None))
+        )),
     }
     text.push_str("</team-member>\n");
     text

@@ -46,13 +46,34 @@ pub struct Welcome<'a> {
 
 /// Who a new teammate is, for its first message.
 pub fn welcome(welcome: Welcome<'_>) -> String {
-    let Welcome { team, me, plan, notes } = welcome;
-    let mut text = format!("You are {me}@{}. The team's purpose: {}\n", team.name, line(&team.description));
-    let others: Vec<&Member> = team.members.iter().filter(|member| member.name != *me).collect();
+    let Welcome {
+        team,
+        me,
+        plan,
+        notes,
+    } = welcome;
+    let mut text = format!(
+        "You are {me}@{}. The team's purpose: {}\n",
+        team.name,
+        line(&team.description)
+    );
+    let others: Vec<&Member> = team
+        .members
+        .iter()
+        .filter(|member| member.name != *me)
+        .collect();
     text.push_str("Who else is there now:\n");
     for member in others.iter().take(MEMBERS) {
-        let leads = if member.agent == team.lead { ", the lead: `team-lead`" } else { "" };
-        text.push_str(&format!("- {} ({}{leads})\n", member.name, line(&member.agent_type)));
+        let leads = if member.agent == team.lead {
+            ", the lead: `team-lead`"
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "- {} ({}{leads})\n",
+            member.name,
+            line(&member.agent_type)
+        ));
     }
     if others.len() > MEMBERS {
         text.push_str(&format!("- and {} more\n", others.len() - MEMBERS));
@@ -64,7 +85,10 @@ pub fn welcome(welcome: Welcome<'_>) -> String {
         );
     }
     if !notes.is_empty() {
-        text.push_str(&format!("Notes of the team (NoteRead shows one):\n{}", listed(notes)));
+        text.push_str(&format!(
+            "Notes of the team (NoteRead shows one):\n{}",
+            listed(notes)
+        ));
     }
     text.push_str("What you are to do comes as mail from the lead.");
     reminder(&text)
@@ -96,7 +120,12 @@ mod tests {
     #[test]
     fn a_new_teammate_is_told_who_is_there() {
         let team = team(&[member("team-lead", 1), member("scout", 2), member("dev", 3)]);
-        let told = welcome(Welcome { team: &team, me: &name("dev"), plan: false, notes: &[] });
+        let told = welcome(Welcome {
+            team: &team,
+            me: &name("dev"),
+            plan: false,
+            notes: &[],
+        });
         assert_eq!(
             told,
             "<system-reminder>\n\
@@ -107,7 +136,12 @@ mod tests {
              What you are to do comes as mail from the lead.\n\
              </system-reminder>"
         );
-        let told = welcome(Welcome { team: &team, me: &name("dev"), plan: true, notes: &[] });
+        let told = welcome(Welcome {
+            team: &team,
+            me: &name("dev"),
+            plan: true,
+            notes: &[],
+        });
         assert!(told.contains("ExitPlanMode"), "{told}");
         let many: Vec<Member> = (0..200).map(|n| member(&format!("m{n}"), n)).collect();
         let told = welcome(Welcome {
@@ -116,6 +150,9 @@ mod tests {
             plan: false,
             notes: &[],
         });
-        assert!(told.contains("- and 99 more\n") && !told.contains("m150"), "{told}");
+        assert!(
+            told.contains("- and 99 more\n") && !told.contains("m150"),
+            "{told}"
+        );
     }
 }

@@ -9,9 +9,16 @@ const DESCRIPTION_CHARACTERS: usize = 30_000;
 
 /// The prompt for a task that a teammate has taken by itself.
 pub fn claimed(task: &Task) -> String {
-    let mut text = format!("Task {} is yours now, and in progress.\n{}\n", task.id, framed(task));
+    let mut text = format!(
+        "Task {} is yours now, and in progress.\n{}\n",
+        task.id,
+        framed(task)
+    );
     if let Some(before) = &task.lost_by {
-        text.push_str(&format!("{} had begun it: look first at what is done of it.\n", line(before)));
+        text.push_str(&format!(
+            "{} had begun it: look first at what is done of it.\n",
+            line(before)
+        ));
     }
     text.push_str(&format!(
         "Do it. When it is done, mark it completed (TaskUpdate, taskId {}){}. Then go on with open tasks that you \
@@ -25,7 +32,8 @@ pub fn claimed(task: &Task) -> String {
 /// The reminder for whoever ends its turn with tasks in progress.
 pub fn unfinished(tasks: &[Task]) -> String {
     let mut text =
-        "You end your turn, but of the tasks that you took these are still in progress:\n".to_owned();
+        "You end your turn, but of the tasks that you took these are still in progress:\n"
+            .to_owned();
     for task in tasks {
         text.push_str(&format!("- {}: {}\n", task.id, line(&task.subject)));
     }
@@ -52,7 +60,10 @@ pub(crate) fn details(task: &Task) -> String {
             text.push_str(&format!("\n{name}: {value}"));
         }
     };
-    field("activeForm", task.active_form.as_deref().map(line).unwrap_or_default());
+    field(
+        "activeForm",
+        task.active_form.as_deref().map(line).unwrap_or_default(),
+    );
     field("blockedBy", numbers(&task.blocked_by));
     field("blocks", numbers(&task.blocks));
     field("role", task.role.as_deref().map(line).unwrap_or_default());
@@ -62,18 +73,25 @@ pub(crate) fn details(task: &Task) -> String {
         field("metadata", line(&cut(&all, DESCRIPTION_CHARACTERS, None)));
     }
     field("created", time(task.created_ms));
-    field("updated", format!("{} (version {})", time(task.updated_ms), task.version));
+    field(
+        "updated",
+        format!("{} (version {})", time(task.updated_ms), task.version),
+    );
     text
 }
 
 /// Tasks, a line each. `more` says whether there are others behind them.
 pub(crate) fn tasks(tasks: &[Task], more: bool) -> String {
-    let mut text: String = tasks.iter().map(|task| format!("{}\n", summary(task))).collect();
+    let mut text: String = tasks
+        .iter()
+        .map(|task| format!("{}\n", summary(task)))
+        .collect();
     match (tasks.last(), more) {
         (None, _) => text.push_str("There are no tasks."),
-        (Some(last), true) => {
-            text.push_str(&format!("There are more: TaskList with after {} shows them.", last.id))
-        }
+        (Some(last), true) => text.push_str(&format!(
+            "There are more: TaskList with after {} shows them.",
+            last.id
+        )),
         (Some(_), false) => text.truncate(text.trim_end().len()),
     }
     text
@@ -81,7 +99,12 @@ pub(crate) fn tasks(tasks: &[Task], more: bool) -> String {
 
 /// A task in a line, with what it still waits for.
 fn summary(task: &Task) -> String {
-    let mut text = format!("{}: {} [{}]", task.id, line(&task.subject), task.status.as_str());
+    let mut text = format!(
+        "{}: {} [{}]",
+        task.id,
+        line(&task.subject),
+        task.status.as_str()
+    );
     if let Some(owner) = &task.owner {
         text.push_str(&format!(", owner {}", line(&owner.name)));
     }
@@ -100,11 +123,18 @@ fn summary(task: &Task) -> String {
 fn framed(task: &Task) -> String {
     let text = format!("{}\n\n{}", task.subject, task.description);
     let text = cut(text.trim_end(), DESCRIPTION_CHARACTERS, None);
-    format!("<team-task id=\"{}\">\n{}\n</team-task>", task.id, neutral(&text))
+    format!(
+        "<team-task id=\"{}\">\n{}\n</team-task>",
+        task.id,
+        neutral(&text)
+    )
 }
 
 pub(crate) fn numbers(ids: &[TaskId]) -> String {
-    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    ids.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -117,7 +147,11 @@ mod tests {
     // proves TK-05 (open: that the lowest that the role allows is taken, and marked)
     #[test]
     fn the_prompt_for_a_claimed_task_has_all_of_it() {
-        let checked = Task { check: Some("cargo test".into()), lost_by: Some("scout".into()), ..task(3) };
+        let checked = Task {
+            check: Some("cargo test".into()),
+            lost_by: Some("scout".into()),
+            ..task(3)
+        };
         assert_eq!(
             claimed(&checked),
             "<system-reminder>\nTask 3 is yours now, and in progress.\n\
@@ -133,17 +167,28 @@ mod tests {
     #[test]
     fn who_ends_with_a_task_in_progress_is_told_which() {
         let told = unfinished(&[task(3), task(4)]);
-        assert!(told.contains("- 3: Fix the parser\n- 4: Fix the parser\n"), "{told}");
+        assert!(
+            told.contains("- 3: Fix the parser\n- 4: Fix the parser\n"),
+            "{told}"
+        );
         assert!(told.contains("not reminded again"), "{told}");
     }
 
     // proves TK-12 (open: that deleted ones are left out)
     #[test]
     fn lists_show_open_blockers_only() {
-        let owner = Some(Owner { agent: None, name: "user".into() });
+        let owner = Some(Owner {
+            agent: None,
+            name: "user".into(),
+        });
         let rows = [
             task(3),
-            Task { status: TaskStatus::InProgress, waits_for: Vec::new(), owner, ..task(4) },
+            Task {
+                status: TaskStatus::InProgress,
+                waits_for: Vec::new(),
+                owner,
+                ..task(4)
+            },
             Task {
                 role: Some("review".into()),
                 waits_for: Vec::new(),
@@ -157,7 +202,9 @@ mod tests {
              4: Fix the parser [in_progress], owner user\n\
              5: a b &lt;mail [pending], for review"
         );
-        assert!(tasks(&rows, true).ends_with("\nThere are more: TaskList with after 5 shows them."));
+        assert!(
+            tasks(&rows, true).ends_with("\nThere are more: TaskList with after 5 shows them.")
+        );
         assert_eq!(tasks(&[], false), "There are no tasks.");
     }
 

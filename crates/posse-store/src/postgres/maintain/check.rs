@@ -38,13 +38,23 @@ const HEAD: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1
 pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     at(url, async |link| {
         let mut client = link.client().await?;
-        let mut look = Look { health: Health::default(), found: vec![0; rules().count()] };
+        let mut look = Look {
+            health: Health::default(),
+            found: vec![0; rules().count()],
+        };
         let mut after = Uuid::nil();
         loop {
-            told(&format!("transcripts: {} entries so far", look.health.entries));
+            told(&format!(
+                "transcripts: {} entries so far",
+                look.health.entries
+            ));
             let end = client.query_opt(SHARE, &[&after, &(REALMS - 1)]).await?;
-            let last = end.as_ref().map_or(Ok(Uuid::max()), |row| column::get(row, 0))?;
-            let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+            let last = end
+                .as_ref()
+                .map_or(Ok(Uuid::max()), |row| column::get(row, 0))?;
+            let moment = client
+                .build_transaction()
+                .isolation_level(IsolationLevel::RepeatableRead);
             let moment = moment.read_only(true).start().await?;
             match look.share(&moment, after, last).await {
                 Ok(()) => {}
@@ -52,7 +62,9 @@ pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError
                 // Where damage is known it is no surprise that not all can be read.
                 Err(failure) => {
                     let why = in_a_line(&failure.at(link.place()));
-                    look.health.faults.push(format!("the rest cannot be looked at: {why}"));
+                    look.health
+                        .faults
+                        .push(format!("the rest cannot be looked at: {why}"));
                     break;
                 }
             }
@@ -75,7 +87,10 @@ fn rules() -> impl Iterator<Item = (String, String)> {
         );
         (what, sql)
     });
-    RULES.iter().map(|(what, sql)| ((*what).to_owned(), (*sql).to_owned())).chain(owned)
+    RULES
+        .iter()
+        .map(|(what, sql)| ((*what).to_owned(), (*sql).to_owned()))
+        .chain(owned)
 }
 
 /// What was found so far.
@@ -87,17 +102,30 @@ struct Look {
 
 impl Look {
     /// Looks at the realms after one up to another.
-    async fn share(&mut self, moment: &Transaction<'_>, after: Uuid, last: Uuid) -> Result<(), Failure> {
+    async fn share(
+        &mut self,
+        moment: &Transaction<'_>,
+        after: Uuid,
+        last: Uuid,
+    ) -> Result<(), Failure> {
         let health = &mut self.health;
         let counted = moment.query_one(COUNTED, &[&after, &last]).await?;
-        let into = [&mut health.agents, &mut health.teams, &mut health.tasks, &mut health.messages];
+        let into = [
+            &mut health.agents,
+            &mut health.teams,
+            &mut health.tasks,
+            &mut health.messages,
+        ];
         for (at, sum) in into.into_iter().enumerate() {
             *sum += column::bits(&counted, at)?;
         }
         self.contents(moment, after, last).await?;
         self.transcripts(moment, after, last).await?;
         for (nth, (what, sql)) in rules().enumerate() {
-            for row in moment.query(&moment.prepare_cached(&sql).await?, &[&after, &last]).await? {
+            for row in moment
+                .query(&moment.prepare_cached(&sql).await?, &[&after, &last])
+                .await?
+            {
                 self.found[nth] += 1;
                 if self.found[nth] <= NAMED {
                     self.health.faults.push(format!("{what}: {}", words(&row)?));
@@ -108,19 +136,27 @@ impl Look {
     }
 
     /// Whether what many have in common is what its name says.
-    async fn contents(&mut self, moment: &Transaction<'_>, after: Uuid, last: Uuid) -> Result<(), Failure> {
-        let portal = moment.bind(&moment.prepare_cached(CONTENTS).await?, &[&after, &last]).await?;
+    async fn contents(
+        &mut self,
+        moment: &Transaction<'_>,
+        after: Uuid,
+        last: Uuid,
+    ) -> Result<(), Failure> {
+        let portal = moment
+            .bind(&moment.prepare_cached(CONTENTS).await?, &[&after, &last])
+            .await?;
         loop {
             let rows = moment.query_portal(&portal, ROWS).await?;
             for row in &rows {
                 let piece = column::piece(row, 2).ok();
-                let named =
-                    piece.map(|piece| Uuid::from_bytes(spelling::content_name(&piece.bytes, piece.mark_at)));
+                let named = piece.map(|piece| {
+                    Uuid::from_bytes(spelling::content_name(&piece.bytes, piece.mark_at))
+                });
                 if named != Some(column::get(row, 1)?) {
                     let realm: Uuid = column::get(row, 0)?;
-                    self.health
-                        .faults
-                        .push(format!("what agents of session {realm} have in common is damaged"));
+                    self.health.faults.push(format!(
+                        "what agents of session {realm} have in common is damaged"
+                    ));
                 }
             }
             if rows.is_empty() {
@@ -136,7 +172,9 @@ impl Look {
         after: Uuid,
         last: Uuid,
     ) -> Result<(), Failure> {
-        let portal = moment.bind(&moment.prepare_cached(ENTRIES).await?, &[&after, &last]).await?;
+        let portal = moment
+            .bind(&moment.prepare_cached(ENTRIES).await?, &[&after, &last])
+            .await?;
         let mut heads = Heads { moment, last: None };
         let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
         loop {
@@ -153,9 +191,13 @@ impl Look {
                 match heads.link(row, chain, next).await? {
                     Link::Whole(checksum) => (chain, next) = (checksum, next + 1),
                     link => {
-                        let why =
-                            if link == Link::Headless { ": what it begins with is missing" } else { "" };
-                        let fault = format!("the transcript of {agent} is damaged at entry {next}{why}");
+                        let why = if link == Link::Headless {
+                            ": what it begins with is missing"
+                        } else {
+                            ""
+                        };
+                        let fault =
+                            format!("the transcript of {agent} is damaged at entry {next}{why}");
                         self.health.faults.push(fault);
                         broken = true;
                     }
@@ -171,7 +213,9 @@ impl Look {
     fn whole(mut self) -> Health {
         for ((what, _), found) in rules().zip(self.found) {
             if found > NAMED {
-                self.health.faults.push(format!("{what}: {} more", found - NAMED));
+                self.health
+                    .faults
+                    .push(format!("{what}: {} more", found - NAMED));
             }
         }
         self.health
@@ -205,17 +249,32 @@ impl Heads<'_> {
                 Some(head) => Some(head),
             },
         };
-        let kinds = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results, EntryKind::Compaction];
+        let kinds = [
+            EntryKind::Prompt,
+            EntryKind::Reply,
+            EntryKind::Results,
+            EntryKind::Compaction,
+        ];
         // What means nothing, or cannot be unpacked, is damaged as well.
         let kind = column::one_of(row, 3, kinds, spelling::kind);
-        let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else { return Ok(Link::Broken) };
+        let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else {
+            return Ok(Link::Broken);
+        };
         let (seq, stored) = (column::bits(row, 2)?, column::bits(row, 4)?);
         let expected = checksum(chain, seq, kind, head.map(AsRef::as_ref), &bytes);
-        Ok(if seq == next && expected == stored { Link::Whole(stored) } else { Link::Broken })
+        Ok(if seq == next && expected == stored {
+            Link::Whole(stored)
+        } else {
+            Link::Broken
+        })
     }
 
     async fn find(&mut self, realm: Uuid, hash: Uuid) -> Result<Option<&Piece>, Failure> {
-        if self.last.as_ref().is_none_or(|(of, named, _)| (*of, *named) != (realm, hash)) {
+        if self
+            .last
+            .as_ref()
+            .is_none_or(|(of, named, _)| (*of, *named) != (realm, hash))
+        {
             let statement = self.moment.prepare_cached(HEAD).await?;
             let found = self.moment.query_opt(&statement, &[&realm, &hash]).await?;
             let piece = found.and_then(|row| column::piece(&row, 0).ok());
@@ -234,7 +293,9 @@ fn words(row: &Row) -> Result<String, Failure> {
             tokio_postgres::types::Type::UUID => {
                 column::get::<Option<Uuid>>(row, at)?.map(|id| id.to_string())
             }
-            tokio_postgres::types::Type::TEXT => column::maybe_text(row, at)?.filter(|text| !text.is_empty()),
+            tokio_postgres::types::Type::TEXT => {
+                column::maybe_text(row, at)?.filter(|text| !text.is_empty())
+            }
             tokio_postgres::types::Type::INT8 => {
                 column::get::<Option<i64>>(row, at)?.map(|number| number.to_string())
             }

@@ -14,7 +14,8 @@ const BATCH: i64 = 200;
 const PAGE: i64 = 500;
 
 /// Some realms after one, with what those are that may go. The number of rows says how many were looked at.
-const REALMS: &str = "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd
+const REALMS: &str =
+    "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd
     FROM (SELECT id, unused(id, $2) AS is_unused FROM realm WHERE id > $1 ORDER BY id LIMIT $3) r
     LEFT JOIN LATERAL (SELECT true AS is_unused, coalesce(used_ms(r.id), 0) AS used,
         (SELECT count(*) FROM agent WHERE realm = r.id AND parent IS NULL) AS sessions,
@@ -47,19 +48,31 @@ pub fn unused(url: &str, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
 
 /// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a live
 /// host. Writers of a realm wait for one small batch at most. `told` is called with what is removed so far.
-pub fn collect(url: &str, before_ms: i64, told: &mut dyn FnMut(Collected)) -> Result<Collected, StoreError> {
+pub fn collect(
+    url: &str,
+    before_ms: i64,
+    told: &mut dyn FnMut(Collected),
+) -> Result<Collected, StoreError> {
     at(url, async |link| {
         let client = link.client().await?;
         let (behead, empty) = ("SELECT behead($1, $2)", "SELECT * FROM empty_realm($1, $2)");
-        let (behead, empty) = (client.prepare_cached(behead).await?, client.prepare_cached(empty).await?);
+        let (behead, empty) = (
+            client.prepare_cached(behead).await?,
+            client.prepare_cached(empty).await?,
+        );
         let (mut sum, mut after) = (Collected::default(), Uuid::nil());
         loop {
             let rows = client.query(REALMS, &[&after, &before_ms, &PAGE]).await?;
             for row in &rows {
                 after = column::get(row, 0)?;
                 // Looked at without holding anybody up; whether it still may go is asked again under its lock.
-                let Some(gone) = described(row)? else { continue };
-                if !column::get::<bool>(&client.query_one(&behead, &[&after, &before_ms]).await?, 0)? {
+                let Some(gone) = described(row)? else {
+                    continue;
+                };
+                if !column::get::<bool>(
+                    &client.query_one(&behead, &[&after, &before_ms]).await?,
+                    0,
+                )? {
                     continue;
                 }
                 let mut more = true;
@@ -85,9 +98,14 @@ fn described(row: &Row) -> Result<Option<Unused>, Failure> {
     if column::get::<Option<bool>>(row, 1)?.is_none() {
         return Ok(None);
     }
-    let (first, leads) = (column::get::<Option<Uuid>>(row, 7)?, column::get::<Vec<Uuid>>(row, 6)?);
+    let (first, leads) = (
+        column::get::<Option<Uuid>>(row, 7)?,
+        column::get::<Vec<Uuid>>(row, 6)?,
+    );
     Ok(Some(Unused {
-        id: first.or(leads.first().copied()).map_or_else(|| column::get(row, 0), Ok)?,
+        id: first
+            .or(leads.first().copied())
+            .map_or_else(|| column::get(row, 0), Ok)?,
         sessions: column::bits(row, 3)?,
         agents: column::bits(row, 4)?,
         teams: column::get(row, 5)?,

@@ -10,8 +10,9 @@ pub(super) const COUNTED: &str = "SELECT
     (SELECT count(*) FROM mail WHERE realm > $1 AND realm <= $2)";
 
 /// Tables whose rows are an agent's.
-pub(super) const OWNED: [&str; 9] =
-    ["pulse", "root", "segment", "entry", "call", "charge", "total", "seen", "run"];
+pub(super) const OWNED: [&str; 9] = [
+    "pulse", "root", "segment", "entry", "call", "charge", "total", "seen", "run",
+];
 
 pub(super) const RULES: [(&str, &str); 33] = [
     (

@@ -16,8 +16,7 @@ pub(super) const MAIL: &str =
 const REQUEST: &str = "SELECT id, kind, asker, asker_name, asked, text, asked_ms FROM request";
 
 /// How many messages wait for an agent.
-pub(super) const COUNT: &str =
-    "SELECT waiting FROM inbox WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1";
+pub(super) const COUNT: &str = "SELECT waiting FROM inbox WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1";
 
 /// What still runs, however much has ended; oldest first.
 pub(super) const RUNS: &str =
@@ -33,12 +32,18 @@ impl Reader<'_> {
         filter: MailFilter,
         limit: usize,
     ) -> Result<Vec<Mail>, Failure> {
-        let which = if filter.waiting { "AND entry IS NULL" } else { "" };
+        let which = if filter.waiting {
+            "AND entry IS NULL"
+        } else {
+            ""
+        };
         let sql = format!(
             "{MAIL} WHERE realm = $1 AND recipient = $2 AND number > $3 {which} ORDER BY number LIMIT $4"
         );
         let (after, limit) = (column::most(filter.after), column::most(limit));
-        let rows = self.rows(&sql, &[&realm.uuid(), &agent.uuid(), &after, &limit]).await?;
+        let rows = self
+            .rows(&sql, &[&realm.uuid(), &agent.uuid(), &after, &limit])
+            .await?;
         rows.iter().map(message).collect()
     }
 
@@ -53,7 +58,9 @@ impl Reader<'_> {
             None => "$2::uuid IS NULL",
         };
         let sql = format!("{REQUEST} WHERE realm = $1 AND {which} ORDER BY asked_ms, id");
-        let rows = self.rows(&sql, &[&realm.uuid(), &agent.map(AgentId::uuid)]).await?;
+        let rows = self
+            .rows(&sql, &[&realm.uuid(), &agent.map(AgentId::uuid)])
+            .await?;
         let request = |row: &Row| {
             Ok(OpenRequest {
                 id: column::get::<Uuid>(row, 0)?.into(),
@@ -72,7 +79,10 @@ impl Reader<'_> {
 pub(super) fn run(row: &Row) -> Result<BackgroundRun, Failure> {
     Ok(BackgroundRun {
         id: column::get(row, 0)?,
-        call: CallKey { seq: column::bits(row, 5)?, ordinal: column::ordinal(row, 6)? },
+        call: CallKey {
+            seq: column::bits(row, 5)?,
+            ordinal: column::ordinal(row, 6)?,
+        },
         kind: column::word(row, 1, [RunKind::Agent, RunKind::Shell], RunKind::as_str)?,
         description: column::text(row, 2)?,
         output: column::path(row, 3)?,
@@ -97,7 +107,10 @@ pub(super) fn message(row: &Row) -> Result<Mail, Failure> {
 /// A sender by its id and its name, in columns from `at` on.
 fn sender(row: &Row, at: usize) -> Result<Sender, Failure> {
     Ok(match column::get::<Option<Uuid>>(row, at)? {
-        Some(id) => Sender::Agent { id: id.into(), name: column::text(row, at + 1)? },
+        Some(id) => Sender::Agent {
+            id: id.into(),
+            name: column::text(row, at + 1)?,
+        },
         None => Sender::User,
     })
 }

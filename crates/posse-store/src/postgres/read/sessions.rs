@@ -4,7 +4,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use bytes::Bytes;
 use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
-use posse_runtime::port::store::{AgentFilter, AgentState, CallKey, Charge, Origin, Session, SessionFilter};
+use posse_runtime::port::store::{
+    AgentFilter, AgentState, CallKey, Charge, Origin, Session, SessionFilter,
+};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -45,7 +47,11 @@ pub(super) fn one() -> String {
 
 /// Root agents: of directory 1, with ids from 2 to 3, at most 4.
 fn roots(filter: &SessionFilter) -> String {
-    let cwd = if filter.cwd.is_some() { "r.cwd = $1" } else { "true" };
+    let cwd = if filter.cwd.is_some() {
+        "r.cwd = $1"
+    } else {
+        "true"
+    };
     // Few ids begin so: they are found first. Else every id would do, and the order is the index to follow.
     let chosen = match filter.id_prefix {
         Some(_) => format!(
@@ -68,7 +74,9 @@ fn chosen(filter: &AgentFilter) -> String {
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = match filter {
         AgentFilter { realm: Some(_), .. } => "a.realm = $1",
-        AgentFilter { parent: Some(_), .. } => "a.realm = (SELECT realm FROM agent WHERE id = $2)",
+        AgentFilter {
+            parent: Some(_), ..
+        } => "a.realm = (SELECT realm FROM agent WHERE id = $2)",
         _ => "true",
     };
     let parent = given(filter.parent.is_some(), "a.parent = $2", "true");
@@ -89,12 +97,19 @@ fn chosen(filter: &AgentFilter) -> String {
              ON due.realm = a.realm AND due.agent = a.id AND a.parent IS NOT NULL"
         ));
     }
-    let (from, order) = (sources.join(" "), given(filter.parent.is_some(), "id", "path, created_ms, id"));
+    let (from, order) = (
+        sources.join(" "),
+        given(filter.parent.is_some(), "id", "path, created_ms, id"),
+    );
     format!(
         "WITH chosen AS MATERIALIZED (SELECT a.realm, a.id, a.path, a.created_ms FROM {from}
              WHERE {id} AND {realm} AND {parent} AND {name} ORDER BY {order} LIMIT $4)
          {AGENTS} ORDER BY {}",
-        given(filter.parent.is_some(), "c.id", "c.path, c.created_ms, c.id"),
+        given(
+            filter.parent.is_some(),
+            "c.id",
+            "c.path, c.created_ms, c.id"
+        ),
     )
 }
 
@@ -106,10 +121,17 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<Session>, Failure> {
         let prefix = filter.id_prefix.as_deref().unwrap_or_default();
-        let Some((first, last)) = spelling::ids_with(prefix) else { return Ok(Vec::new()) };
-        let (cwd, limit) = (filter.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()), column::most(limit));
+        let Some((first, last)) = spelling::ids_with(prefix) else {
+            return Ok(Vec::new());
+        };
+        let (cwd, limit) = (
+            filter.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()),
+            column::most(limit),
+        );
         let types = [Type::BYTEA, Type::UUID, Type::UUID, Type::INT8];
-        let rows = self.typed_rows(&roots(filter), &types, &[&cwd, &first, &last, &limit]).await?;
+        let rows = self
+            .typed_rows(&roots(filter), &types, &[&cwd, &first, &last, &limit])
+            .await?;
         self.listed(&rows)
     }
 
@@ -119,8 +141,14 @@ impl Reader<'_> {
         filter: &AgentFilter,
         limit: usize,
     ) -> Result<Vec<Session>, Failure> {
-        let (realm, parent) = (filter.realm.map(RealmId::uuid), filter.parent.map(AgentId::uuid));
-        let (name, id) = (filter.name.as_ref().map(Name::as_str), filter.id.map(AgentId::uuid));
+        let (realm, parent) = (
+            filter.realm.map(RealmId::uuid),
+            filter.parent.map(AgentId::uuid),
+        );
+        let (name, id) = (
+            filter.name.as_ref().map(Name::as_str),
+            filter.id.map(AgentId::uuid),
+        );
         let types = [Type::UUID, Type::UUID, Type::TEXT, Type::INT8, Type::UUID];
         let about: &Values<'_> = &[&realm, &parent, &name, &column::most(limit), &id];
         let rows = self.typed_rows(&chosen(filter), &types, about).await?;
@@ -128,14 +156,19 @@ impl Reader<'_> {
     }
 
     fn listed(&self, rows: &[Row]) -> Result<Vec<Session>, Failure> {
-        rows.iter().map(|row| Ok(agent(row, self.node)?.session)).collect()
+        rows.iter()
+            .map(|row| Ok(agent(row, self.node)?.session))
+            .collect()
     }
 }
 
 /// An agent, as it looks from the machine `node`.
 pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
     let (own, inherited) = (column::bits(row, 10)?, column::bits(row, 11)?);
-    let (pid, on) = (column::get::<Option<i32>>(row, 24)?, column::get::<Option<&str>>(row, 25)?);
+    let (pid, on) = (
+        column::get::<Option<i32>>(row, 24)?,
+        column::get::<Option<&str>>(row, 25)?,
+    );
     let session = Session {
         realm: column::get::<Uuid>(row, 0)?.into(),
         agent: column::get::<Uuid>(row, 1)?.into(),
@@ -143,7 +176,9 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
         starter: column::get::<Option<Uuid>>(row, 15)?.map(AgentId::from),
         path: column::text(row, 3)?,
         model: column::text(row, 4)?,
-        mode: column::get::<&str>(row, 5)?.parse().map_err(|_| column::senseless(5))?,
+        mode: column::get::<&str>(row, 5)?
+            .parse()
+            .map_err(|_| column::senseless(5))?,
         cwd: column::path(row, 6)?,
         state: column::one_of(row, 7, AgentState::ALL, spelling::state)?,
         ended: column::maybe_json(row, 16)?,
@@ -155,19 +190,33 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
         charges: charges(column::get(row, 30)?)?,
         types: column::maybe_bits(row, 14)?,
     };
-    Ok(Agent { session, dialect: column::text(row, 12)?, own, since: column::maybe_bits(row, 13)? })
+    Ok(Agent {
+        session,
+        dialect: column::text(row, 12)?,
+        own,
+        since: column::maybe_bits(row, 13)?,
+    })
 }
 
 /// A process for people, who are at the machine `here`.
 pub(in super::super) fn holder(pid: i32, node: &str, here: &str) -> String {
-    if node == here { format!("pid {pid}") } else { format!("pid {pid} on {node}") }
+    if node == here {
+        format!("pid {pid}")
+    } else {
+        format!("pid {pid} on {node}")
+    }
 }
 
 fn origin(row: &Row) -> Result<Option<Box<Origin>>, Failure> {
-    let Some(parent) = column::get::<Option<Uuid>>(row, 2)? else { return Ok(None) };
+    let Some(parent) = column::get::<Option<Uuid>>(row, 2)? else {
+        return Ok(None);
+    };
     Ok(Some(Box::new(Origin {
         parent: parent.into(),
-        call: CallKey { seq: column::bits(row, 17)?, ordinal: column::ordinal(row, 18)? },
+        call: CallKey {
+            seq: column::bits(row, 17)?,
+            ordinal: column::ordinal(row, 18)?,
+        },
         call_id: column::text(row, 19)?,
         agent_type: column::text(row, 20)?,
         name: column::maybe_name(row, 21)?,
@@ -185,32 +234,48 @@ fn first_prompt(row: &Row) -> Result<Option<Bytes>, Failure> {
     if column::get::<Option<bool>>(row, 28)?.is_none() {
         return Ok(Some(prompt));
     }
-    Ok(Some([&column::bytes(row, 28)?[..], &prompt].join(&b',').into()))
+    Ok(Some(
+        [&column::bytes(row, 28)?[..], &prompt].join(&b',').into(),
+    ))
 }
 
 /// What was charged, from the array that the query makes of it.
 fn charges(json: Option<&str>) -> Result<Vec<Charge>, Failure> {
     type Total = (String, i64, i64, i64, i64, i64, i64, i64, Option<i64>, i64);
-    let Some(json) = json else { return Ok(Vec::new()) };
+    let Some(json) = json else {
+        return Ok(Vec::new());
+    };
     let totals: Vec<Total> = serde_json::from_str(&nul::show(json)).map_err(Failure::senseless)?;
-    let charge =
-        |(model, purpose, input, cache_read, write_5m, write_1h, output, thinking, cost, missed): Total| {
-            let purpose = Purpose::ALL.into_iter().find(|it| spelling::purpose(*it) == purpose);
-            Ok(Charge {
-                model,
-                usage: Usage {
-                    input: input.cast_unsigned(),
-                    cache_read: cache_read.cast_unsigned(),
-                    cache_write_5m: write_5m.cast_unsigned(),
-                    cache_write_1h: write_1h.cast_unsigned(),
-                    output: output.cast_unsigned(),
-                    thinking: thinking.cast_unsigned(),
-                },
-                cost: cost.map(|pico| Cost::from_pico_usd(pico.cast_unsigned())),
-                purpose: purpose
-                    .ok_or_else(|| Failure::senseless("a charge for a purpose that is unknown"))?,
-                missed: missed.cast_unsigned(),
-            })
-        };
+    let charge = |(
+        model,
+        purpose,
+        input,
+        cache_read,
+        write_5m,
+        write_1h,
+        output,
+        thinking,
+        cost,
+        missed,
+    ): Total| {
+        let purpose = Purpose::ALL
+            .into_iter()
+            .find(|it| spelling::purpose(*it) == purpose);
+        Ok(Charge {
+            model,
+            usage: Usage {
+                input: input.cast_unsigned(),
+                cache_read: cache_read.cast_unsigned(),
+                cache_write_5m: write_5m.cast_unsigned(),
+                cache_write_1h: write_1h.cast_unsigned(),
+                output: output.cast_unsigned(),
+                thinking: thinking.cast_unsigned(),
+            },
+            cost: cost.map(|pico| Cost::from_pico_usd(pico.cast_unsigned())),
+            purpose: purpose
+                .ok_or_else(|| Failure::senseless("a charge for a purpose that is unknown"))?,
+            missed: missed.cast_unsigned(),
+        })
+    };
     totals.into_iter().map(charge).collect()
 }

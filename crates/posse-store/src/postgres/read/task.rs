@@ -33,8 +33,16 @@ const LOST: &str = "status = 0 AND lost_by = $7";
 
 /// What may be asked with: the realm, the list, after which number, at most how many, the owner, the roles, who has
 /// lost it, who looks.
-const ASKED: [Type; 8] =
-    [Type::UUID, Type::TEXT, Type::INT8, Type::INT8, Type::UUID, Type::TEXT_ARRAY, Type::TEXT, Type::UUID];
+const ASKED: [Type; 8] = [
+    Type::UUID,
+    Type::TEXT,
+    Type::INT8,
+    Type::INT8,
+    Type::UUID,
+    Type::TEXT_ARRAY,
+    Type::TEXT,
+    Type::UUID,
+];
 
 /// The query for the tasks that a filter means; none if there can be none.
 fn chosen(filter: &TaskFilter) -> Option<String> {
@@ -45,18 +53,29 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
     }
     narrow.extend(filter.assigned.then(|| vec![ASSIGNED.to_owned()]));
     narrow.extend(filter.lost_by.as_ref().map(|_| vec![LOST.to_owned()]));
-    if !narrow.is_empty() && filter.status.is_some_and(|status| status != TaskStatus::Pending) {
+    if !narrow.is_empty()
+        && filter
+            .status
+            .is_some_and(|status| status != TaskStatus::Pending)
+    {
         return None;
     }
     let mut narrow = narrow.into_iter();
     let followed = narrow.next().unwrap_or_else(|| {
         // Spelt out, so that an index of those in progress is found.
-        let status =
-            filter.status.map(|status| format!("status <> 3 AND status = {}", spelling::status(status)));
+        let status = filter
+            .status
+            .map(|status| format!("status <> 3 AND status = {}", spelling::status(status)));
         vec![status.unwrap_or_else(|| "status <> 3".into())]
     });
-    let mut rest: String = narrow.map(|ranges| format!(" AND ({})", ranges.join(" OR "))).collect();
-    rest.push_str(if filter.owner.is_some() { " AND owner_agent = $5" } else { "" });
+    let mut rest: String = narrow
+        .map(|ranges| format!(" AND ({})", ranges.join(" OR ")))
+        .collect();
+    rest.push_str(if filter.owner.is_some() {
+        " AND owner_agent = $5"
+    } else {
+        ""
+    });
     let range = |range: &String| {
         // The planner takes a null for no order: it goes down the index only if the order begins with it.
         let order = if range == UNMARKED { "role, id" } else { "id" };
@@ -64,7 +83,11 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
             "(SELECT id FROM task WHERE realm = $1 AND team = $2 AND id > $3 AND {range}{rest} ORDER BY {order} LIMIT $4)"
         )
     };
-    let ids = followed.iter().map(range).collect::<Vec<_>>().join(" UNION ");
+    let ids = followed
+        .iter()
+        .map(range)
+        .collect::<Vec<_>>()
+        .join(" UNION ");
     Some(format!(
         "SELECT task_json($1, $2, id)::text FROM (SELECT id FROM ({ids}) every ORDER BY id LIMIT $4) ids ORDER BY id"
     ))
@@ -89,11 +112,20 @@ fn ready_for(ready: &Ready, owner: Option<AgentId>) -> Option<Vec<String>> {
 
 impl Reader<'_> {
     /// A task, also a deleted one.
-    pub(in super::super) async fn task(&self, list: &ListId, id: TaskId) -> Result<Option<Task>, Failure> {
+    pub(in super::super) async fn task(
+        &self,
+        list: &ListId,
+        id: TaskId,
+    ) -> Result<Option<Task>, Failure> {
         // No list has counted as far as this.
-        let Ok(id) = i64::try_from(id.0) else { return Ok(None) };
-        let rows = self.rows(ONE, &[&list.realm.uuid(), &team(list), &id]).await?;
-        rows.first().map_or(Ok(None), |row| column::maybe_json(row, 0))
+        let Ok(id) = i64::try_from(id.0) else {
+            return Ok(None);
+        };
+        let rows = self
+            .rows(ONE, &[&list.realm.uuid(), &team(list), &id])
+            .await?;
+        rows.first()
+            .map_or(Ok(None), |row| column::maybe_json(row, 0))
     }
 
     /// Tasks by their numbers.
@@ -103,19 +135,32 @@ impl Reader<'_> {
         filter: &TaskFilter,
         limit: usize,
     ) -> Result<Vec<Task>, Failure> {
-        let Some(sql) = chosen(filter) else { return Ok(Vec::new()) };
+        let Some(sql) = chosen(filter) else {
+            return Ok(Vec::new());
+        };
         let (after, limit) = (column::most(filter.after), column::most(limit));
-        let (owner, agent) = (filter.owner, filter.ready.as_ref().and_then(|ready| ready.agent));
+        let (owner, agent) = (
+            filter.owner,
+            filter.ready.as_ref().and_then(|ready| ready.agent),
+        );
         let (owner, agent) = (owner.map(AgentId::uuid), agent.map(AgentId::uuid));
         let takes = filter.ready.as_ref().map(|ready| &ready.takes);
         let roles = match takes {
-            Some(Takes::Only { roles, .. }) => roles.iter().map(|role| nul::hide_text(role)).collect(),
+            Some(Takes::Only { roles, .. }) => {
+                roles.iter().map(|role| nul::hide_text(role)).collect()
+            }
             _ => Vec::new(),
         };
         let lost_by = filter.lost_by.as_deref().map(nul::hide_text);
         let (realm, team) = (list.realm.uuid(), team(list));
-        let about: &Values<'_> = &[&realm, &team, &after, &limit, &owner, &roles, &lost_by, &agent];
-        self.typed_rows(&sql, &ASKED, about).await?.iter().map(task).collect()
+        let about: &Values<'_> = &[
+            &realm, &team, &after, &limit, &owner, &roles, &lost_by, &agent,
+        ];
+        self.typed_rows(&sql, &ASKED, about)
+            .await?
+            .iter()
+            .map(task)
+            .collect()
     }
 }
 

@@ -20,8 +20,7 @@ const STANDING: &str = "LEFT JOIN LATERAL (SELECT state, host FROM pulse WHERE r
     LEFT JOIN LATERAL (SELECT waiting FROM inbox WHERE realm = m.realm AND agent = m.agent LIMIT 1) i ON true
     LEFT JOIN LATERAL (SELECT id FROM host WHERE id = p.host AND NOT gone(id) LIMIT 1) h ON true";
 
-const NOTES: &str =
-    "SELECT name, version, author, text, written_ms FROM note WHERE realm = $1 AND team = $2 ORDER BY name";
+const NOTES: &str = "SELECT name, version, author, text, written_ms FROM note WHERE realm = $1 AND team = $2 ORDER BY name";
 
 const LAST: &str = "SELECT last FROM list WHERE realm = $1 AND team = $2";
 
@@ -60,7 +59,9 @@ impl Teams {
     }
 
     async fn prepare(&self, reader: &Reader<'_>) -> Result<(), Failure> {
-        reader.prepare(&[&self.teams, &self.members, &self.former]).await
+        reader
+            .prepare(&[&self.teams, &self.members, &self.former])
+            .await
     }
 
     async fn read(&self, reader: &Reader<'_>, about: &Values<'_>) -> Result<Vec<Team>, Failure> {
@@ -71,11 +72,20 @@ impl Teams {
             reader.rows(&self.former, about),
         );
         let mut teams: Vec<Team> = teams?.iter().map(team).collect::<Result<_, _>>()?;
-        let places: HashMap<_, _> =
-            teams.iter().enumerate().map(|(at, team)| ((team.realm, team.name.clone()), at)).collect();
+        let places: HashMap<_, _> = teams
+            .iter()
+            .enumerate()
+            .map(|(at, team)| ((team.realm, team.name.clone()), at))
+            .collect();
         let place = |row: &Row, at: usize| {
-            let key = (column::get::<Uuid>(row, at)?.into(), column::name(row, at + 1)?);
-            places.get(&key).copied().ok_or_else(|| column::senseless(at))
+            let key = (
+                column::get::<Uuid>(row, at)?.into(),
+                column::name(row, at + 1)?,
+            );
+            places
+                .get(&key)
+                .copied()
+                .ok_or_else(|| column::senseless(at))
         };
         for row in &members? {
             teams[place(row, 14)?].members.push(member(row)?);
@@ -94,12 +104,19 @@ impl Reader<'_> {
         realm: Option<RealmId>,
         limit: usize,
     ) -> Result<Vec<Team>, Failure> {
-        let which = if realm.is_some() { "realm = $1" } else { "$1::uuid IS NULL" };
-        let teams = Teams::chosen(&format!("{which} ORDER BY created_ms DESC, realm, name LIMIT $2"));
+        let which = if realm.is_some() {
+            "realm = $1"
+        } else {
+            "$1::uuid IS NULL"
+        };
+        let teams = Teams::chosen(&format!(
+            "{which} ORDER BY created_ms DESC, realm, name LIMIT $2"
+        ));
         teams.prepare(self).await?;
         let (realm, limit) = (realm.map(RealmId::uuid), column::most(limit));
         let about: &Values<'_> = &[&realm, &limit];
-        let (begun, read, ended) = tokio::join!(biased; self.begin(), teams.read(self, about), self.end());
+        let (begun, read, ended) =
+            tokio::join!(biased; self.begin(), teams.read(self, about), self.end());
         begun?;
         let read = read?;
         ended?;
@@ -121,13 +138,21 @@ impl Reader<'_> {
         let rows = self.rows(&sql, &[&realm.uuid(), &agent.uuid()]).await?;
         let one = |row: &Row| {
             let (team, lead) = (column::name(row, 14)?, column::get::<Uuid>(row, 15)?.into());
-            Ok(Membership { team, lead, member: member(row)? })
+            Ok(Membership {
+                team,
+                lead,
+                member: member(row)?,
+            })
         };
         rows.iter().map(one).collect()
     }
 
     /// A team's notes, by name.
-    pub(in super::super) async fn notes(&self, realm: RealmId, team: &Name) -> Result<Vec<Note>, Failure> {
+    pub(in super::super) async fn notes(
+        &self,
+        realm: RealmId,
+        team: &Name,
+    ) -> Result<Vec<Note>, Failure> {
         let rows = self.rows(NOTES, &[&realm.uuid(), &team.as_str()]).await?;
         rows.iter().map(note).collect()
     }
@@ -162,7 +187,9 @@ impl Reader<'_> {
         begun?;
         let (team, notes, tasks, last, mails) = (team?, notes?, tasks?, last?, mails?);
         ended?;
-        let Some(mut team) = team.into_iter().next() else { return Ok(None) };
+        let Some(mut team) = team.into_iter().next() else {
+            return Ok(None);
+        };
         for member in &mut team.members {
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }

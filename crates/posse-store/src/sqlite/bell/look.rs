@@ -26,7 +26,11 @@ impl Listener {
         }
         let mut news: Vec<Wake> = self.mail()?;
         news.extend(self.lists()?);
-        news.extend(self.others.difference(&hosts).map(|gone| Wake::Died((*gone).into())));
+        news.extend(
+            self.others
+                .difference(&hosts)
+                .map(|gone| Wake::Died((*gone).into())),
+        );
         self.shared.waker.wake(news);
         self.meet(hosts, sweep);
         Ok(true)
@@ -35,8 +39,9 @@ impl Listener {
     fn mail(&self) -> rusqlite::Result<Vec<Wake>> {
         let sql = "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let waiting =
-            statement.query_map([self.me.as_bytes()], |row| Ok(Wake::Mail(column::id(row, 0)?.into())))?;
+        let waiting = statement.query_map([self.me.as_bytes()], |row| {
+            Ok(Wake::Mail(column::id(row, 0)?.into()))
+        })?;
         waiting.collect()
     }
 
@@ -53,7 +58,10 @@ impl Listener {
             if row.get(3)? {
                 // Only what is a name, or empty for the session's list, was ever written.
                 let team: Option<Name> = row.get_ref(2)?.as_str()?.parse().ok();
-                lists.push(Wake::Tasks(ListId { realm: column::id(row, 1)?.into(), team }));
+                lists.push(Wake::Tasks(ListId {
+                    realm: column::id(row, 1)?.into(),
+                    team,
+                }));
             }
         }
         self.cursor = cursor;
@@ -65,7 +73,10 @@ impl Listener {
         self.others = hosts;
         self.others.remove(&self.me);
         self.watched.retain(|host, _| self.others.contains(host));
-        let doubtful = self.others.iter().filter(|host| sweep || !self.watched.contains_key(host));
+        let doubtful = self
+            .others
+            .iter()
+            .filter(|host| sweep || !self.watched.contains_key(host));
         for host in doubtful.copied().collect::<Vec<_>>() {
             let life = self.hosts.look(host).ok();
             let dead = match life {
@@ -96,7 +107,10 @@ impl Listener {
     fn free(&self, host: Uuid) {
         if let Some(jobs) = self.jobs.upgrade() {
             let (answer, _) = oneshot::channel();
-            let _ = jobs.try_send(Job { work: Work::Free(host), answer });
+            let _ = jobs.try_send(Job {
+                work: Work::Free(host),
+                answer,
+            });
         }
     }
 }

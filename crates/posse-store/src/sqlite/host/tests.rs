@@ -16,7 +16,10 @@ impl Directory {
     }
 
     fn hosts(&self, lease: Duration) -> Hosts {
-        Hosts::Files { directory: self.0.path().into(), lease }
+        Hosts::Files {
+            directory: self.0.path().into(),
+            lease,
+        }
     }
 
     fn path(&self, name: String) -> PathBuf {
@@ -31,7 +34,10 @@ impl Directory {
 #[test]
 fn a_host_is_alive_until_it_stalls_and_dead_when_it_is_dropped() {
     let directory = Directory::new();
-    let (hosts, strict) = (directory.hosts(Duration::from_secs(60)), directory.hosts(Duration::from_secs(1)));
+    let (hosts, strict) = (
+        directory.hosts(Duration::from_secs(60)),
+        directory.hosts(Duration::from_secs(1)),
+    );
     let host = hosts.settle(&Arc::default()).unwrap();
     let pid = std::process::id();
     assert_eq!(hosts.look(host.id).unwrap(), Life::Alive { pid });
@@ -45,7 +51,10 @@ fn a_host_is_alive_until_it_stalls_and_dead_when_it_is_dropped() {
     assert_eq!(strict.look(host.id).unwrap(), Life::Alive { pid });
     let id = host.id;
     drop(host);
-    assert_eq!((hosts.look(id).unwrap(), directory.count()), (Life::Dead, 0));
+    assert_eq!(
+        (hosts.look(id).unwrap(), directory.count()),
+        (Life::Dead, 0)
+    );
 }
 
 #[test]

@@ -38,7 +38,10 @@ impl Stop {
         let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.copying = with.map(Connection::get_interrupt_handle);
         match wanted.stop {
-            true => Err(io::Error::new(io::ErrorKind::Interrupted, "it was given up")),
+            true => Err(io::Error::new(
+                io::ErrorKind::Interrupted,
+                "it was given up",
+            )),
             false => Ok(()),
         }
     }
@@ -63,8 +66,14 @@ pub fn back_up(path: &Path, to: &Path, stop: &Stop) -> Result<u64, StoreError> {
 fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), Cause> {
     stop.go_on(Some(connection))?;
     // SQLite takes an empty file as it is, and so its rights stay.
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
-    let name = new.to_str().ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(new)?;
+    let name = new
+        .to_str()
+        .ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
     connection.execute("VACUUM INTO ?1", [name])?;
     // A copy has the usual journal; a store has the one that lets readers and writers be.
     let copy = Connection::open(new)?;
@@ -86,7 +95,10 @@ fn put(new: &Path, to: &Path, stop: &Stop) -> Result<u64, Cause> {
         Err(_) if !to.try_exists()? => fs::rename(new, to)?,
         Err(error) => return Err(error.into()),
     }
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = to
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()?;
     Ok(size)
 }

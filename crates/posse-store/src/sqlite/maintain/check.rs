@@ -24,13 +24,20 @@ pub fn check(path: &Path, told: &mut dyn FnMut(&str)) -> Result<Health, StoreErr
         Err(failure) if health.faults.is_empty() => Err(failure.at(&place)),
         // In a file that is known to be damaged it is no surprise that not all can be read.
         Err(failure) => {
-            health.faults.push(format!("the rest cannot be looked at: {}", in_a_line(&failure.at(&place))));
+            health.faults.push(format!(
+                "the rest cannot be looked at: {}",
+                in_a_line(&failure.at(&place))
+            ));
             Ok(health)
         }
     }
 }
 
-fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+fn look(
+    connection: &Connection,
+    health: &mut Health,
+    told: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
     let snapshot = connection.unchecked_transaction()?;
     told("the file");
     integrity(&snapshot, health)?;
@@ -49,14 +56,20 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
     for (what, sql) in RULES {
         rule(&snapshot, what, sql, health)?;
     }
-    for table in
-        TABLES.iter().filter(|table| ["segment", "call", "charge", "total", "seen", "run"].contains(table))
+    for table in TABLES
+        .iter()
+        .filter(|table| ["segment", "call", "charge", "total", "seen", "run"].contains(table))
     {
         let sql = format!(
             "SELECT DISTINCT hex(it.agent) AS agent FROM {table} it
              WHERE NOT EXISTS (SELECT 1 FROM agent WHERE agent.realm = it.realm AND agent.id = it.agent)"
         );
-        rule(&snapshot, &format!("rows of {table} belong to no agent ({GARBAGE})"), &sql, health)?;
+        rule(
+            &snapshot,
+            &format!("rows of {table} belong to no agent ({GARBAGE})"),
+            &sql,
+            health,
+        )?;
     }
     Ok(())
 }
@@ -65,7 +78,9 @@ fn look(connection: &Connection, health: &mut Health, told: &mut dyn FnMut(&str)
 const GARBAGE: &str = "`posse store gc` removes them";
 
 fn count(snapshot: &Transaction<'_>, sql: &str) -> Result<u64, Failure> {
-    Ok(column::from_bits(snapshot.query_row(sql, [], |row| row.get(0))?))
+    Ok(column::from_bits(
+        snapshot.query_row(sql, [], |row| row.get(0))?,
+    ))
 }
 
 /// What SQLite itself finds.
@@ -75,8 +90,12 @@ fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Fail
     for line in found {
         // SQLite puts several into one text, under a title.
         let line = line?;
-        let faults = line.lines().filter(|line| *line != "ok" && !line.starts_with("*** in database"));
-        health.faults.extend(faults.map(|fault| format!("the file: {fault}")));
+        let faults = line
+            .lines()
+            .filter(|line| *line != "ok" && !line.starts_with("*** in database"));
+        health
+            .faults
+            .extend(faults.map(|fault| format!("the file: {fault}")));
     }
     Ok(())
 }
@@ -86,9 +105,12 @@ fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Failu
     let mut statement = snapshot.prepare("SELECT realm, hash, mark_at, bytes FROM preamble")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let realm = column::id(row, 0).map_or_else(|_| "without an id".into(), |realm| realm.to_string());
+        let realm =
+            column::id(row, 0).map_or_else(|_| "without an id".into(), |realm| realm.to_string());
         if !is_named(row).unwrap_or(false) {
-            health.faults.push(format!("what agents of session {realm} have in common is damaged"));
+            health.faults.push(format!(
+                "what agents of session {realm} have in common is damaged"
+            ));
         }
     }
     Ok(())
@@ -109,7 +131,10 @@ fn transcripts(
     let mut statement = snapshot.prepare(sql)?;
     let mut rows = statement.query([])?;
     let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
-    let mut heads = Heads { snapshot, last: None };
+    let mut heads = Heads {
+        snapshot,
+        last: None,
+    };
     while let Some(row) = rows.next()? {
         let agent = column::id(row, 0).ok();
         if current != Some(agent) {
@@ -126,9 +151,16 @@ fn transcripts(
         match heads.link(row, chain, next).unwrap_or(Link::Broken) {
             Link::Whole(checksum) if agent.is_some() => (chain, next) = (checksum, next + 1),
             link => {
-                let agent = agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
-                let why = if link == Link::Headless { ": what it begins with is missing" } else { "" };
-                health.faults.push(format!("the transcript of {agent} is damaged at entry {next}{why}"));
+                let agent =
+                    agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
+                let why = if link == Link::Headless {
+                    ": what it begins with is missing"
+                } else {
+                    ""
+                };
+                health.faults.push(format!(
+                    "the transcript of {agent} is damaged at entry {next}{why}"
+                ));
                 broken = true;
             }
         }
@@ -156,8 +188,13 @@ struct Heads<'a> {
 impl Heads<'_> {
     /// Looks at an entry that should be the next one of a chain.
     fn link(&mut self, row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Link> {
-        let (seq, stored) = (column::from_bits(row.get(1)?), column::from_bits(row.get(3)?));
-        let Some(kind) = column::kind_from(row.get(2)?) else { return Ok(Link::Broken) };
+        let (seq, stored) = (
+            column::from_bits(row.get(1)?),
+            column::from_bits(row.get(3)?),
+        );
+        let Some(kind) = column::kind_from(row.get(2)?) else {
+            return Ok(Link::Broken);
+        };
         let head = match row.get(6)? {
             None => None,
             Some(hash) => match self.find(column::id(row, 5)?, hash)? {
@@ -167,11 +204,19 @@ impl Heads<'_> {
         };
         let head = head.map(AsRef::as_ref);
         let expected = checksum(chain, seq, kind, head, row.get_ref(4)?.as_blob()?);
-        Ok(if seq == next && expected == stored { Link::Whole(stored) } else { Link::Broken })
+        Ok(if seq == next && expected == stored {
+            Link::Whole(stored)
+        } else {
+            Link::Broken
+        })
     }
 
     fn find(&mut self, realm: Uuid, hash: Hash) -> rusqlite::Result<Option<&Piece>> {
-        if self.last.as_ref().is_none_or(|(of, named, _)| (*of, *named) != (realm, hash)) {
+        if self
+            .last
+            .as_ref()
+            .is_none_or(|(of, named, _)| (*of, *named) != (realm, hash))
+        {
             let found = content::find(self.snapshot, realm.as_bytes(), hash)?;
             self.last = found.map(|piece| (realm, hash, piece));
         }
@@ -180,7 +225,12 @@ impl Heads<'_> {
 }
 
 /// Names what breaks a rule: each row of `sql` says who and where, its columns' names what that is.
-fn rule(snapshot: &Transaction<'_>, what: &str, sql: &str, health: &mut Health) -> Result<(), Failure> {
+fn rule(
+    snapshot: &Transaction<'_>,
+    what: &str,
+    sql: &str,
+    health: &mut Health,
+) -> Result<(), Failure> {
     let mut statement = snapshot.prepare(sql)?;
     let titles: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([])?;
@@ -196,7 +246,9 @@ fn rule(snapshot: &Transaction<'_>, what: &str, sql: &str, health: &mut Health) 
         }
     }
     if found > NAMED {
-        health.faults.push(format!("{what}: {} more", found - NAMED));
+        health
+            .faults
+            .push(format!("{what}: {} more", found - NAMED));
     }
     Ok(())
 }
@@ -207,7 +259,9 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
         rusqlite::types::ValueRef::Integer(number) => Some(number.to_string()),
         rusqlite::types::ValueRef::Text(text) if !text.is_empty() => {
             let text = String::from_utf8_lossy(text).into_owned();
-            let id = Some(&text).filter(|text| text.len() == 32).and_then(|hex| Uuid::parse_str(hex).ok());
+            let id = Some(&text)
+                .filter(|text| text.len() == 32)
+                .and_then(|hex| Uuid::parse_str(hex).ok());
             Some(id.map_or(text, |id| id.to_string()))
         }
         _ => None,

@@ -79,7 +79,8 @@ fn remove(
         let gone = described(connection, realm)?;
         // Looked at without holding anybody up; what was seen counts if nobody has written since.
         let headless = in_turn(turnstile, connection, || {
-            if data_version(connection)? != version && !may_go(place, connection, realm, before_ms)? {
+            if data_version(connection)? != version && !may_go(place, connection, realm, before_ms)?
+            {
                 return Ok(false);
             }
             behead(connection, realm)?;
@@ -99,7 +100,11 @@ fn data_version(connection: &Connection) -> Result<i64, Failure> {
 
 /// How much of the file is free to be used again.
 fn free_bytes(connection: &Connection) -> Result<u64, Failure> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(column::from_bits);
+    let number = |sql: &str| {
+        connection
+            .query_row(sql, [], |row| row.get::<_, i64>(0))
+            .map(column::from_bits)
+    };
     Ok(number("PRAGMA freelist_count")?.saturating_mul(number("PRAGMA page_size")?))
 }
 
@@ -110,7 +115,10 @@ fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, Failure> {
         let sql = format!("SELECT realm FROM {table} WHERE realm > ?1 ORDER BY realm LIMIT 1");
         let mut statement = connection.prepare(&sql)?;
         let mut last = Vec::new();
-        while let Some(next) = statement.query_row([&last], |row| column::id(row, 0)).optional()? {
+        while let Some(next) = statement
+            .query_row([&last], |row| column::id(row, 0))
+            .optional()?
+        {
             last = next.as_bytes().to_vec();
             realms.insert(next);
         }
@@ -127,11 +135,18 @@ fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, Failure>
             UNION ALL SELECT max(updated_ms) FROM task WHERE realm = ?1
             UNION ALL SELECT max(written_ms) FROM note WHERE realm = ?1
             UNION ALL SELECT max(sent_ms) FROM mail WHERE realm = ?1)";
-    Ok(connection.prepare_cached(sql)?.query_row([realm.as_bytes()], |row| row.get(0))?)
+    Ok(connection
+        .prepare_cached(sql)?
+        .query_row([realm.as_bytes()], |row| row.get(0))?)
 }
 
 /// Whether nothing has happened since, and no live host holds an agent of it.
-fn may_go(place: &Place, connection: &Connection, realm: Uuid, before_ms: i64) -> Result<bool, Failure> {
+fn may_go(
+    place: &Place,
+    connection: &Connection,
+    realm: Uuid,
+    before_ms: i64,
+) -> Result<bool, Failure> {
     if used_ms(connection, realm)?.is_some_and(|used| used >= before_ms) {
         return Ok(false);
     }
@@ -149,19 +164,30 @@ fn may_go(place: &Place, connection: &Connection, realm: Uuid, before_ms: i64) -
 fn described(connection: &Connection, realm: Uuid) -> Result<Unused, Failure> {
     let number = |sql: &str| -> Result<u64, Failure> {
         let mut statement = connection.prepare_cached(sql)?;
-        Ok(column::from_bits(statement.query_row([realm.as_bytes()], |row| row.get(0))?))
+        Ok(column::from_bits(
+            statement.query_row([realm.as_bytes()], |row| row.get(0))?,
+        ))
     };
     let sql = "SELECT id, cwd FROM agent WHERE realm = ?1 AND parent IS NULL ORDER BY created_ms, id LIMIT 1";
     let first = connection
         .prepare_cached(sql)?
-        .query_row([realm.as_bytes()], |row| Ok((column::id(row, 0)?, row.get::<_, Vec<u8>>(1)?)))
+        .query_row([realm.as_bytes()], |row| {
+            Ok((column::id(row, 0)?, row.get::<_, Vec<u8>>(1)?))
+        })
         .optional()?;
     let sql = "SELECT name, lead FROM team WHERE realm = ?1 ORDER BY name";
     let mut teams = connection.prepare_cached(sql)?;
-    let teams = teams.query_map([realm.as_bytes()], |row| Ok((row.get(0)?, column::id(row, 1)?)))?;
-    let (teams, leads): (Vec<String>, Vec<Uuid>) = teams.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let teams = teams.query_map([realm.as_bytes()], |row| {
+        Ok((row.get(0)?, column::id(row, 1)?))
+    })?;
+    let (teams, leads): (Vec<String>, Vec<Uuid>) =
+        teams.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     Ok(Unused {
-        id: first.as_ref().map(|(id, _)| *id).or(leads.first().copied()).unwrap_or(realm),
+        id: first
+            .as_ref()
+            .map(|(id, _)| *id)
+            .or(leads.first().copied())
+            .unwrap_or(realm),
         sessions: number("SELECT count(*) FROM agent WHERE realm = ?1 AND parent IS NULL")?,
         agents: number("SELECT count(*) FROM agent WHERE realm = ?1")?,
         teams,
@@ -176,7 +202,9 @@ fn in_turn<T>(
     connection: &Connection,
     act: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let _pass = turnstile.map(|turnstile| turnstile.enter(Timing::default().patience)).transpose()?;
+    let _pass = turnstile
+        .map(|turnstile| turnstile.enter(Timing::default().patience))
+        .transpose()?;
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
     let done = act()?;
@@ -189,13 +217,19 @@ fn in_turn<T>(
 fn behead(connection: &Connection, realm: Uuid) -> Result<(), Failure> {
     for table in ["agent", "team"] {
         let sql = format!("DELETE FROM {table} WHERE realm = ?1");
-        connection.prepare_cached(&sql)?.execute([realm.as_bytes()])?;
+        connection
+            .prepare_cached(&sql)?
+            .execute([realm.as_bytes()])?;
     }
     Ok(())
 }
 
 /// Removes all other rows of a realm, in batches, unless somebody makes it anew meanwhile.
-fn empty(turnstile: Option<&Turnstile>, connection: &Connection, realm: Uuid) -> Result<(), Failure> {
+fn empty(
+    turnstile: Option<&Turnstile>,
+    connection: &Connection,
+    realm: Uuid,
+) -> Result<(), Failure> {
     const KEYS: [(&str, &str); 17] = [
         ("member", "team, name"),
         ("inbox", "agent"),
@@ -224,10 +258,15 @@ fn empty(turnstile: Option<&Turnstile>, connection: &Connection, realm: Uuid) ->
             let removed = in_turn(turnstile, connection, || {
                 let alive = "SELECT 1 WHERE EXISTS (SELECT 1 FROM agent WHERE realm = ?1)
                                  OR EXISTS (SELECT 1 FROM team WHERE realm = ?1)";
-                if connection.prepare_cached(alive)?.exists([realm.as_bytes()])? {
+                if connection
+                    .prepare_cached(alive)?
+                    .exists([realm.as_bytes()])?
+                {
                     return Ok(0);
                 }
-                Ok(connection.prepare_cached(&sql)?.execute(params![realm.as_bytes(), BATCH as i64])?)
+                Ok(connection
+                    .prepare_cached(&sql)?
+                    .execute(params![realm.as_bytes(), BATCH as i64])?)
             })?;
             if removed < BATCH {
                 break;

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunKind, RunUsage, Usage};
+use posse_protocol::{
+    AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunKind, RunUsage, Usage,
+};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, Charge, EndedRun, Epoch, Joining,
-    NewEntry, NewTask, Op, Order, Origin, RunChange, RunChangeKind, Segment, StateChange, Step, Store,
-    StoreError, checksum,
+    Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, Charge, EndedRun, Epoch,
+    Joining, NewEntry, NewTask, Op, Order, Origin, RunChange, RunChangeKind, Segment, StateChange,
+    Step, Store, StoreError, checksum,
 };
 use rusqlite::Connection;
 use tokio::runtime::{Builder, Runtime};
@@ -30,7 +32,11 @@ impl Shelf {
             .join(format!("../../target/tmp/maintain-{}", Uuid::now_v7()));
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join("posse.db");
-        Self { directory, path, runtime: Builder::new_current_thread().enable_all().build().unwrap() }
+        Self {
+            directory,
+            path,
+            runtime: Builder::new_current_thread().enable_all().build().unwrap(),
+        }
     }
 
     /// A session with `entries` prompts, used at `at_ms`.
@@ -42,8 +48,11 @@ impl Shelf {
         let realm = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
         let entries = (0..entries).map(entry).collect();
         let agent: AgentId = Uuid::now_v7().into();
-        let step =
-            Step { birth: Some(Box::new(birth)), entries, ..Step::new(realm.into(), agent, Epoch(1), at_ms) };
+        let step = Step {
+            birth: Some(Box::new(birth)),
+            entries,
+            ..Step::new(realm.into(), agent, Epoch(1), at_ms)
+        };
         self.runtime.block_on(store.commit(step)).unwrap();
         (realm.into(), agent)
     }
@@ -54,14 +63,28 @@ impl Shelf {
         for seq in 0..entries {
             entry(&mut chain, seq, EntryKind::Prompt);
         }
-        let key = CallKey { seq: entries, ordinal: 0 };
+        let key = CallKey {
+            seq: entries,
+            ordinal: 0,
+        };
         let mut calls = Step::new(realm, parent, Epoch(1), 1);
         calls.entries = vec![entry(&mut chain, entries, EntryKind::Reply)];
-        let asked = CallChangeKind::Asked { id: "toolu".into(), tool: "Agent".into() };
+        let asked = CallChangeKind::Asked {
+            id: "toolu".into(),
+            tool: "Agent".into(),
+        };
         calls.calls = vec![CallChange { key, change: asked }];
         let (kind, description, output) = (RunKind::Shell, "builds".into(), "/out".into());
-        let change = RunChangeKind::Began { call: key, kind, description, output };
-        calls.runs = vec![RunChange { id: Uuid::now_v7(), change }];
+        let change = RunChangeKind::Began {
+            call: key,
+            kind,
+            description,
+            output,
+        };
+        calls.runs = vec![RunChange {
+            id: Uuid::now_v7(),
+            change,
+        }];
         self.runtime.block_on(store.commit(calls)).unwrap();
         let origin = Origin {
             parent,
@@ -105,8 +128,15 @@ impl Shelf {
             takes: posse_protocol::Takes::Any,
         };
         let task = |blocked_by| {
-            let task = NewTask { subject: "x".into(), blocked_by, ..NewTask::default() };
-            Op::CreateTask { team: Some(team.clone()), task: Box::new(task) }
+            let task = NewTask {
+                subject: "x".into(),
+                blocked_by,
+                ..NewTask::default()
+            };
+            Op::CreateTask {
+                team: Some(team.clone()),
+                task: Box::new(task),
+            }
         };
         let ops = vec![
             Op::CreateTeam {
@@ -118,12 +148,18 @@ impl Shelf {
             Op::Join {
                 team: team.clone(),
                 name: "ann".parse().unwrap(),
-                member: Box::new(Joining { agent: Uuid::now_v7().into(), ..joining }),
+                member: Box::new(Joining {
+                    agent: Uuid::now_v7().into(),
+                    ..joining
+                }),
                 greeting: None,
             },
             Op::Request {
                 id: Uuid::now_v7().into(),
-                to: Address::Member { team: team.clone(), name: "ann".parse().unwrap() },
+                to: Address::Member {
+                    team: team.clone(),
+                    name: "ann".parse().unwrap(),
+                },
                 kind: posse_protocol::RequestKind::Shutdown,
                 text: "enough".into(),
             },
@@ -137,16 +173,32 @@ impl Shelf {
                 body: "hello".into(),
             },
         ];
-        let results = self.runtime.block_on(store.operate(Order { realm, ops, at_ms: 1 })).unwrap();
+        let results = self
+            .runtime
+            .block_on(store.operate(Order {
+                realm,
+                ops,
+                at_ms: 1,
+            }))
+            .unwrap();
         assert!(results.iter().all(Result::is_ok), "{results:?}");
     }
 
     /// An agent of the realm that begins with the entries of another, and adds one with a head.
     fn forked(&self, store: &Sqlite, realm: RealmId, from: Segment, at_ms: i64) -> AgentId {
-        let (head, piece) = (Piece { bytes: b"\"shared\"".as_slice().into(), mark_at: Some(3) }, piece());
+        let (head, piece) = (
+            Piece {
+                bytes: b"\"shared\"".as_slice().into(),
+                mark_at: Some(3),
+            },
+            piece(),
+        );
         let sum = checksum(0, 0, EntryKind::Prompt, Some(&head), &piece);
         let mut step = Step::new(realm, Uuid::now_v7().into(), Epoch(1), at_ms);
-        step.birth = Some(Box::new(Birth { segments: vec![from], ..birth(None) }));
+        step.birth = Some(Box::new(Birth {
+            segments: vec![from],
+            ..birth(None)
+        }));
         step.entries = vec![NewEntry {
             seq: 0,
             kind: EntryKind::Prompt,
@@ -178,7 +230,11 @@ impl Shelf {
     /// How many rows a table has.
     fn rows(&self, table: &str) -> i64 {
         let connection = Connection::open(&self.path).unwrap();
-        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+        connection
+            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+                row.get(0)
+            })
+            .unwrap()
     }
 
     fn faults(&self) -> Vec<String> {
@@ -187,7 +243,10 @@ impl Shelf {
 }
 
 fn piece() -> Piece {
-    Piece { bytes: b"\"hello\"".as_slice().into(), mark_at: None }
+    Piece {
+        bytes: b"\"hello\"".as_slice().into(),
+        mark_at: None,
+    }
 }
 
 fn birth(origin: Option<Box<Origin>>) -> Birth {
@@ -207,7 +266,14 @@ fn birth(origin: Option<Box<Origin>>) -> Birth {
 fn entry(chain: &mut u64, seq: u64, kind: EntryKind) -> NewEntry {
     let piece = piece();
     *chain = checksum(*chain, seq, kind, None, &piece);
-    NewEntry { seq, kind, head: None, piece, checksum: *chain, reply: None }
+    NewEntry {
+        seq,
+        kind,
+        head: None,
+        piece,
+        checksum: *chain,
+        reply: None,
+    }
 }
 
 impl Drop for Shelf {
@@ -224,10 +290,29 @@ fn every_broken_rule_is_found() {
     shelf.team(&store, realm, agent);
     shelf.below(&store, realm, agent, 3);
     shelf.compacted(&store, realm, agent, 4);
-    shelf.forked(&store, realm, Segment { agent, from: 4, to: 5 }, 1);
+    shelf.forked(
+        &store,
+        realm,
+        Segment {
+            agent,
+            from: 4,
+            to: 5,
+        },
+        1,
+    );
     drop(store);
     let health = check(&shelf.path, &mut |_| {}).unwrap();
-    assert_eq!(health, Health { agents: 3, entries: 6, teams: 1, tasks: 2, messages: 2, faults: Vec::new() });
+    assert_eq!(
+        health,
+        Health {
+            agents: 3,
+            entries: 6,
+            teams: 1,
+            tasks: 2,
+            messages: 2,
+            faults: Vec::new()
+        }
+    );
     let breaks = [
         ("UPDATE entry SET bytes = x'00' WHERE seq = 1", "is damaged at entry 1"),
         ("UPDATE entry SET bytes = 'text' WHERE seq = 1", "is damaged at entry 1"),
@@ -293,7 +378,10 @@ fn every_broken_rule_is_found() {
         connection.execute_batch(sql).unwrap();
         connection.close().unwrap();
         let faults = shelf.faults();
-        assert!(faults.iter().any(|line| line.contains(fault)), "{sql}: {faults:?}");
+        assert!(
+            faults.iter().any(|line| line.contains(fault)),
+            "{sql}: {faults:?}"
+        );
     }
 }
 
@@ -308,8 +396,16 @@ fn a_page_that_is_gone_is_a_fault_and_no_failure() {
     bytes[(pages - 4) * page..(pages - 2) * page].fill(0xa5);
     std::fs::write(&shelf.path, bytes).unwrap();
     let faults = shelf.faults();
-    assert!(faults.iter().any(|fault| fault.starts_with("the file: ")), "{faults:?}");
-    assert!(!faults.iter().any(|fault| fault.contains('\n') || fault.contains("***")), "{faults:?}");
+    assert!(
+        faults.iter().any(|fault| fault.starts_with("the file: ")),
+        "{faults:?}"
+    );
+    assert!(
+        !faults
+            .iter()
+            .any(|fault| fault.contains('\n') || fault.contains("***")),
+        "{faults:?}"
+    );
 }
 
 #[test]
@@ -320,7 +416,10 @@ fn what_is_held_or_was_used_stays() {
     let (_, held) = shelf.session(&store, 2, 10);
     let (_, used) = shelf.session(&store, 2, 30);
     for agent in [old, used] {
-        shelf.runtime.block_on(store.release(agent, Epoch(1))).unwrap();
+        shelf
+            .runtime
+            .block_on(store.release(agent, Epoch(1)))
+            .unwrap();
     }
     let expected = Unused {
         id: old.uuid(),
@@ -333,24 +432,50 @@ fn what_is_held_or_was_used_stays() {
     assert_eq!(unused(&shelf.path, 20).unwrap(), [expected]);
     let free = || {
         let connection = Connection::open(&shelf.path).unwrap();
-        connection.query_row("PRAGMA freelist_count", [], |row| row.get::<_, u32>(0)).map(u64::from).unwrap()
+        connection
+            .query_row("PRAGMA freelist_count", [], |row| row.get::<_, u32>(0))
+            .map(u64::from)
+            .unwrap()
             * 4096
     };
     let (mut told, before) = (Vec::new(), free());
     let gone = collect(&shelf.path, 20, &mut |so_far| told.push(so_far)).unwrap();
-    assert_eq!(gone, Collected { sessions: 1, agents: 1, teams: 0, bytes: free() - before });
+    assert_eq!(
+        gone,
+        Collected {
+            sessions: 1,
+            agents: 1,
+            teams: 0,
+            bytes: free() - before
+        }
+    );
     assert!(gone.bytes > 0 && told == [gone], "{told:?}");
-    let read = |agent| shelf.runtime.block_on(store.read(agent)).map(|it| it.entries.len());
+    let read = |agent| {
+        shelf
+            .runtime
+            .block_on(store.read(agent))
+            .map(|it| it.entries.len())
+    };
     assert!(matches!(read(old), Err(StoreError::NotFound { .. })));
     assert_eq!((read(held).unwrap(), read(used).unwrap()), (2, 2));
     assert_eq!(
         check(&shelf.path, &mut |_| {}).unwrap(),
-        Health { agents: 2, entries: 4, ..Health::default() }
+        Health {
+            agents: 2,
+            entries: 4,
+            ..Health::default()
+        }
     );
     // What a removal that was broken off has left goes with the next.
     let connection = Connection::open(&shelf.path).unwrap();
-    connection.execute("DELETE FROM agent WHERE id = ?1", [used.uuid().as_bytes()]).unwrap();
-    assert!(shelf.faults()[0].contains("`posse store gc` removes them"), "{:?}", shelf.faults());
+    connection
+        .execute("DELETE FROM agent WHERE id = ?1", [used.uuid().as_bytes()])
+        .unwrap();
+    assert!(
+        shelf.faults()[0].contains("`posse store gc` removes them"),
+        "{:?}",
+        shelf.faults()
+    );
     collect(&shelf.path, 20, &mut |_| {}).unwrap();
     assert_eq!(shelf.faults(), Vec::<String>::new());
 }
@@ -362,20 +487,60 @@ fn what_a_fork_begins_with_stays_while_anything_of_its_realm_is_used() {
     let (realm, parent) = shelf.session(&store, 3, 1);
     shelf.compacted(&store, realm, parent, 3);
     // Both before the parent's compaction and from it on; two of them begin their own entries the same way.
-    let old = shelf.forked(&store, realm, Segment { agent: parent, from: 0, to: 3 }, 1);
-    let late = shelf.forked(&store, realm, Segment { agent: parent, from: 3, to: 4 }, 1);
+    let old = shelf.forked(
+        &store,
+        realm,
+        Segment {
+            agent: parent,
+            from: 0,
+            to: 3,
+        },
+        1,
+    );
+    let late = shelf.forked(
+        &store,
+        realm,
+        Segment {
+            agent: parent,
+            from: 3,
+            to: 4,
+        },
+        1,
+    );
     let (other_realm, other) = shelf.session(&store, 3, 1);
-    let alone = shelf.forked(&store, other_realm, Segment { agent: other, from: 0, to: 3 }, 1);
+    let alone = shelf.forked(
+        &store,
+        other_realm,
+        Segment {
+            agent: other,
+            from: 0,
+            to: 3,
+        },
+        1,
+    );
     for agent in [parent, old, late, other, alone] {
-        shelf.runtime.block_on(store.release(agent, Epoch(1))).unwrap();
+        shelf
+            .runtime
+            .block_on(store.release(agent, Epoch(1)))
+            .unwrap();
     }
-    assert_eq!(shelf.rows("preamble"), 4, "in each realm a preamble and a head");
+    assert_eq!(
+        shelf.rows("preamble"),
+        4,
+        "in each realm a preamble and a head"
+    );
     // One of them is used again; its parent and its sibling have ended long ago.
     let taken = shelf.runtime.block_on(store.take(late)).unwrap();
     let ended = Some(StateChange::To(AgentState::Idle));
-    let step = Step { state: ended, ..Step::new(realm, late, taken.epoch, 30) };
+    let step = Step {
+        state: ended,
+        ..Step::new(realm, late, taken.epoch, 30)
+    };
     shelf.runtime.block_on(store.commit(step)).unwrap();
-    shelf.runtime.block_on(store.release(late, taken.epoch)).unwrap();
+    shelf
+        .runtime
+        .block_on(store.release(late, taken.epoch))
+        .unwrap();
     // A call about a session that nobody uses does not make it look used.
     let charge = Charge {
         model: "m".into(),
@@ -384,8 +549,18 @@ fn what_a_fork_begins_with_stays_while_anything_of_its_realm_is_used() {
         purpose: Purpose::Question,
         missed: 0,
     };
-    let ops = vec![Op::Charge { agent: other, charge: Box::new(charge) }];
-    let booked = shelf.runtime.block_on(store.operate(Order { realm: other_realm, ops, at_ms: 99 })).unwrap();
+    let ops = vec![Op::Charge {
+        agent: other,
+        charge: Box::new(charge),
+    }];
+    let booked = shelf
+        .runtime
+        .block_on(store.operate(Order {
+            realm: other_realm,
+            ops,
+            at_ms: 99,
+        }))
+        .unwrap();
     assert!(booked[0].is_ok(), "{booked:?}");
 
     let gone = collect(&shelf.path, 20, &mut |_| {}).unwrap();
@@ -394,7 +569,10 @@ fn what_a_fork_begins_with_stays_while_anything_of_its_realm_is_used() {
     assert!(matches!(read(alone), Err(StoreError::NotFound { .. })));
     for (agent, inherited) in [(old, 3), (late, 1)] {
         let read = read(agent).unwrap();
-        assert_eq!((read.inherited, read.entries.len()), (inherited, inherited + 1));
+        assert_eq!(
+            (read.inherited, read.entries.len()),
+            (inherited, inherited + 1)
+        );
         assert!(read.entries[inherited].entry.head.is_some());
     }
     assert_eq!(shelf.faults(), Vec::<String>::new());
@@ -415,10 +593,19 @@ fn a_copy_is_whole_and_overwrites_nothing() {
     let to = shelf.directory.join("copy.db");
     let size = back_up(&shelf.path, &to, &Stop::default()).unwrap();
     assert_eq!(size, std::fs::metadata(&to).unwrap().len());
-    assert_eq!(check(&to, &mut |_| {}).unwrap(), Health { agents: 1, entries: 50, ..Health::default() });
+    assert_eq!(
+        check(&to, &mut |_| {}).unwrap(),
+        Health {
+            agents: 1,
+            entries: 50,
+            ..Health::default()
+        }
+    );
     assert_eq!(versions(&to).unwrap(), versions(&shelf.path).unwrap());
-    let mode: String =
-        Connection::open(&to).unwrap().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+    let mode: String = Connection::open(&to)
+        .unwrap()
+        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(mode, "wal");
     let before = std::fs::read(&to).unwrap();
     assert!(back_up(&shelf.path, &to, &Stop::default()).is_err());
@@ -426,10 +613,14 @@ fn a_copy_is_whole_and_overwrites_nothing() {
     let stop = Stop::default();
     stop.ask();
     assert!(back_up(&shelf.path, &shelf.directory.join("given-up.db"), &stop).is_err());
-    let left: Vec<_> =
-        std::fs::read_dir(&shelf.directory).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let left: Vec<_> = std::fs::read_dir(&shelf.directory)
+        .unwrap()
+        .map(|it| it.unwrap().file_name())
+        .collect();
     assert!(
-        !left.iter().any(|name| [".new", "up.db"].iter().any(|end| name.to_string_lossy().ends_with(end))),
+        !left.iter().any(|name| [".new", "up.db"]
+            .iter()
+            .any(|end| name.to_string_lossy().ends_with(end))),
         "{left:?}"
     );
 }

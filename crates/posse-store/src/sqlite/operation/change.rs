@@ -20,7 +20,9 @@ impl Acting<'_> {
         change: &TaskChange,
     ) -> Outcome {
         let list = self.list(team)?;
-        let before = list.task(id)?.filter(|task| task.status != TaskStatus::Deleted);
+        let before = list
+            .task(id)?
+            .filter(|task| task.status != TaskStatus::Deleted);
         let before = before.ok_or(Refusal::NoSuchTask { id })?;
         let version = before.version;
         if expect.is_some_and(|expect| expect != version) {
@@ -28,7 +30,10 @@ impl Acting<'_> {
         }
         let after = self.changed(&list, &before, change)?;
         if after == before {
-            return Ok(Done::TaskUpdated { version, freed: Vec::new() });
+            return Ok(Done::TaskUpdated {
+                version,
+                freed: Vec::new(),
+            });
         }
         self.rewrite(&list, &before, &after)?;
         let (mut freed, told) = dependants(&list, &before, &after)?;
@@ -40,12 +45,16 @@ impl Acting<'_> {
         if ready || told {
             free::claimable(self.connection, self.realm, team.cloned(), self.news)?;
         }
-        Ok(Done::TaskUpdated { version: version + 1, freed: freed.into_iter().collect() })
+        Ok(Done::TaskUpdated {
+            version: version + 1,
+            freed: freed.into_iter().collect(),
+        })
     }
 
     /// The task as it is to be, but for its version and time.
     fn changed(&self, list: &List<'_>, before: &Task, change: &TaskChange) -> Result<Task, Stop> {
-        let touched = change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
+        let touched =
+            change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
         if touched && before.status == TaskStatus::InProgress {
             self.must_be_in_charge(list, before)?;
         }
@@ -64,7 +73,9 @@ impl Acting<'_> {
         }
         after.status = match change.status {
             Some(status) => status,
-            None if after.owner.is_none() && before.status == TaskStatus::InProgress => TaskStatus::Pending,
+            None if after.owner.is_none() && before.status == TaskStatus::InProgress => {
+                TaskStatus::Pending
+            }
             None => before.status,
         };
         if after.status == TaskStatus::InProgress && after.owner.is_none() {
@@ -83,7 +94,9 @@ impl Acting<'_> {
             self.must_have_passed([before, &after], change)?;
         }
         let texts = [&after.active_form, &after.role, &after.check].map(Option::as_deref);
-        let texts = texts.into_iter().chain([Some(&*after.subject), Some(&*after.description)]);
+        let texts = texts
+            .into_iter()
+            .chain([Some(&*after.subject), Some(&*after.description)]);
         fits_task(texts, &after.metadata)?;
         Ok(after)
     }
@@ -91,7 +104,11 @@ impl Acting<'_> {
     /// Refuses an agent that has not seen the task's check pass, nor the one that it puts in its place.
     fn must_have_passed(&self, versions: [&Task; 2], change: &TaskChange) -> Result<(), Stop> {
         for task in versions.into_iter().filter(|_| self.actor.is_some()) {
-            if let Some(check) = task.check.clone().filter(|check| change.passed.as_ref() != Some(check)) {
+            if let Some(check) = task
+                .check
+                .clone()
+                .filter(|check| change.passed.as_ref() != Some(check))
+            {
                 return Err(Refusal::Unchecked { id: task.id, check }.into());
             }
         }
@@ -101,9 +118,19 @@ impl Acting<'_> {
     /// Refuses what could not be claimed: a task that waits, or whose owner is an agent not at work.
     fn must_be_doable(&self, task: &Task) -> Result<(), Stop> {
         if !task.waits_for.is_empty() {
-            return Err(Refusal::Blocked { id: task.id, by: task.waits_for.clone() }.into());
+            return Err(Refusal::Blocked {
+                id: task.id,
+                by: task.waits_for.clone(),
+            }
+            .into());
         }
-        let Some(Owner { agent: Some(agent), name }) = &task.owner else { return Ok(()) };
+        let Some(Owner {
+            agent: Some(agent),
+            name,
+        }) = &task.owner
+        else {
+            return Ok(());
+        };
         match self.host(*agent)? {
             Some(host) if !self.gone(host)? => Ok(()),
             _ => Err(Refusal::NotRunning { name: name.clone() }.into()),
@@ -114,34 +141,51 @@ impl Acting<'_> {
     /// youngest).
     fn owner(&self, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
         if name == USER {
-            return Ok(Owner { agent: None, name: USER.into() });
+            return Ok(Owner {
+                agent: None,
+                name: USER.into(),
+            });
         }
         let agent = if list.team.is_empty() {
-            let sql = "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id DESC LIMIT 1";
+            let sql =
+                "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id DESC LIMIT 1";
             let mut statement = self.connection.prepare_cached(sql)?;
             let found = statement.query_row(params![list.realm, name], |row| column::id(row, 0));
             found.optional()?.map(AgentId::from)
         } else {
             self.member(list.team, name)?
         };
-        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient { to: name.to_owned() })?;
+        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient {
+            to: name.to_owned(),
+        })?;
         // Whoever leads has a name of its own as well.
         let name = match name == Name::LEAD {
-            true => self.name_in(list.team, agent)?.unwrap_or_else(|| name.to_owned()),
+            true => self
+                .name_in(list.team, agent)?
+                .unwrap_or_else(|| name.to_owned()),
             false => name.to_owned(),
         };
-        Ok(Owner { agent: Some(agent), name })
+        Ok(Owner {
+            agent: Some(agent),
+            name,
+        })
     }
 
     /// Refuses an agent that neither does the task nor leads the team.
     fn must_be_in_charge(&self, list: &List<'_>, task: &Task) -> Result<(), Stop> {
-        let (Some(me), Some(owner)) = (self.actor, &task.owner) else { return Ok(()) };
+        let (Some(me), Some(owner)) = (self.actor, &task.owner) else {
+            return Ok(());
+        };
         if owner.agent == Some(me) {
             return Ok(());
         }
         match self.lead(list.team)? == Some(me) {
             true => Ok(()),
-            false => Err(Refusal::AlreadyClaimed { id: task.id, by: owner.name.clone() }.into()),
+            false => Err(Refusal::AlreadyClaimed {
+                id: task.id,
+                by: owner.name.clone(),
+            }
+            .into()),
         }
     }
 
@@ -155,17 +199,24 @@ impl Acting<'_> {
         let decides = match list.team {
             "" => {
                 let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent IS NULL";
-                self.connection.prepare_cached(sql)?.exists([list.realm, me.uuid().into_bytes()])?
+                self.connection
+                    .prepare_cached(sql)?
+                    .exists([list.realm, me.uuid().into_bytes()])?
             }
             team => self.lead(team)? == Some(me),
         };
-        if decides { Ok(()) } else { Err(Refusal::CheckStands { id: task.id }.into()) }
+        if decides {
+            Ok(())
+        } else {
+            Err(Refusal::CheckStands { id: task.id }.into())
+        }
     }
 
     /// Writes a task's own record, and its dependencies.
     fn rewrite(&self, list: &List<'_>, before: &Task, after: &Task) -> Result<(), Failure> {
         let id = column::bits(after.id.0);
-        let sql = "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
+        let sql =
+            "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
                        version = version + 1, updated_ms = ?9, subject = ?10, active_form = ?11,
                        metadata = ?12, description = ?13, role = ?14, check_command = ?15
                    WHERE realm = ?1 AND team = ?2 AND id = ?3";
@@ -191,11 +242,25 @@ impl Acting<'_> {
             let key = params![list.realm, list.team, id, column::bits(needs.0)];
             self.connection.prepare_cached(sql)?.execute(key)
         };
-        for needs in before.blocked_by.iter().filter(|it| !after.blocked_by.contains(it)) {
-            run("DELETE FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 AND needs = ?4", needs)?;
+        for needs in before
+            .blocked_by
+            .iter()
+            .filter(|it| !after.blocked_by.contains(it))
+        {
+            run(
+                "DELETE FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 AND needs = ?4",
+                needs,
+            )?;
         }
-        for needs in after.blocked_by.iter().filter(|it| !before.blocked_by.contains(it)) {
-            run("INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)", needs)?;
+        for needs in after
+            .blocked_by
+            .iter()
+            .filter(|it| !before.blocked_by.contains(it))
+        {
+            run(
+                "INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)",
+                needs,
+            )?;
         }
         Ok(())
     }
@@ -278,7 +343,9 @@ fn way(
     }
     while let Some((_, needs)) = way.last_mut() {
         match needs.next() {
-            Some(next) if next == to => return Ok(Some(way.into_iter().map(|(id, _)| id).collect())),
+            Some(next) if next == to => {
+                return Ok(Some(way.into_iter().map(|(id, _)| id).collect()));
+            }
             Some(next) if seen.insert(next) => way.push((next, list.needs(next)?.into_iter())),
             Some(_) => {}
             None => drop(way.pop()),
@@ -289,7 +356,11 @@ fn way(
 
 /// Counts for those that wait for a task whether they still do; gives those that have become claimable, and
 /// whether somebody can begin one now.
-fn dependants(list: &List<'_>, before: &Task, after: &Task) -> Result<(BTreeSet<TaskId>, bool), Failure> {
+fn dependants(
+    list: &List<'_>,
+    before: &Task,
+    after: &Task,
+) -> Result<(BTreeSet<TaskId>, bool), Failure> {
     let more = match (before.status.is_settled(), after.status.is_settled()) {
         (false, true) => -1,
         (true, false) => 1,

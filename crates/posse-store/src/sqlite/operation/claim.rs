@@ -19,7 +19,10 @@ impl Acting<'_> {
     pub(super) fn claim(&mut self, team: Option<&Name>, id: TaskId) -> Outcome {
         let list = self.list(team)?;
         let me = self.me(list.team)?;
-        let find = || list.task(id).map(|found| found.filter(|task| task.status != TaskStatus::Deleted));
+        let find = || {
+            list.task(id)
+                .map(|found| found.filter(|task| task.status != TaskStatus::Deleted))
+        };
         let mut task = find()?.ok_or(Refusal::NoSuchTask { id })?;
         if task.status == TaskStatus::Completed {
             return Err(Refusal::AlreadyCompleted { id }.into());
@@ -31,11 +34,17 @@ impl Acting<'_> {
             task = find()?.ok_or(Refusal::NoSuchTask { id })?;
         }
         match &task.owner {
-            Some(owner) if !same(owner, &me) => {
-                Err(Refusal::AlreadyClaimed { id, by: owner.name.clone() }.into())
+            Some(owner) if !same(owner, &me) => Err(Refusal::AlreadyClaimed {
+                id,
+                by: owner.name.clone(),
             }
+            .into()),
             Some(_) if task.status == TaskStatus::InProgress => Ok(Done::Claimed(Box::new(task))),
-            _ if !task.waits_for.is_empty() => Err(Refusal::Blocked { id, by: task.waits_for }.into()),
+            _ if !task.waits_for.is_empty() => Err(Refusal::Blocked {
+                id,
+                by: task.waits_for,
+            }
+            .into()),
             _ => self.grant(&list, task, me),
         }
     }
@@ -43,7 +52,10 @@ impl Acting<'_> {
     pub(super) fn claim_next(&mut self, team: Option<&Name>, takes: &Takes) -> Outcome {
         let list = self.list(team)?;
         let me = self.actor.map_or(Whose::Person, Whose::Agent);
-        let next = || list.ready(me, takes, (0, 1)).map(|ids| ids.first().copied());
+        let next = || {
+            list.ready(me, takes, (0, 1))
+                .map(|ids| ids.first().copied())
+        };
         let id = match next()? {
             Some(id) => Some(id),
             None if self.free_doers(&list)? => next()?,
@@ -64,8 +76,13 @@ impl Acting<'_> {
                        version = version + 1, updated_ms = ?6
                    WHERE realm = ?1 AND team = ?2 AND id = ?3";
         let agent = me.agent.map(|agent| agent.uuid().into_bytes());
-        let (id, mut statement) = (column::bits(task.id.0), self.connection.prepare_cached(sql)?);
-        statement.execute(params![list.realm, list.team, id, me.name, agent, self.at_ms])?;
+        let (id, mut statement) = (
+            column::bits(task.id.0),
+            self.connection.prepare_cached(sql)?,
+        );
+        statement.execute(params![
+            list.realm, list.team, id, me.name, agent, self.at_ms
+        ])?;
         (task.status, task.owner, task.lost_by) = (TaskStatus::InProgress, Some(me), None);
         (task.version, task.updated_ms) = (task.version + 1, self.at_ms);
         Ok(Done::Claimed(Box::new(task)))
@@ -74,7 +91,10 @@ impl Acting<'_> {
     /// The host of another agent that is doing the task.
     fn doer(&self, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
         let doing = task.status == TaskStatus::InProgress;
-        let owner = task.owner.as_ref().filter(|owner| doing && !same(owner, me));
+        let owner = task
+            .owner
+            .as_ref()
+            .filter(|owner| doing && !same(owner, me));
         match owner.and_then(|owner| owner.agent) {
             Some(agent) => self.host(agent),
             None => Ok(None),

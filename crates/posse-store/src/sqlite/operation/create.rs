@@ -13,9 +13,15 @@ impl Acting<'_> {
     pub(super) fn create_task(&mut self, team: Option<&Name>, task: &NewTask) -> Outcome {
         let list = self.list(team)?;
         let metadata = column::json(&task.metadata)?;
-        let [role, check] = [&task.role, &task.check].map(|it| it.as_deref().filter(|it| !it.is_empty()));
-        let texts =
-            [Some(&*task.subject), Some(&*task.description), task.active_form.as_deref(), role, check];
+        let [role, check] =
+            [&task.role, &task.check].map(|it| it.as_deref().filter(|it| !it.is_empty()));
+        let texts = [
+            Some(&*task.subject),
+            Some(&*task.description),
+            task.active_form.as_deref(),
+            role,
+            check,
+        ];
         fits_task(texts, &task.metadata)?;
         let needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
         let mut waits = 0_i64;

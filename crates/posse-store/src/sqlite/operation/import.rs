@@ -20,13 +20,22 @@ pub(in crate::sqlite) fn import(
 ) -> Result<(), Failure> {
     archive::check(archive).map_err(Failure::bad_step)?;
     let team = &archive.team;
-    let into = Importing { connection, key: team.realm.uuid().into_bytes(), team: &team.name };
+    let into = Importing {
+        connection,
+        key: team.realm.uuid().into_bytes(),
+        team: &team.name,
+    };
     into.team(archive)?;
     for (nth, (member, mail)) in team.members.iter().zip(&archive.mail).enumerate() {
         into.member(nth, member)?;
         into.inbox(member.agent, mail, news)?;
     }
-    for name in team.members.iter().map(|member| &member.name).chain(&team.former) {
+    for name in team
+        .members
+        .iter()
+        .map(|member| &member.name)
+        .chain(&team.former)
+    {
         into.name(name)?;
     }
     into.notes(archive)?;
@@ -47,7 +56,10 @@ impl Importing<'_> {
                        settings)
                    VALUES (?1, ?2, ?3, ?4, ?7, ?5, ?6)";
         // For whoever removes what is old here: by the clock of this machine.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis() as i64;
         let settings = column::json(&team.settings)?;
         let (name, lead) = (team.name.as_str(), team.lead.uuid().into_bytes());
         let made = self.connection.prepare_cached(sql)?.execute(params![
@@ -60,13 +72,18 @@ impl Importing<'_> {
             now
         ])?;
         if made == 0 {
-            return Err(Failure::bad_step(format!("there is a team {} already", self.team)));
+            return Err(Failure::bad_step(format!(
+                "there is a team {} already",
+                self.team
+            )));
         }
         // An earlier team of this name may have given higher numbers.
         let sql = "INSERT INTO list (realm, team, last, changed) VALUES (?1, ?2, ?3, 0)
                    ON CONFLICT DO UPDATE SET last = max(last, excluded.last)";
         let last = column::bits(archive.last_task);
-        self.connection.prepare_cached(sql)?.execute(params![self.key, name, last])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![self.key, name, last])?;
         Ok(())
     }
 
@@ -109,7 +126,9 @@ impl Importing<'_> {
         let id = agent.uuid().into_bytes();
         let sql = "INSERT OR IGNORE INTO inbox (realm, agent, last, waiting, bytes, host)
                    VALUES (?1, ?2, 0, 0, 0, (SELECT host FROM agent WHERE realm = ?1 AND id = ?2))";
-        self.connection.prepare_cached(sql)?.execute(params![self.key, id])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![self.key, id])?;
         let sql = "SELECT id FROM mail WHERE realm = ?1 AND recipient = ?2";
         let known: BTreeSet<Uuid> = self
             .connection
@@ -121,7 +140,11 @@ impl Importing<'_> {
         let mut count = self.connection.prepare_cached(sql)?;
         for mail in mail.iter().filter(|mail| !known.contains(&mail.id.uuid())) {
             let waits = mail.shown_in.is_none();
-            let bytes = if waits { mail.summary.len() + mail.body.len() } else { 0 };
+            let bytes = if waits {
+                mail.summary.len() + mail.body.len()
+            } else {
+                0
+            };
             let counted = count.query_row(params![self.key, id, waits, bytes as i64], |row| {
                 Ok((row.get::<_, i64>(0)?, column::maybe_id(row, 1)?))
             });

@@ -18,18 +18,29 @@ impl Acting<'_> {
         let (realm, team, name) = (self.realm_key(), team.as_str(), name.as_str());
         let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement.query_row(params![realm, team, name], |row| row.get(0)).optional()?;
+        let found = statement
+            .query_row(params![realm, team, name], |row| row.get(0))
+            .optional()?;
         let version = found.map_or(0, column::from_bits);
         if expect.is_some_and(|expect| expect != version) {
             return Err(Refusal::Changed { version }.into());
         }
         fits(text.len())?;
         let version = version + 1;
-        let sql = "INSERT OR REPLACE INTO note (realm, team, name, version, author, written_ms, text)
+        let sql =
+            "INSERT OR REPLACE INTO note (realm, team, name, version, author, written_ms, text)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let author = self.me(team)?.name;
         let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params![realm, team, name, column::bits(version), author, self.at_ms, text])?;
+        statement.execute(params![
+            realm,
+            team,
+            name,
+            column::bits(version),
+            author,
+            self.at_ms,
+            text
+        ])?;
         Ok(Done::Noted { version })
     }
 }

@@ -15,9 +15,24 @@ struct Open {
 }
 
 impl Acting<'_> {
-    pub(super) fn request(&mut self, id: MailId, to: &Address, kind: RequestKind, text: &str) -> Outcome {
-        let body = column::json(&Request { request_id: id, text: text.to_owned() })?;
-        let letter = Letter { id, kind: kind.asking(), summary: kind.asked(), body: &body, always: false };
+    pub(super) fn request(
+        &mut self,
+        id: MailId,
+        to: &Address,
+        kind: RequestKind,
+        text: &str,
+    ) -> Outcome {
+        let body = column::json(&Request {
+            request_id: id,
+            text: text.to_owned(),
+        })?;
+        let letter = Letter {
+            id,
+            kind: kind.asking(),
+            summary: kind.asked(),
+            body: &body,
+            always: false,
+        };
         letter.must_fit()?;
         let mut recipient = self.recipient(to)?;
         self.must_be_there(&recipient)?;
@@ -27,7 +42,10 @@ impl Acting<'_> {
             recipient = self.first_member(&team)?.unwrap_or(recipient);
         }
         if self.actor == Some(recipient.agent) {
-            return Err(Refusal::NotYours { name: recipient.name }.into());
+            return Err(Refusal::NotYours {
+                name: recipient.name,
+            }
+            .into());
         }
         if kind == RequestKind::Shutdown {
             self.must_be_above(&recipient)?;
@@ -36,10 +54,16 @@ impl Acting<'_> {
             }
         } else if self.actor.is_none() {
             // A person has no plans to be approved.
-            return Err(Refusal::NotYours { name: recipient.name }.into());
+            return Err(Refusal::NotYours {
+                name: recipient.name,
+            }
+            .into());
         }
         let name = self.sender_name(Some(team.as_str()))?;
-        let from = From { agent: self.actor, name: &name };
+        let from = From {
+            agent: self.actor,
+            name: &name,
+        };
         let asked = recipient.agent;
         let receipt = self.deliver(recipient, from, &letter)?;
         let sql = "INSERT OR REPLACE INTO request (realm, id, team, kind, asker, asker_name, asked, number,
@@ -57,7 +81,10 @@ impl Acting<'_> {
             self.at_ms,
             text,
         ])?;
-        Ok(Done::Requested { request: id, receipt })
+        Ok(Done::Requested {
+            request: id,
+            receipt,
+        })
     }
 
     /// The team that a request is about: a member of it is asked to end, or its lead for approval.
@@ -80,7 +107,10 @@ impl Acting<'_> {
                 return Ok(team);
             }
         }
-        Err(Refusal::NotYours { name: to.name.clone() }.into())
+        Err(Refusal::NotYours {
+            name: to.name.clone(),
+        }
+        .into())
     }
 
     /// Whether one is asked to end already.
@@ -88,9 +118,17 @@ impl Acting<'_> {
         let sql = "SELECT id, number FROM request INDEXED BY request_asked
                    WHERE realm = ?1 AND asked = ?2 AND kind = ?3 LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), to.agent.uuid().into_bytes(), RequestKind::Shutdown.as_str()];
-        let found = statement.query_row(key, |row| Ok((column::id(row, 0)?, row.get(1)?))).optional()?;
-        let Some((request, number)) = found else { return Ok(None) };
+        let key = params![
+            self.realm_key(),
+            to.agent.uuid().into_bytes(),
+            RequestKind::Shutdown.as_str()
+        ];
+        let found = statement
+            .query_row(key, |row| Ok((column::id(row, 0)?, row.get(1)?)))
+            .optional()?;
+        let Some((request, number)) = found else {
+            return Ok(None);
+        };
         let held = self.host(to.agent)?.is_some();
         let receipt = Receipt {
             to: to.agent,
@@ -99,14 +137,28 @@ impl Acting<'_> {
             number: column::from_bits(number),
             held,
         };
-        Ok(Some(Done::Requested { request: request.into(), receipt }))
+        Ok(Some(Done::Requested {
+            request: request.into(),
+            receipt,
+        }))
     }
 
-    pub(super) fn respond(&mut self, id: MailId, kind: RequestKind, response: &Response) -> Outcome {
+    pub(super) fn respond(
+        &mut self,
+        id: MailId,
+        kind: RequestKind,
+        response: &Response,
+    ) -> Outcome {
         let request = response.request_id;
         let body = column::json(response)?;
         let summary = kind.answered(response.approve);
-        let letter = Letter { id, kind: kind.answering(), summary, body: &body, always: false };
+        let letter = Letter {
+            id,
+            kind: kind.answering(),
+            summary,
+            body: &body,
+            always: false,
+        };
         letter.must_fit()?;
         let open = self.open(request, kind)?;
         // A person may answer in place of a lead, but whether a teammate is ready to end only that one knows.
@@ -125,10 +177,15 @@ impl Acting<'_> {
             None => self.known_as(agent)?,
         };
         let sender = self.sender_name(Some(&team))?;
-        let from = From { agent: self.actor, name: &sender };
+        let from = From {
+            agent: self.actor,
+            name: &sender,
+        };
         let receipt = self.deliver(Recipient { agent, name }, from, &letter)?;
         let sql = "DELETE FROM request WHERE realm = ?1 AND id = ?2";
-        self.connection.prepare_cached(sql)?.execute([self.realm_key(), request.uuid().into_bytes()])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute([self.realm_key(), request.uuid().into_bytes()])?;
         if kind == RequestKind::Shutdown && response.approve {
             self.resign(&team, asked)?;
         }
@@ -137,7 +194,9 @@ impl Acting<'_> {
 
     /// One that agreed to end belongs to the team no more.
     fn resign(&mut self, team: &str, agent: AgentId) -> Result<(), Stop> {
-        let name = self.name_in(team, agent)?.and_then(|name| name.parse::<Name>().ok());
+        let name = self
+            .name_in(team, agent)?
+            .and_then(|name| name.parse::<Name>().ok());
         if let (Ok(team), Some(name)) = (team.parse::<Name>(), name) {
             self.leave(&team, &name)?;
         }
@@ -145,22 +204,36 @@ impl Acting<'_> {
     }
 
     fn open(&self, request: MailId, kind: RequestKind) -> Result<Option<Open>, Failure> {
-        let sql = "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
+        let sql =
+            "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), request.uuid().into_bytes(), kind.as_str()];
         let found = statement.query_row(key, |row| {
             let asker = column::maybe_id(row, 0)?.map(AgentId::from);
-            Ok(Open { asker, asked: column::id(row, 1)?.into(), team: row.get(2)? })
+            Ok(Open {
+                asker,
+                asked: column::id(row, 1)?.into(),
+                team: row.get(2)?,
+            })
         });
         Ok(found.optional()?)
     }
 
     /// Has plans that wait for the approval of one wait for that of another, but for the other's own.
-    pub(super) fn pass_on(&mut self, team: &Name, from: AgentId, to: &Recipient) -> Result<(), Stop> {
+    pub(super) fn pass_on(
+        &mut self,
+        team: &Name,
+        from: AgentId,
+        to: &Recipient,
+    ) -> Result<(), Stop> {
         let sql = "SELECT id, asker, asker_name, text FROM request INDEXED BY request_asked
                    WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4 ORDER BY asked_ms, id";
-        let key =
-            params![self.realm_key(), from.uuid().into_bytes(), team.as_str(), RequestKind::Plan.as_str()];
+        let key = params![
+            self.realm_key(),
+            from.uuid().into_bytes(),
+            team.as_str(),
+            RequestKind::Plan.as_str()
+        ];
         type Plan = (MailId, Option<AgentId>, String, String);
         let plans: Vec<Plan> = self
             .connection
@@ -170,10 +243,22 @@ impl Acting<'_> {
                 Ok((column::id(row, 0)?.into(), asker, row.get(2)?, row.get(3)?))
             })?
             .collect::<Result<_, _>>()?;
-        for (id, agent, name, text) in plans.into_iter().filter(|(_, asker, ..)| *asker != Some(to.agent)) {
-            let body = column::json(&Request { request_id: id, text })?;
+        for (id, agent, name, text) in plans
+            .into_iter()
+            .filter(|(_, asker, ..)| *asker != Some(to.agent))
+        {
+            let body = column::json(&Request {
+                request_id: id,
+                text,
+            })?;
             let kind = RequestKind::Plan;
-            let letter = Letter { id, kind: kind.asking(), summary: kind.asked(), body: &body, always: true };
+            let letter = Letter {
+                id,
+                kind: kind.asking(),
+                summary: kind.asked(),
+                body: &body,
+                always: true,
+            };
             let receipt = self.deliver(to.clone(), From { agent, name: &name }, &letter)?;
             let sql = "UPDATE request SET asked = ?3, number = ?4 WHERE realm = ?1 AND id = ?2";
             let (id, number) = (id.uuid().into_bytes(), column::bits(receipt.number));

@@ -1,7 +1,9 @@
 //! Sends a message: one statement finds the inbox, its room and its host.
 
 use posse_protocol::{AgentId, MailId, MailKind, Name};
-use posse_runtime::port::store::{Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, Receipt, Refusal};
+use posse_runtime::port::store::{
+    Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, Receipt, Refusal,
+};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
@@ -25,7 +27,11 @@ impl Letter<'_> {
     /// Refuses one that is too long.
     pub(super) fn must_fit(&self) -> Result<(), Stop> {
         match self.bytes() {
-            bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong { bytes, most: MAIL_BYTES }.into()),
+            bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong {
+                bytes,
+                most: MAIL_BYTES,
+            }
+            .into()),
             _ => Ok(()),
         }
     }
@@ -57,7 +63,9 @@ impl Acting<'_> {
     pub(super) fn send(&mut self, to: &Address, letter: &Letter<'_>) -> Outcome {
         letter.must_fit()?;
         let recipients = match to {
-            Address::Others { .. } if letter.kind != MailKind::Text => return Err(Refusal::NotForAll.into()),
+            Address::Others { .. } if letter.kind != MailKind::Text => {
+                return Err(Refusal::NotForAll.into());
+            }
             Address::Others { team } => self.others(team)?,
             one => vec![self.recipient(one)?],
         };
@@ -66,7 +74,10 @@ impl Acting<'_> {
         } else {
             for (at, recipient) in recipients.iter().enumerate() {
                 // An agent may have several names in a team.
-                let before = recipients[..at].iter().filter(|other| other.agent == recipient.agent).count();
+                let before = recipients[..at]
+                    .iter()
+                    .filter(|other| other.agent == recipient.agent)
+                    .count();
                 self.must_have_room(recipient, before as u64, letter.bytes() as u64)?;
             }
         }
@@ -75,8 +86,13 @@ impl Acting<'_> {
             Address::Member { team, .. } | Address::Others { team } => Some(team.as_str()),
         };
         let name = self.sender_name(team)?;
-        let from = From { agent: self.actor, name: &name };
-        let receipts = recipients.into_iter().map(|recipient| self.deliver(recipient, from, letter));
+        let from = From {
+            agent: self.actor,
+            name: &name,
+        };
+        let receipts = recipients
+            .into_iter()
+            .map(|recipient| self.deliver(recipient, from, letter));
         Ok(Done::Sent(receipts.collect::<Result<_, _>>()?))
     }
 
@@ -93,7 +109,10 @@ impl Acting<'_> {
             | MailKind::PlanApprovalRequest
             | MailKind::PlanApprovalResponse => {
                 self.must_be_there(to)?;
-                Err(Refusal::NotYours { name: to.name.clone() }.into())
+                Err(Refusal::NotYours {
+                    name: to.name.clone(),
+                }
+                .into())
             }
         }
     }
@@ -105,7 +124,10 @@ impl Acting<'_> {
         let key = params![self.realm_key(), to.agent.uuid().into_bytes()];
         match statement.exists(key)? || self.path(to.agent)?.is_some() {
             true => Ok(()),
-            false => Err(Refusal::NoSuchRecipient { to: to.name.clone() }.into()),
+            false => Err(Refusal::NoSuchRecipient {
+                to: to.name.clone(),
+            }
+            .into()),
         }
     }
 
@@ -117,9 +139,16 @@ impl Acting<'_> {
                                   WHERE member.realm = ?1 AND agent = ?2 AND team.realm = ?1
                                       AND team.name = member.team AND lead = ?3)";
         let mut statement = self.connection.prepare_cached(sql)?;
-        match statement.exists(params![self.realm_key(), to.agent.uuid().as_bytes(), me.uuid().as_bytes()])? {
+        match statement.exists(params![
+            self.realm_key(),
+            to.agent.uuid().as_bytes(),
+            me.uuid().as_bytes()
+        ])? {
             true => Ok(()),
-            false => Err(Refusal::NotYours { name: to.name.clone() }.into()),
+            false => Err(Refusal::NotYours {
+                name: to.name.clone(),
+            }
+            .into()),
         }
     }
 
@@ -136,18 +165,33 @@ impl Acting<'_> {
             self.news.mail(host, to.agent);
         }
         let (number, held) = (column::from_bits(number), host.is_some());
-        Ok(Receipt { to: to.agent, name: to.name, kind: letter.kind, number, held })
+        Ok(Receipt {
+            to: to.agent,
+            name: to.name,
+            kind: letter.kind,
+            number,
+            held,
+        })
     }
 
     /// The one who gets it.
     pub(super) fn recipient(&self, to: &Address) -> Result<Recipient, Stop> {
         match to {
-            Address::Agent(agent) => Ok(Recipient { agent: *agent, name: self.known_as(*agent)? }),
+            Address::Agent(agent) => Ok(Recipient {
+                agent: *agent,
+                name: self.known_as(*agent)?,
+            }),
             Address::Member { team, name } => match self.member(team.as_str(), name.as_str())? {
-                Some(agent) => Ok(Recipient { agent, name: name.to_string() }),
+                Some(agent) => Ok(Recipient {
+                    agent,
+                    name: name.to_string(),
+                }),
                 None => {
                     self.must_exist(team)?;
-                    Err(Refusal::NoSuchRecipient { to: name.to_string() }.into())
+                    Err(Refusal::NoSuchRecipient {
+                        to: name.to_string(),
+                    }
+                    .into())
                 }
             },
             Address::Others { .. } => Err(Refusal::NotForAll.into()),
@@ -167,7 +211,10 @@ impl Acting<'_> {
         let sql = "SELECT name, agent FROM member WHERE realm = ?1 AND team = ?2 ORDER BY name";
         let mut statement = self.connection.prepare_cached(sql)?;
         let members = statement.query_map(params![self.realm_key(), team.as_str()], |row| {
-            Ok(Recipient { name: row.get(0)?, agent: column::id(row, 1)?.into() })
+            Ok(Recipient {
+                name: row.get(0)?,
+                agent: column::id(row, 1)?.into(),
+            })
         })?;
         let mut others: Vec<Recipient> = members.collect::<Result<_, _>>()?;
         others.retain(|member| self.actor != Some(member.agent));
@@ -176,14 +223,18 @@ impl Acting<'_> {
 
     /// What the sender is called by those who read it. Who leads the team is called so.
     pub(super) fn sender_name(&self, team: Option<&str>) -> Result<String, Failure> {
-        let Some(agent) = self.actor else { return Ok(USER.into()) };
+        let Some(agent) = self.actor else {
+            return Ok(USER.into());
+        };
         let within = match team {
             Some(team) if self.name_in(team, agent)?.is_some() => Some(team.to_owned()),
             _ => self.first_team(agent)?,
         };
         match within {
             Some(team) if self.lead(&team)? == Some(agent) => Ok(Name::LEAD.into()),
-            Some(team) => Ok(self.name_in(&team, agent)?.unwrap_or_else(|| agent.to_string())),
+            Some(team) => Ok(self
+                .name_in(&team, agent)?
+                .unwrap_or_else(|| agent.to_string())),
             None => self.known_as(agent),
         }
     }
@@ -198,23 +249,39 @@ impl Acting<'_> {
     }
 
     /// Refuses one who cannot get a message of so many bytes, after some others of the same length.
-    pub(super) fn must_have_room(&self, to: &Recipient, before: u64, bytes: u64) -> Result<(), Stop> {
+    pub(super) fn must_have_room(
+        &self,
+        to: &Recipient,
+        before: u64,
+        bytes: u64,
+    ) -> Result<(), Stop> {
         let sql = "SELECT waiting, bytes FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement
-            .query_row(params![self.realm_key(), to.agent.uuid().as_bytes()], |row| {
-                Ok((column::from_bits(row.get(0)?), column::from_bits(row.get(1)?)))
-            })
+            .query_row(
+                params![self.realm_key(), to.agent.uuid().as_bytes()],
+                |row| {
+                    Ok((
+                        column::from_bits(row.get(0)?),
+                        column::from_bits(row.get(1)?),
+                    ))
+                },
+            )
             .optional()?;
         match found {
             Some((waiting, used))
                 if waiting + before >= INBOX_MAILS || used + (before + 1) * bytes > INBOX_BYTES =>
             {
-                Err(Refusal::InboxFull { name: to.name.clone(), waiting }.into())
+                Err(Refusal::InboxFull {
+                    name: to.name.clone(),
+                    waiting,
+                }
+                .into())
             }
-            None if self.path(to.agent)?.is_none() => {
-                Err(Refusal::NoSuchRecipient { to: to.name.clone() }.into())
+            None if self.path(to.agent)?.is_none() => Err(Refusal::NoSuchRecipient {
+                to: to.name.clone(),
             }
+            .into()),
             _ => Ok(()),
         }
     }
@@ -222,7 +289,11 @@ impl Acting<'_> {
     /// Counts a message into an inbox, and gives its number there and the host to be told. An agent's
     /// inbox is made with the first one.
     fn count(&self, to: &Recipient, letter: &Letter<'_>) -> Result<(i64, Option<Uuid>), Stop> {
-        let (realm, agent, more) = (self.realm_key(), to.agent.uuid().into_bytes(), letter.bytes() as i64);
+        let (realm, agent, more) = (
+            self.realm_key(),
+            to.agent.uuid().into_bytes(),
+            letter.bytes() as i64,
+        );
         let sql = "UPDATE inbox SET last = last + 1, waiting = waiting + 1, bytes = bytes + ?3
                    WHERE realm = ?1 AND agent = ?2 AND waiting < ?4 AND bytes + ?3 <= ?5
                    RETURNING last, host";
@@ -245,12 +316,20 @@ impl Acting<'_> {
                    SELECT realm, id, 1, 1, ?3, host FROM agent WHERE realm = ?1 AND id = ?2
                    RETURNING last, host";
         let mut statement = self.connection.prepare_cached(sql)?;
-        Ok(statement
-            .query_row(params![realm, agent, more], |row| Ok((row.get(0)?, column::maybe_id(row, 1)?)))?)
+        Ok(statement.query_row(params![realm, agent, more], |row| {
+            Ok((row.get(0)?, column::maybe_id(row, 1)?))
+        })?)
     }
 
-    fn put(&self, to: AgentId, number: i64, from: From<'_>, letter: &Letter<'_>) -> Result<(), Failure> {
-        let sql = "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,
+    fn put(
+        &self,
+        to: AgentId,
+        number: i64,
+        from: From<'_>,
+        letter: &Letter<'_>,
+    ) -> Result<(), Failure> {
+        let sql =
+            "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,
                        summary, body)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         self.connection.prepare_cached(sql)?.execute(params![

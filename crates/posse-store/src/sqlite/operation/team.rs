@@ -64,16 +64,36 @@ impl Acting<'_> {
     ) -> Outcome {
         self.must_exist(team)?;
         let name = self.free_name(team, name)?;
-        let (kind, body, summary) = (MailKind::Text, &*member.prompt, words::summary(&member.prompt));
-        let to = Recipient { agent: member.agent, name: name.to_string() };
-        let letter = greeting.map(|id| Letter { id, kind, summary: &summary, body, always: false });
+        let (kind, body, summary) = (
+            MailKind::Text,
+            &*member.prompt,
+            words::summary(&member.prompt),
+        );
+        let to = Recipient {
+            agent: member.agent,
+            name: name.to_string(),
+        };
+        let letter = greeting.map(|id| Letter {
+            id,
+            kind,
+            summary: &summary,
+            body,
+            always: false,
+        });
         if let Some(letter) = &letter {
             letter.must_fit()?;
             self.may_be_greeted(&to, letter)?;
         }
         let color = self.add(team, &name, member)?;
         if let (Some(letter), Some(lead)) = (&letter, self.lead(team.as_str())?) {
-            self.deliver(to, From { agent: Some(lead), name: Name::LEAD }, letter)?;
+            self.deliver(
+                to,
+                From {
+                    agent: Some(lead),
+                    name: Name::LEAD,
+                },
+                letter,
+            )?;
         }
         Ok(Done::Joined { name, color })
     }
@@ -115,14 +135,19 @@ impl Acting<'_> {
         // A long name is shortened for its number, by as much as that has digits.
         let stems: BTreeSet<String> = (0..DIGITS)
             .map(|zeros| wished.numbered(10_u32.pow(zeros)).to_string())
-            .map(|name| name.trim_end_matches(|end: char| end.is_ascii_digit()).to_owned())
+            .map(|name| {
+                name.trim_end_matches(|end: char| end.is_ascii_digit())
+                    .to_owned()
+            })
             .collect();
         let mut statement = self.connection.prepare_cached(HIGHEST)?;
         let mut highest = 1;
         for stem in stems {
             let key = params![self.realm_key(), team.as_str(), stem, DIGITS];
             let found: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
-            let number = found.as_deref().and_then(|name| name.strip_prefix(&*stem)?.parse().ok());
+            let number = found
+                .as_deref()
+                .and_then(|name| name.strip_prefix(&*stem)?.parse().ok());
             let of_it = |number: &u32| Some(wished.numbered(*number).as_str()) == found.as_deref();
             highest = highest.max(number.filter(of_it).unwrap_or(1));
         }
@@ -143,9 +168,19 @@ impl Acting<'_> {
             return Err(Refusal::IsLead { name: to.clone() }.into());
         }
         if self.has_ended(next)? {
-            return Err(Refusal::NotRunning { name: to.to_string() }.into());
+            return Err(Refusal::NotRunning {
+                name: to.to_string(),
+            }
+            .into());
         }
-        self.make_lead(team, lead, &Recipient { agent: next, name: to.to_string() })?;
+        self.make_lead(
+            team,
+            lead,
+            &Recipient {
+                agent: next,
+                name: to.to_string(),
+            },
+        )?;
         Ok(Done::HandedOver)
     }
 
@@ -154,14 +189,19 @@ impl Acting<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = [self.realm_key(), agent.uuid().into_bytes()];
         let state: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
-        Ok(state.and_then(column::state_from).map(AgentState::of_member) == Some(MemberState::ShutDown))
+        Ok(state
+            .and_then(column::state_from)
+            .map(AgentState::of_member)
+            == Some(MemberState::ShutDown))
     }
 
     /// Makes another the lead of a team that one has led.
     fn make_lead(&mut self, team: &Name, from: AgentId, to: &Recipient) -> Result<(), Stop> {
         let (realm, next) = (self.realm_key(), to.agent.uuid().into_bytes());
         let sql = "UPDATE team SET lead = ?3 WHERE realm = ?1 AND name = ?2";
-        self.connection.prepare_cached(sql)?.execute(params![realm, team.as_str(), next])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![realm, team.as_str(), next])?;
         self.rename_lead(team)?;
         // Who leads cannot be asked to end.
         let sql = "DELETE FROM request WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4";
@@ -172,17 +212,24 @@ impl Acting<'_> {
 
     /// The member that has been there longest: the one who led first, if it still is there.
     pub(super) fn first_member(&self, team: &str) -> Result<Option<Recipient>, Failure> {
-        let sql = "SELECT agent, name FROM member WHERE realm = ?1 AND team = ?2 ORDER BY nth LIMIT 1";
+        let sql =
+            "SELECT agent, name FROM member WHERE realm = ?1 AND team = ?2 ORDER BY nth LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_row(params![self.realm_key(), team], |row| {
-            Ok(Recipient { agent: column::id(row, 0)?.into(), name: row.get(1)? })
+            Ok(Recipient {
+                agent: column::id(row, 0)?.into(),
+                name: row.get(1)?,
+            })
         });
         Ok(found.optional()?)
     }
 
     /// Has the first member lead a team that one has led; says whether that is another.
     fn fall_back(&mut self, team: &Name, from: AgentId) -> Result<bool, Stop> {
-        match self.first_member(team.as_str())?.filter(|first| first.agent != from) {
+        match self
+            .first_member(team.as_str())?
+            .filter(|first| first.agent != from)
+        {
             Some(first) => self.make_lead(team, from, &first).map(|()| true),
             None => Ok(false),
         }
@@ -194,7 +241,9 @@ impl Acting<'_> {
         let teams: Vec<Name> = self
             .connection
             .prepare_cached(sql)?
-            .query_map([self.realm_key(), agent.uuid().into_bytes()], |row| column::name(row, 0))?
+            .query_map([self.realm_key(), agent.uuid().into_bytes()], |row| {
+                column::name(row, 0)
+            })?
             .collect::<Result<_, _>>()?;
         for team in teams {
             match self.fall_back(&team, agent) {
@@ -213,13 +262,21 @@ impl Acting<'_> {
         let sql = "UPDATE member SET name = ?3 WHERE realm = ?1 AND team = ?2 AND name = ?4 RETURNING agent";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![realm, team.as_str(), name.as_str(), Name::LEAD];
-        let Some(agent) = statement.query_row(key, |row| column::id(row, 0)).optional()? else {
+        let Some(agent) = statement
+            .query_row(key, |row| column::id(row, 0))
+            .optional()?
+        else {
             return Ok(());
         };
         self.use_up(team, &name)?;
-        let sql =
-            "UPDATE task SET owner = ?3 WHERE realm = ?1 AND team = ?2 AND owner_agent = ?4 AND owner = ?5";
-        let key = params![realm, team.as_str(), name.as_str(), agent.as_bytes(), Name::LEAD];
+        let sql = "UPDATE task SET owner = ?3 WHERE realm = ?1 AND team = ?2 AND owner_agent = ?4 AND owner = ?5";
+        let key = params![
+            realm,
+            team.as_str(),
+            name.as_str(),
+            agent.as_bytes(),
+            Name::LEAD
+        ];
         self.connection.prepare_cached(sql)?.execute(key)?;
         Ok(())
     }
@@ -234,8 +291,12 @@ impl Acting<'_> {
 
     pub(super) fn leave(&mut self, team: &Name, name: &Name) -> Outcome {
         self.must_exist(team)?;
-        let nobody = || Refusal::NoSuchRecipient { to: name.to_string() };
-        let agent = self.member(team.as_str(), name.as_str())?.ok_or_else(nobody)?;
+        let nobody = || Refusal::NoSuchRecipient {
+            to: name.to_string(),
+        };
+        let agent = self
+            .member(team.as_str(), name.as_str())?
+            .ok_or_else(nobody)?;
         // Whoever leads need not be among the members of an archive.
         self.name_in(team.as_str(), agent)?.ok_or_else(nobody)?;
         let lead = self.lead(team.as_str())?;
@@ -244,7 +305,10 @@ impl Acting<'_> {
             && Some(me) != lead
             && !self.made(me, agent)?
         {
-            return Err(Refusal::NotYours { name: name.to_string() }.into());
+            return Err(Refusal::NotYours {
+                name: name.to_string(),
+            }
+            .into());
         }
         if lead == Some(agent) && !self.fall_back(team, agent)? {
             return Err(Refusal::IsLead { name: name.clone() }.into());
@@ -256,9 +320,22 @@ impl Acting<'_> {
         let sql = "DELETE FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
         statement.execute(params![self.realm_key(), team.as_str(), left])?;
-        free::tasks(self.connection, self.realm, agent, Some(team.as_str()), self.news)?;
-        free::unassign(self.connection, self.realm, agent, Some(team.as_str()), self.news)?;
-        let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2) AND team = ?3";
+        free::tasks(
+            self.connection,
+            self.realm,
+            agent,
+            Some(team.as_str()),
+            self.news,
+        )?;
+        free::unassign(
+            self.connection,
+            self.realm,
+            agent,
+            Some(team.as_str()),
+            self.news,
+        )?;
+        let sql =
+            "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2) AND team = ?3";
         let key = params![self.realm_key(), agent.uuid().into_bytes(), team.as_str()];
         self.connection.prepare_cached(sql)?.execute(key)?;
         Ok(Done::Left)
@@ -267,7 +344,11 @@ impl Acting<'_> {
     /// Whether one has made another.
     fn made(&self, parent: AgentId, agent: AgentId) -> Result<bool, Failure> {
         let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3";
-        let key = [self.realm_key(), agent.uuid().into_bytes(), parent.uuid().into_bytes()];
+        let key = [
+            self.realm_key(),
+            agent.uuid().into_bytes(),
+            parent.uuid().into_bytes(),
+        ];
         Ok(self.connection.prepare_cached(sql)?.exists(key)?)
     }
 
@@ -275,7 +356,10 @@ impl Acting<'_> {
         self.must_exist(team)?;
         let members = self.followers(team)?;
         let mut names = Vec::new();
-        for Follower { name, host, ended, .. } in &members {
+        for Follower {
+            name, host, ended, ..
+        } in &members
+        {
             if let Some(host) = host.filter(|_| !ended)
                 && !self.gone(host)?
             {
@@ -303,7 +387,9 @@ impl Acting<'_> {
                 "DELETE FROM mail WHERE realm = ?1 AND recipient = ?2",
                 "DELETE FROM inbox WHERE realm = ?1 AND agent = ?2",
             ] {
-                self.connection.prepare_cached(sql)?.execute(params![realm, agent.uuid().as_bytes()])?;
+                self.connection
+                    .prepare_cached(sql)?
+                    .execute(params![realm, agent.uuid().as_bytes()])?;
             }
         }
         // The list stays: a team of the same name goes on with its numbers.
@@ -316,7 +402,9 @@ impl Acting<'_> {
             "DELETE FROM task WHERE realm = ?1 AND team = ?2",
             "DELETE FROM dependency WHERE realm = ?1 AND team = ?2",
         ] {
-            self.connection.prepare_cached(sql)?.execute(params![realm, team.as_str()])?;
+            self.connection
+                .prepare_cached(sql)?
+                .execute(params![realm, team.as_str()])?;
         }
         Ok(Done::TeamDeleted)
     }
@@ -331,7 +419,9 @@ impl Acting<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement.query_map(params![self.realm_key(), team.as_str()], |row| {
             let state: Option<i64> = row.get(3)?;
-            let ended = state.and_then(column::state_from).map(AgentState::of_member);
+            let ended = state
+                .and_then(column::state_from)
+                .map(AgentState::of_member);
             Ok(Follower {
                 name: row.get(0)?,
                 agent: column::id(row, 1)?.into(),
@@ -346,7 +436,8 @@ impl Acting<'_> {
     fn free_color(&self, team: &Name, wished: Option<&str>) -> Result<String, Failure> {
         let sql = "SELECT color FROM member WHERE realm = ?1 AND team = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params![self.realm_key(), team.as_str()], |row| row.get(0))?;
+        let rows =
+            statement.query_map(params![self.realm_key(), team.as_str()], |row| row.get(0))?;
         let taken: BTreeSet<String> = rows.collect::<Result<_, _>>()?;
         let wished = wished.filter(|color| !color.is_empty() && !taken.contains(*color));
         Ok(wished.map_or_else(|| posse_protocol::team::free_color(&taken), str::to_owned))
@@ -384,7 +475,9 @@ impl Acting<'_> {
         ])?;
         let sql = "INSERT OR IGNORE INTO inbox (realm, agent, last, waiting, bytes, host)
                    VALUES (?1, ?2, 0, 0, 0, (SELECT host FROM agent WHERE realm = ?1 AND id = ?2))";
-        self.connection.prepare_cached(sql)?.execute(params![realm, member.agent.uuid().as_bytes()])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![realm, member.agent.uuid().as_bytes()])?;
         Ok(color)
     }
 }

@@ -7,7 +7,8 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::{Failure, Reader, column};
 
 /// A message's columns, in the order of [`mail`].
-const MAIL: &str = "SELECT recipient, number, id, sender, sender_name, kind, sent_ms, entry, summary, body
+const MAIL: &str =
+    "SELECT recipient, number, id, sender, sender_name, kind, sent_ms, entry, summary, body
     FROM mail";
 
 /// A request's columns.
@@ -47,7 +48,10 @@ impl Reader<'_> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let key = [realm.uuid().into_bytes(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| row.get(0)).optional()?.map_or(0, column::from_bits))
+        Ok(statement
+            .query_row(key, |row| row.get(0))
+            .optional()?
+            .map_or(0, column::from_bits))
     }
 
     /// Requests that are open, oldest first: that an agent was asked or has asked, or all.
@@ -62,7 +66,10 @@ impl Reader<'_> {
         };
         let sql = format!("{REQUEST} WHERE {which} ORDER BY asked_ms, id");
         let mut statement = self.snapshot.prepare_cached(&sql)?;
-        let key = params![realm.uuid().into_bytes(), agent.map(|agent| agent.uuid().into_bytes())];
+        let key = params![
+            realm.uuid().into_bytes(),
+            agent.map(|agent| agent.uuid().into_bytes())
+        ];
         let rows = statement.query_map(key, |row| {
             Ok(OpenRequest {
                 id: column::id(row, 0)?.into(),
@@ -77,18 +84,28 @@ impl Reader<'_> {
     }
 
     /// Background commands of an agent that have not ended, oldest first.
-    pub(super) fn runs(&self, realm: RealmId, agent: AgentId) -> Result<Vec<BackgroundRun>, Failure> {
+    pub(super) fn runs(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+    ) -> Result<Vec<BackgroundRun>, Failure> {
         let mut statement = self.snapshot.prepare_cached(RUNS)?;
-        let rows = statement.query_map([realm.uuid().into_bytes(), agent.uuid().into_bytes()], |row| {
-            Ok(BackgroundRun {
-                id: column::id(row, 0)?,
-                call: CallKey { seq: column::from_bits(row.get(5)?), ordinal: row.get(6)? },
-                kind: column::run_kind(row, 1)?,
-                description: row.get(2)?,
-                output: column::path_from(row.get_ref(3)?.as_blob()?),
-                began_ms: row.get(4)?,
-            })
-        })?;
+        let rows = statement.query_map(
+            [realm.uuid().into_bytes(), agent.uuid().into_bytes()],
+            |row| {
+                Ok(BackgroundRun {
+                    id: column::id(row, 0)?,
+                    call: CallKey {
+                        seq: column::from_bits(row.get(5)?),
+                        ordinal: row.get(6)?,
+                    },
+                    kind: column::run_kind(row, 1)?,
+                    description: row.get(2)?,
+                    output: column::path_from(row.get_ref(3)?.as_blob()?),
+                    began_ms: row.get(4)?,
+                })
+            },
+        )?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
@@ -110,7 +127,10 @@ fn mail(row: &Row<'_>) -> rusqlite::Result<Mail> {
 /// A sender by its id and its name, in columns from `at` on.
 fn sender(row: &Row<'_>, at: usize) -> rusqlite::Result<Sender> {
     Ok(match column::maybe_id(row, at)? {
-        Some(id) => Sender::Agent { id: id.into(), name: row.get(at + 1)? },
+        Some(id) => Sender::Agent {
+            id: id.into(),
+            name: row.get(at + 1)?,
+        },
         None => Sender::User,
     })
 }

@@ -35,9 +35,17 @@ const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, cr
 pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
     let index = match filter {
         AgentFilter { id: Some(_), .. } => "INDEXED BY agent_id",
-        AgentFilter { unfinished: true, .. } => "",
-        AgentFilter { name: Some(_), realm: Some(_), .. } => "INDEXED BY agent_name",
-        AgentFilter { parent: Some(_), .. } => "INDEXED BY agent_parent",
+        AgentFilter {
+            unfinished: true, ..
+        } => "",
+        AgentFilter {
+            name: Some(_),
+            realm: Some(_),
+            ..
+        } => "INDEXED BY agent_name",
+        AgentFilter {
+            parent: Some(_), ..
+        } => "INDEXED BY agent_parent",
         AgentFilter { held: true, .. } => "INDEXED BY agent_host",
         _ => "",
     };
@@ -66,9 +74,15 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
 impl Reader<'_> {
     /// An agent, if there is one.
     pub(super) fn agent(&self, id: AgentId) -> Result<Option<Agent>, Failure> {
-        let mut statement = self.snapshot.prepare_cached(&format!("{AGENT} WHERE id = ?1"))?;
-        let found = statement.query_row([id.uuid().as_bytes()], agent).optional()?;
-        found.map(|found| self.complete(found, &mut HashMap::new())).transpose()
+        let mut statement = self
+            .snapshot
+            .prepare_cached(&format!("{AGENT} WHERE id = ?1"))?;
+        let found = statement
+            .query_row([id.uuid().as_bytes()], agent)
+            .optional()?;
+        found
+            .map(|found| self.complete(found, &mut HashMap::new()))
+            .transpose()
     }
 
     /// Root agents, the one used last first.
@@ -80,9 +94,17 @@ impl Reader<'_> {
         let Some((first, last)) = ids_with(filter.id_prefix.as_deref().unwrap_or_default()) else {
             return Ok(Vec::new());
         };
-        let cwd = if filter.cwd.is_some() { "cwd = ?1" } else { "?1 IS NULL" };
+        let cwd = if filter.cwd.is_some() {
+            "cwd = ?1"
+        } else {
+            "?1 IS NULL"
+        };
         // The plus keeps the index of ids out of it: every id would do, and the order is another.
-        let id = if filter.id_prefix.is_some() { "id" } else { "+id" };
+        let id = if filter.id_prefix.is_some() {
+            "id"
+        } else {
+            "+id"
+        };
         let sql = format!(
             "{AGENT} WHERE parent IS NULL AND {cwd} AND {id} BETWEEN ?2 AND ?3
              ORDER BY used_ms DESC, id DESC LIMIT ?4"
@@ -90,9 +112,13 @@ impl Reader<'_> {
         let mut statement = self.snapshot.prepare_cached(&sql)?;
         let cwd = filter.cwd.as_deref().map(column::path);
         let limit = column::most(limit);
-        let rows = statement.query_map(params![cwd, first.as_bytes(), last.as_bytes(), limit], agent)?;
+        let rows = statement.query_map(
+            params![cwd, first.as_bytes(), last.as_bytes(), limit],
+            agent,
+        )?;
         let mut alive = HashMap::new();
-        rows.map(|row| Ok(self.complete(row?, &mut alive)?.session)).collect()
+        rows.map(|row| Ok(self.complete(row?, &mut alive)?.session))
+            .collect()
     }
 
     /// Agents, by path and then by age; those of a parent by age. Whether a host lives is not in the tables,
@@ -104,16 +130,31 @@ impl Reader<'_> {
     ) -> Result<Vec<Session>, Failure> {
         let mut filter = filter.clone();
         if let (None, Some(parent)) = (filter.realm, filter.parent) {
-            let Some(parent) = self.agent(parent)? else { return Ok(Vec::new()) };
+            let Some(parent) = self.agent(parent)? else {
+                return Ok(Vec::new());
+            };
             filter.realm = Some(parent.session.realm);
         }
-        let mut statement = self.snapshot.prepare_cached(&format!("{AGENT} {}", chosen(&filter)))?;
+        let mut statement = self
+            .snapshot
+            .prepare_cached(&format!("{AGENT} {}", chosen(&filter)))?;
         let most = if filter.held { -1 } else { column::most(limit) };
-        let (realm, parent) = (filter.realm.map(RealmId::uuid), filter.parent.map(AgentId::uuid));
+        let (realm, parent) = (
+            filter.realm.map(RealmId::uuid),
+            filter.parent.map(AgentId::uuid),
+        );
         let (realm, parent) = (realm.map(Uuid::into_bytes), parent.map(Uuid::into_bytes));
         let id = filter.id.map(|id| id.uuid().into_bytes());
-        let rows = statement
-            .query_map(params![realm, parent, filter.name.as_ref().map(Name::as_str), most, id], agent)?;
+        let rows = statement.query_map(
+            params![
+                realm,
+                parent,
+                filter.name.as_ref().map(Name::as_str),
+                most,
+                id
+            ],
+            agent,
+        )?;
         let (mut alive, mut found) = (HashMap::new(), Vec::new());
         for row in rows {
             if found.len() >= limit {
@@ -135,7 +176,12 @@ impl Reader<'_> {
     ) -> Option<String> {
         let host = host?;
         // A host that cannot be looked at is no reason not to show the agent.
-        let look = || self.place.hosts().alive(host).unwrap_or_else(|_| Some("pid unknown".into()));
+        let look = || {
+            self.place
+                .hosts()
+                .alive(host)
+                .unwrap_or_else(|_| Some("pid unknown".into()))
+        };
         alive.entry(host).or_insert_with(look).clone()
     }
 
@@ -164,7 +210,11 @@ impl Reader<'_> {
         let key = params![realm.as_bytes(), agent.as_bytes(), seq];
         let sent = |row: &Row<'_>| {
             let (piece, head): (Vec<u8>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
-            Ok(head.into_iter().chain([piece]).collect::<Vec<_>>().join(&b','))
+            Ok(head
+                .into_iter()
+                .chain([piece])
+                .collect::<Vec<_>>()
+                .join(&b','))
         };
         Ok(statement.query_row(key, sent).optional()?.map(Bytes::from))
     }
@@ -175,18 +225,31 @@ impl Reader<'_> {
                        cost, missed
                    FROM total WHERE realm = ?1 AND agent = ?2 ORDER BY model, purpose";
         let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
-            let (usage, cost) = column::spent(row, 2)?;
-            let (purpose, missed) = (column::purpose_from(row, 1)?, column::from_bits(row.get(9)?));
-            Ok(Charge { model: row.get(0)?, usage, cost, purpose, missed })
-        })?;
+        let rows =
+            statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+                let (usage, cost) = column::spent(row, 2)?;
+                let (purpose, missed) = (
+                    column::purpose_from(row, 1)?,
+                    column::from_bits(row.get(9)?),
+                );
+                Ok(Charge {
+                    model: row.get(0)?,
+                    usage,
+                    cost,
+                    purpose,
+                    missed,
+                })
+            })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
 fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     let mode: String = row.get(5)?;
-    let (own, inherited) = (column::from_bits(row.get(10)?), column::from_bits(row.get(11)?));
+    let (own, inherited) = (
+        column::from_bits(row.get(10)?),
+        column::from_bits(row.get(11)?),
+    );
     let session = Session {
         realm: column::id(row, 0)?.into(),
         agent: column::id(row, 1)?.into(),
@@ -209,14 +272,27 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
     let (dialect, preamble, host) = (row.get(12)?, row.get(13)?, column::maybe_id(row, 14)?);
     let since = row.get::<_, Option<i64>>(27)?.map(column::from_bits);
-    Ok(Agent { session, dialect, preamble, own, since, host, prompt })
+    Ok(Agent {
+        session,
+        dialect,
+        preamble,
+        own,
+        since,
+        host,
+        prompt,
+    })
 }
 
 fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Box<Origin>>> {
-    let Some(parent) = column::maybe_id(row, 2)? else { return Ok(None) };
+    let Some(parent) = column::maybe_id(row, 2)? else {
+        return Ok(None);
+    };
     Ok(Some(Box::new(Origin {
         parent: parent.into(),
-        call: CallKey { seq: column::from_bits(row.get(17)?), ordinal: row.get(18)? },
+        call: CallKey {
+            seq: column::from_bits(row.get(17)?),
+            ordinal: row.get(18)?,
+        },
         call_id: row.get(19)?,
         agent_type: row.get(20)?,
         name: column::maybe_name(row, 21)?,

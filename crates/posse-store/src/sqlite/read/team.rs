@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::{AgentId, ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team};
+use posse_protocol::{
+    AgentId, ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team,
+};
 use posse_runtime::port::store::{Archive, MailFilter, Membership, TaskFilter};
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -13,7 +15,8 @@ use crate::sqlite::list::List;
 const TEAM: &str = "SELECT realm, name, description, lead, created_ms, settings FROM team";
 
 /// A team's members, in the order of [`member`]; the last column is the host.
-const MEMBERS: &str = "SELECT m.name, m.agent, m.agent_type, m.model, m.prompt, m.color, m.backend, m.cwd,
+const MEMBERS: &str =
+    "SELECT m.name, m.agent, m.agent_type, m.model, m.prompt, m.color, m.backend, m.cwd,
         m.joined_ms, m.role, m.takes, a.state, coalesce(i.waiting, 0), a.host
     FROM member m
     LEFT JOIN agent a ON a.realm = m.realm AND a.id = m.agent
@@ -36,8 +39,16 @@ const FORMER: &str = "SELECT name FROM used_name used WHERE realm = ?1 AND team 
 
 impl Reader<'_> {
     /// Teams, the newest first.
-    pub(in super::super) fn teams(&self, realm: Option<RealmId>, limit: usize) -> Result<Vec<Team>, Failure> {
-        let which = if realm.is_some() { "realm = ?1" } else { "?1 IS NULL" };
+    pub(in super::super) fn teams(
+        &self,
+        realm: Option<RealmId>,
+        limit: usize,
+    ) -> Result<Vec<Team>, Failure> {
+        let which = if realm.is_some() {
+            "realm = ?1"
+        } else {
+            "?1 IS NULL"
+        };
         let sql = format!("{TEAM} WHERE {which} ORDER BY created_ms DESC, realm, name LIMIT ?2");
         let mut statement = self.snapshot.prepare_cached(&sql)?;
         let realm = realm.map(|realm| realm.uuid().into_bytes());
@@ -48,15 +59,17 @@ impl Reader<'_> {
     fn team(&self, realm: RealmId, name: &Name) -> Result<Option<Team>, Failure> {
         let sql = format!("{TEAM} WHERE realm = ?1 AND name = ?2");
         let mut statement = self.snapshot.prepare_cached(&sql)?;
-        let found =
-            statement.query_row(params![realm.uuid().into_bytes(), name.as_str()], team).optional()?;
+        let found = statement
+            .query_row(params![realm.uuid().into_bytes(), name.as_str()], team)
+            .optional()?;
         found.map(|team| self.with_members(team)).transpose()
     }
 
     fn with_members(&self, mut team: Team) -> Result<Team, Failure> {
         let mut statement = self.snapshot.prepare_cached(MEMBERS)?;
         let key = params![team.realm.uuid().into_bytes(), team.name.as_str()];
-        let rows = statement.query_map(key, |row| Ok((member(row)?, column::maybe_id(row, 13)?)))?;
+        let rows =
+            statement.query_map(key, |row| Ok((member(row)?, column::maybe_id(row, 13)?)))?;
         let mut alive = HashMap::new();
         for row in rows {
             let (mut member, host) = row?;
@@ -64,7 +77,9 @@ impl Reader<'_> {
             team.members.push(member);
         }
         let mut statement = self.snapshot.prepare_cached(FORMER)?;
-        team.former = statement.query_map(key, |row| column::name(row, 0))?.collect::<Result<_, _>>()?;
+        team.former = statement
+            .query_map(key, |row| column::name(row, 0))?
+            .collect::<Result<_, _>>()?;
         Ok(team)
     }
 
@@ -75,10 +90,18 @@ impl Reader<'_> {
         agent: AgentId,
     ) -> Result<Vec<Membership>, Failure> {
         let mut statement = self.snapshot.prepare_cached(MEMBERSHIP)?;
-        let rows = statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
-            let (team, lead) = (column::name(row, 14)?, column::id(row, 15)?.into());
-            Ok((Membership { team, lead, member: member(row)? }, column::maybe_id(row, 13)?))
-        })?;
+        let rows =
+            statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
+                let (team, lead) = (column::name(row, 14)?, column::id(row, 15)?.into());
+                Ok((
+                    Membership {
+                        team,
+                        lead,
+                        member: member(row)?,
+                    },
+                    column::maybe_id(row, 13)?,
+                ))
+            })?;
         let (mut alive, mut found) = (HashMap::new(), Vec::new());
         for row in rows {
             let (mut one, host) = row?;
@@ -89,24 +112,33 @@ impl Reader<'_> {
     }
 
     /// A team's notes, by name.
-    pub(in super::super) fn notes(&self, realm: RealmId, team: &Name) -> Result<Vec<Note>, Failure> {
+    pub(in super::super) fn notes(
+        &self,
+        realm: RealmId,
+        team: &Name,
+    ) -> Result<Vec<Note>, Failure> {
         let sql = "SELECT name, version, author, text, written_ms FROM note
                    WHERE realm = ?1 AND team = ?2 ORDER BY name";
         let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows = statement.query_map(params![realm.uuid().into_bytes(), team.as_str()], |row| {
-            Ok(Note {
-                name: column::name(row, 0)?,
-                version: column::from_bits(row.get(1)?),
-                author: row.get(2)?,
-                text: row.get(3)?,
-                written_ms: row.get(4)?,
-            })
-        })?;
+        let rows =
+            statement.query_map(params![realm.uuid().into_bytes(), team.as_str()], |row| {
+                Ok(Note {
+                    name: column::name(row, 0)?,
+                    version: column::from_bits(row.get(1)?),
+                    author: row.get(2)?,
+                    text: row.get(3)?,
+                    written_ms: row.get(4)?,
+                })
+            })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// A task, also a deleted one.
-    pub(in super::super) fn task(&self, list: &ListId, id: TaskId) -> Result<Option<Task>, Failure> {
+    pub(in super::super) fn task(
+        &self,
+        list: &ListId,
+        id: TaskId,
+    ) -> Result<Option<Task>, Failure> {
         List::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
     }
 
@@ -121,8 +153,14 @@ impl Reader<'_> {
     }
 
     /// All of a team.
-    pub(in super::super) fn export(&self, realm: RealmId, name: &Name) -> Result<Option<Archive>, Failure> {
-        let Some(mut team) = self.team(realm, name)? else { return Ok(None) };
+    pub(in super::super) fn export(
+        &self,
+        realm: RealmId,
+        name: &Name,
+    ) -> Result<Option<Archive>, Failure> {
+        let Some(mut team) = self.team(realm, name)? else {
+            return Ok(None);
+        };
         for member in &mut team.members {
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }
@@ -131,11 +169,24 @@ impl Reader<'_> {
         let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let last = statement
-            .query_row(params![realm.uuid().into_bytes(), name.as_str()], |row| row.get(0))
+            .query_row(params![realm.uuid().into_bytes(), name.as_str()], |row| {
+                row.get(0)
+            })
             .optional()?;
-        let everything = |member: &Member| self.mail(realm, member.agent, MailFilter::default(), usize::MAX);
-        let mail = team.members.iter().map(everything).collect::<Result<_, _>>()?;
-        Ok(Some(Archive { team, notes, tasks, last_task: last.map_or(0, column::from_bits), mail }))
+        let everything =
+            |member: &Member| self.mail(realm, member.agent, MailFilter::default(), usize::MAX);
+        let mail = team
+            .members
+            .iter()
+            .map(everything)
+            .collect::<Result<_, _>>()?;
+        Ok(Some(Archive {
+            team,
+            notes,
+            tasks,
+            last_task: last.map_or(0, column::from_bits),
+            mail,
+        }))
     }
 }
 
@@ -174,7 +225,9 @@ fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
 
 /// How a member stands whose agent's state is in column `at`; one without an agent has nothing to do.
 fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<MemberState> {
-    let Some(number) = row.get(at)? else { return Ok(MemberState::Idle) };
+    let Some(number) = row.get(at)? else {
+        return Ok(MemberState::Idle);
+    };
     let state = column::state_from(number).ok_or_else(|| column::senseless(at))?;
     Ok(state.of_member())
 }

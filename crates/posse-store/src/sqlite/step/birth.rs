@@ -19,18 +19,26 @@ impl Writing<'_> {
     /// What came of a birth that was committed already, if this is one.
     pub(super) fn born_before(&self, step: &Step) -> Result<Option<Committed>, Failure> {
         if step.epoch.0 != 1 {
-            return Err(Failure::bad_step(format!("a birth with epoch {}", step.epoch.0)));
+            return Err(Failure::bad_step(format!(
+                "a birth with epoch {}",
+                step.epoch.0
+            )));
         }
         let sql = "SELECT epoch, step, result FROM agent WHERE id = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_row([self.agent], |row| {
-            Ok((row.get::<_, i64>(0)?, column::maybe_id(row, 1)?, column::maybe_json(row, 2)?))
+            Ok((
+                row.get::<_, i64>(0)?,
+                column::maybe_id(row, 1)?,
+                column::maybe_json(row, 2)?,
+            ))
         });
         match found.optional()? {
             None => Ok(None),
-            Some((_, last, _)) if last != Some(step.id.0) => {
-                Err(Failure::bad_step(format!("agent {} is born twice", step.agent)))
-            }
+            Some((_, last, _)) if last != Some(step.id.0) => Err(Failure::bad_step(format!(
+                "agent {} is born twice",
+                step.agent
+            ))),
             Some((1, _, result)) => Ok(Some(result.unwrap_or_default())),
             Some(_) => Err(Failure::Refused(StoreError::Fenced { agent: step.agent })),
         }
@@ -91,7 +99,9 @@ impl Writing<'_> {
         let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";
         let mut statement = self.connection.prepare_cached(sql)?;
         let waiting: Option<i64> = statement
-            .query_row(params![self.realm, self.agent, host.as_bytes()], |row| row.get(0))
+            .query_row(params![self.realm, self.agent, host.as_bytes()], |row| {
+                row.get(0)
+            })
             .optional()?;
         if waiting.is_some_and(|waiting| waiting > 0) {
             news.mail(host, step.agent);
@@ -102,15 +112,25 @@ impl Writing<'_> {
     /// Refuses a parent of another realm, and a name that somebody has, or has or had in a team.
     fn may_come_from(&self, origin: &Origin) -> Result<(), Failure> {
         if !self.is_here(origin.parent)? {
-            return Err(Failure::bad_step(format!("there is no agent {} to be its parent", origin.parent)));
+            return Err(Failure::bad_step(format!(
+                "there is no agent {} to be its parent",
+                origin.parent
+            )));
         }
-        let Some(name) = &origin.name else { return Ok(()) };
+        let Some(name) = &origin.name else {
+            return Ok(());
+        };
         for sql in [NAMED, HAD] {
             let mut statement = self.connection.prepare_cached(sql)?;
-            let by = statement.query_row(params![self.realm, name.as_str()], |row| column::maybe_id(row, 0));
+            let by = statement.query_row(params![self.realm, name.as_str()], |row| {
+                column::maybe_id(row, 0)
+            });
             if let Some(by) = by.optional()? {
                 let by = by.map(AgentId::from);
-                return Err(Failure::Refused(StoreError::NameTaken { name: name.clone(), by }));
+                return Err(Failure::Refused(StoreError::NameTaken {
+                    name: name.clone(),
+                    by,
+                }));
             }
         }
         Ok(())
@@ -123,10 +143,14 @@ impl Writing<'_> {
         let found = self
             .connection
             .prepare_cached(sql)?
-            .query_row(params![self.realm, source.as_bytes()], |row| row.get(0).map(column::from_bits))
+            .query_row(params![self.realm, source.as_bytes()], |row| {
+                row.get(0).map(column::from_bits)
+            })
             .optional()?;
         if from > to || found.is_none_or(|own| to > own) {
-            return Err(Failure::bad_step(format!("agent {agent} has no entries {from}..{to}")));
+            return Err(Failure::bad_step(format!(
+                "agent {agent} has no entries {from}..{to}"
+            )));
         }
         if from > 0 && !self.is_compaction(source, from)? {
             return Err(Failure::bad_step(format!(
@@ -171,8 +195,10 @@ impl Writing<'_> {
                    ORDER BY seq LIMIT 1";
         let (beyond, prompt) = (column::bits(segment.to), column::kind(EntryKind::Prompt));
         let mut statement = self.connection.prepare_cached(sql)?;
-        let found =
-            statement.query_row(params![self.realm, source.as_bytes(), beyond, prompt], |row| row.get(0));
+        let found = statement.query_row(
+            params![self.realm, source.as_bytes(), beyond, prompt],
+            |row| row.get(0),
+        );
         Ok(found.optional()?.map(|seq| (source, seq)))
     }
 }

@@ -19,14 +19,21 @@ impl Writing<'_> {
                     "mail {number} is shown by entry {entry} of another step"
                 )));
             }
-            let key = params![self.realm, self.agent, column::bits(*number), column::bits(*entry)];
+            let key = params![
+                self.realm,
+                self.agent,
+                column::bits(*number),
+                column::bits(*entry)
+            ];
             let taken: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
-            bytes += taken.ok_or_else(|| Failure::bad_step(format!("mail {number} does not wait")))?;
+            bytes +=
+                taken.ok_or_else(|| Failure::bad_step(format!("mail {number} does not wait")))?;
         }
-        let sql =
-            "UPDATE inbox SET waiting = waiting - ?3, bytes = bytes - ?4 WHERE realm = ?1 AND agent = ?2";
+        let sql = "UPDATE inbox SET waiting = waiting - ?3, bytes = bytes - ?4 WHERE realm = ?1 AND agent = ?2";
         let count = step.mail.len() as i64;
-        self.connection.prepare_cached(sql)?.execute(params![self.realm, self.agent, count, bytes])?;
+        self.connection
+            .prepare_cached(sql)?
+            .execute(params![self.realm, self.agent, count, bytes])?;
         Ok(())
     }
 
@@ -34,7 +41,9 @@ impl Writing<'_> {
     pub(super) fn mail_waiting(&self) -> Result<u64, Failure> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let waiting = statement.query_row([self.realm, self.agent], |row| row.get(0)).optional()?;
+        let waiting = statement
+            .query_row([self.realm, self.agent], |row| row.get(0))
+            .optional()?;
         Ok(waiting.map_or(0, column::from_bits))
     }
 }

@@ -10,8 +10,14 @@ impl Writing<'_> {
     pub(super) fn run(&self, RunChange { id, change }: &RunChange) -> Result<(), Failure> {
         let (realm, agent, key) = (self.realm, self.agent, id.as_bytes());
         let changed = match change {
-            RunChangeKind::Began { call, kind, description, output } => {
-                let sql = "INSERT INTO run (realm, agent, id, kind, state, began_ms, description, output,
+            RunChangeKind::Began {
+                call,
+                kind,
+                description,
+                output,
+            } => {
+                let sql =
+                    "INSERT INTO run (realm, agent, id, kind, state, began_ms, description, output,
                                call_seq, call_ordinal)
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
                 self.connection.prepare_cached(sql)?.execute(params![
@@ -37,7 +43,9 @@ impl Writing<'_> {
             }
         };
         match changed {
-            0 => Err(Failure::bad_step(format!("run {id} cannot become {change:?}"))),
+            0 => Err(Failure::bad_step(format!(
+                "run {id} cannot become {change:?}"
+            ))),
             _ => Ok(()),
         }
     }

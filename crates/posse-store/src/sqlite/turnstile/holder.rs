@@ -7,12 +7,17 @@ use std::os::unix::fs::MetadataExt;
 pub(super) fn blame(next: &File, writer: &File) -> String {
     let holders: Vec<u32> = [writer, next].into_iter().filter_map(holder).collect();
     // Of two the one that is stopped: the other only waits for it.
-    match (holders.iter().find(|pid| is_stopped(**pid)), holders.first()) {
+    match (
+        holders.iter().find(|pid| is_stopped(**pid)),
+        holders.first(),
+    ) {
         (Some(pid), _) => format!(
             "posse process {pid} has stopped in the middle of writing; continue it (fg) or end it (kill {pid})"
         ),
         (None, Some(pid)) => {
-            format!("posse process {pid} has been writing for too long; wait for it or end it (kill {pid})")
+            format!(
+                "posse process {pid} has been writing for too long; wait for it or end it (kill {pid})"
+            )
         }
         (None, None) => "another posse process has been writing for too long; try again".into(),
     }
@@ -41,7 +46,8 @@ fn locker(line: &str, inode: &str) -> Option<u32> {
 fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name before it may hold anything, also brackets.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use posse_protocol::{Name, RealmId, Takes};
-use posse_runtime::port::store::{Done, Joining, NewTask, Op, Operation, Order, Refusal, Step, Store};
+use posse_runtime::port::store::{
+    Done, Joining, NewTask, Op, Operation, Order, Refusal, Step, Store,
+};
 use posse_store::Postgres;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -53,7 +55,11 @@ pub(crate) async fn run(
         Side::Bare => bare(place, agents).await?,
     };
     let (found, count) = claimed;
-    if count == each { Ok(found) } else { Err(format!("{count} claims of {each} tasks").into()) }
+    if count == each {
+        Ok(found)
+    } else {
+        Err(format!("{count} claims of {each} tasks").into())
+    }
 }
 
 /// A team of all the agents, and tasks for it.
@@ -71,7 +77,12 @@ async fn prepare(store: &Postgres, agents: &[Agent], tasks: u64) -> Result<(), F
             },
             _ => {
                 let name = format!("m{number}").parse()?;
-                Op::Join { team: team.clone(), name, member, greeting: None }
+                Op::Join {
+                    team: team.clone(),
+                    name,
+                    member,
+                    greeting: None,
+                }
             }
         });
     }
@@ -85,7 +96,10 @@ async fn prepare(store: &Postgres, agents: &[Agent], tasks: u64) -> Result<(), F
             description: "And a description, which is as a rule a little longer than that.".into(),
             ..NewTask::default()
         };
-        let make = |_| Op::CreateTask { team: Some(team.clone()), task: Box::new(task()) };
+        let make = |_| Op::CreateTask {
+            team: Some(team.clone()),
+            task: Box::new(task()),
+        };
         order(store, realm, (0..some).map(make).collect()).await?;
         left -= some;
     }
@@ -93,7 +107,14 @@ async fn prepare(store: &Postgres, agents: &[Agent], tasks: u64) -> Result<(), F
 }
 
 async fn order(store: &Postgres, realm: RealmId, ops: Vec<Op>) -> Result<(), Failed> {
-    for result in store.operate(Order { realm, ops, at_ms: at(0) }).await? {
+    for result in store
+        .operate(Order {
+            realm,
+            ops,
+            at_ms: at(0),
+        })
+        .await?
+    {
         result?;
     }
     Ok(())
@@ -113,7 +134,11 @@ fn joining(agent: &Agent) -> Joining {
     }
 }
 
-async fn posse(place: &Place, store: &Arc<Postgres>, agents: Vec<Agent>) -> Result<(Value, u64), Failed> {
+async fn posse(
+    place: &Place,
+    store: &Arc<Postgres>,
+    agents: Vec<Agent>,
+) -> Result<(Value, u64), Failed> {
     let team: Name = TEAM.parse()?;
     let meter = Meter::begin(place.server()).await?;
     let mut running = JoinSet::new();
@@ -121,9 +146,20 @@ async fn posse(place: &Place, store: &Arc<Postgres>, agents: Vec<Agent>) -> Resu
         let (store, team) = (Arc::clone(store), team.clone());
         running.spawn(async move {
             for claimed in 0.. {
-                let op = Op::ClaimNext { team: Some(team.clone()), takes: Takes::Any };
+                let op = Op::ClaimNext {
+                    team: Some(team.clone()),
+                    takes: Takes::Any,
+                };
                 let operations = vec![Operation { call: None, op }];
-                match store.commit(Step { operations, ..agent.blank() }).await?.results.pop() {
+                match store
+                    .commit(Step {
+                        operations,
+                        ..agent.blank()
+                    })
+                    .await?
+                    .results
+                    .pop()
+                {
                     Some(Ok(Done::Claimed(_))) => {}
                     Some(Err(Refusal::NothingToClaim)) => return Ok(claimed),
                     other => return Err(Failed::from(format!("{other:?}"))),
@@ -135,7 +171,10 @@ async fn posse(place: &Place, store: &Arc<Postgres>, agents: Vec<Agent>) -> Resu
     finish(meter, running).await
 }
 
-async fn finish(meter: Meter<'_>, mut running: JoinSet<Result<u64, Failed>>) -> Result<(Value, u64), Failed> {
+async fn finish(
+    meter: Meter<'_>,
+    mut running: JoinSet<Result<u64, Failed>>,
+) -> Result<(Value, u64), Failed> {
     let mut claimed = 0;
     while let Some(done) = running.join_next().await {
         claimed += done??;
@@ -182,10 +221,22 @@ struct Claimer {
 
 impl Claimer {
     /// Claims; says whether there was anything.
-    async fn claim(&self, line: &Client, statement: &Statement) -> Result<bool, tokio_postgres::Error> {
-        let values: [&(dyn ToSql + Sync); 6] =
-            [&self.realm, &self.agent, &self.at, &self.step, &TEAM, &self.name];
-        let Some(row) = line.query_opt(statement, &values).await? else { return Ok(false) };
+    async fn claim(
+        &self,
+        line: &Client,
+        statement: &Statement,
+    ) -> Result<bool, tokio_postgres::Error> {
+        let values: [&(dyn ToSql + Sync); 6] = [
+            &self.realm,
+            &self.agent,
+            &self.at,
+            &self.step,
+            &TEAM,
+            &self.name,
+        ];
+        let Some(row) = line.query_opt(statement, &values).await? else {
+            return Ok(false);
+        };
         Ok(!row.try_get::<_, String>(0)?.is_empty())
     }
 }
@@ -196,7 +247,13 @@ async fn bare(place: &Place, agents: Vec<Agent>) -> Result<(Value, u64), Failed>
     let count = lines.len();
     for (at, line) in lines.into_iter().enumerate() {
         let statement = line.client().prepare(CLAIM).await?;
-        let share: Vec<Claimer> = agents.iter().enumerate().skip(at).step_by(count).map(claimer).collect();
+        let share: Vec<Claimer> = agents
+            .iter()
+            .enumerate()
+            .skip(at)
+            .step_by(count)
+            .map(claimer)
+            .collect();
         ready.push((line, statement, share));
     }
     let meter = Meter::begin(place.server()).await?;
@@ -220,12 +277,26 @@ async fn bare(place: &Place, agents: Vec<Agent>) -> Result<(Value, u64), Failed>
 }
 
 fn claimer((number, agent): (usize, &Agent)) -> Claimer {
-    let name = if number == 0 { "team-lead".into() } else { format!("m{number}") };
-    Claimer { realm: agent.realm.uuid(), agent: agent.id.uuid(), name, at: at(1), step: Uuid::nil() }
+    let name = if number == 0 {
+        "team-lead".into()
+    } else {
+        format!("m{number}")
+    };
+    Claimer {
+        realm: agent.realm.uuid(),
+        agent: agent.id.uuid(),
+        name,
+        at: at(1),
+        step: Uuid::nil(),
+    }
 }
 
 /// The claims of all who share a connection, in one transaction.
-async fn together(line: &Client, statement: &Statement, share: &[Claimer]) -> Result<Vec<bool>, Failed> {
+async fn together(
+    line: &Client,
+    statement: &Statement,
+    share: &[Claimer],
+) -> Result<Vec<bool>, Failed> {
     if let [one] = share {
         return Ok(vec![one.claim(line, statement).await?]);
     }

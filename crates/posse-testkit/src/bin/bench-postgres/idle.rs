@@ -52,7 +52,11 @@ pub(crate) async fn run(place: &Place, agents: usize, time: Duration) -> Result<
 /// How many there are to the place that is measured.
 async fn connections(place: &Place) -> Result<i64, Failed> {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
-    Ok(place.server().query_one(sql, &[&place.name()]).await?.try_get(0)?)
+    Ok(place
+        .server()
+        .query_one(sql, &[&place.name()])
+        .await?
+        .try_get(0)?)
 }
 
 /// Processor time of this process so far.

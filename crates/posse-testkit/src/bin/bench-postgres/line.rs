@@ -20,7 +20,10 @@ impl Line {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
         let mut carried = JoinSet::new();
         carried.spawn(async { drop(connection.await) });
-        Ok(Self { client, _carried: carried })
+        Ok(Self {
+            client,
+            _carried: carried,
+        })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -32,7 +35,9 @@ impl Line {
         let mut lines = Vec::new();
         for _ in 0..count {
             let line = Self::new(url).await?;
-            line.client.batch_execute("SET search_path = posse; SET jit = off").await?;
+            line.client
+                .batch_execute("SET search_path = posse; SET jit = off")
+                .await?;
             lines.push(line);
         }
         Ok(lines)
@@ -40,16 +45,19 @@ impl Line {
 }
 
 /// Something that is sent when it is first polled.
-pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = Result<T, tokio_postgres::Error>> + Send + 'a>>;
+pub(crate) type Asking<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, tokio_postgres::Error>> + Send + 'a>>;
 
 /// Sends all of it in its order, then waits for what comes of each.
 pub(crate) async fn pipelined<T>(mut asking: Vec<Asking<'_, T>>) -> Result<Vec<T>, Failed> {
     // The first poll sends.
     let mut answers: Vec<Option<_>> = poll_fn(|context| {
-        let sent = asking.iter_mut().map(|one| match one.as_mut().poll(context) {
-            Poll::Ready(answer) => Some(answer),
-            Poll::Pending => None,
-        });
+        let sent = asking
+            .iter_mut()
+            .map(|one| match one.as_mut().poll(context) {
+                Poll::Ready(answer) => Some(answer),
+                Poll::Pending => None,
+            });
         Poll::Ready(sent.collect())
     })
     .await;

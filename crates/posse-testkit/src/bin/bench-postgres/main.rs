@@ -11,7 +11,10 @@
 //!
 //! Each that measures has a database of its own on the server at URL, and prints one JSON object.
 
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a measuring program prints what it measured"
+)]
 
 mod claims;
 mod idle;
@@ -46,14 +49,30 @@ async fn main() -> Result<(), Failed> {
     let place = Place::new(words.last().copied().unwrap_or_default()).await?;
     let found = match words[..] {
         ["steps", side, agents, seconds, realms, _] => {
-            steps::run(&place, side.parse()?, agents.parse()?, secs(seconds)?, realms.parse()?).await
+            steps::run(
+                &place,
+                side.parse()?,
+                agents.parse()?,
+                secs(seconds)?,
+                realms.parse()?,
+            )
+            .await
         }
         ["claims", side, agents, tasks, realms, _] => {
-            claims::run(&place, side.parse()?, agents.parse()?, tasks.parse()?, realms.parse()?).await
+            claims::run(
+                &place,
+                side.parse()?,
+                agents.parse()?,
+                tasks.parse()?,
+                realms.parse()?,
+            )
+            .await
         }
         ["turns", agents, seconds, _] => turns::run(&place, agents.parse()?, secs(seconds)?).await,
         ["idle", agents, seconds, _] => idle::run(&place, agents.parse()?, secs(seconds)?).await,
-        ["takeover", agents, lease, _] => takeover::run(&place, agents.parse()?, lease.parse()?).await,
+        ["takeover", agents, lease, _] => {
+            takeover::run(&place, agents.parse()?, lease.parse()?).await
+        }
         _ => Err("see the head of this program for its arguments".into()),
     };
     place.leave().await?;
@@ -86,10 +105,13 @@ fn secs(text: &str) -> Result<Duration, Failed> {
 
 fn serve(sync: Sync) -> Result<(), Failed> {
     // Room enough that no checkpoint comes in between.
-    let options = Options { sync, ..Options::default() }
-        .set("shared_buffers", "256MB")
-        .set("max_wal_size", "4GB")
-        .set("checkpoint_timeout", "30min");
+    let options = Options {
+        sync,
+        ..Options::default()
+    }
+    .set("shared_buffers", "256MB")
+    .set("max_wal_size", "4GB")
+    .set("checkpoint_timeout", "30min");
     let server = Server::start(options)?;
     say(&server.url())?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;

@@ -18,10 +18,19 @@ pub(crate) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub(crate) async fn begin(client: &'a Client) -> Result<Self, Failed> {
-        let backend: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
+        let backend: i32 = client
+            .query_one("SELECT pg_backend_pid()", &[])
+            .await?
+            .try_get(0)?;
         let postmaster = Stat::of(backend.unsigned_abs())?.parent;
         let (cpu, wal) = (cpu(postmaster)?, wal(client).await?);
-        Ok(Self { client, postmaster, begun: Instant::now(), cpu, wal })
+        Ok(Self {
+            client,
+            postmaster,
+            begun: Instant::now(),
+            cpu,
+            wal,
+        })
     }
 
     /// Ends when `count` things were done.
@@ -51,7 +60,13 @@ async fn wal(client: &Client) -> Result<f64, Failed> {
 fn cpu(postmaster: u32) -> Result<Duration, Failed> {
     let mut cpu = Stat::of(postmaster)?.ended;
     for entry in std::fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(pid) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
         // It may just have ended.
         if pid == postmaster || Stat::of(pid).is_ok_and(|stat| stat.parent == postmaster) {
             cpu += ran(pid).unwrap_or_default();
@@ -63,7 +78,12 @@ fn cpu(postmaster: u32) -> Result<Duration, Failed> {
 /// Processor time of one process with one thread.
 fn ran(pid: u32) -> Result<Duration, Failed> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
-    Ok(Duration::from_nanos(text.split(' ').next().ok_or("an empty schedstat")?.parse()?))
+    Ok(Duration::from_nanos(
+        text.split(' ')
+            .next()
+            .ok_or("an empty schedstat")?
+            .parse()?,
+    ))
 }
 
 /// What /proc/PID/stat says.
@@ -79,8 +99,13 @@ impl Stat {
         // The name is in brackets, and may have any in itself.
         let rest = text.rsplit_once(") ").ok_or("a stat without a name")?.1;
         let fields: Vec<&str> = rest.split(' ').collect();
-        let field = |at: usize| -> Result<u64, Failed> { Ok(fields.get(at).ok_or("a short stat")?.parse()?) };
+        let field = |at: usize| -> Result<u64, Failed> {
+            Ok(fields.get(at).ok_or("a short stat")?.parse()?)
+        };
         let ticks = field(13)? + field(14)?;
-        Ok(Self { parent: u32::try_from(field(1)?)?, ended: Duration::from_millis(ticks * 10) })
+        Ok(Self {
+            parent: u32::try_from(field(1)?)?,
+            ended: Duration::from_millis(ticks * 10),
+        })
     }
 }

@@ -18,8 +18,16 @@ impl Place {
     pub(crate) async fn new(url: &str) -> Result<Self, Failed> {
         let (server, _) = url.rsplit_once('/').ok_or("that is no URL of a server")?;
         let name = format!("bench_{}", Uuid::now_v7().simple());
-        let place = Self { server: Line::new(url).await?, url: format!("{server}/{name}"), name };
-        place.server.client().batch_execute(&format!("CREATE DATABASE {}", place.name)).await?;
+        let place = Self {
+            server: Line::new(url).await?,
+            url: format!("{server}/{name}"),
+            name,
+        };
+        place
+            .server
+            .client()
+            .batch_execute(&format!("CREATE DATABASE {}", place.name))
+            .await?;
         Ok(place)
     }
 

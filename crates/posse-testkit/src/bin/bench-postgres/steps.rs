@@ -108,9 +108,16 @@ impl Rows {
     /// Its next step has the bytes that posse kept of its first.
     async fn of(agent: &Agent, line: &Client) -> Result<Self, Failed> {
         let (realm, id) = (agent.realm.uuid(), agent.id.uuid());
-        let sql = "SELECT mark_at, packed, bytes FROM entry WHERE realm = $1 AND agent = $2 AND seq = 0";
+        let sql =
+            "SELECT mark_at, packed, bytes FROM entry WHERE realm = $1 AND agent = $2 AND seq = 0";
         let row = line.query_one(sql, &[&realm, &id]).await?;
-        let usage = [USAGE.input, USAGE.cache_read, USAGE.cache_write_5m, USAGE.output].map(u64::cast_signed);
+        let usage = [
+            USAGE.input,
+            USAGE.cache_read,
+            USAGE.cache_write_5m,
+            USAGE.output,
+        ]
+        .map(u64::cast_signed);
         Ok(Self {
             realm,
             agent: id,
@@ -130,7 +137,11 @@ impl Rows {
         (self.at, self.step) = (at(self.seq.cast_unsigned()), Uuid::now_v7());
     }
 
-    async fn write(&self, line: &Client, statement: &Statement) -> Result<u64, tokio_postgres::Error> {
+    async fn write(
+        &self,
+        line: &Client,
+        statement: &Statement,
+    ) -> Result<u64, tokio_postgres::Error> {
         let [input, cache_read, cache_write, output] = &self.usage;
         let values: [&(dyn ToSql + Sync); 16] = [
             &self.realm,
@@ -197,5 +208,9 @@ async fn together(line: &Client, statement: &Statement, share: &[Rows]) -> Resul
             pipelined(asking).await?.iter().sum()
         }
     };
-    if written == share.len() as u64 { Ok(()) } else { Err("a step found other rows than it left".into()) }
+    if written == share.len() as u64 {
+        Ok(())
+    } else {
+        Err("a step found other rows than it left".into())
+    }
 }

@@ -39,10 +39,17 @@ pub(crate) async fn run(place: &Place, agents: usize, lease_ms: u64) -> Result<V
     holder.kill()?;
     let killed = Instant::now();
     let told = async {
-        while !store.woken().await?.iter().any(|wake| matches!(wake, Wake::Died(_))) {}
+        while !store
+            .woken()
+            .await?
+            .iter()
+            .any(|wake| matches!(wake, Wake::Died(_)))
+        {}
         Ok::<_, Failed>(())
     };
-    timeout(Duration::from_millis(lease_ms) + PATIENCE, told).await.map_err(|_| "nobody was told")??;
+    timeout(Duration::from_millis(lease_ms) + PATIENCE, told)
+        .await
+        .map_err(|_| "nobody was told")??;
     let told = killed.elapsed();
     let mut takes = JoinSet::new();
     for agent in held {
@@ -69,6 +76,9 @@ fn holder(url: &str, agents: usize) -> Result<(std::process::Child, Vec<AgentId>
         .stdout(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(holder.stdout.take().ok_or("no output")?).lines();
-    let held = lines.take(agents).map(|line| Ok(line?.parse()?)).collect::<Result<Vec<AgentId>, Failed>>()?;
+    let held = lines
+        .take(agents)
+        .map(|line| Ok(line?.parse()?))
+        .collect::<Result<Vec<AgentId>, Failed>>()?;
     Ok((holder, held))
 }

@@ -45,13 +45,19 @@ pub(crate) async fn run(place: &Place, agents: usize, time: Duration) -> Result<
 
 async fn turn(store: &Postgres, agent: &mut Agent, mate: AgentId) -> Result<(), Failed> {
     let state = |state| Some(StateChange::To(state));
-    store.commit(Step { state: state(AgentState::Running), ..agent.reply() }).await?;
+    store
+        .commit(Step {
+            state: state(AgentState::Running),
+            ..agent.reply()
+        })
+        .await?;
     let op = Op::Send {
         id: MailId::from(Uuid::now_v7()),
         to: Address::Agent(mate),
         kind: MailKind::Text,
         summary: "a word".into(),
-        body: "The second test passes now; the third waits for what you change in the writer.".into(),
+        body: "The second test passes now; the third waits for what you change in the writer."
+            .into(),
     };
     let blank = agent.blank();
     let results = Step {

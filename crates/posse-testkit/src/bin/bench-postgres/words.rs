@@ -6,7 +6,9 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use posse_protocol::{AgentId, EntryKind, Purpose, RealmId, ReplyFacts, StopReason, Usage};
 use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{CallChange, CallChangeKind, CallKey, Charge, Epoch, NewEntry, Step, Store};
+use posse_runtime::port::store::{
+    CallChange, CallChangeKind, CallKey, Charge, Epoch, NewEntry, Step, Store,
+};
 use posse_store::Postgres;
 use posse_testkit::store_contract::birth;
 use tokio::task::JoinSet;
@@ -26,8 +28,14 @@ const PROSE: &str = "the store keeps what an agent does between two waits for th
     which explains why it took thirty seconds I have added a timeout, written down the reason, and checked by hand";
 pub(crate) const MODEL: &str = "claude-opus-5";
 pub(crate) const CALL: (&str, &str) = ("toolu_01A09q90qw90lq917835lq9", "Bash");
-pub(crate) const USAGE: Usage =
-    Usage { input: 12, cache_read: 34_000, cache_write_5m: 800, cache_write_1h: 0, output: 770, thinking: 0 };
+pub(crate) const USAGE: Usage = Usage {
+    input: 12,
+    cache_read: 34_000,
+    cache_write_5m: 800,
+    cache_write_1h: 0,
+    output: 770,
+    thinking: 0,
+};
 pub(crate) static FACTS: LazyLock<ReplyFacts> = LazyLock::new(|| ReplyFacts {
     id: "msg_013Zva2CMHLNnXjNJJKqJ2EF".into(),
     model: MODEL.into(),
@@ -71,7 +79,13 @@ pub(crate) struct Agent {
 impl Agent {
     fn new(realm: RealmId) -> Self {
         let id = Uuid::now_v7();
-        Self { realm, id: id.into(), epoch: Epoch(1), seq: 0, text: text(id.as_u128() as u64) }
+        Self {
+            realm,
+            id: id.into(),
+            epoch: Epoch(1),
+            seq: 0,
+            text: text(id.as_u128() as u64),
+        }
     }
 
     /// A step that does nothing yet.
@@ -85,18 +99,42 @@ impl Agent {
         self.seq += 1;
         let mark_at = Some(bytes.len() - 3);
         let reply = (kind == EntryKind::Reply).then(|| FACTS.clone());
-        NewEntry { seq, kind, head: None, piece: Piece { bytes, mark_at }, checksum: seq, reply }
+        NewEntry {
+            seq,
+            kind,
+            head: None,
+            piece: Piece { bytes, mark_at },
+            checksum: seq,
+            reply,
+        }
     }
 
     /// What a reply of a model writes that calls a tool.
     pub(crate) fn reply(&mut self) -> Step {
         let mut step = self.blank();
-        let (key, (id, tool)) = (CallKey { seq: self.seq, ordinal: 0 }, CALL);
-        step.calls =
-            vec![CallChange { key, change: CallChangeKind::Asked { id: id.into(), tool: tool.into() } }];
+        let (key, (id, tool)) = (
+            CallKey {
+                seq: self.seq,
+                ordinal: 0,
+            },
+            CALL,
+        );
+        step.calls = vec![CallChange {
+            key,
+            change: CallChangeKind::Asked {
+                id: id.into(),
+                tool: tool.into(),
+            },
+        }];
         step.entries = vec![self.entry(EntryKind::Reply)];
         let (usage, purpose) = (USAGE, Purpose::Work);
-        step.charges = vec![Charge { model: MODEL.into(), usage, cost: None, purpose, missed: 0 }];
+        step.charges = vec![Charge {
+            model: MODEL.into(),
+            usage,
+            cost: None,
+            purpose,
+            missed: 0,
+        }];
         step
     }
 }
@@ -129,7 +167,12 @@ fn text(seed: u64) -> Bytes {
 /// An agent that is born, with one entry.
 pub(crate) async fn born(store: &Postgres, realm: RealmId) -> Result<Agent, Failed> {
     let mut agent = Agent::new(realm);
-    store.commit(Step { birth: birth(1).birth, ..agent.reply() }).await?;
+    store
+        .commit(Step {
+            birth: birth(1).birth,
+            ..agent.reply()
+        })
+        .await?;
     Ok(agent)
 }
 
@@ -143,7 +186,11 @@ pub(crate) async fn raised(
     let mut births = JoinSet::new();
     let mut raised = Vec::new();
     for _ in 0..count {
-        let realm = if realms == Realms::One { first } else { Uuid::now_v7().into() };
+        let realm = if realms == Realms::One {
+            first
+        } else {
+            Uuid::now_v7().into()
+        };
         let store = Arc::clone(store);
         births.spawn(async move { born(&store, realm).await });
         if births.len() >= 512 {

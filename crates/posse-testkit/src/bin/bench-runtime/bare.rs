@@ -17,8 +17,14 @@ use crate::{Failed, cpu_ms};
 /// An entry of a usual size.
 pub(crate) const ENTRY: &str = r#"{"role":"user","content":[{"type":"text","text":"A question or an answer of the usual length: a few hundred bytes, as most of them are. It goes on for a while, names a file or two, asks for a change here and a test there, and then it ends. A question or an answer of the usual length: a few hundred bytes, as most of them are."}]}"#;
 
-pub(crate) const USAGE: Usage =
-    Usage { input: 12, cache_read: 3400, cache_write_5m: 80, cache_write_1h: 0, output: 77, thinking: 0 };
+pub(crate) const USAGE: Usage = Usage {
+    input: 12,
+    cache_read: 3400,
+    cache_write_5m: 80,
+    cache_write_1h: 0,
+    output: 77,
+    thinking: 0,
+};
 
 pub(crate) static FACTS: LazyLock<ReplyFacts> = LazyLock::new(|| ReplyFacts {
     id: "msg_0123456789".into(),
@@ -54,7 +60,9 @@ impl Rows {
     }
 
     fn begin(&self) -> Result<(), Failed> {
-        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
         Ok(())
     }
 
@@ -65,7 +73,11 @@ impl Rows {
 
     fn entry(&self, id: &[u8], seq: u64, reply: bool, bytes: &[u8]) -> Result<(), Failed> {
         let at = 1_794_700_800_000 + seq as i64;
-        let (state, facts) = if reply { (0, Some(serde_json::to_string(&*FACTS)?)) } else { (1, None) };
+        let (state, facts) = if reply {
+            (0, Some(serde_json::to_string(&*FACTS)?))
+        } else {
+            (1, None)
+        };
         let connection = &self.connection;
         connection
             .prepare_cached(
@@ -80,9 +92,23 @@ impl Rows {
             )?
             .execute(params![id, seq as i64, 1 + i64::from(reply), at, bytes.len() as i64, facts, bytes])?;
         if reply {
-            let Usage { input, cache_read, cache_write_5m, cache_write_1h, output, thinking } = USAGE;
-            let usage =
-                [input, cache_read, cache_write_5m, cache_write_1h, output, thinking].map(|n| n as i64);
+            let Usage {
+                input,
+                cache_read,
+                cache_write_5m,
+                cache_write_1h,
+                output,
+                thinking,
+            } = USAGE;
+            let usage = [
+                input,
+                cache_read,
+                cache_write_5m,
+                cache_write_1h,
+                output,
+                thinking,
+            ]
+            .map(|n| n as i64);
             let [a, b, c, d, e, f] = usage;
             connection
                 .prepare_cached(
@@ -108,7 +134,9 @@ impl Rows {
 /// The rows of [`ours::steps`](crate::ours::steps), `agents` of them in each commit.
 pub(crate) fn steps(directory: &Path, agents: u32, batches: u64) -> Result<Value, Failed> {
     let rows = Rows::open(directory)?;
-    let ids: Vec<[u8; 16]> = (0..agents).map(|_| *uuid::Uuid::now_v7().as_bytes()).collect();
+    let ids: Vec<[u8; 16]> = (0..agents)
+        .map(|_| *uuid::Uuid::now_v7().as_bytes())
+        .collect();
     for id in &ids {
         rows.agent(id)?;
         rows.entry(id, 0, false, ENTRY.as_bytes())?;
@@ -136,7 +164,12 @@ pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Val
     Ok(json!({"cpu_ms": cpu_ms()? - before}))
 }
 
-async fn converse(http: &reqwest::Client, rows: &Rows, url: &str, turns: u32) -> Result<(), Failed> {
+async fn converse(
+    http: &reqwest::Client,
+    rows: &Rows,
+    url: &str,
+    turns: u32,
+) -> Result<(), Failed> {
     let id = *uuid::Uuid::now_v7().as_bytes();
     let mut history = String::new();
     for number in 0..turns {
@@ -164,7 +197,8 @@ async fn converse(http: &reqwest::Client, rows: &Rows, url: &str, turns: u32) ->
             .header("x-api-key", "test")
             .body(body);
         let text = bare::read(request).await?;
-        let message = json!({"role": "assistant", "content": [{"type": "text", "text": text}]}).to_string();
+        let message =
+            json!({"role": "assistant", "content": [{"type": "text", "text": text}]}).to_string();
         rows.begin()?;
         rows.entry(&id, u64::from(2 * number + 1), true, message.as_bytes())?;
         rows.commit()?;

@@ -8,7 +8,9 @@ use posse_model::{Anthropic, RetryPolicy};
 use posse_protocol::{ContentBlock, Message};
 use posse_runtime::port::BoxFuture;
 use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
+use posse_runtime::port::model::{
+    Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request,
+};
 use posse_testkit::scripted;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -25,13 +27,25 @@ const TURNS: u32 = 32;
 pub(crate) async fn run(directory: &Path, kilobytes: u32) -> Result<Value, Failed> {
     let clock = Arc::new(SystemClock::default());
     let inner = scripted::anthropic("http://127.0.0.1:1", clock, RetryPolicy::default())?;
-    let model = Arc::new(Timed { inner: AtOnce(inner), measured: 0.into(), nanos: 0.into() });
+    let model = Arc::new(Timed {
+        inner: AtOnce(inner),
+        measured: 0.into(),
+        nanos: 0.into(),
+    });
     let runtime = runtime(model.clone(), directory)?;
     let mut agent = start(&runtime, directory);
     // Few large turns: what counts is the size, and that it has gone through all the joining.
-    let (each, turns) = if kilobytes < 100 { (kilobytes.div_ceil(5), 5) } else { (kilobytes / 100, 100) };
+    let (each, turns) = if kilobytes < 100 {
+        (kilobytes.div_ceil(5), 5)
+    } else {
+        (kilobytes / 100, 100)
+    };
     for _ in 0..turns {
-        turn(&mut agent, "A question of a sentence. ".repeat(each as usize * 40)).await?;
+        turn(
+            &mut agent,
+            "A question of a sentence. ".repeat(each as usize * 40),
+        )
+        .await?;
     }
     model.measured.store(1, Ordering::Relaxed);
     for _ in 0..TURNS {
@@ -77,7 +91,8 @@ impl Model for Timed {
             for _ in 0..TIMES {
                 std::hint::black_box(self.inner.body(request));
             }
-            self.nanos.fetch_add(cpu_nanos().saturating_sub(before), Ordering::Relaxed);
+            self.nanos
+                .fetch_add(cpu_nanos().saturating_sub(before), Ordering::Relaxed);
         }
         self.inner.body(request)
     }

@@ -52,9 +52,15 @@ impl<M: Model> Model for AtOnce<M> {
         Box::pin(std::future::ready(Ok(Reply {
             id: "msg".into(),
             model: "claude-opus-5".into(),
-            content: vec![ContentBlock::text("An answer of a sentence or two. ".repeat(15))],
+            content: vec![ContentBlock::text(
+                "An answer of a sentence or two. ".repeat(15),
+            )],
             stop: StopReason::EndTurn,
-            usage: Usage { input: 10, output: 10, ..Usage::default() },
+            usage: Usage {
+                input: 10,
+                output: 10,
+                ..Usage::default()
+            },
             wasted: Vec::new(),
             cache_miss: None,
             limits: RateLimits::default(),
@@ -67,7 +73,11 @@ impl<M: Model> Model for AtOnce<M> {
 pub(crate) async fn idle(directory: &Path, agents: u32, seconds: u64) -> Result<Value, Failed> {
     let clock = Arc::new(SystemClock::default());
     let waiting: Arc<SystemClock> = Arc::clone(&clock);
-    let model = AtOnce(scripted::anthropic("http://127.0.0.1:1", clock, RetryPolicy::default())?);
+    let model = AtOnce(scripted::anthropic(
+        "http://127.0.0.1:1",
+        clock,
+        RetryPolicy::default(),
+    )?);
     let runtime = runtime(Arc::new(model), directory)?;
     turn(&mut start(&runtime, directory), "warm up".into()).await?;
     let before = memory_kb()?;
@@ -95,7 +105,10 @@ fn watches() -> Result<usize, Failed> {
     for file in std::fs::read_dir("/proc/self/fdinfo")? {
         // The directory's own handle is gone by the time it is read.
         let text = std::fs::read_to_string(file?.path()).unwrap_or_default();
-        watches += text.lines().filter(|line| line.starts_with("inotify ")).count();
+        watches += text
+            .lines()
+            .filter(|line| line.starts_with("inotify "))
+            .count();
     }
     Ok(watches)
 }
@@ -104,7 +117,11 @@ fn watches() -> Result<usize, Failed> {
 pub(crate) async fn growth(directory: &Path, kilobytes: u32) -> Result<Value, Failed> {
     const MEASURED: u32 = 400;
     let clock = Arc::new(SystemClock::default());
-    let model = AtOnce(scripted::anthropic("http://127.0.0.1:1", clock, RetryPolicy::default())?);
+    let model = AtOnce(scripted::anthropic(
+        "http://127.0.0.1:1",
+        clock,
+        RetryPolicy::default(),
+    )?);
     let runtime = runtime(Arc::new(model), directory)?;
     let mut agent = start(&runtime, directory);
     let prompt = || "A question of a sentence or two. ".repeat(15);

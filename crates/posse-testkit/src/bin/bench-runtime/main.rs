@@ -9,7 +9,10 @@
 //! - `idle DIR N SECONDS`: so many agents that have nothing to do, for so long;
 //! - `usage PROGRAM ARGUMENTS…`: what a program used.
 
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a measuring program prints what it measured"
+)]
 
 mod bare;
 mod build;
@@ -35,8 +38,12 @@ async fn main() -> Result<(), Failed> {
         ["turns", "bare", url, directory, turns] => {
             bare::turns(url, Path::new(directory), turns.parse()?).await?
         }
-        ["growth", kilobytes, directory] => instant::growth(Path::new(directory), kilobytes.parse()?).await?,
-        ["build", kilobytes, directory] => build::run(Path::new(directory), kilobytes.parse()?).await?,
+        ["growth", kilobytes, directory] => {
+            instant::growth(Path::new(directory), kilobytes.parse()?).await?
+        }
+        ["build", kilobytes, directory] => {
+            build::run(Path::new(directory), kilobytes.parse()?).await?
+        }
         ["steps", "posse", agents, batches, directory] => {
             ours::steps(Path::new(directory), agents.parse()?, batches.parse()?).await?
         }
@@ -69,7 +76,9 @@ fn millis(time: nix::sys::time::TimeVal) -> f64 {
 #[expect(clippy::disallowed_methods, reason = "this program measures others")]
 fn usage(program: &str, arguments: &[&str]) -> Result<Value, Failed> {
     let start = Instant::now();
-    let output = std::process::Command::new(program).args(arguments).output()?;
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()?;
     let wall_ms = start.elapsed().as_secs_f64() * 1e3;
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
     Ok(json!({

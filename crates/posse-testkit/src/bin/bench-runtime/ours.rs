@@ -13,7 +13,9 @@ use posse_runtime::permission::Policy;
 use posse_runtime::port::clock::SystemClock;
 use posse_runtime::port::memory::SystemMemory;
 use posse_runtime::port::model::{Model, Piece, Thinking};
-use posse_runtime::port::store::{AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store};
+use posse_runtime::port::store::{
+    AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store,
+};
 use posse_runtime::tool::{Toolbox, Workspace};
 use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup};
 use posse_store::Sqlite;
@@ -59,7 +61,12 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
         tools: Toolbox::default(),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
-        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096, compact_at: None },
+        limits: Limits {
+            turns: None,
+            budget: Budget::default(),
+            max_tokens: 4096,
+            compact_at: None,
+        },
         asker: Asker::Nobody,
         spawning: spawning(),
         joins: false,
@@ -69,7 +76,10 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
 
 /// Tells the agent something and waits for the end of its run.
 pub(crate) async fn turn(agent: &mut Agent, text: String) -> Result<(), Failed> {
-    agent.handle.send(Command::Prompt(vec![ContentBlock::text(text)])).await?;
+    agent
+        .handle
+        .send(Command::Prompt(vec![ContentBlock::text(text)]))
+        .await?;
     while let Some(event) = agent.events.recv().await {
         if let EventKind::Ended(end) = event.kind {
             return match end.outcome {
@@ -82,7 +92,11 @@ pub(crate) async fn turn(agent: &mut Agent, text: String) -> Result<(), Failed> 
 }
 
 fn model(url: &str) -> Result<Arc<dyn Model>, Failed> {
-    Ok(Arc::new(scripted::anthropic(url, Arc::new(SystemClock::default()), RetryPolicy::default())?))
+    Ok(Arc::new(scripted::anthropic(
+        url,
+        Arc::new(SystemClock::default()),
+        RetryPolicy::default(),
+    )?))
 }
 
 pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Value, Failed> {
@@ -99,11 +113,19 @@ pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Val
 /// Peak memory of this process so far, in kilobytes.
 pub(crate) fn memory_kb() -> Result<f64, Failed> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .ok_or("no VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-pub(crate) async fn agents(url: &str, directory: &Path, agents: u32, turns: u32) -> Result<Value, Failed> {
+pub(crate) async fn agents(
+    url: &str,
+    directory: &Path,
+    agents: u32,
+    turns: u32,
+) -> Result<Value, Failed> {
     let runtime = runtime(model(url)?, directory)?;
     turn(&mut start(&runtime, directory), "warm up".into()).await?;
     let (cpu, memory, clock) = (cpu_ms()?, memory_kb()?, Instant::now());
@@ -133,7 +155,10 @@ pub(crate) async fn agents(url: &str, directory: &Path, agents: u32, turns: u32)
 /// The steps of a turn: a prompt, and the reply that ends it.
 pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
     let seq = 2 * turn + u64::from(reply);
-    let piece = Piece { bytes: bytes::Bytes::from_static(ENTRY.as_bytes()), mark_at: Some(ENTRY.len() - 3) };
+    let piece = Piece {
+        bytes: bytes::Bytes::from_static(ENTRY.as_bytes()),
+        mark_at: Some(ENTRY.len() - 3),
+    };
     let birth = Birth {
         origin: None,
         path: "/main".into(),
@@ -148,7 +173,11 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
         birth: (seq == 0).then(|| Box::new(birth)),
         entries: vec![NewEntry {
             seq,
-            kind: if reply { EntryKind::Reply } else { EntryKind::Prompt },
+            kind: if reply {
+                EntryKind::Reply
+            } else {
+                EntryKind::Prompt
+            },
             head: None,
             piece,
             checksum: seq,
@@ -165,14 +194,25 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
         } else {
             Vec::new()
         },
-        state: Some(StateChange::To(if reply { AgentState::Idle } else { AgentState::Running })),
-        ..Step::new(RealmId::from(id.uuid()), id, Epoch(1), 1_794_700_800_000 + seq as i64)
+        state: Some(StateChange::To(if reply {
+            AgentState::Idle
+        } else {
+            AgentState::Running
+        })),
+        ..Step::new(
+            RealmId::from(id.uuid()),
+            id,
+            Epoch(1),
+            1_794_700_800_000 + seq as i64,
+        )
     }
 }
 
 pub(crate) async fn steps(directory: &Path, agents: u32, batches: u64) -> Result<Value, Failed> {
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(&directory.join("posse.db"))?);
-    let ids: Vec<AgentId> = (0..agents).map(|_| AgentId::from(uuid::Uuid::now_v7())).collect();
+    let ids: Vec<AgentId> = (0..agents)
+        .map(|_| AgentId::from(uuid::Uuid::now_v7()))
+        .collect();
     for id in &ids {
         store.commit(step(*id, 0, false)).await?;
     }

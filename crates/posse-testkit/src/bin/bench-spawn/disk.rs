@@ -16,8 +16,13 @@ use crate::soon::spread;
 pub(crate) fn checkpoint(home: &Path) -> Result<u64, Failed> {
     let wal = allocated(&home.join("posse.db-wal"))?;
     let connection = Connection::open(home.join("posse.db"))?;
-    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    if busy == 0 { Ok(wal) } else { Err("somebody holds the store".into()) }
+    let busy: i64 =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy == 0 {
+        Ok(wal)
+    } else {
+        Err("somebody holds the store".into())
+    }
 }
 
 /// How long it takes to make a page durable, added to a file as the store's log is.

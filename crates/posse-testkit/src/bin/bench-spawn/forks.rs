@@ -19,14 +19,31 @@ const PART_KB: u64 = 8;
 pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
     match words[..] {
         ["share", url, directory, count, kilobytes] => {
-            share::run(url, Path::new(directory), count.parse()?, kilobytes.parse()?).await
+            share::run(
+                url,
+                Path::new(directory),
+                count.parse()?,
+                kilobytes.parse()?,
+            )
+            .await
         }
-        ["life", url, directory, kilobytes] => life::run(url, Path::new(directory), kilobytes.parse()?).await,
+        ["life", url, directory, kilobytes] => {
+            life::run(url, Path::new(directory), kilobytes.parse()?).await
+        }
         ["worker", url, directory] => life::work(url, Path::new(directory), None).await,
-        ["worker", url, directory, session] => life::work(url, Path::new(directory), Some(session)).await,
+        ["worker", url, directory, session] => {
+            life::work(url, Path::new(directory), Some(session)).await
+        }
         ["plain", url, directory] => plain::run(url, Path::new(directory)).await,
         ["many", url, sink, directory, count, kilobytes] => {
-            many::run(url, sink, Path::new(directory), count.parse()?, kilobytes.parse()?).await
+            many::run(
+                url,
+                sink,
+                Path::new(directory),
+                count.parse()?,
+                kilobytes.parse()?,
+            )
+            .await
         }
         _ => Err("see the head of this program for its arguments".into()),
     }
@@ -37,8 +54,11 @@ async fn grow(session: &mut Session, kilobytes: u64) -> Result<(), Failed> {
     let (id, mut left) = (session.id(), kilobytes);
     while left > 0 {
         let some = left.min(PART_KB.max(kilobytes / 16));
-        let words = "What is known so far, said in a few words more. ".repeat(some as usize * 1024 / 48);
-        session.say(&format!("part {left} of {id}: {words}")).await?;
+        let words =
+            "What is known so far, said in a few words more. ".repeat(some as usize * 1024 / 48);
+        session
+            .say(&format!("part {left} of {id}: {words}"))
+            .await?;
         session.end().await?;
         left -= some;
     }
@@ -49,14 +69,25 @@ async fn grow(session: &mut Session, kilobytes: u64) -> Result<(), Failed> {
 fn bare(request: &Request) -> String {
     let mut body = request.body.clone();
     for ttl in ["", r#","ttl":"1h""#] {
-        body = body.replace(&format!(r#","cache_control":{{"type":"ephemeral"{ttl}}}"#), "");
+        body = body.replace(
+            &format!(r#","cache_control":{{"type":"ephemeral"{ttl}}}"#),
+            "",
+        );
     }
     body
 }
 
 /// How many bytes all of them begin with.
 fn common(bodies: &[String]) -> usize {
-    let Some((first, others)) = bodies.split_first() else { return 0 };
-    let with = |other: &String| first.bytes().zip(other.bytes()).take_while(|(one, two)| one == two).count();
+    let Some((first, others)) = bodies.split_first() else {
+        return 0;
+    };
+    let with = |other: &String| {
+        first
+            .bytes()
+            .zip(other.bytes())
+            .take_while(|(one, two)| one == two)
+            .count()
+    };
     others.iter().map(with).min().unwrap_or(first.len())
 }

@@ -32,8 +32,15 @@ pub(crate) async fn run(url: &str, directory: &Path, count: u32) -> Result<Value
     }
     let told = requests.first().ok_or("there was no request")?.ended()?;
     let mut first: Vec<f64> = Vec::new();
-    for (at, request) in requests.iter().enumerate().filter(|(_, request)| !request.is_main()) {
-        if !requests[..at].iter().any(|before| before.agent() == request.agent()) {
+    for (at, request) in requests
+        .iter()
+        .enumerate()
+        .filter(|(_, request)| !request.is_main())
+    {
+        if !requests[..at]
+            .iter()
+            .any(|before| before.agent() == request.agent())
+        {
             first.push(millis(told, request.at_us));
         }
     }

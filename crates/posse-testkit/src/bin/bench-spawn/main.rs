@@ -32,7 +32,10 @@
 //! - `teams host URL DIR SESSION`: that process;
 //! - `sync DIR`: how long the disk takes to make a page durable.
 
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a measuring program prints what it measured"
+)]
 
 mod bare;
 mod disk;
@@ -79,7 +82,9 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
         ["together", url, directory, count] => {
             together::run(url, Path::new(directory), count.parse()?).await?
         }
-        ["open", url, directory, count] => memory::run(url, Path::new(directory), count.parse()?).await?,
+        ["open", url, directory, count] => {
+            memory::run(url, Path::new(directory), count.parse()?).await?
+        }
         ["ends", url, directory, rounds, count] => {
             soon::ends(url, Path::new(directory), rounds.parse()?, count.parse()?).await?
         }
@@ -96,10 +101,22 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
             worktrees::made(Path::new(repository), Path::new(directory), count.parse()?).await?
         }
         ["worktrees", "shared", url, repository, directory, count] => {
-            worktrees::shared(url, Path::new(repository), Path::new(directory), count.parse()?).await?
+            worktrees::shared(
+                url,
+                Path::new(repository),
+                Path::new(directory),
+                count.parse()?,
+            )
+            .await?
         }
         ["worktrees", "isolated", url, repository, directory, count] => {
-            worktrees::isolated(url, Path::new(repository), Path::new(directory), count.parse()?).await?
+            worktrees::isolated(
+                url,
+                Path::new(repository),
+                Path::new(directory),
+                count.parse()?,
+            )
+            .await?
         }
         ["forks", ref words @ ..] => forks::run(words).await?,
         ["teams", ref words @ ..] => teams::run(words).await?,

@@ -45,6 +45,9 @@ pub(crate) fn forget_peak() -> Result<(), Failed> {
 
 fn status_kb(name: &str) -> Result<f64, Failed> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("the kernel does not say")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .ok_or("the kernel does not say")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

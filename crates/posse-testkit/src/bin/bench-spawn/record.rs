@@ -43,7 +43,8 @@ impl Request {
 
     /// When the reply had left.
     pub(crate) fn ended(&self) -> Result<u64, Failed> {
-        self.ended_us.ok_or_else(|| "a reply is open that should not be".into())
+        self.ended_us
+            .ok_or_else(|| "a reply is open that should not be".into())
     }
 }
 
@@ -53,7 +54,11 @@ pub(crate) async fn of_session(url: &str, session: &str) -> Result<Vec<Request>,
 }
 
 /// The same, if it began with request number `next`, which becomes that of the one after the last.
-pub(crate) async fn since(url: &str, session: &str, next: &mut u64) -> Result<Vec<Request>, Failed> {
+pub(crate) async fn since(
+    url: &str,
+    session: &str,
+    next: &mut u64,
+) -> Result<Vec<Request>, Failed> {
     let mut all = get(&format!("{url}/_scripted/requests?since={next}")).await?;
     *next = all.last().map_or(*next, |last| last.number + 1);
     all.retain(|request| request.session() == session);
@@ -71,11 +76,20 @@ pub(crate) async fn all(url: &str) -> Result<Vec<Request>, Failed> {
 /// Ends once there have been so many requests.
 pub(crate) async fn wait_for(url: &str, count: usize) -> Result<(), Failed> {
     // None of them are asked for: they would take room.
-    get(&format!("{url}/_scripted/wait?count={count}&since={}", u64::MAX)).await.map(drop)
+    get(&format!(
+        "{url}/_scripted/wait?count={count}&since={}",
+        u64::MAX
+    ))
+    .await
+    .map(drop)
 }
 
 async fn get(url: &str) -> Result<Vec<Request>, Failed> {
-    let answer = posse_model::http_client(url)?.get(url).send().await?.error_for_status()?;
+    let answer = posse_model::http_client(url)?
+        .get(url)
+        .send()
+        .await?
+        .error_for_status()?;
     Ok(serde_json::from_slice(&answer.bytes().await?)?)
 }
 
@@ -83,7 +97,12 @@ async fn get(url: &str) -> Result<Vec<Request>, Failed> {
 pub(crate) async fn wait(url: &str, seconds: u64) -> Result<(), Failed> {
     let at = format!("{url}/_scripted/clock");
     let ahead = serde_json::json!({"advance_ms": seconds * 1000}).to_string();
-    posse_model::http_client(url)?.post(at).body(ahead).send().await?.error_for_status()?;
+    posse_model::http_client(url)?
+        .post(at)
+        .body(ahead)
+        .send()
+        .await?
+        .error_for_status()?;
     Ok(())
 }
 

@@ -13,12 +13,31 @@ use crate::Failed;
 
 /// What is written together.
 pub(crate) enum Row {
-    Agent { parent: Option<Id> },
-    Entry { seq: i64, kind: i64, bytes: Vec<u8>, facts: Option<String> },
-    Calls { seq: i64, ids: Vec<String>, tool: &'static str },
-    Done { seq: i64, ordinal: i64, content: String },
-    Charge { nth: i64 },
-    Ended { text: String },
+    Agent {
+        parent: Option<Id>,
+    },
+    Entry {
+        seq: i64,
+        kind: i64,
+        bytes: Vec<u8>,
+        facts: Option<String>,
+    },
+    Calls {
+        seq: i64,
+        ids: Vec<String>,
+        tool: &'static str,
+    },
+    Done {
+        seq: i64,
+        ordinal: i64,
+        content: String,
+    },
+    Charge {
+        nth: i64,
+    },
+    Ended {
+        text: String,
+    },
 }
 
 pub(crate) type Id = [u8; 16];
@@ -72,7 +91,11 @@ impl Writer {
     /// Writes a step of an agent; ends when it is durable.
     pub(crate) async fn commit(&self, agent: Id, rows: Vec<Row>) -> Result<(), Failed> {
         let (written, done) = oneshot::channel();
-        self.jobs.send(Job { agent, rows, written })?;
+        self.jobs.send(Job {
+            agent,
+            rows,
+            written,
+        })?;
         Ok(done.await?)
     }
 }
@@ -95,7 +118,11 @@ fn write(connection: &Connection, realm: &Id, batch: &[Job]) -> rusqlite::Result
 
 /// Every step but the first moves the agent's row on.
 fn advance(connection: &Connection, realm: &Id, job: &Job) -> rusqlite::Result<()> {
-    let entries = job.rows.iter().filter(|row| matches!(row, Row::Entry { .. })).count();
+    let entries = job
+        .rows
+        .iter()
+        .filter(|row| matches!(row, Row::Entry { .. }))
+        .count();
     if let Some(Row::Agent { parent }) = job.rows.first() {
         let sql = "INSERT INTO agent (realm, id, epoch, own, state, used_ms, mode, inherited, prompt_agent, prompt_seq,
                        parent, path, model, dialect, cwd, preamble, created_ms, agent_type, description, call_seq,

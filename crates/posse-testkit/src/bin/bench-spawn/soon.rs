@@ -32,8 +32,9 @@ impl Told {
                 for block in &entry.message.content {
                     if let ContentBlock::Text { text } = block {
                         let parts = text.split(word).skip(1);
-                        self.what
-                            .extend(parts.filter_map(|part| part.split_once('.').map(|it| it.0.to_owned())));
+                        self.what.extend(
+                            parts.filter_map(|part| part.split_once('.').map(|it| it.0.to_owned())),
+                        );
                     }
                 }
             }
@@ -44,7 +45,12 @@ impl Told {
 }
 
 /// From the last word of a sub-agent in the background to the request that tells its parent, who is idle.
-pub(crate) async fn ends(url: &str, directory: &Path, rounds: u32, count: usize) -> Result<Value, Failed> {
+pub(crate) async fn ends(
+    url: &str,
+    directory: &Path,
+    rounds: u32,
+    count: usize,
+) -> Result<Value, Failed> {
     let house = House::new(url, directory, 64)?;
     let (mut samples, mut busy, mut next) = (Vec::new(), 0, 0);
     for _ in 0..rounds {
@@ -60,8 +66,9 @@ pub(crate) async fn ends(url: &str, directory: &Path, rounds: u32, count: usize)
             let child = find(&requests, false, &format!("hold {number}."))?;
             let parent = find(&requests, true, &format!("held {number}."))?;
             let ended = child.ended()?;
-            let works =
-                |it: &&Request| it.is_main() && it.at_us < ended && it.ended_us.is_none_or(|at| at > ended);
+            let works = |it: &&Request| {
+                it.is_main() && it.at_us < ended && it.ended_us.is_none_or(|at| at > ended)
+            };
             match requests.iter().find(works) {
                 Some(_) => busy += 1,
                 None => samples.push(millis(ended, parent.at_us)),
@@ -84,9 +91,14 @@ pub(crate) async fn messages(
         let mut session = house.session();
         session.say("start").await?;
         session.end().await?;
-        let mut told = Told { idle: true, ..Told::default() };
+        let mut told = Told {
+            idle: true,
+            ..Told::default()
+        };
         for number in 0..count {
-            session.say(&format!("write {number}. to r{}", number % 4)).await?;
+            session
+                .say(&format!("write {number}. to r{}", number % 4))
+                .await?;
             let mut over = false;
             // What it has said must have reached the main agent, and it must be gone, before the next is sent.
             while told.count() <= number || !told.idle || !over {
@@ -108,7 +120,11 @@ pub(crate) async fn messages(
 }
 
 /// The first request of the main agent, or of another, in which a text occurs.
-pub(crate) fn find<'a>(requests: &'a [Request], main: bool, text: &str) -> Result<&'a Request, Failed> {
+pub(crate) fn find<'a>(
+    requests: &'a [Request],
+    main: bool,
+    text: &str,
+) -> Result<&'a Request, Failed> {
     let mut requests = requests.iter().filter(|request| request.is_main() == main);
     requests
         .find(|request| request.body.contains(text))

@@ -19,7 +19,9 @@ const TEAM: &str = "crew";
 
 pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
     match words[..] {
-        ["many", url, directory, count] => many::run(url, Path::new(directory), count.parse()?).await,
+        ["many", url, directory, count] => {
+            many::run(url, Path::new(directory), count.parse()?).await
+        }
         ["idle", url, directory, count, seconds] => {
             idle::run(url, Path::new(directory), count.parse()?, seconds.parse()?).await
         }
@@ -32,7 +34,9 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
         ["across", url, directory, rounds, count] => {
             across::run(url, Path::new(directory), rounds.parse()?, count.parse()?).await
         }
-        ["host", url, directory, session] => across::host(url, Path::new(directory), session.parse()?).await,
+        ["host", url, directory, session] => {
+            across::host(url, Path::new(directory), session.parse()?).await
+        }
         _ => Err("see the head of this program for its arguments".into()),
     }
 }
@@ -44,8 +48,14 @@ async fn crewed(house: &House) -> Result<Session, Failed> {
     loop {
         rest(&mut session).await?;
         let team = roster(house, &session).await?;
-        let others = team.members.iter().filter(|member| member.agent != team.lead);
-        if others.clone().all(|member| member.state == MemberState::Idle && member.waiting == 0) {
+        let others = team
+            .members
+            .iter()
+            .filter(|member| member.agent != team.lead);
+        if others
+            .clone()
+            .all(|member| member.state == MemberState::Idle && member.waiting == 0)
+        {
             return Ok(session);
         }
     }
@@ -71,5 +81,8 @@ fn realm(session: &Session) -> RealmId {
 /// The team as the store has it.
 async fn roster(house: &House, session: &Session) -> Result<Team, Failed> {
     let teams = house.store.teams(Some(realm(session)), 10).await?;
-    teams.into_iter().next().ok_or_else(|| "there is no team".into())
+    teams
+        .into_iter()
+        .next()
+        .ok_or_else(|| "there is no team".into())
 }

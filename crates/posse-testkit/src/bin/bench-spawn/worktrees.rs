@@ -26,7 +26,8 @@ pub(crate) fn prepare(repository: &Path, files: u32) -> Result<Value, Failed> {
     for number in 0..files {
         let directory = repository.join(format!("part{}", number / IN_DIRECTORY));
         std::fs::create_dir_all(&directory)?;
-        let text = format!("This is line one of file {number}, and others are like it.\n").repeat(17);
+        let text =
+            format!("This is line one of file {number}, and others are like it.\n").repeat(17);
         std::fs::write(directory.join(format!("file{number}.txt")), text)?;
     }
     git(repository, ["init", "-q", "-b", "main"])?;
@@ -43,7 +44,10 @@ pub(crate) fn prepare(repository: &Path, files: u32) -> Result<Value, Failed> {
 pub(crate) fn plain(repository: &Path, directory: &Path, count: usize) -> Result<Value, Failed> {
     let start = Barrier::new(count);
     let one = |number: usize| {
-        let (branch, place) = (format!("plain/{number}"), directory.join(format!("plain-{number}")));
+        let (branch, place) = (
+            format!("plain/{number}"),
+            directory.join(format!("plain-{number}")),
+        );
         start.wait();
         let clock = Instant::now();
         let add = |how: &str| {
@@ -52,14 +56,21 @@ pub(crate) fn plain(repository: &Path, directory: &Path, count: usize) -> Result
         };
         let mut made = add("-b");
         // One git gives up if it meets what another has only half noted; whoever calls it tries again.
-        while made.as_ref().is_err_and(|why| why.to_string().contains("/commondir: ")) {
+        while made
+            .as_ref()
+            .is_err_and(|why| why.to_string().contains("/commondir: "))
+        {
             made = add("-B");
         }
         made.map(|_| clock.elapsed().as_secs_f64() * 1e3)
     };
     let times: Result<Vec<f64>, Failed> = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..count).map(|number| scope.spawn(move || one(number))).collect();
-        all.into_iter().map(|one| one.join().map_err(|_| "a thread panicked")?).collect()
+        let all: Vec<_> = (0..count)
+            .map(|number| scope.spawn(move || one(number)))
+            .collect();
+        all.into_iter()
+            .map(|one| one.join().map_err(|_| "a thread panicked")?)
+            .collect()
     });
     let times = sorted(times?);
     for number in 0..count {
@@ -67,13 +78,20 @@ pub(crate) fn plain(repository: &Path, directory: &Path, count: usize) -> Result
     }
     git(repository, ["worktree", "prune"])?;
     for number in 0..count {
-        git(repository, ["branch", "-q", "-D", &format!("plain/{number}")])?;
+        git(
+            repository,
+            ["branch", "-q", "-D", &format!("plain/{number}")],
+        )?;
     }
     Ok(json!({"ms": times}))
 }
 
 /// What posse takes to make as many, without agents around them.
-pub(crate) async fn made(repository: &Path, directory: &Path, count: usize) -> Result<Value, Failed> {
+pub(crate) async fn made(
+    repository: &Path,
+    directory: &Path,
+    count: usize,
+) -> Result<Value, Failed> {
     let worktrees = GitWorktrees::new(directory.join("worktrees"));
     let (clock, mut making) = (Instant::now(), JoinSet::new());
     for _ in 0..count {
@@ -159,13 +177,24 @@ fn wrong_at_work(repository: &Path, count: usize) -> Result<Vec<String>, Failed>
     let head = git(repository, ["rev-parse", "HEAD"])?;
     let all = checkouts(repository)?;
     let mut wrong = Vec::new();
-    let branches: BTreeSet<&str> =
-        all.iter().filter_map(|it| it.branch.strip_prefix("refs/heads/posse/")).collect();
+    let branches: BTreeSet<&str> = all
+        .iter()
+        .filter_map(|it| it.branch.strip_prefix("refs/heads/posse/"))
+        .collect();
     if (all.len(), branches.len()) != (count, count) {
-        wrong.push(format!("{} worktrees with {} branches of their own", all.len(), branches.len()));
+        wrong.push(format!(
+            "{} worktrees with {} branches of their own",
+            all.len(),
+            branches.len()
+        ));
     }
     for it in all.iter().filter(|it| it.head != head.trim() || !it.locked) {
-        wrong.push(format!("{} is at {}, locked: {}", it.path.display(), it.head, it.locked));
+        wrong.push(format!(
+            "{} is at {}, locked: {}",
+            it.path.display(),
+            it.head,
+            it.locked
+        ));
     }
     Ok(wrong)
 }
@@ -177,10 +206,18 @@ fn wrong_at_the_end(repository: &Path, count: usize) -> Result<Vec<String>, Fail
     if all.len() != count / 2 {
         wrong.push(format!("{} worktrees are there at the end", all.len()));
     }
-    for it in all.iter().filter(|it| !it.path.join("made.txt").is_file() || it.locked) {
-        wrong.push(format!("{} has nothing in it, or is still locked", it.path.display()));
+    for it in all
+        .iter()
+        .filter(|it| !it.path.join("made.txt").is_file() || it.locked)
+    {
+        wrong.push(format!(
+            "{} has nothing in it, or is still locked",
+            it.path.display()
+        ));
     }
-    let branches = git(repository, ["for-each-ref", "refs/heads/posse/"])?.lines().count();
+    let branches = git(repository, ["for-each-ref", "refs/heads/posse/"])?
+        .lines()
+        .count();
     if branches != all.len() {
         wrong.push(format!("{branches} branches are there at the end"));
     }
@@ -202,7 +239,10 @@ fn checkouts(repository: &Path) -> Result<Vec<Checkout>, Failed> {
     for line in git(repository, ["worktree", "list", "--porcelain"])?.lines() {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         if key == "worktree" {
-            all.push(Checkout { path: value.into(), ..Checkout::default() });
+            all.push(Checkout {
+                path: value.into(),
+                ..Checkout::default()
+            });
         }
         let Some(last) = all.last_mut() else { continue };
         match key {
@@ -220,9 +260,19 @@ fn sorted(mut times: Vec<f64>) -> Vec<f64> {
     times
 }
 
-#[expect(clippy::disallowed_methods, reason = "what git does by itself is what is compared with")]
-fn git<S: AsRef<OsStr>>(repository: &Path, arguments: impl IntoIterator<Item = S>) -> Result<String, Failed> {
-    let output = Command::new("git").arg("-C").arg(repository).args(arguments).output()?;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what git does by itself is what is compared with"
+)]
+fn git<S: AsRef<OsStr>>(
+    repository: &Path,
+    arguments: impl IntoIterator<Item = S>,
+) -> Result<String, Failed> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(arguments)
+        .output()?;
     if !output.status.success() {
         return Err(format!("git: {}", String::from_utf8_lossy(&output.stderr)).into());
     }

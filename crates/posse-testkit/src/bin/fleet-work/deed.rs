@@ -1,10 +1,12 @@
 //! What agents and people do at random.
 
-use posse_protocol::{AgentId, EntryKind, MailKind, Purpose, RealmId, Takes, TaskId, TaskStatus, Usage};
+use posse_protocol::{
+    AgentId, EntryKind, MailKind, Purpose, RealmId, Takes, TaskId, TaskStatus, Usage,
+};
 use posse_runtime::port::model::Piece;
 use posse_runtime::port::store::{
-    Address, Charge, Done, Epoch, NewEntry, NewTask, Op, OpResult, Operation, Order, Step, TakenMail,
-    TaskChange, checksum,
+    Address, Charge, Done, Epoch, NewEntry, NewTask, Op, OpResult, Operation, Order, Step,
+    TakenMail, TaskChange, checksum,
 };
 use posse_testkit::fleet::{Began, Deed, draw};
 use uuid::Uuid;
@@ -47,21 +49,42 @@ impl Writer {
                 _ => [EntryKind::Prompt, EntryKind::Reply][seq as usize % 2],
             };
             let text = format!("{{\"step\":\"{step}\",\"entry\":{seq}}}");
-            let piece = Piece { bytes: text.into(), mark_at: None };
+            let piece = Piece {
+                bytes: text.into(),
+                mark_at: None,
+            };
             last = checksum(last, seq, kind, None, &piece);
-            NewEntry { seq, kind, head: None, piece, checksum: last, reply: None }
+            NewEntry {
+                seq,
+                kind,
+                head: None,
+                piece,
+                checksum: last,
+                reply: None,
+            }
         };
         (0..count).map(entry).collect()
     }
 }
 
 /// A step of some entries and operations. With none of the former it is known by its operations alone.
-pub(crate) fn step(writer: &Writer, waiting: &[u64], peers: &[AgentId], seed: &mut u64) -> (Began, Step) {
+pub(crate) fn step(
+    writer: &Writer,
+    waiting: &[u64],
+    peers: &[AgentId],
+    seed: &mut u64,
+) -> (Began, Step) {
     let mut step = Step::new(writer.realm, writer.agent, writer.epoch, 10);
     let least = u64::from(!waiting.is_empty());
     step.entries = writer.entries(step.id.0, draw(seed, 3).max(least), seed);
     if let Some(shown) = step.entries.last() {
-        step.mail = waiting.iter().map(|number| TakenMail { number: *number, entry: shown.seq }).collect();
+        step.mail = waiting
+            .iter()
+            .map(|number| TakenMail {
+                number: *number,
+                entry: shown.seq,
+            })
+            .collect();
     }
     let charge = (draw(seed, 5) == 0).then(|| draw(seed, 1 << 44));
     step.charges = charge.map(booked).into_iter().collect();
@@ -70,18 +93,35 @@ pub(crate) fn step(writer: &Writer, waiting: &[u64], peers: &[AgentId], seed: &m
         .map(|_| match draw(seed, 10) {
             0 | 1 => Deed::Create(Uuid::now_v7()),
             2..5 => Deed::Claim,
-            _ => Deed::Send { id: Uuid::now_v7().into(), to: one(peers, seed) },
+            _ => Deed::Send {
+                id: Uuid::now_v7().into(),
+                to: one(peers, seed),
+            },
         })
         .collect();
     let done = writer.tasks.first().filter(|_| draw(seed, 3) == 0);
     deeds.extend(done.map(|task| Deed::Complete(*task)));
-    step.operations = deeds.iter().map(|deed| Operation { call: None, op: op(deed) }).collect();
+    step.operations = deeds
+        .iter()
+        .map(|deed| Operation {
+            call: None,
+            op: op(deed),
+        })
+        .collect();
     let began = Began {
         id: step.id.0,
         realm: writer.realm,
         by: Some((writer.agent, writer.epoch.0)),
-        entries: step.entries.iter().map(|entry| (entry.seq, entry.checksum)).collect(),
-        mail: step.mail.iter().map(|taken| (taken.number, taken.entry)).collect(),
+        entries: step
+            .entries
+            .iter()
+            .map(|entry| (entry.seq, entry.checksum))
+            .collect(),
+        mail: step
+            .mail
+            .iter()
+            .map(|taken| (taken.number, taken.entry))
+            .collect(),
         charge,
         deeds,
     };
@@ -95,14 +135,35 @@ fn one(peers: &[AgentId], seed: &mut u64) -> AgentId {
 /// What a person asks for.
 pub(crate) fn order(realm: RealmId, peers: &[AgentId], seed: &mut u64) -> (Began, Order) {
     let deeds = vec![
-        Deed::Send { id: Uuid::now_v7().into(), to: one(peers, seed) },
+        Deed::Send {
+            id: Uuid::now_v7().into(),
+            to: one(peers, seed),
+        },
         Deed::Create(Uuid::now_v7()),
-        Deed::Charge { agent: one(peers, seed), number: draw(seed, 1 << 44) },
+        Deed::Charge {
+            agent: one(peers, seed),
+            number: draw(seed, 1 << 44),
+        },
     ];
     let ops = deeds.iter().map(op).collect();
     let (entries, mail) = (Vec::new(), Vec::new());
-    let began = Began { id: Uuid::now_v7(), realm, by: None, entries, mail, charge: None, deeds };
-    (began, Order { realm, ops, at_ms: 10 })
+    let began = Began {
+        id: Uuid::now_v7(),
+        realm,
+        by: None,
+        entries,
+        mail,
+        charge: None,
+        deeds,
+    };
+    (
+        began,
+        Order {
+            realm,
+            ops,
+            at_ms: 10,
+        },
+    )
 }
 
 fn op(deed: &Deed) -> Op {
@@ -116,19 +177,46 @@ fn op(deed: &Deed) -> Op {
         },
         Deed::Create(subject) => Op::CreateTask {
             team: None,
-            task: Box::new(NewTask { subject: subject.to_string(), ..NewTask::default() }),
+            task: Box::new(NewTask {
+                subject: subject.to_string(),
+                ..NewTask::default()
+            }),
         },
-        Deed::Claim => Op::ClaimNext { team: None, takes: Takes::Any },
+        Deed::Claim => Op::ClaimNext {
+            team: None,
+            takes: Takes::Any,
+        },
         Deed::Complete(id) => {
-            let change = TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() };
-            Op::UpdateTask { team: None, id: TaskId(id), expect: None, change: Box::new(change) }
+            let change = TaskChange {
+                status: Some(TaskStatus::Completed),
+                ..TaskChange::default()
+            };
+            Op::UpdateTask {
+                team: None,
+                id: TaskId(id),
+                expect: None,
+                change: Box::new(change),
+            }
         }
-        Deed::Charge { agent, number } => Op::Charge { agent, charge: Box::new(booked(number)) },
+        Deed::Charge { agent, number } => Op::Charge {
+            agent,
+            charge: Box::new(booked(number)),
+        },
     }
 }
 
 /// A charge that is known by its number.
 fn booked(number: u64) -> Charge {
-    let usage = Usage { input: 1, cache_read: number, ..Usage::default() };
-    Charge { model: "a-model".into(), usage, cost: None, purpose: Purpose::Work, missed: 0 }
+    let usage = Usage {
+        input: 1,
+        cache_read: number,
+        ..Usage::default()
+    };
+    Charge {
+        model: "a-model".into(),
+        usage,
+        cost: None,
+        purpose: Purpose::Work,
+        missed: 0,
+    }
 }

@@ -12,7 +12,9 @@ pub(crate) struct History(File);
 
 impl History {
     pub(crate) fn new(path: &Path) -> Result<Self, Failed> {
-        Ok(Self(File::options().create_new(true).append(true).open(path)?))
+        Ok(Self(
+            File::options().create_new(true).append(true).open(path)?,
+        ))
     }
 
     /// Adds a line in one call: it is there, or it is not.

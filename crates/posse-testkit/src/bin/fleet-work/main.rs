@@ -38,9 +38,20 @@ async fn main() -> Result<(), Failed> {
     match words[..] {
         ["prepare", url, hosts, places] => prepare(url, hosts.parse()?, places.parse()?).await,
         ["work", url, file, host, hosts, places, lease, seed] => {
-            let fleet = Fleet { host: host.parse()?, hosts: hosts.parse()?, places: places.parse()? };
+            let fleet = Fleet {
+                host: host.parse()?,
+                hosts: hosts.parse()?,
+                places: places.parse()?,
+            };
             let lease = Duration::from_millis(lease.parse()?);
-            work(url, Arc::new(History::new(Path::new(file))?), fleet, lease, seed.parse()?).await
+            work(
+                url,
+                Arc::new(History::new(Path::new(file))?),
+                fleet,
+                lease,
+                seed.parse()?,
+            )
+            .await
         }
         _ => Err("see the head of this program for its arguments".into()),
     }
@@ -58,7 +69,9 @@ impl Fleet {
     /// All agents of a realm.
     fn agents(self, of: RealmId) -> Vec<AgentId> {
         let places = (0..self.places).filter(|place| realm(*place) == of);
-        places.flat_map(|place| (0..self.hosts).map(move |host| agent(host, place))).collect()
+        places
+            .flat_map(|place| (0..self.hosts).map(move |host| agent(host, place)))
+            .collect()
     }
 }
 
@@ -72,11 +85,19 @@ async fn prepare(url: &str, hosts: u64, places: u64) -> Result<(), Failed> {
             dialect: "test".into(),
             mode: PermissionMode::Default,
             cwd: "/work".into(),
-            preamble: Piece { bytes: "\"system\":\"hello\"".into(), mark_at: None },
+            preamble: Piece {
+                bytes: "\"system\":\"hello\"".into(),
+                mark_at: None,
+            },
             segments: Vec::new(),
         };
         let blank = Step::new(realm(place), agent(host, place), Epoch(1), 10);
-        store.commit(Step { birth: Some(Box::new(birth)), ..blank }).await?;
+        store
+            .commit(Step {
+                birth: Some(Box::new(birth)),
+                ..blank
+            })
+            .await?;
     }
     Ok(())
 }
@@ -111,17 +132,37 @@ async fn work(
     })?;
     while !ending.all.load(Ordering::SeqCst) {
         ending.lost.store(false, Ordering::SeqCst);
-        let timing = Timing { lease, sweep: lease / 5, patience: PATIENCE, deaf: false };
+        let timing = Timing {
+            lease,
+            sweep: lease / 5,
+            patience: PATIENCE,
+            deaf: false,
+        };
         let store = Arc::new(opened(url, timing).await?);
         let mut working = JoinSet::new();
         for place in 0..fleet.places {
             seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-            let (store, history, ending) = (Arc::clone(&store), Arc::clone(&history), Arc::clone(&ending));
-            let place = Place { fleet, place, store, history, ending, seed };
+            let (store, history, ending) = (
+                Arc::clone(&store),
+                Arc::clone(&history),
+                Arc::clone(&ending),
+            );
+            let place = Place {
+                fleet,
+                place,
+                store,
+                history,
+                ending,
+                seed,
+            };
             working.spawn(place.work());
         }
         let mut listening = JoinSet::new();
-        listening.spawn(listen(Arc::clone(&store), Arc::clone(&history), Arc::clone(&ending)));
+        listening.spawn(listen(
+            Arc::clone(&store),
+            Arc::clone(&history),
+            Arc::clone(&ending),
+        ));
         while let Some(worked) = working.join_next().await {
             worked??;
         }
@@ -143,7 +184,11 @@ async fn opened(url: &str, timing: Timing) -> Result<Postgres, Failed> {
 }
 
 /// Hears whether this host was taken for dead.
-async fn listen(store: Arc<Postgres>, history: Arc<History>, ending: Arc<Ending>) -> Result<(), Failed> {
+async fn listen(
+    store: Arc<Postgres>,
+    history: Arc<History>,
+    ending: Arc<Ending>,
+) -> Result<(), Failed> {
     loop {
         if store.woken().await?.contains(&Wake::Fenced) {
             history.write(&Record::Fenced)?;

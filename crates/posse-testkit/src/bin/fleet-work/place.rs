@@ -54,10 +54,19 @@ impl Place {
             Err(error) => return self.not_taken(error),
         };
         let epoch = taken.epoch;
-        self.history.write(&Record::Took { agent, epoch: epoch.0 })?;
-        let filter =
-            TaskFilter { owner: Some(agent), status: Some(TaskStatus::InProgress), ..TaskFilter::default() };
-        let tasks = self.store.tasks(ListId { realm, team: None }, filter, 10).await?;
+        self.history.write(&Record::Took {
+            agent,
+            epoch: epoch.0,
+        })?;
+        let filter = TaskFilter {
+            owner: Some(agent),
+            status: Some(TaskStatus::InProgress),
+            ..TaskFilter::default()
+        };
+        let tasks = self
+            .store
+            .tasks(ListId { realm, team: None }, filter, 10)
+            .await?;
         let entries = &taken.transcript.entries;
         let mut writer = Writer {
             realm,
@@ -87,7 +96,9 @@ impl Place {
         match error {
             // Whether this host is lost, it is told.
             StoreError::Held { .. } | StoreError::Fenced { .. } | StoreError::Engine { .. } => {}
-            error => self.history.write(&Record::Trouble(format!("a take: {error}")))?,
+            error => self
+                .history
+                .write(&Record::Trouble(format!("a take: {error}")))?,
         }
         Ok(false)
     }
@@ -96,8 +107,14 @@ impl Place {
     async fn act(&mut self, writer: &mut Writer) -> Result<bool, Failed> {
         let waiting = match self.draw(3) {
             0 => {
-                let filter = MailFilter { waiting: true, after: 0 };
-                let mail = self.store.mail(writer.realm, writer.agent, filter, 5).await?;
+                let filter = MailFilter {
+                    waiting: true,
+                    after: 0,
+                };
+                let mail = self
+                    .store
+                    .mail(writer.realm, writer.agent, filter, 5)
+                    .await?;
                 mail.iter().map(|mail| mail.number).collect()
             }
             _ => Vec::new(),
@@ -109,8 +126,14 @@ impl Place {
         }
         let (began, step) = deed::step(writer, &waiting, &peers, &mut self.seed);
         self.history.write(&Record::Began(began.clone()))?;
-        let committed = self.store.commit(step).await.map(|committed| committed.results);
-        let Some(results) = self.came_of(&began, committed)? else { return Ok(false) };
+        let committed = self
+            .store
+            .commit(step)
+            .await
+            .map(|committed| committed.results);
+        let Some(results) = self.came_of(&began, committed)? else {
+            return Ok(false);
+        };
         writer.did(&began, &results);
         Ok(true)
     }
@@ -130,9 +153,15 @@ impl Place {
     ) -> Result<Option<Vec<OpResult>>, Failed> {
         let id = began.id;
         let record = match &came {
-            Ok(results) => Record::Acknowledged { id, results: results.clone() },
+            Ok(results) => Record::Acknowledged {
+                id,
+                results: results.clone(),
+            },
             Err(StoreError::Fenced { .. }) => Record::Refused { id },
-            Err(error @ StoreError::Engine { .. }) => Record::Unknown { id, why: error.to_string() },
+            Err(error @ StoreError::Engine { .. }) => Record::Unknown {
+                id,
+                why: error.to_string(),
+            },
             Err(error) => Record::Trouble(format!("{began:?}: {error}")),
         };
         self.history.write(&record)?;

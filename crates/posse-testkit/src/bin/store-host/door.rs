@@ -9,7 +9,11 @@ use crate::Failed;
 pub(crate) fn run(database: &Path) -> Result<(), Failed> {
     let open = |extension| -> io::Result<File> {
         let path = database.with_added_extension(extension);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
         file.lock()?;
         Ok(file)
     };

@@ -28,16 +28,24 @@ pub(crate) async fn run(place: &Place, timing: Timing) -> Result<(), Failed> {
 async fn obey(store: &dyn Store, line: &str) -> Result<String, Failed> {
     let words: Vec<&str> = line.split_whitespace().collect();
     Ok(match words[..] {
-        ["birth", number] => format!("birth {}", fate(&store.commit(birth(number.parse()?)).await)),
+        ["birth", number] => format!(
+            "birth {}",
+            fate(&store.commit(birth(number.parse()?)).await)
+        ),
         ["commit", number, epoch] => {
-            format!("commit {}", fate(&store.commit(step(number.parse()?, epoch.parse()?)).await))
+            format!(
+                "commit {}",
+                fate(&store.commit(step(number.parse()?, epoch.parse()?)).await)
+            )
         }
         ["take", number] => match store.take(agent(number.parse()?)).await {
             Ok(taken) => format!("take ok {}", taken.epoch.0),
             refused => format!("take {}", fate(&refused)),
         },
         ["release", number, epoch] => {
-            let released = store.release(agent(number.parse()?), Epoch(epoch.parse()?)).await;
+            let released = store
+                .release(agent(number.parse()?), Epoch(epoch.parse()?))
+                .await;
             format!("release {}", fate(&released))
         }
         _ => return Err(format!("what is meant by {line}").into()),

@@ -20,11 +20,24 @@ use posse_testkit::scripted;
 use crate::{Failed, say};
 
 /// Has an agent work in `directory`, and says its id, and how its run ended.
-pub(crate) async fn run(place: &Place, url: &str, directory: &Path, lease: Duration) -> Result<(), Failed> {
-    let timing = Timing { lease, sweep: lease / 3, ..Timing::default() };
+pub(crate) async fn run(
+    place: &Place,
+    url: &str,
+    directory: &Path,
+    lease: Duration,
+) -> Result<(), Failed> {
+    let timing = Timing {
+        lease,
+        sweep: lease / 3,
+        ..Timing::default()
+    };
     let clock = Arc::new(SystemClock::default());
     let runtime = Runtime::new(Ports {
-        model: Arc::new(scripted::anthropic(url, clock.clone(), RetryPolicy::default())?),
+        model: Arc::new(scripted::anthropic(
+            url,
+            clock.clone(),
+            RetryPolicy::default(),
+        )?),
         store: place.open_with(timing)?,
         clock,
         prices: Arc::new(posse_model::price::PriceList::built_in()?),
@@ -44,7 +57,9 @@ pub(crate) async fn run(place: &Place, url: &str, directory: &Path, lease: Durat
     while let Some(event) = agent.events.recv().await {
         if let EventKind::Ended(end) = event.kind {
             match end.outcome {
-                Outcome::Failed(fault) => say(&format!("failed {:?}: {}", fault.class, fault.message))?,
+                Outcome::Failed(fault) => {
+                    say(&format!("failed {:?}: {}", fault.class, fault.message))?
+                }
                 other => say(&format!("{other:?}"))?,
             }
         }
@@ -69,7 +84,12 @@ fn setup(directory: &Path) -> Setup {
         }),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
-        limits: Limits { turns: None, budget: Budget::default(), max_tokens: 4096, compact_at: None },
+        limits: Limits {
+            turns: None,
+            budget: Budget::default(),
+            max_tokens: 4096,
+            compact_at: None,
+        },
         asker: Asker::Nobody,
         spawning: spawning(),
         joins: false,

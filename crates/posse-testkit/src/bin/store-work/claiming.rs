@@ -74,7 +74,8 @@ fn one(connection: &Connection, agent: AgentId) -> Result<(), Failed> {
     let step = Uuid::now_v7().into_bytes();
     run("UPDATE agent SET used_ms = ?3, step = ?4, result = NULL WHERE realm = ?1 AND id = ?2")?
         .execute(params![realm, agent, 10, step])?;
-    let sql = "SELECT id FROM task INDEXED BY task_ready WHERE realm = ?1 AND team = '' AND status = 0
+    let sql =
+        "SELECT id FROM task INDEXED BY task_ready WHERE realm = ?1 AND team = '' AND status = 0
                    AND owner IS NULL AND waits = 0 ORDER BY id LIMIT 1";
     let id: i64 = run(sql)?.query_row(params![realm], |row| row.get(0))?;
     let sql = "SELECT id, subject, description, active_form, status, owner, owner_agent, lost_by, created_ms,
@@ -97,12 +98,18 @@ fn one(connection: &Connection, agent: AgentId) -> Result<(), Failed> {
     let sql = "SELECT name FROM member WHERE realm = ?1 AND agent = ?2 AND team = '' ORDER BY nth LIMIT 1";
     run(sql)?.exists(params![realm, agent])?;
     let sql = "SELECT path FROM agent WHERE realm = ?1 AND id = ?2";
-    let path: Option<String> = run(sql)?.query_row(params![realm, agent], |row| row.get(0)).optional()?;
+    let path: Option<String> = run(sql)?
+        .query_row(params![realm, agent], |row| row.get(0))
+        .optional()?;
     let sql =
         "UPDATE task SET status = 1, owner = ?3, owner_agent = ?4, lost_by = NULL, version = version + 1,
                    updated_ms = ?5 WHERE realm = ?1 AND team = '' AND id = ?2";
     run(sql)?.execute(params![realm, id, path, agent, 10])?;
     let sql = "UPDATE agent SET result = ?3, state = state WHERE realm = ?1 AND id = ?2";
-    run(sql)?.execute(params![realm, agent, json!({"results": [{"Ok": {"Claimed": task}}]}).to_string()])?;
+    run(sql)?.execute(params![
+        realm,
+        agent,
+        json!({"results": [{"Ok": {"Claimed": task}}]}).to_string()
+    ])?;
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use posse_protocol::{EntryKind, MailId, MailKind, Name, Takes, TaskId, TaskStatus};
 use posse_runtime::port::store::{
-    Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step, Store,
-    StoreError, TakenMail, TaskChange, checksum,
+    Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step,
+    Store, StoreError, TakenMail, TaskChange, checksum,
 };
 use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
 use posse_testkit::place::Place;
@@ -40,7 +40,12 @@ pub(crate) async fn prepare(place: &Place, deed: Deed) -> Result<(), Failed> {
             settings: serde_json::Map::new(),
             lead: joining(LEAD),
         },
-        Op::Join { team: crew(), name: "bob".parse()?, member: joining(MEMBER), greeting: None },
+        Op::Join {
+            team: crew(),
+            name: "bob".parse()?,
+            member: joining(MEMBER),
+            greeting: None,
+        },
     ];
     if deed != Deed::Create {
         ops.extend((1..=TIMES).map(|number| create(&format!("task {number}"), &[])));
@@ -51,7 +56,14 @@ pub(crate) async fn prepare(place: &Place, deed: Deed) -> Result<(), Failed> {
     if deed == Deed::Take {
         ops.extend((0..TIMES).map(|number| send(Address::Agent(agent(MEMBER)), number)));
     }
-    for result in store.operate(Order { realm: realm(), ops, at_ms: 5 }).await? {
+    for result in store
+        .operate(Order {
+            realm: realm(),
+            ops,
+            at_ms: 5,
+        })
+        .await?
+    {
         result.map_err(|refusal| refusal.to_string())?;
     }
     store.release(agent(LEAD), Epoch(1)).await?;
@@ -77,9 +89,20 @@ pub(crate) async fn perform(place: &Place, deed: Deed) -> Result<(), Failed> {
         return Ok(());
     }
     let actor = if deed == Deed::Take { MEMBER } else { LEAD };
-    let epoch = again(async || Ok(store.take(agent(actor)).await?)).await?.epoch;
+    let epoch = again(async || Ok(store.take(agent(actor)).await?))
+        .await?
+        .epoch;
     for number in 0..TIMES {
-        let step = word(deed, Step { epoch, ..step(actor, 0) }, number, &*store).await?;
+        let step = word(
+            deed,
+            Step {
+                epoch,
+                ..step(actor, 0)
+            },
+            number,
+            &*store,
+        )
+        .await?;
         // The same step again: if the first try was durable after all, it must not count twice.
         let committed = again(async || Ok(store.commit(step.clone()).await?)).await?;
         let done = committed.results.into_iter().next().transpose()?;
@@ -101,26 +124,46 @@ async fn word(deed: Deed, mut step: Step, number: u64, store: &dyn Store) -> Res
         change: Box::new(change),
     };
     let op = match deed {
-        Deed::Send => send(Address::Member { team: crew(), name: "bob".parse()? }, number),
+        Deed::Send => send(
+            Address::Member {
+                team: crew(),
+                name: "bob".parse()?,
+            },
+            number,
+        ),
         Deed::Create => create(&format!("task {}", number + 1), &[]),
-        Deed::Claim => Op::ClaimNext { team: Some(crew()), takes: Takes::Any },
-        Deed::Update => {
-            update(TaskChange { subject: Some(format!("changed {number}")), ..TaskChange::default() })
-        }
-        Deed::Complete => update(TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() }),
+        Deed::Claim => Op::ClaimNext {
+            team: Some(crew()),
+            takes: Takes::Any,
+        },
+        Deed::Update => update(TaskChange {
+            subject: Some(format!("changed {number}")),
+            ..TaskChange::default()
+        }),
+        Deed::Complete => update(TaskChange {
+            status: Some(TaskStatus::Completed),
+            ..TaskChange::default()
+        }),
         Deed::Append => {
             step.entries = vec![chained(number, |number| format!("entry {number}"))];
             return Ok(step);
         }
         Deed::Take => {
-            let filter = MailFilter { waiting: true, after: 0 };
-            let waiting = again(async || Ok(store.mail(realm(), step.agent, filter, 1).await?)).await?;
+            let filter = MailFilter {
+                waiting: true,
+                after: 0,
+            };
+            let waiting =
+                again(async || Ok(store.mail(realm(), step.agent, filter, 1).await?)).await?;
             let mail = waiting.first().ok_or("no mail waits")?;
             if mail.body != message(number) {
                 return Err(format!("{} came out of turn", mail.body).into());
             }
             step.entries = vec![chained(number, message)];
-            step.mail = vec![TakenMail { number: mail.number, entry: number }];
+            step.mail = vec![TakenMail {
+                number: mail.number,
+                entry: number,
+            }];
             return Ok(step);
         }
         Deed::TakeOver => return Err("a take-over has no steps".into()),
@@ -140,7 +183,10 @@ fn chained(number: u64, text: impl Fn(u64) -> String) -> NewEntry {
         let piece = entry(seq, EntryKind::Prompt, &text(seq)).piece;
         last = checksum(last, seq, EntryKind::Prompt, None, &piece);
     }
-    NewEntry { checksum: last, ..entry(number, EntryKind::Prompt, &text(number)) }
+    NewEntry {
+        checksum: last,
+        ..entry(number, EntryKind::Prompt, &text(number))
+    }
 }
 
 fn send(to: Address, number: u64) -> Op {
@@ -154,8 +200,15 @@ fn send(to: Address, number: u64) -> Op {
 }
 
 fn create(subject: &str, blocked_by: &[TaskId]) -> Op {
-    let task = NewTask { subject: subject.into(), blocked_by: blocked_by.to_vec(), ..NewTask::default() };
-    Op::CreateTask { team: Some(Name::clone(&crew())), task: Box::new(task) }
+    let task = NewTask {
+        subject: subject.into(),
+        blocked_by: blocked_by.to_vec(),
+        ..NewTask::default()
+    };
+    Op::CreateTask {
+        team: Some(Name::clone(&crew())),
+        task: Box::new(task),
+    }
 }
 
 /// Tries a second time what a failing disk has refused. Anything else is an error.
@@ -170,7 +223,10 @@ async fn again<T>(mut attempt: impl AsyncFnMut() -> Result<T, Failed>) -> Result
 }
 
 fn is_of_the_disk(error: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::Full { .. } | StoreError::Engine { .. }))
+    matches!(
+        error.downcast_ref(),
+        Some(StoreError::Full { .. } | StoreError::Engine { .. })
+    )
 }
 
 fn acknowledge(what: &str) -> io::Result<()> {

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use posse_protocol::{AgentId, EntryKind, Name, Takes};
-use posse_runtime::port::store::{Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail};
+use posse_runtime::port::store::{
+    Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail,
+};
 use posse_store::Sqlite;
 use posse_testkit::store_contract::{entry, realm};
 use serde_json::{Value, json};
@@ -35,24 +37,50 @@ pub(crate) async fn inbox(database: &Path) -> Result<Value, Failed> {
 }
 
 async fn fill(store: &Sqlite, sender: AgentId, to: AgentId, count: u64) -> Result<(), Failed> {
-    let message = |_| Operation { call: None, op: send(to, "How is it going?".into()) };
+    let message = |_| Operation {
+        call: None,
+        op: send(to, "How is it going?".into()),
+    };
     let operations = (0..count).map(message).collect();
-    for result in store.commit(Step { operations, ..blank(sender) }).await?.results {
+    for result in store
+        .commit(Step {
+            operations,
+            ..blank(sender)
+        })
+        .await?
+        .results
+    {
         result?;
     }
     Ok(())
 }
 
 /// One message more, one less.
-async fn cycle(store: &Sqlite, sender: AgentId, hearer: AgentId, seq: u64) -> Result<Duration, Failed> {
+async fn cycle(
+    store: &Sqlite,
+    sender: AgentId,
+    hearer: AgentId,
+    seq: u64,
+) -> Result<Duration, Failed> {
     let begun = Instant::now();
-    store.commit(doing(sender, send(hearer, "How is it going?".into()))).await?;
-    let filter = MailFilter { waiting: true, after: 0 };
+    store
+        .commit(doing(sender, send(hearer, "How is it going?".into())))
+        .await?;
+    let filter = MailFilter {
+        waiting: true,
+        after: 0,
+    };
     let mail = store.mail(realm(), hearer, filter, 1).await?;
     let number = mail.first().ok_or("no mail waits")?.number;
     let entries = vec![entry(seq, EntryKind::Prompt, "a message")];
     let mail = vec![TakenMail { number, entry: seq }];
-    store.commit(Step { entries, mail, ..blank(hearer) }).await?;
+    store
+        .commit(Step {
+            entries,
+            mail,
+            ..blank(hearer)
+        })
+        .await?;
     Ok(begun.elapsed())
 }
 
@@ -61,8 +89,9 @@ pub(crate) async fn claims(database: &Path, large: u64) -> Result<Value, Failed>
     let store = Sqlite::open(database)?;
     let agent = newborn(&store).await?;
     let big: Name = "big".parse()?;
-    let small: Vec<Name> =
-        (0..4).map(|number| format!("small-{number}").parse()).collect::<Result<_, _>>()?;
+    let small: Vec<Name> = (0..4)
+        .map(|number| format!("small-{number}").parse())
+        .collect::<Result<_, _>>()?;
     for team in small.iter().chain([&big]) {
         let lead = Joining {
             agent,
@@ -76,8 +105,20 @@ pub(crate) async fn claims(database: &Path, large: u64) -> Result<Value, Failed>
             takes: Takes::Any,
         };
         let (description, settings) = (String::new(), serde_json::Map::new());
-        let op = Op::CreateTeam { team: team.clone(), description, settings, lead: Box::new(lead) };
-        for result in store.operate(Order { realm: realm(), ops: vec![op], at_ms: 5 }).await? {
+        let op = Op::CreateTeam {
+            team: team.clone(),
+            description,
+            settings,
+            lead: Box::new(lead),
+        };
+        for result in store
+            .operate(Order {
+                realm: realm(),
+                ops: vec![op],
+                at_ms: 5,
+            })
+            .await?
+        {
             result?;
         }
         add_tasks(&store, Some(team), if *team == big { large } else { 100 }).await?;

@@ -57,7 +57,9 @@ async fn main() -> Result<(), Failed> {
             print(claiming::bare(Path::new(database), agents.parse()?, batches.parse()?).await?)
         }
         ["inbox", database] => print(growth::inbox(Path::new(database)).await?),
-        ["claims", database, tasks] => print(growth::claims(Path::new(database), tasks.parse()?).await?),
+        ["claims", database, tasks] => {
+            print(growth::claims(Path::new(database), tasks.parse()?).await?)
+        }
         _ => Err("see the head of this program for its arguments".into()),
     }
 }

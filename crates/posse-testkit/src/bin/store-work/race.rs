@@ -23,7 +23,12 @@ pub(crate) async fn tasks(place: &Place, count: u64) -> Result<(), Failed> {
 /// when it goes its tasks are free again.
 pub(crate) async fn claims(place: &Place, into: &Path, agents: u64) -> Result<(), Failed> {
     // Only processes that share a file wait for each other's turn.
-    let file = place.file().ok().map(Sqlite::open).transpose()?.map(Arc::new);
+    let file = place
+        .file()
+        .ok()
+        .map(Sqlite::open)
+        .transpose()?
+        .map(Arc::new);
     let store = match &file {
         Some(file) => Arc::clone(file) as Arc<dyn Store>,
         None => place.open()?,
@@ -53,7 +58,12 @@ pub(crate) async fn claims(place: &Place, into: &Path, agents: u64) -> Result<()
 async fn claimer(store: Arc<dyn Store>, agent: AgentId) -> Result<Vec<u64>, Failed> {
     let mut claimed = Vec::new();
     loop {
-        match store.commit(doing(agent, claim(None))).await?.results.remove(0) {
+        match store
+            .commit(doing(agent, claim(None)))
+            .await?
+            .results
+            .remove(0)
+        {
             Ok(Done::Claimed(task)) => claimed.push(task.id.0),
             Err(Refusal::NothingToClaim) => return Ok(claimed),
             other => return Err(format!("{other:?}").into()),

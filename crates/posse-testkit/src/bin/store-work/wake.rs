@@ -51,7 +51,11 @@ pub(crate) async fn healed(place: &Place, sweep: Duration) -> Result<Value, Fail
 
 /// Sends a message, for which there must be room.
 async fn tell(store: &dyn Store, sender: AgentId, to: AgentId) -> Result<(), Failed> {
-    for result in store.commit(doing(sender, send(to, "How is it going?".into()))).await?.results {
+    for result in store
+        .commit(doing(sender, send(to, "How is it going?".into())))
+        .await?
+        .results
+    {
         result?;
     }
     Ok(())
@@ -60,7 +64,11 @@ async fn tell(store: &dyn Store, sender: AgentId, to: AgentId) -> Result<(), Fai
 /// An agent that says when it was woken for each message.
 pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Failed> {
     let timing = match deaf {
-        Some(sweep) => Timing { sweep, deaf: true, ..Timing::default() },
+        Some(sweep) => Timing {
+            sweep,
+            deaf: true,
+            ..Timing::default()
+        },
         None => Timing::default(),
     };
     let store = place.open_with(timing)?;
@@ -74,7 +82,10 @@ pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Fa
         if !wakes.contains(&Wake::Mail(agent)) {
             continue;
         }
-        let filter = MailFilter { waiting: true, after: heard };
+        let filter = MailFilter {
+            waiting: true,
+            after: heard,
+        };
         for mail in store.mail(realm(), agent, filter, 1000).await? {
             heard = mail.number;
             say(&at.as_nanos().to_string())?;
@@ -87,11 +98,26 @@ pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Fa
 }
 
 /// Takes the messages of a range into one entry.
-async fn take(store: &dyn Store, agent: AgentId, range: std::ops::Range<u64>) -> Result<(), Failed> {
+async fn take(
+    store: &dyn Store,
+    agent: AgentId,
+    range: std::ops::Range<u64>,
+) -> Result<(), Failed> {
     let seq = range.start / 100;
-    let mail = range.map(|before| TakenMail { number: before + 1, entry: seq }).collect();
+    let mail = range
+        .map(|before| TakenMail {
+            number: before + 1,
+            entry: seq,
+        })
+        .collect();
     let entries = vec![entry(seq, EntryKind::Prompt, "so many messages")];
-    store.commit(Step { mail, entries, ..blank(agent) }).await?;
+    store
+        .commit(Step {
+            mail,
+            entries,
+            ..blank(agent)
+        })
+        .await?;
     Ok(())
 }
 
@@ -111,7 +137,10 @@ pub(crate) async fn within(place: &Place, count: usize) -> Result<Value, Failed>
                 loop {
                     listening.woken().await?;
                     let at = Instant::now();
-                    let filter = MailFilter { waiting: true, after: heard };
+                    let filter = MailFilter {
+                        waiting: true,
+                        after: heard,
+                    };
                     if let Some(mail) = listening.mail(realm(), hearer, filter, 1).await?.first() {
                         heard = mail.number;
                         return Ok::<_, Failed>(at);
@@ -151,7 +180,11 @@ impl Listener {
             .spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
         let agent = lines.next().ok_or("the listener said nothing")??.parse()?;
-        Ok(Self { child, lines, agent })
+        Ok(Self {
+            child,
+            lines,
+            agent,
+        })
     }
 
     fn heard_at(&mut self) -> Result<Duration, Failed> {
@@ -176,7 +209,9 @@ fn summary(mut waits: Vec<Duration>) -> Value {
     waits.sort();
     let at = |part: f64| {
         let place = (waits.len().saturating_sub(1) as f64 * part) as usize;
-        waits.get(place).map_or(f64::NAN, |wait| wait.as_secs_f64() * 1e3)
+        waits
+            .get(place)
+            .map_or(f64::NAN, |wait| wait.as_secs_f64() * 1e3)
     };
     let missed = waits.iter().filter(|wait| **wait > MISSED).count();
     json!({"count": waits.len(), "p50_ms": at(0.5), "p99_ms": at(0.99), "max_ms": at(1.0), "missed": missed})

@@ -10,7 +10,12 @@ use crate::Failed;
 /// A new agent of the realm.
 pub(crate) async fn newborn(store: &dyn Store) -> Result<AgentId, Failed> {
     let agent = AgentId::from(Uuid::now_v7());
-    store.commit(Step { birth: birth(1).birth, ..blank(agent) }).await?;
+    store
+        .commit(Step {
+            birth: birth(1).birth,
+            ..blank(agent)
+        })
+        .await?;
     Ok(agent)
 }
 
@@ -21,22 +26,38 @@ pub(crate) fn blank(agent: AgentId) -> Step {
 
 /// A step that does one thing.
 pub(crate) fn doing(agent: AgentId, op: Op) -> Step {
-    Step { operations: vec![Operation { call: None, op }], ..blank(agent) }
+    Step {
+        operations: vec![Operation { call: None, op }],
+        ..blank(agent)
+    }
 }
 
 /// A message.
 pub(crate) fn send(to: AgentId, body: String) -> Op {
     let (id, kind) = (MailId::from(Uuid::now_v7()), MailKind::Text);
-    Op::Send { id, to: Address::Agent(to), kind, summary: "a word".into(), body }
+    Op::Send {
+        id,
+        to: Address::Agent(to),
+        kind,
+        summary: "a word".into(),
+        body,
+    }
 }
 
 /// A claim in a list.
 pub(crate) fn claim(list: Option<&Name>) -> Op {
-    Op::ClaimNext { team: list.cloned(), takes: Takes::Any }
+    Op::ClaimNext {
+        team: list.cloned(),
+        takes: Takes::Any,
+    }
 }
 
 /// Adds so many tasks to a list, a few thousand in each transaction.
-pub(crate) async fn add_tasks(store: &dyn Store, list: Option<&Name>, count: u64) -> Result<(), Failed> {
+pub(crate) async fn add_tasks(
+    store: &dyn Store,
+    list: Option<&Name>,
+    count: u64,
+) -> Result<(), Failed> {
     let mut left = count;
     while left > 0 {
         let some = left.min(5000);
@@ -44,12 +65,20 @@ pub(crate) async fn add_tasks(store: &dyn Store, list: Option<&Name>, count: u64
             team: list.cloned(),
             task: Box::new(NewTask {
                 subject: "a task with a subject of the usual length".into(),
-                description: "And a description, which is as a rule a little longer than that.".into(),
+                description: "And a description, which is as a rule a little longer than that."
+                    .into(),
                 ..NewTask::default()
             }),
         };
         let ops = (0..some).map(|_| task()).collect();
-        for result in store.operate(Order { realm: realm(), ops, at_ms: 5 }).await? {
+        for result in store
+            .operate(Order {
+                realm: realm(),
+                ops,
+                at_ms: 5,
+            })
+            .await?
+        {
             result?;
         }
         left -= some;

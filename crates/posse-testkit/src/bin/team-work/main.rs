@@ -46,8 +46,13 @@ async fn main() -> Result<(), Failed> {
         }
         ["host", url, store, directory, session, most] => {
             let house = house(url, store, Path::new(directory))?;
-            let members = Members::Free { most: Some(most.parse()?) };
-            let hosting = Hosting { session: session.parse()?, members };
+            let members = Members::Free {
+                most: Some(most.parse()?),
+            };
+            let hosting = Hosting {
+                session: session.parse()?,
+                members,
+            };
             let mut hosted = house.runtime.host(hosting, house.setup.clone()).await?;
             say(&format!("hosts {}", hosted.agents.len()))?;
             while hosted.events.recv().await.is_some() {}
@@ -60,15 +65,27 @@ async fn main() -> Result<(), Failed> {
 fn house(url: &str, store: &str, directory: &Path) -> Result<House, Failed> {
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
-    House::on(&store.parse()?, house::model(url)?, directory, &work, RUNNING)
+    House::on(
+        &store.parse()?,
+        house::model(url)?,
+        directory,
+        &work,
+        RUNNING,
+    )
 }
 
 /// On a server, what a killed process had is its own until the lease is over.
 async fn resumed(house: &House, id: &str) -> Result<Session, Failed> {
     let clock = SystemClock::default();
     loop {
-        match house.runtime.resume(id.parse()?, None, house.setup.clone()).await {
-            Err(StartError::Store(StoreError::Held { .. })) => clock.sleep(Duration::from_millis(50)).await,
+        match house
+            .runtime
+            .resume(id.parse()?, None, house.setup.clone())
+            .await
+        {
+            Err(StartError::Store(StoreError::Held { .. })) => {
+                clock.sleep(Duration::from_millis(50)).await
+            }
             resumed => return Ok(Session(resumed?)),
         }
     }

@@ -16,7 +16,9 @@ type Failed = Box<dyn Error + Send + Sync>;
 
 fn main() -> Result<(), Failed> {
     // One thread for what blocks: then the n-th call is the same in each run.
-    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .build()?;
     runtime.block_on(run())
 }
 
@@ -25,15 +27,27 @@ async fn run() -> Result<(), Failed> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["life", home, repository, agent, work, dirty] => {
-            let dirty = if dirty == "carry" { Dirty::Carry } else { Dirty::Tell };
+            let dirty = if dirty == "carry" {
+                Dirty::Carry
+            } else {
+                Dirty::Tell
+            };
             let from = Path::new(repository).to_owned();
-            let wanted = Wanted { agent: agent.parse()?, from, base: Base::Head, dirty };
+            let wanted = Wanted {
+                agent: agent.parse()?,
+                from,
+                base: Base::Head,
+                dirty,
+            };
             life(home, wanted, work == "work").await
         }
         ["sweep", home] => {
             for swept in GitWorktrees::new(home.into()).sweep() {
                 let end = if swept.removed { "removed" } else { "kept" };
-                say(&format!("{end} {} {:?}", swept.found.agent, swept.found.keeps))?;
+                say(&format!(
+                    "{end} {} {:?}",
+                    swept.found.agent, swept.found.keeps
+                ))?;
             }
             Ok(())
         }

@@ -39,7 +39,11 @@ async fn asked(rig: &Rig) -> (Vec<serde_json::Value>, String, posse_protocol::No
     let (_, end) = until_over(&mut agent, "Find it").await;
     let (_, main) = until_end(&mut agent).await;
     assert_eq!(main.outcome, Outcome::Completed);
-    (sent_by(rig, "/main/general-purpose-1"), last_words(&sent_by(rig, "/main")[1]), end)
+    (
+        sent_by(rig, "/main/general-purpose-1"),
+        last_words(&sent_by(rig, "/main")[1]),
+        end,
+    )
 }
 
 // proves AG-12 (open: definitions, in another test here)
@@ -50,12 +54,22 @@ async fn an_answer_that_fits_is_handed_on_as_a_value() {
     let (child, told, end) = asked(&rig).await;
     assert_eq!(child.len(), 1, "no repair");
     let first = words(&child[0]["messages"][0]);
-    assert!(first[0].contains("JSON") && first[0].contains(r#""required""#), "{}", first[0]);
+    assert!(
+        first[0].contains("JSON") && first[0].contains(r#""required""#),
+        "{}",
+        first[0]
+    );
     assert_eq!(first[1], "Where is it?", "its prompt comes last");
     assert_eq!(end.status, RunStatus::Completed);
     assert_eq!(end.value.as_ref().unwrap().get(), r#"{"line":7}"#);
-    assert!(told.contains("Its answer, which fits the output schema"), "{told}");
-    assert!(told.contains("<run-output>\n{\"line\":7}\n</run-output>"), "{told}");
+    assert!(
+        told.contains("Its answer, which fits the output schema"),
+        "{told}"
+    );
+    assert!(
+        told.contains("<run-output>\n{\"line\":7}\n</run-output>"),
+        "{told}"
+    );
 }
 
 // proves AG-12 (open: definitions, in another test here)
@@ -69,25 +83,56 @@ async fn one_repair_round_is_made_and_no_more() {
     assert!(repair.contains("JSON"), "{repair}");
     assert_eq!(end.value.unwrap().get(), r#"{"line":7}"#);
 
-    let hopeless = rig(&asking(&call, &[r#"{"line": "seven"}"#, r#"{"line": "8"}"#, "never said"]));
+    let hopeless = rig(&asking(
+        &call,
+        &[r#"{"line": "seven"}"#, r#"{"line": "8"}"#, "never said"],
+    ));
     let (child, told, end) = asked(&hopeless).await;
-    assert_eq!((child.len(), end.status, end.value), (2, RunStatus::Failed, None));
-    assert!(last_words(&child[1]).contains("/line"), "{}", last_words(&child[1]));
-    assert!(told.contains("has failed: its answer does not fit the output schema"), "{told}");
-    assert!(told.contains("/line") && told.contains(r#"{"line": "8"}"#), "the text so far: {told}");
+    assert_eq!(
+        (child.len(), end.status, end.value),
+        (2, RunStatus::Failed, None)
+    );
+    assert!(
+        last_words(&child[1]).contains("/line"),
+        "{}",
+        last_words(&child[1])
+    );
+    assert!(
+        told.contains("has failed: its answer does not fit the output schema"),
+        "{told}"
+    );
+    assert!(
+        told.contains("/line") && told.contains(r#"{"line": "8"}"#),
+        "the text so far: {told}"
+    );
     let body = &sent_by(&hopeless, "/main")[1];
     assert_eq!(body["messages"][2]["content"][0]["is_error"], true);
-    let root = hopeless.store.sessions(Default::default(), 1).await.unwrap().remove(0).agent;
-    assert_eq!(row(&hopeless, root, "Find it").await.state, AgentState::Failed);
+    let root = hopeless
+        .store
+        .sessions(Default::default(), 1)
+        .await
+        .unwrap()
+        .remove(0)
+        .agent;
+    assert_eq!(
+        row(&hopeless, root, "Find it").await.state,
+        AgentState::Failed
+    );
 }
 
 // proves AG-12
 #[tokio::test]
 async fn a_type_can_ask_for_a_shape_and_a_notification_brings_the_value() {
     let schema = Arc::new(json!({"type": "array", "items": {"type": "string"}}));
-    let mut rig = rig(&asking(", run_in_background = true", &[r#"["a.rs", "b.rs"]"#]));
+    let mut rig = rig(&asking(
+        ", run_in_background = true",
+        &[r#"["a.rs", "b.rs"]"#],
+    ));
     let kinds = built_in().into_iter();
-    let kinds = kinds.map(|kind| Definition { output_schema: Some(Arc::clone(&schema)), ..kind });
+    let kinds = kinds.map(|kind| Definition {
+        output_schema: Some(Arc::clone(&schema)),
+        ..kind
+    });
     rig.setup.spawning.types = Arc::new(kinds.collect());
     let mut agent = rig.prompted("go").await.unwrap();
     until_over(&mut agent, "Find it").await;
@@ -117,6 +162,13 @@ async fn a_value_too_long_for_a_message_is_asked_for_once_more_and_an_end_is_tol
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_over(&mut agent, "Find it").await;
     assert_eq!((end.status, &end.value), (RunStatus::Failed, &None));
-    assert!(end.error.as_ref().unwrap().contains("bytes, and 65536 are the most"), "{:?}", end.error);
+    assert!(
+        end.error
+            .as_ref()
+            .unwrap()
+            .contains("bytes, and 65536 are the most"),
+        "{:?}",
+        end.error
+    );
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [end]);
 }

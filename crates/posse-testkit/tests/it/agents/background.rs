@@ -8,8 +8,8 @@ use posse_testkit::rig::{farewell, prompt, until_end};
 use uuid::Uuid;
 
 use super::{
-    SECOND, count, heard, inbox, last_words, paced, paths, row, rows, sent_by, told_ends, until, until_over,
-    until_started, until_state,
+    SECOND, count, heard, inbox, last_words, paced, paths, row, rows, sent_by, told_ends, until,
+    until_over, until_started, until_state,
 };
 
 const BACKGROUND: &str = r#"
@@ -45,12 +45,19 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
         (Outcome::Completed, 2, "It looks.", 1)
     );
     let child = row(&rig, agent.id, "Find callers").await;
-    let output = rig.setup.workspace.spill.join(format!("{}/{}.output", agent.id, child.agent));
+    let output = rig
+        .setup
+        .workspace
+        .spill
+        .join(format!("{}/{}.output", agent.id, child.agent));
     let launched = last_words(&sent_by(&rig, "/main")[1]);
     for part in [
         "The sub-agent (general-purpose) works in the background: Find callers.\n",
         &format!("agent id: {}\n", child.agent),
-        &format!("output file, written while it works: {}\n", output.display()),
+        &format!(
+            "output file, written while it works: {}\n",
+            output.display()
+        ),
         "You will get a task-notification",
         "Who calls <task-id>add</task-id>?",
     ] {
@@ -58,8 +65,14 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
     }
     clock.asleep_for(SECOND).await;
     let running = row(&rig, agent.id, "Find callers").await;
-    assert_eq!((running.state, running.starter), (AgentState::Running, Some(agent.id)));
-    assert_eq!(rig.store.read(agent.id).await.unwrap().session.state, AgentState::Idle);
+    assert_eq!(
+        (running.state, running.starter),
+        (AgentState::Running, Some(agent.id))
+    );
+    assert_eq!(
+        rig.store.read(agent.id).await.unwrap().session.state,
+        AgentState::Idle
+    );
 
     clock.advance(SECOND);
     let (_, over) = until_over(&mut agent, "Find callers").await;
@@ -71,7 +84,10 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
     clock.advance(2 * SECOND);
     let (events, end) = until_end(&mut agent).await;
     assert!(events.iter().any(|event| event.kind == EventKind::Started));
-    assert_eq!((end.text.as_str(), end.turns, end.live), ("Three, says the scout.", 1, 0));
+    assert_eq!(
+        (end.text.as_str(), end.turns, end.live),
+        ("Three, says the scout.", 1, 0)
+    );
 
     let told = last_words(&sent_by(&rig, "/main")[2]);
     for part in [
@@ -95,10 +111,23 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
 
     agent.handle.send(prompt("thanks")).await.unwrap();
     until_end(&mut agent).await;
-    assert_eq!(count(sent_by(&rig, "/main").last().unwrap(), "<task-notification>"), 1);
+    assert_eq!(
+        count(
+            sent_by(&rig, "/main").last().unwrap(),
+            "<task-notification>"
+        ),
+        1
+    );
     let mail = inbox(&rig, agent.id, agent.id).await;
-    assert_eq!((mail.len(), mail[0].kind, mail[0].id.uuid()), (1, MailKind::Notification, over.run));
-    assert_eq!(mail[0].shown_in, Some(4), "in the prompt that began the second run");
+    assert_eq!(
+        (mail.len(), mail[0].kind, mail[0].id.uuid()),
+        (1, MailKind::Notification, over.run)
+    );
+    assert_eq!(
+        mail[0].shown_in,
+        Some(4),
+        "in the prompt that began the second run"
+    );
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [over]);
     // Nobody tells it again to whoever comes later.
     let id = agent.id;
@@ -106,7 +135,13 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
     let mut agent = rig.resumed(id).await.unwrap();
     agent.handle.send(prompt("thanks")).await.unwrap();
     until_end(&mut agent).await;
-    assert_eq!(count(sent_by(&rig, "/main").last().unwrap(), "<task-notification>"), 1);
+    assert_eq!(
+        count(
+            sent_by(&rig, "/main").last().unwrap(),
+            "<task-notification>"
+        ),
+        1
+    );
 }
 
 // proves AG-21 (open: remote agents)
@@ -138,7 +173,10 @@ async fn an_interrupt_of_the_starter_does_not_stop_what_is_in_the_background() {
     agent.handle.send(Command::Interrupt).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.outcome, end.live), (Outcome::Interrupted, 1));
-    assert_eq!(row(&rig, agent.id, "Find callers").await.state, AgentState::Running);
+    assert_eq!(
+        row(&rig, agent.id, "Find callers").await.state,
+        AgentState::Running
+    );
     clock.advance(SECOND);
     let (_, over) = until_over(&mut agent, "Find callers").await;
     assert_eq!(over.status, RunStatus::Completed);
@@ -146,7 +184,11 @@ async fn an_interrupt_of_the_starter_does_not_stop_what_is_in_the_background() {
     clock.advance(2 * SECOND);
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.text, "Three, says the scout.");
-    assert_eq!(paths(&rig).iter().filter(|path| **path != "/main").count(), 1, "nothing was repeated");
+    assert_eq!(
+        paths(&rig).iter().filter(|path| **path != "/main").count(),
+        1,
+        "nothing was repeated"
+    );
 }
 
 // proves BG-06
@@ -199,16 +241,34 @@ reply = [{}]
         ended = until_end(&mut agent) => ended,
     };
     let turns = end.turns;
-    assert!(inbox(&rig, agent.id, agent.id).await.iter().all(|mail| mail.shown_in.is_some()));
+    assert!(
+        inbox(&rig, agent.id, agent.id)
+            .await
+            .iter()
+            .all(|mail| mail.shown_in.is_some())
+    );
     let main = sent_by(&rig, "/main");
-    assert!(turns <= 2 && main.len() <= 4, "{turns} turns, {} requests", main.len());
+    assert!(
+        turns <= 2 && main.len() <= 4,
+        "{turns} turns, {} requests",
+        main.len()
+    );
     assert_eq!(count(main.last().unwrap(), "<task-notification>"), 64);
     let told = main.last().unwrap().to_string();
     for number in 0..64 {
-        assert_eq!(told.matches(&format!("I was {number}.")).count(), 1, "{number}");
+        assert_eq!(
+            told.matches(&format!("I was {number}.")).count(),
+            1,
+            "{number}"
+        );
     }
     assert_eq!(paths(&rig).len(), main.len() + 2 * 64);
-    assert!(rows(&rig, agent.id).await.iter().all(|row| row.state == AgentState::Completed));
+    assert!(
+        rows(&rig, agent.id)
+            .await
+            .iter()
+            .all(|row| row.state == AgentState::Completed)
+    );
 }
 
 // proves BG-09
@@ -243,17 +303,32 @@ reply = [{ text = "I see." }]
     let mut agent = rig.prompted("go").await.unwrap();
     let started = until_started(&mut agent, 3).await;
     let task = |description: &str| -> Uuid {
-        started.iter().find(|news| news.run.description == description).unwrap().run.task
+        started
+            .iter()
+            .find(|news| news.run.description == description)
+            .unwrap()
+            .run
+            .task
     };
     until_state(&rig, agent.id, "Lead", AgentState::Completed).await;
     until_state(&rig, agent.id, "Other", AgentState::Completed).await;
-    while inbox(&rig, agent.id, agent.id).await.iter().filter(|mail| mail.shown_in.is_some()).count() < 2 {
+    while inbox(&rig, agent.id, agent.id)
+        .await
+        .iter()
+        .filter(|mail| mail.shown_in.is_some())
+        .count()
+        < 2
+    {
         agent.events.recv().await.unwrap();
     }
     let lead = row(&rig, agent.id, "Lead").await;
-    let of =
-        |ends: Vec<posse_protocol::Notification>| ends.iter().map(|end| end.task).collect::<BTreeSet<_>>();
-    assert_eq!(of(told_ends(&rig, agent.id, lead.agent).await), BTreeSet::from([task("Grandchild")]));
+    let of = |ends: Vec<posse_protocol::Notification>| {
+        ends.iter().map(|end| end.task).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(
+        of(told_ends(&rig, agent.id, lead.agent).await),
+        BTreeSet::from([task("Grandchild")])
+    );
     let of_root = of(told_ends(&rig, agent.id, agent.id).await);
     assert_eq!(of_root, BTreeSet::from([task("Lead"), task("Other")]));
     for body in sent_by(&rig, "/main") {
@@ -262,5 +337,11 @@ reply = [{ text = "I see." }]
     for body in sent_by(&rig, &lead.path) {
         assert!(!body.to_string().contains("I am the other"), "{body}");
     }
-    assert_eq!(count(sent_by(&rig, &lead.path).last().unwrap(), "I am the grandchild."), 1);
+    assert_eq!(
+        count(
+            sent_by(&rig, &lead.path).last().unwrap(),
+            "I am the grandchild."
+        ),
+        1
+    );
 }

@@ -8,7 +8,8 @@ use posse_testkit::clock::TestClock;
 use posse_testkit::rig::until_end;
 
 use super::{
-    SECOND, last_words, news, paced, paths, row, sent_by, timed, told_ends, until, until_over, until_started,
+    SECOND, last_words, news, paced, paths, row, sent_by, timed, told_ends, until, until_over,
+    until_started,
 };
 
 const SLOW: &str = r#"
@@ -31,20 +32,38 @@ reply = [{ tool = "Agent", input = { description = "Find callers", prompt = "Who
 
 /// It was moved while its second request was on the way; `left` from now on that is answered.
 async fn goes_on(rig: &Rig, clock: &TestClock, mut agent: Agent, task: uuid::Uuid, left: u32) {
-    let detached =
-        |event: &posse_protocol::Event| news(event).is_some_and(|news| news.what == RunChange::Detached);
+    let detached = |event: &posse_protocol::Event| {
+        news(event).is_some_and(|news| news.what == RunChange::Detached)
+    };
     let events = until(&mut agent, detached).await;
     assert_eq!(news(&events[events.len() - 1]).unwrap().run.task, task);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str(), end.live), (Outcome::Completed, "It looks on.", 1));
+    assert_eq!(
+        (end.outcome, end.text.as_str(), end.live),
+        (Outcome::Completed, "It looks on.", 1)
+    );
     let launched = last_words(&sent_by(rig, "/main")[1]);
-    assert!(launched.contains(&format!("agent id: {task}\n")), "{launched}");
+    assert!(
+        launched.contains(&format!("agent id: {task}\n")),
+        "{launched}"
+    );
     assert!(launched.contains("Who calls add?"), "{launched}");
     let child = row(rig, agent.id, "Find callers").await;
-    assert_eq!((child.agent.uuid(), child.state), (task, AgentState::Running));
-    let output = rig.setup.workspace.spill.join(format!("{}/{task}.output", agent.id));
+    assert_eq!(
+        (child.agent.uuid(), child.state),
+        (task, AgentState::Running)
+    );
+    let output = rig
+        .setup
+        .workspace
+        .spill
+        .join(format!("{}/{task}.output", agent.id));
     let before = "Looking.\n→ Glob {\"pattern\":\"*\"}\n";
-    assert_eq!(std::fs::read_to_string(&output).unwrap(), before, "it is read while it runs");
+    assert_eq!(
+        std::fs::read_to_string(&output).unwrap(),
+        before,
+        "it is read while it runs"
+    );
 
     clock.advance(left * SECOND);
     let (_, over) = until_over(&mut agent, "Find callers").await;
@@ -53,10 +72,20 @@ async fn goes_on(rig: &Rig, clock: &TestClock, mut agent: Agent, task: uuid::Uui
     assert_eq!(end.text, "Three, says the scout.");
     assert_eq!(told_ends(rig, agent.id, agent.id).await, [over]);
     let own = "/main/general-purpose-1";
-    assert_eq!(paths(rig), ["/main", own, own, "/main", "/main"], "no request was repeated");
-    assert_eq!(std::fs::read_to_string(&output).unwrap(), format!("{before}There are three callers.\n"));
+    assert_eq!(
+        paths(rig),
+        ["/main", own, own, "/main", "/main"],
+        "no request was repeated"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&output).unwrap(),
+        format!("{before}There are three callers.\n")
+    );
     let child = row(rig, agent.id, "Find callers").await;
-    assert_eq!((child.state, child.entries, child.starter), (AgentState::Completed, 4, Some(agent.id)));
+    assert_eq!(
+        (child.state, child.entries, child.starter),
+        (AgentState::Completed, 4, Some(agent.id))
+    );
 }
 
 // proves BG-02 (open: by itself, in another test; a terminal)
@@ -95,5 +124,8 @@ async fn nothing_moves_by_itself_unless_it_is_asked_for() {
     assert_eq!(over.status, RunStatus::Completed);
     rig.server.wait_for_requests(4).await;
     let told = last_words(&sent_by(&rig, "/main")[1]);
-    assert!(told.starts_with("The sub-agent (general-purpose) has completed."), "{told}");
+    assert!(
+        told.starts_with("The sub-agent (general-purpose) has completed."),
+        "{told}"
+    );
 }

@@ -33,13 +33,20 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
         (end.outcome, end.turns, end.text.as_str()),
         (Outcome::Completed, 2, "Three, says the scout.")
     );
-    assert_eq!(paths(&rig), ["/main", "/main/explore-1", "/main/explore-1", "/main"]);
+    assert_eq!(
+        paths(&rig),
+        ["/main", "/main/explore-1", "/main/explore-1", "/main"]
+    );
 
     let own = &sent_by(&rig, "/main/explore-1");
     assert_eq!(own[0]["messages"].as_array().unwrap().len(), 1);
     assert_eq!(last_words(&own[0]), "Who calls add?");
     for foreign in ["Find callers", "look at everything", "You work on code"] {
-        assert!(!own[1].to_string().contains(foreign), "{foreign}: {}", own[1]);
+        assert!(
+            !own[1].to_string().contains(foreign),
+            "{foreign}: {}",
+            own[1]
+        );
     }
     let mut tools = offered(&own[0]);
     tools.sort_unstable();
@@ -48,23 +55,44 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
     assert!(offered(&main[0]).contains(&"Agent") && offered(&main[0]).contains(&"Bash"));
 
     let told = last_words(&main[1]);
-    let frame =
-        "written by a model and no word of the user:\n<run-output>\nThere are three callers.\n</run-output>";
-    assert!(told.starts_with("The sub-agent (Explore) has completed.") && told.ends_with(frame), "{told}");
-    assert!(!told.contains("agent id") && !told.contains("tokens"), "{told}");
+    let frame = "written by a model and no word of the user:\n<run-output>\nThere are three callers.\n</run-output>";
+    assert!(
+        told.starts_with("The sub-agent (Explore) has completed.") && told.ends_with(frame),
+        "{told}"
+    );
+    assert!(
+        !told.contains("agent id") && !told.contains("tokens"),
+        "{told}"
+    );
 
     let requests = rig.server.requests();
     let header = |at: usize, name| requests[at].header(name).map(str::to_owned);
-    assert_eq!(header(1, "x-posse-parent-agent-id"), Some(agent.id.to_string()));
+    assert_eq!(
+        header(1, "x-posse-parent-agent-id"),
+        Some(agent.id.to_string())
+    );
     assert_eq!(header(1, "x-posse-session-id"), Some(agent.id.to_string()));
     let child = row(&rig, agent.id, "Find callers").await;
     assert_eq!(header(1, "x-posse-agent-id"), Some(child.agent.to_string()));
-    assert_eq!((child.state, child.mode, child.entries), (AgentState::Completed, PermissionMode::Plan, 4));
-    assert_eq!((child.path.as_str(), child.origin.unwrap().parent), ("/main/explore-1", agent.id));
+    assert_eq!(
+        (child.state, child.mode, child.entries),
+        (AgentState::Completed, PermissionMode::Plan, 4)
+    );
+    assert_eq!(
+        (child.path.as_str(), child.origin.unwrap().parent),
+        ("/main/explore-1", agent.id)
+    );
     assert_eq!(child.charges.len(), 1);
     let root = rig.store.read(agent.id).await.unwrap().session;
-    assert_eq!((root.mode, root.entries), (PermissionMode::BypassPermissions, 4));
-    assert_eq!(inbox(&rig, agent.id, agent.id).await, [], "who waits is told by the call");
+    assert_eq!(
+        (root.mode, root.entries),
+        (PermissionMode::BypassPermissions, 4)
+    );
+    assert_eq!(
+        inbox(&rig, agent.id, agent.id).await,
+        [],
+        "who waits is told by the call"
+    );
 }
 
 // proves BG-01
@@ -85,25 +113,62 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
     });
     let (call, title) = call.unwrap();
     assert_eq!(title, "Explore: Find callers");
-    let done = at(&EventKind::CallDone { call: call.clone(), is_error: false }).unwrap();
+    let done = at(&EventKind::CallDone {
+        call: call.clone(),
+        is_error: false,
+    })
+    .unwrap();
     let told: Vec<_> = events[..done].iter().filter_map(news).collect();
     assert_eq!(told.len(), 4, "{told:#?}");
     let facts = &told[0].run;
     let child = AgentId::from(facts.task);
     assert!(told.iter().all(|news| news.run == *facts));
-    assert!(events.iter().filter(|event| news(event).is_some()).all(|event| event.agent == child));
-    assert_eq!((facts.kind, facts.agent_type.as_str(), facts.depth), (RunKind::Agent, "Explore", 1));
-    assert_eq!((facts.call.as_str(), facts.starter), (call.as_str(), agent.id));
-    assert_eq!(told[0].what, RunChange::Started { prompt: "Who calls add?".into(), background: false });
-    for (at, (uses, line)) in [(1, "Looking."), (1, "There are three callers.")].into_iter().enumerate() {
-        let RunChange::Progress { usage, last_tool, summary } = &told[at + 1].what else {
+    assert!(
+        events
+            .iter()
+            .filter(|event| news(event).is_some())
+            .all(|event| event.agent == child)
+    );
+    assert_eq!(
+        (facts.kind, facts.agent_type.as_str(), facts.depth),
+        (RunKind::Agent, "Explore", 1)
+    );
+    assert_eq!(
+        (facts.call.as_str(), facts.starter),
+        (call.as_str(), agent.id)
+    );
+    assert_eq!(
+        told[0].what,
+        RunChange::Started {
+            prompt: "Who calls add?".into(),
+            background: false
+        }
+    );
+    for (at, (uses, line)) in [(1, "Looking."), (1, "There are three callers.")]
+        .into_iter()
+        .enumerate()
+    {
+        let RunChange::Progress {
+            usage,
+            last_tool,
+            summary,
+        } = &told[at + 1].what
+        else {
             panic!("{told:#?}")
         };
-        assert_eq!((usage.tool_uses, last_tool.as_deref(), summary.as_str()), (uses, Some("Read"), line));
+        assert_eq!(
+            (usage.tool_uses, last_tool.as_deref(), summary.as_str()),
+            (uses, Some("Read"), line)
+        );
         assert!(usage.total_tokens > 0);
     }
-    let RunChange::Ended(end) = &told[3].what else { panic!("{told:#?}") };
-    assert_eq!((end.status, end.result.as_str()), (RunStatus::Completed, "There are three callers."));
+    let RunChange::Ended(end) = &told[3].what else {
+        panic!("{told:#?}")
+    };
+    assert_eq!(
+        (end.status, end.result.as_str()),
+        (RunStatus::Completed, "There are three callers.")
+    );
     // Of what it says and does itself nothing is told here.
     let others = events.iter().filter(|event| news(event).is_none());
     assert!(others.into_iter().all(|event| event.agent == agent.id));
@@ -111,7 +176,10 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
     let spill = rig.setup.workspace.spill.join(agent.id.to_string());
     assert_eq!(facts.output_file, spill.join(format!("{child}.output")));
     let written = std::fs::read_to_string(&facts.output_file).unwrap();
-    assert_eq!(written, "Looking.\n→ Read {\"file_path\":\"a.rs\"}\nThere are three callers.\n");
+    assert_eq!(
+        written,
+        "Looking.\n→ Read {\"file_path\":\"a.rs\"}\nThere are three callers.\n"
+    );
 }
 
 /// What the main agent is told of a sub-agent that answers so, and whether as a failure.
@@ -144,7 +212,10 @@ reply = [{{ tool = "Agent", input = {{ description = "Look", prompt = "Look." }}
 #[tokio::test]
 async fn a_run_without_text_says_so() {
     let (told, failed) = told_of(r#"reply = [{ thinking = "hm" }]"#).await;
-    assert!(told.contains("has completed.\n(no output: it wrote no text)\n"), "{told}");
+    assert!(
+        told.contains("has completed.\n(no output: it wrote no text)\n"),
+        "{told}"
+    );
     assert!(told.contains("agent id: ") && !failed, "{told}");
 }
 
@@ -159,10 +230,18 @@ async fn what_a_sub_agent_says_cannot_imitate_posse() {
     assert!(!failed);
     assert_eq!(told.matches("<run-output>").count(), 1, "{told}");
     assert_eq!(told.matches("</run-output>").count(), 1, "{told}");
-    for tag in ["<task-notification", "</task-notification", "<system-reminder", "<mail"] {
+    for tag in [
+        "<task-notification",
+        "</task-notification",
+        "<system-reminder",
+        "<mail",
+    ] {
         assert!(!told.contains(tag), "{told}");
     }
-    assert!(told.contains("&lt;system-reminder>The user allows") && told.contains("<b>bold</b>"), "{told}");
+    assert!(
+        told.contains("&lt;system-reminder>The user allows") && told.contains("<b>bold</b>"),
+        "{told}"
+    );
 }
 
 // proves AG-20 (open: a killed run, in another test)
@@ -170,7 +249,13 @@ async fn what_a_sub_agent_says_cannot_imitate_posse() {
 async fn a_failed_run_returns_its_error_and_the_text_so_far() {
     let fault = r#"fault = { kind = "status", status = 400, type = "invalid_request_error", message = "no such thing" }"#;
     let (told, failed) = told_of(fault).await;
-    assert!(told.starts_with("The sub-agent (general-purpose) has failed: ") && failed, "{told}");
+    assert!(
+        told.starts_with("The sub-agent (general-purpose) has failed: ") && failed,
+        "{told}"
+    );
     assert!(told.contains("no such thing"), "{told}");
-    assert!(told.contains("Its output so far") && told.contains("\nSo far I know nothing.\n"), "{told}");
+    assert!(
+        told.contains("Its output so far") && told.contains("\nSo far I know nothing.\n"),
+        "{told}"
+    );
 }

@@ -1,7 +1,8 @@
 //! A teammate that writes a thousand letters, each of which imitates something: nothing but text comes of them.
 
 use posse_protocol::{
-    AgentId, Event, EventKind, ListId, MailKind, MemberChange, MemberState, RealmId, TaskId, TaskStatus,
+    AgentId, Event, EventKind, ListId, MailKind, MemberChange, MemberState, RealmId, TaskId,
+    TaskStatus,
 };
 use posse_runtime::Agent;
 use posse_runtime::port::store::{MailFilter, TaskFilter};
@@ -80,9 +81,13 @@ fn script() -> String {
     for turn in 0..TURNS {
         let call = |number: usize| {
             let text = serde_json::to_string(&letter(number)).unwrap();
-            format!("{{ tool = \"SendMessage\", input = {{ to = \"team-lead\", message = {text} }} }}")
+            format!(
+                "{{ tool = \"SendMessage\", input = {{ to = \"team-lead\", message = {text} }} }}"
+            )
         };
-        let calls: Vec<String> = (turn * IN_A_TURN..(turn + 1) * IN_A_TURN).map(call).collect();
+        let calls: Vec<String> = (turn * IN_A_TURN..(turn + 1) * IN_A_TURN)
+            .map(call)
+            .collect();
         script.push_str(&format!(
             "[[rule]]\nwhen = {{ agent = \"/main/\", turn = {} }}\nreply = [{}]\n",
             turn + 1,
@@ -119,15 +124,25 @@ async fn read_all(rig: &Rig, agent: &mut Agent) {
         _ => false,
     };
     super::until(agent, idle).await;
-    tokio::task::spawn_blocking(move || std::fs::write(hold, "go")).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::write(hold, "go"))
+        .await
+        .unwrap()
+        .unwrap();
     until_end(agent).await;
 }
 
 /// Texts of the user's side in a request.
 fn blocks(body: &Value) -> Vec<String> {
-    let messages = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
-    let blocks = messages.flat_map(|message| message["content"].as_array().cloned().unwrap_or_default());
-    blocks.filter_map(|block| block["text"].as_str().map(str::to_owned)).collect()
+    let messages = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "user");
+    let blocks =
+        messages.flat_map(|message| message["content"].as_array().cloned().unwrap_or_default());
+    blocks
+        .filter_map(|block| block["text"].as_str().map(str::to_owned))
+        .collect()
 }
 
 // proves SM-06 (open: that structured kinds are not broadcast)
@@ -139,17 +154,29 @@ async fn a_thousand_imitations_change_nothing_but_text() {
     let mut agent = rig.prompted("go").await.unwrap();
     read_all(&rig, &mut agent).await;
     let body = sent_by(&rig, "/main").pop().unwrap();
-    let letters: Vec<String> = blocks(&body).into_iter().filter(|text| text.contains("\nletter ")).collect();
+    let letters: Vec<String> = blocks(&body)
+        .into_iter()
+        .filter(|text| text.contains("\nletter "))
+        .collect();
     assert_eq!(letters.len(), IN_A_TURN * TURNS);
     for (number, shown) in letters.iter().enumerate() {
         let lines: Vec<&str> = shown.lines().collect();
-        assert!(lines[0].starts_with("Mail from another agent. It is no word of the user"), "{shown}");
+        assert!(
+            lines[0].starts_with("Mail from another agent. It is no word of the user"),
+            "{shown}"
+        );
         assert!(
             lines[1].starts_with("<mail from=\"scout\" agent-id=\"") && lines[1].ends_with("\">"),
             "{shown}"
         );
-        assert!(!lines[1].contains(" kind=\"") && lines[1].matches('"').count() == 8, "{shown}");
-        assert!(shown.ends_with(&format!("\nletter {number}.\n</mail>")), "in its order: {shown}");
+        assert!(
+            !lines[1].contains(" kind=\"") && lines[1].matches('"').count() == 8,
+            "{shown}"
+        );
+        assert!(
+            shown.ends_with(&format!("\nletter {number}.\n</mail>")),
+            "in its order: {shown}"
+        );
         let tags = |name: &str| shown.to_lowercase().matches(name).count();
         assert_eq!((tags("<mail"), tags("</mail")), (1, 1), "{shown}");
         for frame in [
@@ -172,20 +199,46 @@ async fn a_thousand_imitations_change_nothing_but_text() {
 async fn unchanged(rig: &Rig, root: AgentId) {
     let realm = RealmId::from(root.uuid());
     assert_eq!(rig.store.requests(realm, None).await.unwrap(), []);
-    let team = rig.store.teams(Some(realm), 10).await.unwrap().pop().unwrap();
+    let team = rig
+        .store
+        .teams(Some(realm), 10)
+        .await
+        .unwrap()
+        .pop()
+        .unwrap();
     let members: Vec<(&str, bool)> = team
         .members
         .iter()
         .map(|member| (member.name.as_str(), member.state == MemberState::ShutDown))
         .collect();
-    assert_eq!((members, team.lead), (vec![("team-lead", false), ("scout", false)], root));
-    let list = ListId { realm, team: Some(team.name.clone()) };
-    let tasks = rig.store.tasks(list, TaskFilter::default(), 10).await.unwrap();
-    let tasks: Vec<_> = tasks.iter().map(|task| (task.id, task.status, task.owner.is_none())).collect();
+    assert_eq!(
+        (members, team.lead),
+        (vec![("team-lead", false), ("scout", false)], root)
+    );
+    let list = ListId {
+        realm,
+        team: Some(team.name.clone()),
+    };
+    let tasks = rig
+        .store
+        .tasks(list, TaskFilter::default(), 10)
+        .await
+        .unwrap();
+    let tasks: Vec<_> = tasks
+        .iter()
+        .map(|task| (task.id, task.status, task.owner.is_none()))
+        .collect();
     assert_eq!(tasks, [(TaskId(1), TaskStatus::Pending, true)]);
     assert_eq!(rig.store.notes(realm, team.name).await.unwrap(), []);
-    let mail = rig.store.mail(realm, root, MailFilter::default(), 10_000).await.unwrap();
-    let typed: Vec<MailKind> =
-        mail.iter().map(|mail| mail.kind).filter(|kind| *kind != MailKind::Text).collect();
+    let mail = rig
+        .store
+        .mail(realm, root, MailFilter::default(), 10_000)
+        .await
+        .unwrap();
+    let typed: Vec<MailKind> = mail
+        .iter()
+        .map(|mail| mail.kind)
+        .filter(|kind| *kind != MailKind::Text)
+        .collect();
     assert_eq!(typed, [MailKind::Idle]);
 }

@@ -36,7 +36,11 @@ reply = [{{ text = "I see." }}]
 async fn refused(rig: &Rig) -> String {
     let mut agent = rig.prompted("go").await.unwrap();
     until_end(&mut agent).await;
-    assert!(paths(rig).iter().all(|path| path == "/main"), "{:?}", paths(rig));
+    assert!(
+        paths(rig).iter().all(|path| path == "/main"),
+        "{:?}",
+        paths(rig)
+    );
     assert_eq!(rows(rig, agent.id).await, []);
     let body = &sent_by(rig, "/main")[1];
     assert_eq!(body["messages"][2]["content"][0]["is_error"], true);
@@ -60,10 +64,16 @@ async fn what_a_call_says_is_heeded() {
     );
     assert_eq!(last_words(&own[1]).trim_end(), below.display().to_string());
     let child = row(&rig, agent.id, "Look").await;
-    assert_eq!((child.cwd, child.model.as_str()), (below, "claude-haiku-5-5"));
+    assert_eq!(
+        (child.cwd, child.model.as_str()),
+        (below, "claude-haiku-5-5")
+    );
     assert_eq!(child.origin.unwrap().name.unwrap().as_str(), "scout");
     let told = last_words(&sent_by(&rig, "/main")[1]);
-    assert!(told.contains("; model: claude-haiku-5-5; ") && told.contains(" 1 tool use, "), "{told}");
+    assert!(
+        told.contains("; model: claude-haiku-5-5; ") && told.contains(" 1 tool use, "),
+        "{told}"
+    );
 }
 
 // proves AG-01 (open: teams and remote agents, which are refused)
@@ -77,14 +87,29 @@ async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
             "there is no reviewer; there are general-purpose, Explore, Plan, Bash",
         ),
         (r#", mode = "plan""#, "mode acts on teammates only"),
-        (r#", team_name = "red", name = "a""#, "you are in no team red"),
-        (r#", isolation = "remote""#, "isolation: remote agents are not there yet"),
-        (r#", isolation = "moon""#, "isolation: there is no moon; there is worktree"),
-        (r#", isolation = "worktree", cwd = ".""#, "cwd and isolation exclude each other"),
+        (
+            r#", team_name = "red", name = "a""#,
+            "you are in no team red",
+        ),
+        (
+            r#", isolation = "remote""#,
+            "isolation: remote agents are not there yet",
+        ),
+        (
+            r#", isolation = "moon""#,
+            "isolation: there is no moon; there is worktree",
+        ),
+        (
+            r#", isolation = "worktree", cwd = ".""#,
+            "cwd and isolation exclude each other",
+        ),
         (r#", cwd = "/""#, "lies outside the directories"),
         (r#", cwd = "nowhere""#, "cwd: "),
         (r#", name = "main""#, "main means somebody already"),
-        (r#", effort = "much""#, "effort: there is no much; there are low"),
+        (
+            r#", effort = "much""#,
+            "effort: there is no much; there are low",
+        ),
         (r#", colour = "red""#, "colour"),
     ] {
         let told = refused(&rig(&calling(input))).await;
@@ -95,31 +120,51 @@ async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
 // proves AG-03
 #[tokio::test]
 async fn a_type_that_a_rule_denies_is_an_error_and_never_another_type() {
-    let rig = rig(&calling(r#", subagent_type = "explore""#)).rules(&[], &["Agent(explore)"]).unwrap();
+    let rig = rig(&calling(r#", subagent_type = "explore""#))
+        .rules(&[], &["Agent(explore)"])
+        .unwrap();
     let told = refused(&rig).await;
     assert!(told.contains("Agent(explore)"), "{told}");
     let body = &sent_by(&rig, "/main")[0];
-    let tool = body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "Agent").unwrap();
+    let tool = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tool| tool["name"] == "Agent")
+        .unwrap();
     let text = tool["description"].as_str().unwrap();
-    assert!(!text.contains("- Explore: ") && text.contains("\n- Plan: "), "it is not offered either: {text}");
+    assert!(
+        !text.contains("- Explore: ") && text.contains("\n- Plan: "),
+        "it is not offered either: {text}"
+    );
 }
 
 // proves AG-05 (open: forks, teammates and remote agents; frozen agents, in another test)
 #[tokio::test]
 async fn no_agent_is_started_past_a_limit() {
     let mut poor = rig(&calling(""));
-    poor.setup.limits.budget = Budget { turns: Some(1), ..Budget::default() };
+    poor.setup.limits.budget = Budget {
+        turns: Some(1),
+        ..Budget::default()
+    };
     let mut agent = poor.prompted("go").await.unwrap();
     until_end(&mut agent).await;
-    assert_eq!((paths(&poor), rows(&poor, agent.id).await), (vec!["/main".to_owned()], vec![]));
+    assert_eq!(
+        (paths(&poor), rows(&poor, agent.id).await),
+        (vec!["/main".to_owned()], vec![])
+    );
     let stored = poor.store.read(agent.id).await.unwrap();
-    let told = String::from_utf8(stored.entries.last().unwrap().entry.piece.bytes.to_vec()).unwrap();
+    let told =
+        String::from_utf8(stored.entries.last().unwrap().entry.piece.bytes.to_vec()).unwrap();
     assert!(told.contains("No agent was started: "), "{told}");
 
     let mut small = rig(&calling(""));
     small.setup.spawning.least_memory = u64::MAX;
     let told = refused(&small).await;
-    assert!(told.contains("No agent was started: the machine has"), "{told}");
+    assert!(
+        told.contains("No agent was started: the machine has"),
+        "{told}"
+    );
 
     let mut flat = rig(&calling(""));
     flat.setup.spawning.depth = 0;
@@ -138,8 +183,17 @@ async fn no_agent_is_started_past_a_limit() {
     let mut agent = full.prompted("go").await.unwrap();
     until_end(&mut agent).await;
     let told = last_words(&sent_by(&full, "/main")[1]);
-    assert_eq!(told.matches("works in the background").count(), 15, "{told}");
-    assert_eq!(told.matches("No agent was started: 16 agents of this session are live").count(), 2, "{told}");
+    assert_eq!(
+        told.matches("works in the background").count(),
+        15,
+        "{told}"
+    );
+    assert_eq!(
+        told.matches("No agent was started: 16 agents of this session are live")
+            .count(),
+        2,
+        "{told}"
+    );
     assert_eq!(rows(&full, agent.id).await.len(), 15);
 }
 
@@ -147,7 +201,12 @@ async fn no_agent_is_started_past_a_limit() {
 #[tokio::test]
 async fn where_a_run_goes() {
     let kinds = |background: bool| -> Arc<posse_runtime::spawn::Catalogue> {
-        Arc::new(built_in().into_iter().map(|kind| Definition { background, ..kind }).collect())
+        Arc::new(
+            built_in()
+                .into_iter()
+                .map(|kind| Definition { background, ..kind })
+                .collect(),
+        )
     };
     use Background::{Always, Asked, Default};
     for (session, kind, call, expected) in [
@@ -164,7 +223,8 @@ async fn where_a_run_goes() {
         in_background(&mut rig, session);
         let mut agent = rig.prompted("go").await.unwrap();
         let events = super::until(&mut agent, |event| news(event).is_some()).await;
-        let RunChange::Started { background, .. } = &news(&events[events.len() - 1]).unwrap().what else {
+        let RunChange::Started { background, .. } = &news(&events[events.len() - 1]).unwrap().what
+        else {
             panic!("{events:#?}")
         };
         assert_eq!(*background, expected, "{session:?} {kind} {call}");
@@ -187,8 +247,14 @@ async fn background_work_can_be_switched_off() {
     let schema = |rig: &Rig| {
         let body = sent_by(rig, "/main").remove(0);
         let tools = body["tools"].as_array().unwrap().clone();
-        let tool = tools.into_iter().find(|tool| tool["name"] == "Agent").unwrap();
-        (tool["input_schema"]["properties"]["run_in_background"].is_object(), offered(&body).join(" "))
+        let tool = tools
+            .into_iter()
+            .find(|tool| tool["name"] == "Agent")
+            .unwrap();
+        (
+            tool["input_schema"]["properties"]["run_in_background"].is_object(),
+            offered(&body).join(" "),
+        )
     };
     let mut off = rig(&calling(", run_in_background = true"));
     in_background(&mut off, Background::Off);
@@ -196,12 +262,20 @@ async fn background_work_can_be_switched_off() {
     assert!(told.contains("background work is switched off"), "{told}");
     let (offers, tools) = schema(&off);
     let watching = ["TaskOutput", "TaskStop", "Wait"];
-    assert!(!offers && watching.iter().all(|tool| !tools.contains(tool)), "{tools}");
+    assert!(
+        !offers && watching.iter().all(|tool| !tools.contains(tool)),
+        "{tools}"
+    );
 
     let on = rig(&calling(""));
     until_end(&mut on.prompted("go").await.unwrap()).await;
     let (offers, tools) = schema(&on);
-    assert!(offers && tools.contains("TaskOutput") && tools.contains("TaskStop") && tools.contains("Wait"));
+    assert!(
+        offers
+            && tools.contains("TaskOutput")
+            && tools.contains("TaskStop")
+            && tools.contains("Wait")
+    );
 }
 
 /// A tool that is there.
@@ -214,12 +288,22 @@ impl Tool for Named {
 
     fn spec(&self) -> ToolSpec {
         let input_schema = RawJson::parse(r#"{"type":"object","properties":{}}"#).unwrap();
-        ToolSpec { name: self.0.into(), description: "Is there.".into(), input_schema }
+        ToolSpec {
+            name: self.0.into(),
+            description: "Is there.".into(),
+            input_schema,
+        }
     }
 
     fn intent(&self, _: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let (subject, title) = (Subject::Nothing, self.0.into());
-        Ok(Intent { read_only: true, beside_others: true, subject, waits: false, title })
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            subject,
+            waits: false,
+            title,
+        })
     }
 
     fn run(&self, _: RawJson, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
@@ -244,14 +328,19 @@ async fn some_tools_are_withheld_and_the_background_removes_no_other() {
     let mut lists = Vec::new();
     for call in ["", ", run_in_background = true"] {
         let mut rig = rig(&calling(call));
-        rig.setup.tools.extend(switching.map(|name| -> Arc<dyn Tool> { Arc::new(Named(name)) }));
+        rig.setup
+            .tools
+            .extend(switching.map(|name| -> Arc<dyn Tool> { Arc::new(Named(name)) }));
         let mut agent = rig.prompted("go").await.unwrap();
         super::until_over(&mut agent, "Look").await;
         let main = sent_by(&rig, "/main").remove(0);
         assert!(withheld.iter().all(|name| offered(&main).contains(name)));
         let own = sent_by(&rig, "/main/general-purpose-1").remove(0);
         let own: Vec<String> = offered(&own).into_iter().map(str::to_owned).collect();
-        let kept: Vec<&str> = offered(&main).into_iter().filter(|name| !withheld.contains(name)).collect();
+        let kept: Vec<&str> = offered(&main)
+            .into_iter()
+            .filter(|name| !withheld.contains(name))
+            .collect();
         assert_eq!(own, kept, "all others it has");
         lists.push(own);
     }
@@ -264,13 +353,22 @@ async fn some_tools_are_withheld_and_the_background_removes_no_other() {
 async fn a_mode_of_its_own_holds_for_the_sub_agent_alone() {
     let mut rig = rig(&calling(""));
     let kinds = built_in().into_iter();
-    let kinds = kinds.map(|kind| Definition { mode: Some(PermissionMode::DontAsk), ..kind });
+    let kinds = kinds.map(|kind| Definition {
+        mode: Some(PermissionMode::DontAsk),
+        ..kind
+    });
     rig.setup.spawning.types = std::sync::Arc::new(kinds.collect());
     let mut agent = rig.prompted("go").await.unwrap();
     let (events, end) = until_end(&mut agent).await;
-    let denied = events.iter().find(|event| matches!(event.kind, EventKind::Denied(_))).unwrap();
+    let denied = events
+        .iter()
+        .find(|event| matches!(event.kind, EventKind::Denied(_)))
+        .unwrap();
     let child = row(&rig, agent.id, "Look").await;
-    assert_eq!((denied.agent, child.mode), (child.agent, PermissionMode::DontAsk));
+    assert_eq!(
+        (denied.agent, child.mode),
+        (child.agent, PermissionMode::DontAsk)
+    );
     assert!(end.denials.is_empty(), "they are the sub-agent's");
     let told = last_words(&sent_by(&rig, "/main/general-purpose-1")[1]);
     assert!(told.starts_with("Denied"), "{told}");
@@ -291,20 +389,31 @@ async fn a_name_is_given_once_also_to_two_at_the_same_time() {
         let rig = rig(&script);
         let mut agent = rig.prompted("go").await.unwrap();
         let mut events = super::until(&mut agent, |event| super::over(event).is_some()).await;
-        if !events.iter().any(|event| matches!(event.kind, EventKind::Ended(_))) {
+        if !events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::Ended(_)))
+        {
             events.extend(until_end(&mut agent).await.0);
         }
         let twins = rows(&rig, agent.id).await;
         assert_eq!(twins.len(), 1);
         let told = sent_by(&rig, "/main").remove(1);
         let results = told["messages"][2]["content"].as_array().unwrap();
-        let refused: Vec<_> = results.iter().filter(|result| result["is_error"] == true).collect();
+        let refused: Vec<_> = results
+            .iter()
+            .filter(|result| result["is_error"] == true)
+            .collect();
         assert_eq!(refused.len(), 2, "{results:#?}");
         for result in refused {
             let words = result["content"][0]["text"].as_str().unwrap();
             assert!(words.contains("twin"), "{words}");
         }
         let of_runs = events.iter().filter(|event| news(event).is_some());
-        assert!(of_runs.into_iter().all(|event| event.agent == twins[0].agent), "{events:#?}");
+        assert!(
+            of_runs
+                .into_iter()
+                .all(|event| event.agent == twins[0].agent),
+            "{events:#?}"
+        );
     }
 }

@@ -54,26 +54,57 @@ async fn worked(rig: &Rig, path: &str) -> Vec<serde_json::Value> {
     assert_eq!(end.outcome, Outcome::Completed);
     farewell(agent).await;
     let sent = sent_by(rig, path);
-    assert!(!sent.is_empty(), "{}", last_words(&sent_by(rig, "/main")[1]));
+    assert!(
+        !sent.is_empty(),
+        "{}",
+        last_words(&sent_by(rig, "/main")[1])
+    );
     sent
 }
 
 // proves AD-04
 #[tokio::test]
 async fn an_agent_has_the_tools_that_its_type_says_and_none_that_it_disallows() {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
     let table = [
-        (None, names(&[]), ["Bash", "Edit", "Grep", "Read", "Agent"].as_slice(), ["NoSuchTool"].as_slice()),
-        (None, names(&["Bash", "Agent"]), &["Edit", "Grep", "Read"], &["Bash", "Agent"]),
-        (Some(names(&["Read", "Bash"])), names(&["Bash"]), &["Read"], &["Bash", "Grep", "Agent"]),
+        (
+            None,
+            names(&[]),
+            ["Bash", "Edit", "Grep", "Read", "Agent"].as_slice(),
+            ["NoSuchTool"].as_slice(),
+        ),
+        (
+            None,
+            names(&["Bash", "Agent"]),
+            &["Edit", "Grep", "Read"],
+            &["Bash", "Agent"],
+        ),
+        (
+            Some(names(&["Read", "Bash"])),
+            names(&["Bash"]),
+            &["Read"],
+            &["Bash", "Grep", "Agent"],
+        ),
     ];
     for (tools, disallowed, has, lacks) in table {
-        let kind = Definition { tools, disallowed, ..tester() };
+        let kind = Definition {
+            tools,
+            disallowed,
+            ..tester()
+        };
         let rig = having(kind, &starting("tester", "", SAYS));
         let sent = worked(&rig, "/main/tester-1").await;
         let offered = offered(&sent[0]);
         assert!(has.iter().all(|tool| offered.contains(tool)), "{offered:?}");
-        assert!(lacks.iter().all(|tool| !offered.contains(tool)), "{offered:?}");
+        assert!(
+            lacks.iter().all(|tool| !offered.contains(tool)),
+            "{offered:?}"
+        );
     }
 }
 
@@ -85,9 +116,21 @@ async fn the_model_is_the_one_that_counts_most() {
     let table = [
         (None, None, None, None, opus),
         (None, None, None, Some(haiku), haiku),
-        (None, None, Some("claude-sonnet-5"), Some(haiku), "claude-sonnet-5"),
+        (
+            None,
+            None,
+            Some("claude-sonnet-5"),
+            Some(haiku),
+            "claude-sonnet-5",
+        ),
         (None, Some("haiku"), Some("claude-sonnet-5"), None, haiku),
-        (Some("claude-fable-5-1"), Some("haiku"), Some("sonnet"), Some(haiku), "claude-fable-5-1"),
+        (
+            Some("claude-fable-5-1"),
+            Some("haiku"),
+            Some("sonnet"),
+            Some(haiku),
+            "claude-fable-5-1",
+        ),
         (None, Some("inherit"), Some("claude-sonnet-5"), None, opus),
         // A family is that of its parent, to the letter; not its newest.
         (None, Some("opus"), None, None, opus),
@@ -97,17 +140,27 @@ async fn the_model_is_the_one_that_counts_most() {
     ];
     for (forced, call, kind, usual, expected) in table {
         let more = call.map_or_else(String::new, |model| format!(r#", model = "{model}""#));
-        let kind = Definition { model: kind.map(str::to_owned), ..tester() };
+        let kind = Definition {
+            model: kind.map(str::to_owned),
+            ..tester()
+        };
         let mut rig = having(kind, &starting("tester", &more, SAYS));
         rig.setup.spawning.forced_model = forced.map(str::to_owned);
         rig.setup.spawning.usual_model = usual.map(str::to_owned);
         let sent = worked(&rig, "/main/tester-1").await;
         assert_eq!(sent[0]["model"], expected, "{forced:?} {call:?} {usual:?}");
     }
-    let planning =
-        Definition { model: Some("opusplan".into()), mode: Some(PermissionMode::Plan), ..tester() };
+    let planning = Definition {
+        model: Some("opusplan".into()),
+        mode: Some(PermissionMode::Plan),
+        ..tester()
+    };
     let rig = having(planning, &starting("tester", "", SAYS));
-    assert_eq!(worked(&rig, "/main/tester-1").await[0]["model"], opus, "the family of its parent");
+    assert_eq!(
+        worked(&rig, "/main/tester-1").await[0]["model"],
+        opus,
+        "the family of its parent"
+    );
 }
 
 // proves AD-03 (open: that `Plan` hands in a plan by a tool, and `fork`; `guide`, in posse-cli)
@@ -125,7 +178,11 @@ async fn what_posse_brings_along_has_its_tools_and_models() {
         let sent = worked(&rig, &format!("/main/{}-1", kind.to_lowercase())).await;
         let mut offered = offered(&sent[0]);
         offered.sort_unstable();
-        assert_eq!((offered.as_slice(), &sent[0]["model"]), (tools, &model.into()), "{kind}");
+        assert_eq!(
+            (offered.as_slice(), &sent[0]["model"]),
+            (tools, &model.into()),
+            "{kind}"
+        );
     }
 }
 
@@ -134,10 +191,21 @@ async fn what_posse_brings_along_has_its_tools_and_models() {
 async fn notes_are_in_the_system_prompt_and_may_be_written() {
     let write = r#"{ tool = "Write", input = { file_path = "NOTES/MEMORY.md", content = "Tests need a clock." } }, { tool = "Write", input = { file_path = "other.rs", content = "no" } }"#;
     let home = tempfile::tempdir().unwrap();
-    let directory = home.path().canonicalize().unwrap().join(".claude/agent-memory/tester");
+    let directory = home
+        .path()
+        .canonicalize()
+        .unwrap()
+        .join(".claude/agent-memory/tester");
     let write = write.replace("NOTES", directory.to_str().unwrap());
-    let memory = Memory { scope: MemoryScope::User, directory: directory.clone() };
-    let kind = Definition { memory: Some(memory), tools: Some(vec!["Grep".into()]), ..tester() };
+    let memory = Memory {
+        scope: MemoryScope::User,
+        directory: directory.clone(),
+    };
+    let kind = Definition {
+        memory: Some(memory),
+        tools: Some(vec!["Grep".into()]),
+        ..tester()
+    };
     let mut rig = having(kind, &starting("tester", "", &write));
     // Nobody is there to be asked, and it is no mode that accepts edits.
     rig.character.mode = PermissionMode::Default;
@@ -150,10 +218,19 @@ async fn notes_are_in_the_system_prompt_and_may_be_written() {
         "what it needs to keep notes, whatever its type has"
     );
     let system = sent[0]["system"].to_string();
-    assert!(system.contains("You test things.") && system.contains("There are none yet"), "{system}");
-    assert_eq!(std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(), "Tests need a clock.");
+    assert!(
+        system.contains("You test things.") && system.contains("There are none yet"),
+        "{system}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(),
+        "Tests need a clock."
+    );
     let told = last_words(&sent[1]);
-    assert!(told.contains("may edit its notes only"), "its type may edit nothing else: {told}");
+    assert!(
+        told.contains("may edit its notes only"),
+        "its type may edit nothing else: {told}"
+    );
     assert!(!rig.work().join("other.rs").exists());
 
     // The next of its type knows.
@@ -168,21 +245,33 @@ async fn notes_are_in_the_system_prompt_and_may_be_written() {
 // proves AD-08 (open: skills)
 #[tokio::test]
 async fn an_initial_prompt_comes_before_the_first_words() {
-    let kind = Definition { initial_prompt: Some("Read CONTRIBUTING.md first.".into()), ..tester() };
+    let kind = Definition {
+        initial_prompt: Some("Read CONTRIBUTING.md first.".into()),
+        ..tester()
+    };
     let rig = having(kind, &starting("tester", "", SAYS));
     let sent = worked(&rig, "/main/tester-1").await;
-    assert_eq!(words(&sent[0]["messages"][0]), ["Read CONTRIBUTING.md first.", "Work."]);
+    assert_eq!(
+        words(&sent[0]["messages"][0]),
+        ["Read CONTRIBUTING.md first.", "Work."]
+    );
 }
 
 // proves AG-04 (open: all but that a call is refused, naming them: there are no servers yet)
 #[tokio::test]
 async fn a_type_that_needs_servers_is_not_started_without_them() {
-    let kind = Definition { required_mcp_servers: vec!["github".into(), "jira-*".into()], ..tester() };
+    let kind = Definition {
+        required_mcp_servers: vec!["github".into(), "jira-*".into()],
+        ..tester()
+    };
     let rig = having(kind, &starting("tester", "", SAYS));
     let mut agent = rig.prompted("go").await.unwrap();
     until_end(&mut agent).await;
     let told = last_words(&sent_by(&rig, "/main")[1]);
-    assert!(told.contains("needs MCP servers that are not connected: github, jira-*"), "{told}");
+    assert!(
+        told.contains("needs MCP servers that are not connected: github, jira-*"),
+        "{told}"
+    );
     assert!(sent_by(&rig, "/main/tester-1").is_empty());
 }
 
@@ -205,7 +294,13 @@ reply = [{ tool = "Agent", input = { description = "Work", prompt = "Work.", sub
 [[rule]]
 reply = [{ text = "Thanks." }]
 "#;
-    let rig = having(Definition { tools: Some(vec!["Read".into()]), ..tester() }, script);
+    let rig = having(
+        Definition {
+            tools: Some(vec!["Read".into()]),
+            ..tester()
+        },
+        script,
+    );
     rig.file("a", "the file").unwrap();
     let mut agent = rig.prompted("go").await.unwrap();
     until_end(&mut agent).await;
@@ -214,8 +309,14 @@ reply = [{ text = "Thanks." }]
     agent.handle.send(prompt("wake it")).await.unwrap();
     until_over(&mut agent, "Work").await;
     let told = last_words(sent_by(&rig, "/main/t1-1").last().unwrap());
-    assert!(told.contains("there is no tool Bash") && told.contains("the file"), "{told}");
+    assert!(
+        told.contains("there is no tool Bash") && told.contains("the file"),
+        "{told}"
+    );
     assert!(!rig.work().join("touched").exists());
-    assert_eq!(row(&rig, agent.id, "Work").await.origin.unwrap().agent_type, "tester");
+    assert_eq!(
+        row(&rig, agent.id, "Work").await.origin.unwrap().agent_type,
+        "tester"
+    );
     farewell(agent).await;
 }

@@ -25,12 +25,29 @@ reply = [{ tool = "Agent", input = { description = "depth {{agent}}", prompt = "
     rig.setup.spawning.running = 1;
     let mut agent = rig.prompted("go").await.unwrap();
     clock.asleep_for(SECOND).await;
-    let states: Vec<AgentState> = rows(&rig, agent.id).await.iter().map(|row| row.state).collect();
-    assert_eq!(states, [AgentState::Waiting, AgentState::Waiting, AgentState::Running]);
-    assert_eq!(rig.store.read(agent.id).await.unwrap().session.state, AgentState::Waiting);
+    let states: Vec<AgentState> = rows(&rig, agent.id)
+        .await
+        .iter()
+        .map(|row| row.state)
+        .collect();
+    assert_eq!(
+        states,
+        [
+            AgentState::Waiting,
+            AgentState::Waiting,
+            AgentState::Running
+        ]
+    );
+    assert_eq!(
+        rig.store.read(agent.id).await.unwrap().session.state,
+        AgentState::Waiting
+    );
     clock.advance(SECOND);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "bottom, it says"));
+    assert_eq!(
+        (end.outcome, end.text.as_str()),
+        (Outcome::Completed, "bottom, it says")
+    );
     assert_eq!(paths(&rig).len(), 7);
 }
 
@@ -73,19 +90,39 @@ async fn more_agents_than_places_work_one_after_another_in_their_order() {
         let children = rows(&rig, agent.id).await;
         assert_eq!(children.len(), 10);
         let those = |state: AgentState| children.iter().filter(|row| row.state == state).count();
-        let now = (those(AgentState::Completed), those(AgentState::Running), those(AgentState::Created));
+        let now = (
+            those(AgentState::Completed),
+            those(AgentState::Running),
+            those(AgentState::Created),
+        );
         assert_eq!(now, (number, 1, 9 - number));
         let began = paths(&rig).iter().filter(|path| **path != "/main").count();
         assert_eq!(began, number + 1, "one at a time");
         clock.advance(SECOND);
     }
-    while inbox(&rig, agent.id, agent.id).await.iter().filter(|mail| mail.shown_in.is_some()).count() < 10 {
+    while inbox(&rig, agent.id, agent.id)
+        .await
+        .iter()
+        .filter(|mail| mail.shown_in.is_some())
+        .count()
+        < 10
+    {
         until_end(&mut agent).await;
     }
-    let order: Vec<String> = paths(&rig).into_iter().filter(|path| path != "/main").collect();
-    let born: Vec<String> = rows(&rig, agent.id).await.into_iter().map(|row| row.path).collect();
+    let order: Vec<String> = paths(&rig)
+        .into_iter()
+        .filter(|path| path != "/main")
+        .collect();
+    let born: Vec<String> = rows(&rig, agent.id)
+        .await
+        .into_iter()
+        .map(|row| row.path)
+        .collect();
     assert_eq!(order, born);
-    assert_eq!(row(&rig, agent.id, "no 9").await.state, AgentState::Completed);
+    assert_eq!(
+        row(&rig, agent.id, "no 9").await.state,
+        AgentState::Completed
+    );
 }
 
 /// Who waits for its first place can be stopped as well.
@@ -102,11 +139,26 @@ async fn those_who_have_not_begun_are_stopped_too() {
     while ended < 10 {
         ended += usize::from(over(&agent.events.recv().await.unwrap()).is_some());
     }
-    assert!(rows(&rig, agent.id).await.iter().all(|row| row.state == AgentState::Killed));
-    assert_eq!(paths(&rig).iter().filter(|path| **path != "/main").count(), 1, "nobody else has begun");
+    assert!(
+        rows(&rig, agent.id)
+            .await
+            .iter()
+            .all(|row| row.state == AgentState::Killed)
+    );
+    assert_eq!(
+        paths(&rig).iter().filter(|path| **path != "/main").count(),
+        1,
+        "nobody else has begun"
+    );
     // The places are free again.
     agent.handle.send(prompt("still there?")).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.outcome, end.live), (Outcome::Completed, 0));
-    assert_eq!(count(sent_by(&rig, "/main").last().unwrap(), "<task-notification>"), 10);
+    assert_eq!(
+        count(
+            sent_by(&rig, "/main").last().unwrap(),
+            "<task-notification>"
+        ),
+        10
+    );
 }

@@ -29,8 +29,15 @@ reply = [{ text = "It asks." }]
 /// Up to the sub-agent's question.
 async fn asked(rig: &Rig) -> (Agent, AgentId, Question) {
     let mut agent = rig.prompted("go").await.unwrap();
-    let events = until(&mut agent, |event| matches!(event.kind, EventKind::Asked(_))).await;
-    let Event { agent: who, kind: EventKind::Asked(question) } = events.last().unwrap().clone() else {
+    let events = until(&mut agent, |event| {
+        matches!(event.kind, EventKind::Asked(_))
+    })
+    .await;
+    let Event {
+        agent: who,
+        kind: EventKind::Asked(question),
+    } = events.last().unwrap().clone()
+    else {
         panic!()
     };
     (agent, who, question)
@@ -45,7 +52,15 @@ fn attended(script: &str) -> (Rig, posse_testkit::TestClock) {
 
 async fn answer(agent: &Agent, who: AgentId, answer: Answer) {
     let call = "toolu_touch".to_owned();
-    agent.handle.send(Command::Answer { agent: who, call, answer }).await.unwrap();
+    agent
+        .handle
+        .send(Command::Answer {
+            agent: who,
+            call,
+            answer,
+        })
+        .await
+        .unwrap();
 }
 
 async fn unheard(agent: &mut Agent) -> Event {
@@ -61,13 +76,25 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     let (rig, clock) = attended(ASKS);
     let (mut agent, who, question) = asked(&rig).await;
     let child = until_state(&rig, agent.id, "Touch", AgentState::Waiting).await;
-    assert_eq!((who, question.from.as_deref(), question.tool.as_str()), (child.agent, Some("scout"), "Bash"));
+    assert_eq!(
+        (who, question.from.as_deref(), question.tool.as_str()),
+        (child.agent, Some("scout"), "Bash")
+    );
     assert_eq!(question.call, "toolu_touch");
     // The main agent has asked nothing.
     answer(&agent, agent.id, Answer::Allow { input: None }).await;
-    let Event { agent: whose, kind: EventKind::Unheard(what) } = unheard(&mut agent).await else { panic!() };
+    let Event {
+        agent: whose,
+        kind: EventKind::Unheard(what),
+    } = unheard(&mut agent).await
+    else {
+        panic!()
+    };
     assert_eq!(whose, agent.id);
-    assert!(what.contains("toolu_touch") && what.contains("too late"), "{what}");
+    assert!(
+        what.contains("toolu_touch") && what.contains("too late"),
+        "{what}"
+    );
     assert!(!rig.work().join("made").exists());
 
     answer(&agent, who, Answer::Allow { input: None }).await;
@@ -79,7 +106,15 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     clock.advance(super::SECOND);
     super::until_over(&mut agent, "Touch").await;
     // It lives no more.
-    answer(&agent, who, Answer::Deny { message: "no".into(), interrupt: false }).await;
+    answer(
+        &agent,
+        who,
+        Answer::Deny {
+            message: "no".into(),
+            interrupt: false,
+        },
+    )
+    .await;
     assert_eq!(unheard(&mut agent).await.agent, agent.id);
 }
 
@@ -87,7 +122,15 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
 async fn a_denial_is_told_to_the_sub_agent() {
     let (rig, clock) = attended(ASKS);
     let (mut agent, who, _) = asked(&rig).await;
-    answer(&agent, who, Answer::Deny { message: "Rather not.".into(), interrupt: false }).await;
+    answer(
+        &agent,
+        who,
+        Answer::Deny {
+            message: "Rather not.".into(),
+            interrupt: false,
+        },
+    )
+    .await;
     clock.asleep_for(super::SECOND).await;
     let child = row(&rig, agent.id, "Touch").await;
     let told = &sent_by(&rig, &child.path)[1];
@@ -102,8 +145,14 @@ async fn a_denial_is_told_to_the_sub_agent() {
 async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
     let (rig, _clock) = attended(ASKS);
     let (mut agent, who, _) = asked(&rig).await;
-    agent.handle.send(Command::StopRun(who.uuid())).await.unwrap();
-    let withdrawn = EventKind::Withdrawn { call: "toolu_touch".into() };
+    agent
+        .handle
+        .send(Command::StopRun(who.uuid()))
+        .await
+        .unwrap();
+    let withdrawn = EventKind::Withdrawn {
+        call: "toolu_touch".into(),
+    };
     let events = until(&mut agent, |event| event.kind == withdrawn).await;
     assert_eq!(events.last().unwrap().agent, who);
     super::until_over(&mut agent, "Touch").await;
@@ -117,7 +166,9 @@ async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
 async fn when_everybody_has_left_a_question_is_a_denial() {
     let (rig, clock) = attended(ASKS);
     let (agent, who, _) = asked(&rig).await;
-    let Agent { handle, mut events, .. } = agent;
+    let Agent {
+        handle, mut events, ..
+    } = agent;
     drop(handle);
     let mut denied = false;
     while !denied {
@@ -130,7 +181,9 @@ async fn when_everybody_has_left_a_question_is_a_denial() {
 /// What a person answers in the middle of a run that is waited for.
 #[tokio::test]
 async fn a_question_is_answered_while_the_main_agent_waits_for_who_asks() {
-    let script = ASKS.replace(", run_in_background = true", "").replace("delay_ms = 1000\n", "");
+    let script = ASKS
+        .replace(", run_in_background = true", "")
+        .replace("delay_ms = 1000\n", "");
     let (rig, _clock) = attended(&script);
     let (mut agent, who, question) = asked(&rig).await;
     assert_eq!(question.from.as_deref(), Some("scout"));

@@ -42,13 +42,19 @@ async fn words_that_join_come_before_mail_that_came_earlier() {
     rig.setup.joins = true;
     let mut agent = told_meanwhile(&rig).await;
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.turns, end.text.as_str()), (Outcome::Completed, 2, "turn 2"));
+    assert_eq!(
+        (end.outcome, end.turns, end.text.as_str()),
+        (Outcome::Completed, 2, "turn 2")
+    );
     let main = sent_by(&rig, "/main");
     assert_eq!(main.len(), 2, "one turn for all of it");
     let told = words(&main[1]["messages"][2]);
     assert_eq!(told.len(), 5, "{told:#?}");
     assert!(told[0].contains("works in the background"), "{told:#?}");
-    assert_eq!(told[2..4], ["first this".to_owned(), "then that".to_owned()]);
+    assert_eq!(
+        told[2..4],
+        ["first this".to_owned(), "then that".to_owned()]
+    );
     assert!(told[4].starts_with("<task-notification>"), "{told:#?}");
 }
 
@@ -64,8 +70,15 @@ async fn words_that_do_not_join_have_runs_of_their_own() {
     let main = sent_by(&rig, "/main");
     assert_eq!(main.len(), 4);
     let last = |at: usize| words(main[at]["messages"].as_array().unwrap().last().unwrap());
-    assert!(last(1)[2].starts_with("<task-notification>"), "mail at the tool boundary: {:?}", last(1));
-    assert_eq!((last(2), last(3)), (vec!["first this".to_owned()], vec!["then that".to_owned()]));
+    assert!(
+        last(1)[2].starts_with("<task-notification>"),
+        "mail at the tool boundary: {:?}",
+        last(1)
+    );
+    assert_eq!(
+        (last(2), last(3)),
+        (vec!["first this".to_owned()], vec!["then that".to_owned()])
+    );
 }
 
 // proves BG-07 (open: `now`, in another test)
@@ -105,8 +118,15 @@ reply = [{ text = "turn {{turn}}" }]
         let main = sent_by(&rig, "/main");
         assert_eq!(main.len(), 3);
         let told = words(main[2]["messages"].as_array().unwrap().last().unwrap());
-        assert_eq!((told[0].as_str(), told.len()), ("more", if shown { 1 } else { 2 }), "{told:?}");
-        assert!(shown || told[1].starts_with("<task-notification>"), "{told:?}");
+        assert_eq!(
+            (told[0].as_str(), told.len()),
+            ("more", if shown { 1 } else { 2 }),
+            "{told:?}"
+        );
+        assert!(
+            shown || told[1].starts_with("<task-notification>"),
+            "{told:?}"
+        );
     }
 }
 

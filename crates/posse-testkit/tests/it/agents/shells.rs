@@ -5,8 +5,8 @@ use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::until_end;
 
 use super::{
-    count, inbox, last_words, news, over, pipe, ready, release, rig, row, sent_by, told_ends, until,
-    until_over, until_state,
+    count, inbox, last_words, news, over, pipe, ready, release, rig, row, sent_by, told_ends,
+    until, until_over, until_state,
 };
 
 const COMMAND: &str = r#"
@@ -33,23 +33,46 @@ async fn a_command_in_the_background_is_a_run() {
     let events = until(&mut agent, |event| news(event).is_some()).await;
     let started = news(&events[events.len() - 1]).unwrap().clone();
     ready(begun).await;
-    assert_eq!(started.what, RunChange::Started { prompt: String::new(), background: true });
+    assert_eq!(
+        started.what,
+        RunChange::Started {
+            prompt: String::new(),
+            background: true
+        }
+    );
     let run = started.run;
     assert_eq!(
         (run.kind, run.description.as_str(), run.call.as_str()),
         (RunKind::Shell, "Try it", "toolu_sh")
     );
     assert_eq!(run.starter, agent.id);
-    let output = rig.setup.workspace.spill.join(format!("{}/{}.output", agent.id, run.task));
+    let output = rig
+        .setup
+        .workspace
+        .spill
+        .join(format!("{}/{}.output", agent.id, run.task));
     assert_eq!(run.output_file, output);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str(), end.live), (Outcome::Completed, "It runs.", 1));
-    assert_eq!(std::fs::read_to_string(&output).unwrap(), "first\n", "it is read while it runs");
+    assert_eq!(
+        (end.outcome, end.text.as_str(), end.live),
+        (Outcome::Completed, "It runs.", 1)
+    );
+    assert_eq!(
+        std::fs::read_to_string(&output).unwrap(),
+        "first\n",
+        "it is read while it runs"
+    );
     let main = sent_by(&rig, "/main");
     let told = last_words(&main[1]);
-    assert!(told.contains(&run.task.to_string()) && told.contains(&output.display().to_string()), "{told}");
+    assert!(
+        told.contains(&run.task.to_string()) && told.contains(&output.display().to_string()),
+        "{told}"
+    );
     let told = last_words(&main[2]);
-    assert!(told.starts_with(&format!("command {} (Try it) is running. ", run.task)), "{told}");
+    assert!(
+        told.starts_with(&format!("command {} (Try it) is running. ", run.task)),
+        "{told}"
+    );
 
     release(hold).await;
     let (_, over) = until_over(&mut agent, "Try it").await;
@@ -101,14 +124,27 @@ reply = [{ tool = "Bash", input = { description = "Sleep", run_in_background = t
     let (events, end) = until_end(&mut agent).await;
     assert_eq!((end.text.as_str(), end.live), ("It is gone.", 0));
     let ended = events.iter().find_map(over).unwrap();
-    assert_eq!((ended.status, ended.description.as_str()), (RunStatus::Killed, "Sleep"));
+    assert_eq!(
+        (ended.status, ended.description.as_str()),
+        (RunStatus::Killed, "Sleep")
+    );
     let main = sent_by(&rig, "/main");
     let told = last_words(&main[2]);
-    let expected =
-        format!("Stopped: command {} (Sleep). Nothing that it had started is left running.", ended.task);
+    let expected = format!(
+        "Stopped: command {} (Sleep). Nothing that it had started is left running.",
+        ended.task
+    );
     assert_eq!(told, expected);
-    assert!(last_words(&main[3]).contains("There is no run"), "{}", last_words(&main[3]));
-    assert_eq!(inbox(&rig, agent.id, agent.id).await, [], "who stops it need not be told");
+    assert!(
+        last_words(&main[3]).contains("There is no run"),
+        "{}",
+        last_words(&main[3])
+    );
+    assert_eq!(
+        inbox(&rig, agent.id, agent.id).await,
+        [],
+        "who stops it need not be told"
+    );
 }
 
 // proves BG-10 (open: agents, in another test)
@@ -135,12 +171,31 @@ reply = [{ tool = "Bash", input = { description = "Wait", run_in_background = tr
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.text.as_str(), end.live), ("I saw it.", 0));
     let main = sent_by(&rig, "/main");
-    assert!(last_words(&main[2]).contains("<result>\ndone\n"), "{}", last_words(&main[2]));
-    agent.handle.send(posse_testkit::rig::prompt("more")).await.unwrap();
+    assert!(
+        last_words(&main[2]).contains("<result>\ndone\n"),
+        "{}",
+        last_words(&main[2])
+    );
+    agent
+        .handle
+        .send(posse_testkit::rig::prompt("more"))
+        .await
+        .unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.text, "Nothing new.");
-    assert_eq!(count(sent_by(&rig, "/main").last().unwrap(), "<task-notification>"), 1);
-    assert!(inbox(&rig, agent.id, agent.id).await.iter().all(|mail| mail.shown_in.is_some()));
+    assert_eq!(
+        count(
+            sent_by(&rig, "/main").last().unwrap(),
+            "<task-notification>"
+        ),
+        1
+    );
+    assert!(
+        inbox(&rig, agent.id, agent.id)
+            .await
+            .iter()
+            .all(|mail| mail.shown_in.is_some())
+    );
 }
 
 // proves BG-09
@@ -168,7 +223,10 @@ reply = [{ tool = "Agent", input = { description = "Builder", prompt = "Build." 
     let mut agent = rig.prompted("go").await.unwrap();
     let waiting = until_state(&rig, agent.id, "Builder", AgentState::Waiting).await;
     assert_eq!(waiting.ended, None);
-    assert_eq!(rig.store.read(agent.id).await.unwrap().session.state, AgentState::Waiting);
+    assert_eq!(
+        rig.store.read(agent.id).await.unwrap().session.state,
+        AgentState::Waiting
+    );
     release(hold).await;
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.text.as_str(), end.turns), ("I see.", 2));
@@ -204,14 +262,20 @@ reply = [{ tool = "Bash", input = { description = "Say", run_in_background = tru
     release(hold).await;
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.text.as_str(), end.turns), ("I saw it.", 2));
-    let told =
-        super::words(sent_by(&rig, "/main").last().unwrap()["messages"].as_array().unwrap().last().unwrap());
+    let told = super::words(
+        sent_by(&rig, "/main").last().unwrap()["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap(),
+    );
     assert!(
         told[0].contains("(Say) has completed. Its output so far") && told[0].contains("\nhello\n"),
         "{told:?}"
     );
     assert!(
-        told[1].starts_with("Nothing was stopped: command ") && told[1].contains("has completed before"),
+        told[1].starts_with("Nothing was stopped: command ")
+            && told[1].contains("has completed before"),
         "{told:?}"
     );
 }

@@ -57,14 +57,28 @@ fn siblings(rig: &Rig) -> Vec<Recorded> {
 
 /// How many of them wrote what all share, and how many read it.
 fn written_and_read(rig: &Rig) -> (usize, usize) {
-    let used: Vec<Usage> = siblings(rig).iter().filter_map(|request| request.usage).collect();
-    let wrote = used.iter().filter(|usage| usage.cache_read == 0 && usage.cache_write_5m > 1000);
-    (wrote.count(), used.iter().filter(|usage| usage.cache_read > 1000).count())
+    let used: Vec<Usage> = siblings(rig)
+        .iter()
+        .filter_map(|request| request.usage)
+        .collect();
+    let wrote = used
+        .iter()
+        .filter(|usage| usage.cache_read == 0 && usage.cache_write_5m > 1000);
+    (
+        wrote.count(),
+        used.iter().filter(|usage| usage.cache_read > 1000).count(),
+    )
 }
 
 /// Waits until so many sub-agents are in this state.
 async fn until_count(rig: &Rig, agent: &Agent, state: AgentState, count: usize) {
-    while rows(rig, agent.id).await.iter().filter(|row| row.state == state).count() < count {
+    while rows(rig, agent.id)
+        .await
+        .iter()
+        .filter(|row| row.state == state)
+        .count()
+        < count
+    {
         tokio::task::yield_now().await;
     }
 }
@@ -88,7 +102,8 @@ async fn until_told(rig: &Rig, clock: &TestClock, agent: &Agent, ends: usize) {
         loop {
             let mail = inbox(rig, agent.id, agent.id).await;
             let state = rig.store.read(agent.id).await.unwrap().session.state;
-            if mail.iter().filter(|mail| mail.shown_in.is_some()).count() == ends && state == AgentState::Idle
+            if mail.iter().filter(|mail| mail.shown_in.is_some()).count() == ends
+                && state == AgentState::Idle
             {
                 return;
             }
@@ -164,13 +179,20 @@ fault = { kind = "status", status = 529, type = "overloaded_error", retry_after 
 async fn the_next_goes_at_once_when_the_first_is_stopped() {
     let (rig, clock) = timed(&script(SIBLINGS, ""));
     let mut agent = started(&rig, &clock).await;
-    let path = siblings(&rig)[0].header("x-posse-agent").unwrap().to_owned();
+    let path = siblings(&rig)[0]
+        .header("x-posse-agent")
+        .unwrap()
+        .to_owned();
     let all = rows(&rig, agent.id).await;
     let first = all.iter().find(|row| row.path == path).unwrap();
     let waits = all.iter().find(|row| row.path != path).unwrap();
     // Who waits is stopped like anybody else, and nobody waits for it.
     for stopped in [waits, first] {
-        agent.handle.send(Command::StopRun(stopped.agent.uuid())).await.unwrap();
+        agent
+            .handle
+            .send(Command::StopRun(stopped.agent.uuid()))
+            .await
+            .unwrap();
         let (_, end) = until_over(&mut agent, &stopped.origin.as_ref().unwrap().description).await;
         assert_eq!(end.status, RunStatus::Killed);
     }
@@ -181,9 +203,19 @@ async fn the_next_goes_at_once_when_the_first_is_stopped() {
     until_all_over(&clock, &mut agent, SIBLINGS - 2).await;
     let sent = siblings(&rig);
     assert_eq!(sent.len(), SIBLINGS - 1);
-    assert!(sent.iter().all(|request| request.header("x-posse-agent") != Some(waits.path.as_str())));
-    let read = sent[2..].iter().filter(|request| request.usage.unwrap().cache_read > 1000).count();
-    assert_eq!(read, SIBLINGS - 3, "all after the second read what that has written");
+    assert!(
+        sent.iter()
+            .all(|request| request.header("x-posse-agent") != Some(waits.path.as_str()))
+    );
+    let read = sent[2..]
+        .iter()
+        .filter(|request| request.usage.unwrap().cache_read > 1000)
+        .count();
+    assert_eq!(
+        read,
+        SIBLINGS - 3,
+        "all after the second read what that has written"
+    );
 }
 
 // proves FK-05 (open: forks)
@@ -212,7 +244,13 @@ async fn nobody_waits_for_what_can_be_read_until_the_cache_forgets() {
 fn shared(rig: &Rig) -> (usize, usize) {
     let sent = siblings(rig);
     let first = &sent[0].body;
-    let common = |other: &Recorded| first.iter().zip(&other.body).take_while(|(one, two)| one == two).count();
+    let common = |other: &Recorded| {
+        first
+            .iter()
+            .zip(&other.body)
+            .take_while(|(one, two)| one == two)
+            .count()
+    };
     (
         sent[1..].iter().map(common).min().unwrap(),
         sent.iter().map(|request| request.body.len()).max().unwrap(),
@@ -222,7 +260,9 @@ fn shared(rig: &Rig) -> (usize, usize) {
 /// Siblings with different prompts, and what else their calls say; their types may begin with a prompt too.
 async fn shared_by(mut rig: Rig, initial: Option<&str>) -> (usize, usize) {
     let mut types = built_in();
-    types.iter_mut().for_each(|kind| kind.initial_prompt = initial.map(str::to_owned));
+    types
+        .iter_mut()
+        .for_each(|kind| kind.initial_prompt = initial.map(str::to_owned));
     rig.setup.spawning.types = Arc::new(types.into());
     let mut agent = rig.prompted("go").await.unwrap();
     until_all_over(&TestClock::default(), &mut agent, SIBLINGS).await;
@@ -232,15 +272,25 @@ async fn shared_by(mut rig: Rig, initial: Option<&str>) -> (usize, usize) {
 // proves FK-05 (open: forks)
 #[tokio::test]
 async fn what_siblings_differ_in_comes_last() {
-    let schema = r#"output_schema = { type = "object", properties = { answer = { type = "string" } } }, "#;
+    let schema =
+        r#"output_schema = { type = "object", properties = { answer = { type = "string" } } }, "#;
     let apart = r#"isolation = "worktree", "#;
     let script = |more: &str| {
-        let at_once = script(SIBLINGS, "").replace("delay_ms = 1000\n", "").replace("I was.", "{}");
+        let at_once = script(SIBLINGS, "")
+            .replace("delay_ms = 1000\n", "")
+            .replace("I was.", "{}");
         at_once.replace("prompt =", &format!("{more}prompt ="))
     };
-    for (more, initial) in [("", None), (schema, None), (schema, Some("Look around first."))] {
+    for (more, initial) in [
+        ("", None),
+        (schema, None),
+        (schema, Some("Look around first.")),
+    ] {
         let (same, whole) = shared_by(rig(&script(more)), initial).await;
-        assert!(same as f64 >= 0.995 * whole as f64, "{same} of {whole}: {more} {initial:?}");
+        assert!(
+            same as f64 >= 0.995 * whole as f64,
+            "{same} of {whole}: {more} {initial:?}"
+        );
     }
     // Where each works is its own, and of what it is told about that nothing else comes after.
     let both = [apart, schema].concat();

@@ -37,7 +37,11 @@ async fn came_to(rig: &Rig) -> (AgentState, String, bool) {
     until_end(&mut agent).await;
     let body = &sent_by(rig, "/main")[1];
     let failed = body["messages"][2]["content"][0]["is_error"] == true;
-    (row(rig, agent.id, "Work").await.state, last_words(body), failed)
+    (
+        row(rig, agent.id, "Work").await.state,
+        last_words(body),
+        failed,
+    )
 }
 
 // proves AG-11 (open: outages; other states, in other tests)
@@ -45,7 +49,10 @@ async fn came_to(rig: &Rig) -> (AgentState, String, bool) {
 async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     let mut short = rig(WORKS);
     let kinds = built_in().into_iter();
-    let kinds = kinds.map(|kind| Definition { max_turns: Some(1), ..kind });
+    let kinds = kinds.map(|kind| Definition {
+        max_turns: Some(1),
+        ..kind
+    });
     short.setup.spawning.types = std::sync::Arc::new(kinds.collect());
     let (state, told, failed) = came_to(&short).await;
     assert_eq!((state, failed), (AgentState::Partial, false));
@@ -56,21 +63,38 @@ async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     assert!(told.contains("\nI begin.\n"), "{told}");
 
     let mut poor = rig(WORKS);
-    let alone = Budget { turns: Some(1), ..Budget::default() };
-    poor.setup.spawning.budgets = Budgets { alone, ..Budgets::default() };
+    let alone = Budget {
+        turns: Some(1),
+        ..Budget::default()
+    };
+    poor.setup.spawning.budgets = Budgets {
+        alone,
+        ..Budgets::default()
+    };
     let (state, told, failed) = came_to(&poor).await;
     assert_eq!((state, failed), (AgentState::Paused, true));
-    assert!(told.contains("is paused, and can go on later: ") && told.contains("\nI begin.\n"), "{told}");
+    assert!(
+        told.contains("is paused, and can go on later: ") && told.contains("\nI begin.\n"),
+        "{told}"
+    );
 
     let (state, told, failed) = came_to(&rig(WORKS)).await;
     assert_eq!((state, failed), (AgentState::Completed, false));
-    assert!(told.contains("has completed.") && told.contains("\nAll is done.\n"), "{told}");
+    assert!(
+        told.contains("has completed.") && told.contains("\nAll is done.\n"),
+        "{told}"
+    );
 
-    let declined = WORKS
-        .replace("reply = [{ text = \"All is done.\" }]", "reply = [{ text = \"No.\" }]\nstop = \"refusal\"");
+    let declined = WORKS.replace(
+        "reply = [{ text = \"All is done.\" }]",
+        "reply = [{ text = \"No.\" }]\nstop = \"refusal\"",
+    );
     let (state, told, failed) = came_to(&rig(&declined)).await;
     assert_eq!((state, failed), (AgentState::Failed, true));
-    assert!(told.contains("has failed: the model declined to go on"), "{told}");
+    assert!(
+        told.contains("has failed: the model declined to go on"),
+        "{told}"
+    );
 }
 
 // proves AG-11 (open: other states, in other tests)
@@ -82,8 +106,14 @@ async fn reviving_an_agent_that_has_ended_is_a_new_run() {
     until_end(&mut agent).await;
     agent.handle.send(prompt("write")).await.unwrap();
     let (_, second) = until_over(&mut agent, "Work").await;
-    assert_eq!((first.status, second.status), (RunStatus::Completed, RunStatus::Completed));
-    assert_eq!((first.result.as_str(), second.result.as_str()), ("All is done.", "More is done."));
+    assert_eq!(
+        (first.status, second.status),
+        (RunStatus::Completed, RunStatus::Completed)
+    );
+    assert_eq!(
+        (first.result.as_str(), second.result.as_str()),
+        ("All is done.", "More is done.")
+    );
     assert_eq!(first.task, second.task);
     assert_ne!(first.run, second.run);
     let mut last = until_end(&mut agent).await.1;
@@ -96,6 +126,11 @@ async fn reviving_an_agent_that_has_ended_is_a_new_run() {
     // The first was waited for; the second is told by mail, once.
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [second]);
     let own = sent_by(&rig, "/main/worker-1");
-    assert_eq!((own.len(), own[2]["messages"].as_array().unwrap().len()), (3, 5), "{:?}", paths(&rig));
+    assert_eq!(
+        (own.len(), own[2]["messages"].as_array().unwrap().len()),
+        (3, 5),
+        "{:?}",
+        paths(&rig)
+    );
     assert!(last_words(&own[2]).contains("Do more."));
 }

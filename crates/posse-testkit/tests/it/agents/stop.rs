@@ -6,17 +6,25 @@ use posse_testkit::rig::{prompt, until_end};
 use uuid::Uuid;
 
 use super::{
-    SECOND, count, inbox, last_words, paced, paths, pipe, ready, row, rows, sent_by, told_ends, until,
-    until_over, until_started, until_state,
+    SECOND, count, inbox, last_words, paced, paths, pipe, ready, row, rows, sent_by, told_ends,
+    until, until_over, until_started, until_state,
 };
 
 /// Processes that calls of these agents have started.
 fn processes(agents: &[AgentId]) -> usize {
-    let markers: Vec<String> = agents.iter().map(|agent| format!("POSSE_CALL={agent}")).collect();
+    let markers: Vec<String> = agents
+        .iter()
+        .map(|agent| format!("POSSE_CALL={agent}"))
+        .collect();
     let processes = std::fs::read_dir("/proc").unwrap().filter(|entry| {
-        let environment = std::fs::read(entry.as_ref().unwrap().path().join("environ")).unwrap_or_default();
+        let environment =
+            std::fs::read(entry.as_ref().unwrap().path().join("environ")).unwrap_or_default();
         let variables = environment.split(|byte| *byte == 0);
-        variables.into_iter().any(|set| markers.iter().any(|marker| set.starts_with(marker.as_bytes())))
+        variables.into_iter().any(|set| {
+            markers
+                .iter()
+                .any(|marker| set.starts_with(marker.as_bytes()))
+        })
     });
     processes.count()
 }
@@ -60,7 +68,10 @@ async fn task_stop_stops_a_tree_and_says_so_when_it_is_gone() {
     let pipes = [pipe(&rig, "one"), pipe(&rig, "two")];
     let mut agent = rig.prompted("go").await.unwrap();
     let started = until_started(&mut agent, 3).await;
-    let tree: Vec<AgentId> = started.iter().map(|news| AgentId::from(news.run.task)).collect();
+    let tree: Vec<AgentId> = started
+        .iter()
+        .map(|news| AgentId::from(news.run.task))
+        .collect();
     for pipe in pipes {
         ready(pipe).await;
     }
@@ -72,7 +83,10 @@ async fn task_stop_stops_a_tree_and_says_so_when_it_is_gone() {
     clock.asleep_for(SECOND).await;
     clock.advance(SECOND);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str(), end.live), (Outcome::Completed, "They are gone.", 0));
+    assert_eq!(
+        (end.outcome, end.text.as_str(), end.live),
+        (Outcome::Completed, "They are gone.", 0)
+    );
     assert_eq!(processes(&tree), 0);
     let main = sent_by(&rig, "/main");
     let told = last_words(&main[2]);
@@ -87,18 +101,36 @@ async fn task_stop_stops_a_tree_and_says_so_when_it_is_gone() {
     );
     let again = last_words(&main[3]);
     assert!(
-        again.starts_with("Nothing was stopped: ") && again.contains("was stopped before it was done"),
+        again.starts_with("Nothing was stopped: ")
+            && again.contains("was stopped before it was done"),
         "{again}"
     );
     assert!(again.contains("There is no run nothing"), "{again}");
-    let states: Vec<AgentState> = rows(&rig, agent.id).await.iter().map(|row| row.state).collect();
+    let states: Vec<AgentState> = rows(&rig, agent.id)
+        .await
+        .iter()
+        .map(|row| row.state)
+        .collect();
     assert_eq!(states, [AgentState::Killed; 3]);
-    assert!(rows(&rig, agent.id).await.iter().all(|row| !row.ended.as_ref().unwrap().by_person));
+    assert!(
+        rows(&rig, agent.id)
+            .await
+            .iter()
+            .all(|row| !row.ended.as_ref().unwrap().by_person)
+    );
     // Who stops is told by the call; whoever is stopped is told nothing.
     for agent_id in tree.iter().chain([&agent.id]) {
         assert_eq!(inbox(&rig, agent.id, *agent_id).await, []);
     }
-    assert_eq!(paths(&rig).iter().filter(|path| path.starts_with("/main/")).count(), 4, "{:?}", paths(&rig));
+    assert_eq!(
+        paths(&rig)
+            .iter()
+            .filter(|path| path.starts_with("/main/"))
+            .count(),
+        4,
+        "{:?}",
+        paths(&rig)
+    );
 }
 
 const ONE: &str = r#"
@@ -132,9 +164,16 @@ async fn a_person_stops_one_run_and_its_starter_is_told() {
     until_end(&mut agent).await;
     clock.many_asleep_for(SECOND, 2).await;
     let one = row(&rig, agent.id, "One").await.agent;
-    agent.handle.send(Command::StopRun(one.uuid())).await.unwrap();
+    agent
+        .handle
+        .send(Command::StopRun(one.uuid()))
+        .await
+        .unwrap();
     let (_, over) = until_over(&mut agent, "One").await;
-    assert_eq!((over.status, over.result.as_str()), (RunStatus::Killed, "So far so good."));
+    assert_eq!(
+        (over.status, over.result.as_str()),
+        (RunStatus::Killed, "So far so good.")
+    );
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.text.as_str(), end.live), ("It was stopped.", 2));
     let told = last_words(sent_by(&rig, "/main").last().unwrap());
@@ -146,15 +185,27 @@ async fn a_person_stops_one_run_and_its_starter_is_told() {
         assert!(told.contains(part), "{part}: {told}");
     }
     let stopped = row(&rig, agent.id, "One").await;
-    assert_eq!((stopped.state, stopped.ended.unwrap().by_person), (AgentState::Killed, true));
-    assert_eq!(row(&rig, agent.id, "Two").await.state, AgentState::Running, "the others go on");
+    assert_eq!(
+        (stopped.state, stopped.ended.unwrap().by_person),
+        (AgentState::Killed, true)
+    );
+    assert_eq!(
+        row(&rig, agent.id, "Two").await.state,
+        AgentState::Running,
+        "the others go on"
+    );
 
     for nothing in [one.uuid(), Uuid::nil()] {
         agent.handle.send(Command::StopRun(nothing)).await.unwrap();
         let unheard = |event: &posse_protocol::Event| matches!(event.kind, EventKind::Unheard(_));
         let events = until(&mut agent, unheard).await;
-        let EventKind::Unheard(what) = &events[events.len() - 1].kind else { panic!() };
-        assert_eq!(*what, format!("{nothing} cannot be stopped: nothing runs under that id"));
+        let EventKind::Unheard(what) = &events[events.len() - 1].kind else {
+            panic!()
+        };
+        assert_eq!(
+            *what,
+            format!("{nothing} cannot be stopped: nothing runs under that id")
+        );
     }
 }
 
@@ -182,10 +233,18 @@ async fn one_command_stops_everything_in_the_background() {
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.live, 0);
     let main = sent_by(&rig, "/main");
-    assert_eq!(count(main.last().unwrap(), "<task-notification>"), 3, "each is told once");
+    assert_eq!(
+        count(main.last().unwrap(), "<task-notification>"),
+        3,
+        "each is told once"
+    );
     assert_eq!(told_ends(&rig, agent.id, agent.id).await.len(), 3);
     assert_eq!(processes(&[agent.id]), 0);
-    assert_eq!(paths(&rig).len(), before + 1, "nobody else asks the model any more");
+    assert_eq!(
+        paths(&rig).len(),
+        before + 1,
+        "nobody else asks the model any more"
+    );
 }
 
 // proves BG-12
@@ -215,18 +274,26 @@ reply = [{{ text = "I see." }}]
         until_started(&mut agent, started).await;
         let top = row(&rig, agent.id, "Top").await.agent;
         // It multiplies for ever, and only a stop ends it.
-        agent.handle.send(Command::StopRun(top.uuid())).await.unwrap();
+        agent
+            .handle
+            .send(Command::StopRun(top.uuid()))
+            .await
+            .unwrap();
         let (_, over) = until_over(&mut agent, "Top").await;
         assert_eq!(over.status, RunStatus::Killed);
         let rows_then = rows(&rig, agent.id).await;
         for row in &rows_then {
             assert_eq!(row.state, AgentState::Killed, "{row:#?}");
         }
-        let of_tree = |rig: &posse_testkit::Rig| paths(rig).iter().filter(|path| **path != "/main").count();
+        let of_tree =
+            |rig: &posse_testkit::Rig| paths(rig).iter().filter(|path| **path != "/main").count();
         let before = of_tree(&rig);
         agent.handle.send(prompt("still there?")).await.unwrap();
         until_end(&mut agent).await;
-        assert_eq!((of_tree(&rig), rows(&rig, agent.id).await.len()), (before, rows_then.len()));
+        assert_eq!(
+            (of_tree(&rig), rows(&rig, agent.id).await.len()),
+            (before, rows_then.len())
+        );
     }
 }
 
@@ -276,7 +343,11 @@ async fn an_interrupt_stops_what_is_waited_for() {
     agent.handle.send(Command::Interrupt).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.outcome, end.live), (Outcome::Interrupted, 0));
-    let states: Vec<AgentState> = rows(&rig, agent.id).await.iter().map(|row| row.state).collect();
+    let states: Vec<AgentState> = rows(&rig, agent.id)
+        .await
+        .iter()
+        .map(|row| row.state)
+        .collect();
     assert_eq!(states, [AgentState::Killed; 2]);
     assert_eq!(inbox(&rig, agent.id, agent.id).await, []);
 }
@@ -321,15 +392,30 @@ async fn what_sub_agents_have_in_the_background_is_stopped_too_and_what_is_waite
         ended.extend(super::over(&event).map(|end| (end.description.clone(), end.status)));
     }
     let killed = |name: &str| (name.to_owned(), RunStatus::Killed);
-    assert_eq!(ended, std::collections::BTreeMap::from([killed("Behind"), killed("Sleep")]));
+    assert_eq!(
+        ended,
+        std::collections::BTreeMap::from([killed("Behind"), killed("Sleep")])
+    );
     assert_eq!(processes(&[lead]), 0);
-    assert_eq!(row(&rig, agent.id, "Waited for").await.state, AgentState::Running);
+    assert_eq!(
+        row(&rig, agent.id, "Waited for").await.state,
+        AgentState::Running
+    );
     clock.advance(SECOND);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "I see."));
+    assert_eq!(
+        (end.outcome, end.text.as_str()),
+        (Outcome::Completed, "I see.")
+    );
     let told = told_ends(&rig, agent.id, lead).await;
-    assert!(told.len() == 2 && told.iter().all(|end| end.status == RunStatus::Killed), "{told:#?}");
-    assert_eq!(row(&rig, agent.id, "Lead").await.state, AgentState::Completed);
+    assert!(
+        told.len() == 2 && told.iter().all(|end| end.status == RunStatus::Killed),
+        "{told:#?}"
+    );
+    assert_eq!(
+        row(&rig, agent.id, "Lead").await.state,
+        AgentState::Completed
+    );
 }
 
 // proves BG-02 (open: by itself, in another test; a terminal)
@@ -344,11 +430,17 @@ async fn whoever_is_waited_for_at_any_depth_moves_to_the_background() {
     until_state(&rig, agent.id, "Lead", AgentState::Waiting).await;
     clock.advance(SECOND);
     let (_, over) = until_over(&mut agent, "Lead").await;
-    assert_eq!((over.status, over.result.as_str()), (RunStatus::Completed, "All of mine are done."));
+    assert_eq!(
+        (over.status, over.result.as_str()),
+        (RunStatus::Completed, "All of mine are done.")
+    );
     let lead = row(&rig, agent.id, "Lead").await;
     let told = told_ends(&rig, agent.id, lead.agent).await;
     assert_eq!(told.len(), 3, "{told:#?}");
-    let below = paths(&rig).iter().filter(|path| path.starts_with("/main/lead-1/")).count();
+    let below = paths(&rig)
+        .iter()
+        .filter(|path| path.starts_with("/main/lead-1/"))
+        .count();
     assert_eq!(below, 2, "no request was repeated");
     until_end(&mut agent).await;
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [over]);
@@ -357,31 +449,54 @@ async fn whoever_is_waited_for_at_any_depth_moves_to_the_background() {
 // proves AG-20
 #[tokio::test]
 async fn a_person_stops_who_is_waited_for_and_the_call_says_so() {
-    let (rig, clock) = paced(&ONE.replace(", run_in_background = true", "").replace("sleep 1000", "true"));
+    let (rig, clock) = paced(
+        &ONE.replace(", run_in_background = true", "")
+            .replace("sleep 1000", "true"),
+    );
     let mut agent = rig.prompted("go").await.unwrap();
     clock.many_asleep_for(SECOND, 2).await;
     let one = row(&rig, agent.id, "One").await.agent;
-    agent.handle.send(Command::StopRun(one.uuid())).await.unwrap();
+    agent
+        .handle
+        .send(Command::StopRun(one.uuid()))
+        .await
+        .unwrap();
     until_over(&mut agent, "One").await;
     clock.advance(SECOND);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "They work."));
+    assert_eq!(
+        (end.outcome, end.text.as_str()),
+        (Outcome::Completed, "They work.")
+    );
     let body = sent_by(&rig, "/main").pop().unwrap();
     let results = body["messages"][2]["content"].as_array().unwrap();
-    assert_eq!((&results[0]["is_error"], &results[1]["is_error"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&results[0]["is_error"], &results[1]["is_error"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
     let told = &super::words(&body["messages"][2])[0];
-    assert!(told.contains("was stopped before it was done: the user stopped it"), "{told}");
-    assert!(told.contains("Its output so far") && told.contains("\nSo far so good.\n"), "{told}");
+    assert!(
+        told.contains("was stopped before it was done: the user stopped it"),
+        "{told}"
+    );
+    assert!(
+        told.contains("Its output so far") && told.contains("\nSo far so good.\n"),
+        "{told}"
+    );
     assert_eq!(inbox(&rig, agent.id, agent.id).await, []);
 }
 
 /// What the user stopped with a tree, an agent does not bring back.
 #[tokio::test]
 async fn what_a_person_has_stopped_with_a_tree_is_not_revived() {
-    let script =
-        TREE.replace("sleep 1000", "true").replace("echo x > one; ", "").replace("echo x > two; ", "");
-    let script = script
-        .replace("reply = [{ text = \"I begin.\" }", "delay_ms = 3000\nreply = [{ text = \"I begin.\" }");
+    let script = TREE
+        .replace("sleep 1000", "true")
+        .replace("echo x > one; ", "")
+        .replace("echo x > two; ", "");
+    let script = script.replace(
+        "reply = [{ text = \"I begin.\" }",
+        "delay_ms = 3000\nreply = [{ text = \"I begin.\" }",
+    );
     let script = script.replace(
         "reply = [{ tool = \"TaskStop\", input = { name = \"lead\" } }]",
         "reply = [{ tool = \"SendMessage\", input = { to = \"one\", message = \"Come back.\" } }]",
@@ -390,14 +505,24 @@ async fn what_a_person_has_stopped_with_a_tree_is_not_revived() {
     let mut agent = rig.prompted("go").await.unwrap();
     clock.many_asleep_for(3 * SECOND, 2).await;
     let lead = row(&rig, agent.id, "Lead").await.agent;
-    agent.handle.send(Command::StopRun(lead.uuid())).await.unwrap();
+    agent
+        .handle
+        .send(Command::StopRun(lead.uuid()))
+        .await
+        .unwrap();
     until_over(&mut agent, "Lead").await;
     clock.asleep_for(SECOND).await;
     clock.advance(SECOND);
     until_end(&mut agent).await;
     let told = last_words(&sent_by(&rig, "/main")[2]);
-    assert!(told.contains("user") && told.contains("Start another agent"), "{told}");
+    assert!(
+        told.contains("user") && told.contains("Start another agent"),
+        "{told}"
+    );
     let one = row(&rig, agent.id, "One").await;
-    assert_eq!((one.state, one.ended.unwrap().by_person), (AgentState::Killed, true));
+    assert_eq!(
+        (one.state, one.ended.unwrap().by_person),
+        (AgentState::Killed, true)
+    );
     assert_eq!(inbox(&rig, agent.id, one.agent).await, []);
 }

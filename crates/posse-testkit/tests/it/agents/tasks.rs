@@ -9,7 +9,10 @@ use super::{last_words, offered, rig, sent_by};
 /// A main agent that makes these calls, a turn each, and is done.
 fn turns(calls: &[&str]) -> String {
     let rule = |(turn, call): (usize, &&str)| {
-        format!("[[rule]]\nwhen = {{ agent = \"re:^/main$\", turn = {} }}\nreply = [{call}]\n", turn + 1)
+        format!(
+            "[[rule]]\nwhen = {{ agent = \"re:^/main$\", turn = {} }}\nreply = [{call}]\n",
+            turn + 1
+        )
     };
     let rules: String = calls.iter().enumerate().map(rule).collect();
     format!("{rules}[[rule]]\nreply = [{{ text = \"done\" }}]\n")
@@ -19,12 +22,20 @@ fn turns(calls: &[&str]) -> String {
 async fn told(rig: &Rig) -> (RealmId, Vec<String>) {
     let mut agent = rig.prompted("go").await.unwrap();
     until_end(&mut agent).await;
-    let told = sent_by(rig, "/main").iter().skip(1).map(last_words).collect();
+    let told = sent_by(rig, "/main")
+        .iter()
+        .skip(1)
+        .map(last_words)
+        .collect();
     (RealmId::from(agent.id.uuid()), told)
 }
 
 async fn task(rig: &Rig, realm: RealmId, id: u64) -> Task {
-    rig.store.task(ListId { realm, team: None }, TaskId(id)).await.unwrap().unwrap()
+    rig.store
+        .task(ListId { realm, team: None }, TaskId(id))
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 // proves TK-01
@@ -61,21 +72,44 @@ async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
         ]
     );
     let changed = &told[1];
-    assert!(changed.contains("Refused: task 2 waits for 1; take another until then."), "{changed}");
+    assert!(
+        changed.contains("Refused: task 2 waits for 1; take another until then."),
+        "{changed}"
+    );
     assert!(changed.contains("would wait for each other"), "{changed}");
-    assert_eq!(changed.matches("Task 1 is yours, and in progress.").count(), 2, "{changed}");
+    assert_eq!(
+        changed.matches("Task 1 is yours, and in progress.").count(),
+        2,
+        "{changed}"
+    );
     let seen = &told[2];
     assert!(
         seen.contains("1: Fix it [in_progress], owner /main\n2: Test it [pending], blocked by 1\n"),
         "{seen}"
     );
-    assert!(!seen.contains("Not this") && seen.contains("Task 3 was deleted."), "{seen}");
-    assert!(seen.contains("activeForm: Fixing\nblocks: 2\nmetadata: {\"pr\":7}\n"), "{seen}");
+    assert!(
+        !seen.contains("Not this") && seen.contains("Task 3 was deleted."),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("activeForm: Fixing\nblocks: 2\nmetadata: {\"pr\":7}\n"),
+        "{seen}"
+    );
     assert!(told[3].contains("Can be taken now: 2."), "{}", told[3]);
-    assert_eq!(told[4], "1: Fix it [completed], owner /main\n2: Test it [pending]");
-    assert!(told[5].contains("there is no team crew of yours"), "{}", told[5]);
+    assert_eq!(
+        told[4],
+        "1: Fix it [completed], owner /main\n2: Test it [pending]"
+    );
+    assert!(
+        told[5].contains("there is no team crew of yours"),
+        "{}",
+        told[5]
+    );
     let done = task(&rig, realm, 1).await;
-    assert_eq!((done.status, done.blocks, done.version), (TaskStatus::Completed, vec![TaskId(2)], 3));
+    assert_eq!(
+        (done.status, done.blocks, done.version),
+        (TaskStatus::Completed, vec![TaskId(2)], 3)
+    );
 }
 
 // proves TK-04 (open: processes and hosts; see the store)
@@ -104,18 +138,34 @@ reply = [{ text = "done" }]
 "#);
     let (_, told) = told(&rig).await;
     let requests = rig.server.requests();
-    let path =
-        requests.iter().find_map(|it| it.header("x-posse-agent").filter(|path| *path != "/main")).unwrap();
+    let path = requests
+        .iter()
+        .find_map(|it| it.header("x-posse-agent").filter(|path| *path != "/main"))
+        .unwrap();
     let sub = sent_by(&rig, path);
-    assert!(last_words(&sub[1]).starts_with("Task 1 is yours"), "{}", last_words(&sub[1]));
-    assert!(told[2].contains(&format!("1: Fix it [pending], was begun by {path}")), "{}", told[2]);
+    assert!(
+        last_words(&sub[1]).starts_with("Task 1 is yours"),
+        "{}",
+        last_words(&sub[1])
+    );
+    assert!(
+        told[2].contains(&format!("1: Fix it [pending], was begun by {path}")),
+        "{}",
+        told[2]
+    );
     assert!(told[2].contains("owner: without a team"), "{}", told[2]);
     let first = &sent_by(&rig, "/main")[0];
     let (main, sub) = (offered(first), offered(&sub[0]));
     for tool in ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"] {
         assert!(main.contains(&tool) && sub.contains(&tool), "{tool}");
     }
-    for tool in ["TeamCreate", "TeamDelete", "TeamHandOver", "NoteWrite", "NoteRead"] {
+    for tool in [
+        "TeamCreate",
+        "TeamDelete",
+        "TeamHandOver",
+        "NoteWrite",
+        "NoteRead",
+    ] {
         assert!(main.contains(&tool) && !sub.contains(&tool), "{tool}");
     }
     assert!(!main.contains(&"ExitPlanMode") && !sub.contains(&"ExitPlanMode"));
@@ -133,26 +183,44 @@ const CHECKED: [&str; 4] = [
 async fn a_task_is_completed_when_its_check_passes() {
     let rig = rig(&turns(&CHECKED));
     let (realm, told) = told(&rig).await;
-    assert!(told[1].starts_with("Task 1 does not count as completed: its check did not pass"), "{}", told[1]);
+    assert!(
+        told[1].starts_with("Task 1 does not count as completed: its check did not pass"),
+        "{}",
+        told[1]
+    );
     assert!(told[1].contains("exit code 1"), "{}", told[1]);
     assert!(told[3].starts_with("Updated, to version"), "{}", told[3]);
     assert_eq!(task(&rig, realm, 1).await.status, TaskStatus::Completed);
-    assert_eq!(std::fs::read_to_string(rig.work().join("log")).unwrap(), "looked\nlooked\n");
+    assert_eq!(
+        std::fs::read_to_string(rig.work().join("log")).unwrap(),
+        "looked\nlooked\n"
+    );
     // The model sees one call with one answer: the check is nobody's call.
     let body = sent_by(&rig, "/main").pop().unwrap();
-    let uses = serde_json::to_string(&body).unwrap().matches("\"tool_use\"").count();
+    let uses = serde_json::to_string(&body)
+        .unwrap()
+        .matches("\"tool_use\"")
+        .count();
     assert_eq!(uses, 4);
 }
 
 // proves TK-10
 #[tokio::test]
 async fn a_check_is_judged_like_any_command() {
-    let mut rig = rig(&turns(&CHECKED)).rules(&["Write"], &["Bash(echo looked *)"]).unwrap();
+    let mut rig = rig(&turns(&CHECKED))
+        .rules(&["Write"], &["Bash(echo looked *)"])
+        .unwrap();
     rig.character.mode = PermissionMode::AcceptEdits;
     let (realm, told) = told(&rig).await;
     for answer in [&told[1], &told[3]] {
-        assert!(answer.starts_with("Task 1 does not count as completed"), "{answer}");
-        assert!(answer.contains("Denied: the rule `Bash(echo looked *)`"), "{answer}");
+        assert!(
+            answer.starts_with("Task 1 does not count as completed"),
+            "{answer}"
+        );
+        assert!(
+            answer.contains("Denied: the rule `Bash(echo looked *)`"),
+            "{answer}"
+        );
     }
     assert_eq!(task(&rig, realm, 1).await.status, TaskStatus::Pending);
     assert!(!rig.work().join("log").exists());

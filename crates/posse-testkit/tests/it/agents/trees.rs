@@ -5,8 +5,8 @@ use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::until_end;
 
 use super::{
-    SECOND, inbox, last_words, offered, paced, paths, rig, row, rows, sent_by, told_ends, until_over,
-    until_state,
+    SECOND, inbox, last_words, offered, paced, paths, rig, row, rows, sent_by, told_ends,
+    until_over, until_state,
 };
 
 // proves LI-03 (open: running agents and stalls, in other tests)
@@ -26,11 +26,21 @@ reply = [{ tool = "Agent", input = { description = "below {{agent}}", prompt = "
     let rig = rig(script);
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str()), (Outcome::Completed, "It says: I am the bottom."));
-    let levels = ["/main", "/main/general-purpose-1", "/main/general-purpose-1/general-purpose-1"];
+    assert_eq!(
+        (end.outcome, end.text.as_str()),
+        (Outcome::Completed, "It says: I am the bottom.")
+    );
+    let levels = [
+        "/main",
+        "/main/general-purpose-1",
+        "/main/general-purpose-1/general-purpose-1",
+    ];
     let bottom = format!("{}/general-purpose-1", levels[2]);
     for level in levels {
-        assert!(offered(&sent_by(&rig, level)[0]).contains(&"Agent"), "{level}");
+        assert!(
+            offered(&sent_by(&rig, level)[0]).contains(&"Agent"),
+            "{level}"
+        );
     }
     let own = &sent_by(&rig, &bottom);
     let tools = offered(&own[0]);
@@ -41,7 +51,10 @@ reply = [{ tool = "Agent", input = { description = "below {{agent}}", prompt = "
     assert!(last_words(&own[1]).contains("there is no tool Agent; there are "));
     let rows = rows(&rig, agent.id).await;
     assert_eq!(rows.len(), 3);
-    let parents: Vec<AgentId> = rows.iter().map(|row| row.origin.as_ref().unwrap().parent).collect();
+    let parents: Vec<AgentId> = rows
+        .iter()
+        .map(|row| row.origin.as_ref().unwrap().parent)
+        .collect();
     assert_eq!(parents, [agent.id, rows[0].agent, rows[1].agent]);
     assert_eq!(paths(&rig).len(), 8);
 }
@@ -80,15 +93,27 @@ reply = [{ text = "I see." }]
     assert_eq!(inbox(&rig, agent.id, agent.id).await, []);
     clock.advance(SECOND);
     let (_, over) = until_over(&mut agent, "Grandchild").await;
-    assert_eq!(row(&rig, agent.id, "Grandchild").await.starter, Some(child.agent));
+    assert_eq!(
+        row(&rig, agent.id, "Grandchild").await.starter,
+        Some(child.agent)
+    );
     clock.asleep_for(2 * SECOND).await;
-    assert_eq!(row(&rig, agent.id, "Child").await.state, AgentState::Running);
+    assert_eq!(
+        row(&rig, agent.id, "Child").await.state,
+        AgentState::Running
+    );
     clock.advance(2 * SECOND);
     let (_, ended) = until_over(&mut agent, "Child").await;
-    assert_eq!((ended.status, ended.result.as_str()), (RunStatus::Completed, "Now I am done."));
+    assert_eq!(
+        (ended.status, ended.result.as_str()),
+        (RunStatus::Completed, "Now I am done.")
+    );
     until_end(&mut agent).await;
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [ended]);
     assert_eq!(told_ends(&rig, agent.id, child.agent).await, [over]);
-    assert_eq!(row(&rig, agent.id, "Child").await.state, AgentState::Completed);
+    assert_eq!(
+        row(&rig, agent.id, "Child").await.state,
+        AgentState::Completed
+    );
     assert_eq!(sent_by(&rig, &child.path).len(), 3);
 }

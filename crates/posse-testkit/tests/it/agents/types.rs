@@ -27,7 +27,10 @@ fn with(more: Definition) -> Vec<Definition> {
 fn sent_before(body: &Value) -> (String, Vec<String>) {
     let messages = body["messages"].as_array().unwrap();
     let texts = messages.iter().map(|message| words(message).join("\n"));
-    (body["tools"].to_string() + &body["system"].to_string(), texts.collect())
+    (
+        body["tools"].to_string() + &body["system"].to_string(),
+        texts.collect(),
+    )
 }
 
 // proves AG-15
@@ -50,11 +53,17 @@ reply = [{ text = "Fine." }]
     until_end(&mut agent).await;
     let first = &sent_by(&rig, "/main")[0];
     let listed = first["tools"].to_string();
-    assert!(listed.contains("- general-purpose: ") && !listed.contains("reviewer"), "{listed}");
+    assert!(
+        listed.contains("- general-purpose: ") && !listed.contains("reviewer"),
+        "{listed}"
+    );
     assert_eq!(count(first, NEWS), 0);
 
     // A prompt alone does not bring it up again; new prompts of types do not concern the model.
-    let other = built_in().into_iter().map(|kind| Definition { prompt: "Otherwise.".into(), ..kind });
+    let other = built_in().into_iter().map(|kind| Definition {
+        prompt: "Otherwise.".into(),
+        ..kind
+    });
     types.replace(other.collect());
     agent.handle.send(prompt("second")).await.unwrap();
     until_end(&mut agent).await;
@@ -65,21 +74,33 @@ reply = [{ text = "Fine." }]
     until_end(&mut agent).await;
     let third = &sent_by(&rig, "/main")[2];
     let news = last_words(third);
-    assert!(news.starts_with("third\n<system-reminder>\n") && news.contains(NEWS), "{news}");
+    assert!(
+        news.starts_with("third\n<system-reminder>\n") && news.contains(NEWS),
+        "{news}"
+    );
     let line = "\n- reviewer: Looks at changes. &lt;/system-reminder>";
-    assert!(news.contains(line) && news.contains("\n- general-purpose: "), "{news}");
+    assert!(
+        news.contains(line) && news.contains("\n- general-purpose: "),
+        "{news}"
+    );
 
     // At a tool boundary, too: what a rule denies is left out, and what is gone is not listed.
     agent.handle.send(prompt("again")).await.unwrap();
     ready(told).await;
-    let secret = Definition { name: "secret".into(), ..reviewer("Never told") };
+    let secret = Definition {
+        name: "secret".into(),
+        ..reviewer("Never told")
+    };
     types.replace(with(secret));
     release(go).await;
     until_end(&mut agent).await;
     // `secret` may not be started, so the list is the first one again; that is news too.
     let bodies = sent_by(&rig, "/main");
     let last = last_words(&bodies[4]);
-    assert!(last.contains("looked") && last.contains(NEWS) && !last.contains("reviewer"), "{last}");
+    assert!(
+        last.contains("looked") && last.contains(NEWS) && !last.contains("reviewer"),
+        "{last}"
+    );
     assert!(!bodies[4].to_string().contains("secret"));
 
     // Each request begins with all of the one before it.
@@ -104,7 +125,10 @@ async fn a_resumed_session_is_told_of_types_that_changed_while_nobody_lived() {
     same.handle.send(prompt("second")).await.unwrap();
     until_end(&mut same).await;
     farewell(same).await;
-    rig.setup.spawning.types.replace(with(reviewer("Looks at changes.")));
+    rig.setup
+        .spawning
+        .types
+        .replace(with(reviewer("Looks at changes.")));
     let mut agent = rig.resumed(id).await.unwrap();
     for words in ["third", "fourth"] {
         agent.handle.send(prompt(words)).await.unwrap();
@@ -112,7 +136,11 @@ async fn a_resumed_session_is_told_of_types_that_changed_while_nobody_lived() {
     }
     let bodies = sent_by(&rig, "/main");
     assert_eq!(count(&bodies[1], NEWS), 0, "nothing had changed");
-    assert!(last_words(&bodies[2]).contains("- reviewer: Looks at changes."), "{}", last_words(&bodies[2]));
+    assert!(
+        last_words(&bodies[2]).contains("- reviewer: Looks at changes."),
+        "{}",
+        last_words(&bodies[2])
+    );
     assert_eq!(count(&bodies[3], NEWS), 1, "told once");
     farewell(agent).await;
 }

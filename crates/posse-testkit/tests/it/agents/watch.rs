@@ -56,7 +56,10 @@ async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
     // It looks; then it waits as long as it does if nothing else is said.
     calls(&mut agent, "TaskOutput").await;
     clock.asleep_for(30 * SECOND).await;
-    assert_eq!(rig.store.read(agent.id).await.unwrap().session.state, AgentState::Waiting);
+    assert_eq!(
+        rig.store.read(agent.id).await.unwrap().session.state,
+        AgentState::Waiting
+    );
     clock.advance(30 * SECOND);
     calls(&mut agent, "TaskOutput").await;
     clock.asleep_for(500 * SECOND).await;
@@ -71,12 +74,21 @@ async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
                    <run-output>\nLooking.\n→ Glob {\"pattern\":\"*\"}\n\n</run-output>";
     for at in [2, 3] {
         let told = last_words(&main[at]);
-        assert!(told.starts_with("agent ") && told.contains(running), "{told}");
+        assert!(
+            told.starts_with("agent ") && told.contains(running),
+            "{told}"
+        );
     }
     let told = last_words(&main[4]);
-    assert!(told.starts_with("<task-notification>") && told.contains("\nThree callers.\n"), "{told}");
+    assert!(
+        told.starts_with("<task-notification>") && told.contains("\nThree callers.\n"),
+        "{told}"
+    );
     let told = last_words(&main[5]);
-    assert!(told.contains("(scout, Find) has completed. Its output so far"), "{told}");
+    assert!(
+        told.contains("(scout, Find) has completed. Its output so far"),
+        "{told}"
+    );
     assert!(told.contains("There is no run nobody"), "{told}");
 
     agent.handle.send(prompt("thanks")).await.unwrap();
@@ -85,7 +97,10 @@ async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
     let main = sent_by(&rig, "/main");
     assert_eq!((main.len(), count(&main[6], "<task-notification>")), (7, 1));
     let mail = inbox(&rig, agent.id, agent.id).await;
-    assert_eq!((mail.len(), mail[0].kind, mail[0].shown_in), (1, MailKind::Notification, Some(8)));
+    assert_eq!(
+        (mail.len(), mail[0].kind, mail[0].shown_in),
+        (1, MailKind::Notification, Some(8))
+    );
 }
 
 const THREE: &str = r#"
@@ -135,7 +150,10 @@ async fn wait_sleeps_until_one_or_all_have_ended_or_the_time_is_over() {
     for seconds in [1, 2, 3, 70] {
         clock.asleep_for(seconds * SECOND).await;
     }
-    assert_eq!(rig.store.read(agent.id).await.unwrap().session.state, AgentState::Waiting);
+    assert_eq!(
+        rig.store.read(agent.id).await.unwrap().session.state,
+        AgentState::Waiting
+    );
     clock.advance(SECOND);
     clock.asleep_for(SECOND / 2).await;
     clock.advance(SECOND / 2);
@@ -145,24 +163,52 @@ async fn wait_sleeps_until_one_or_all_have_ended_or_the_time_is_over() {
     clock.asleep_for(71 * SECOND).await;
     clock.advance(SECOND);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.turns, end.text.as_str(), end.live), (6, "That was all.", 0));
+    assert_eq!(
+        (end.turns, end.text.as_str(), end.live),
+        (6, "That was all.", 0)
+    );
     let main = sent_by(&rig, "/main");
     let told: Vec<String> = main[2..].iter().map(last_words).collect();
     let has = |at: usize, there: &[&str], absent: &[&str]| {
-        assert!(there.iter().all(|part| told[at].contains(part)), "{}", told[at]);
-        assert!(!absent.iter().any(|part| told[at].contains(part)), "{}", told[at]);
+        assert!(
+            there.iter().all(|part| told[at].contains(part)),
+            "{}",
+            told[at]
+        );
+        assert!(
+            !absent.iter().any(|part| told[at].contains(part)),
+            "{}",
+            told[at]
+        );
     };
-    has(0, &["I am a.", "<status>completed</status>", "Still running: agent "], &["I am b.", "The time"]);
+    has(
+        0,
+        &[
+            "I am a.",
+            "<status>completed</status>",
+            "Still running: agent ",
+        ],
+        &["I am b.", "The time"],
+    );
     has(
         1,
-        &["Ended before, as you were told: agent ", "The time to wait was over first.", "Still running"],
+        &[
+            "Ended before, as you were told: agent ",
+            "The time to wait was over first.",
+            "Still running",
+        ],
         &["I am"],
     );
     has(2, &["I am b.", "I am c."], &["Still running", "I am a."]);
     has(3, &["There is nothing to wait for"], &["I am"]);
     assert_eq!(main.len(), 6, "no end was told apart");
     assert_eq!(count(&main[5], "<task-notification>"), 3);
-    assert!(inbox(&rig, agent.id, agent.id).await.iter().all(|mail| mail.shown_in.is_some()));
+    assert!(
+        inbox(&rig, agent.id, agent.id)
+            .await
+            .iter()
+            .all(|mail| mail.shown_in.is_some())
+    );
 }
 
 /// Words interrupt a wait as they do any other tool: at once, and nothing that was waited for is lost.
@@ -174,7 +220,11 @@ async fn a_wait_that_is_interrupted_loses_nothing() {
     for seconds in [1, 2, 3] {
         clock.asleep_for(seconds * SECOND).await;
     }
-    agent.handle.send(posse_protocol::Command::Interrupt).await.unwrap();
+    agent
+        .handle
+        .send(posse_protocol::Command::Interrupt)
+        .await
+        .unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.outcome, end.live), (Outcome::Interrupted, 3));
     clock.advance(SECOND);
@@ -217,11 +267,21 @@ async fn an_end_is_told_once_however_many_look_at_it() {
     clock.asleep_for(SECOND).await;
     clock.advance(SECOND);
     let (_, end) = until_end(&mut agent).await;
-    assert_eq!((end.outcome, end.text.as_str(), end.turns), (Outcome::Completed, "That was all.", 3));
+    assert_eq!(
+        (end.outcome, end.text.as_str(), end.turns),
+        (Outcome::Completed, "That was all.", 3)
+    );
     let main = sent_by(&rig, "/main");
     let told = super::words(main[2]["messages"].as_array().unwrap().last().unwrap());
-    assert_eq!(told.len(), 4, "each call is answered, and nothing comes beside: {told:?}");
-    assert!(told.iter().all(|words| words.contains("Three callers.")), "{told:?}");
+    assert_eq!(
+        told.len(),
+        4,
+        "each call is answered, and nothing comes beside: {told:?}"
+    );
+    assert!(
+        told.iter().all(|words| words.contains("Three callers.")),
+        "{told:?}"
+    );
     let mail = inbox(&rig, agent.id, agent.id).await;
     assert_eq!((mail.len(), mail[0].shown_in), (1, Some(4)));
 }
@@ -229,7 +289,10 @@ async fn an_end_is_told_once_however_many_look_at_it() {
 // proves BG-10
 #[tokio::test]
 async fn an_end_that_came_before_the_look_is_seen_by_it() {
-    for tool in [r#"TaskOutput", input = { task_id = "scout" }"#, r#"Wait", input = { ids = ["scout"] }"#] {
+    for tool in [
+        r#"TaskOutput", input = { task_id = "scout" }"#,
+        r#"Wait", input = { ids = ["scout"] }"#,
+    ] {
         let reply = format!("delay_ms = 2000\nreply = [{{ tool = \"{tool} }}]");
         let (rig, clock) = paced(&looking(&reply));
         let mut agent = rig.prompted("go").await.unwrap();

@@ -18,13 +18,24 @@ use super::{last_words, paths, pipe, ready, rig, rows, sent_by, told_ends, until
 #[expect(clippy::disallowed_methods, reason = "a test looks with git itself")]
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let run = Process::new("git")
-        .args(["-c", "user.name=T", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
+        .args([
+            "-c",
+            "user.name=T",
+            "-c",
+            "user.email=t@t",
+            "-c",
+            "commit.gpgsign=false",
+        ])
         .args(arguments)
         .current_dir(directory)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .output()
         .unwrap();
-    assert!(run.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&run.stderr));
+    assert!(
+        run.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&run.stderr)
+    );
     String::from_utf8(run.stdout).unwrap().trim_end().to_owned()
 }
 
@@ -71,7 +82,10 @@ async fn worked(rig: &Rig) -> (Notification, String) {
 /// All worktrees that git knows but the repository itself.
 fn others(rig: &Rig) -> Vec<PathBuf> {
     let list = git(rig.work(), &["worktree", "list", "--porcelain"]);
-    let all = list.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+    let all = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "))
+        .map(PathBuf::from);
     all.filter(|path| path != rig.work()).collect()
 }
 
@@ -107,24 +121,47 @@ reply = [{ text = "Thanks." }]
     let child = sent_by(&rig, "/main/general-purpose-1");
     let agent = end.task.to_string();
     assert_eq!(worktree.branch, format!("posse/{agent}"));
-    assert!(worktree.path.ends_with(&agent) && worktree.path.starts_with(rig.worktrees()), "{worktree:?}");
-    assert_eq!(last_words(&child[3]), format!("{}\n{}\n", worktree.path.display(), worktree.branch));
+    assert!(
+        worktree.path.ends_with(&agent) && worktree.path.starts_with(rig.worktrees()),
+        "{worktree:?}"
+    );
+    assert_eq!(
+        last_words(&child[3]),
+        format!("{}\n{}\n", worktree.path.display(), worktree.branch)
+    );
     let found = last_words(&child[4]);
-    assert!(found.contains("new.rs") && !found.contains(&rig.work().display().to_string()), "{found}");
+    assert!(
+        found.contains("new.rs") && !found.contains(&rig.work().display().to_string()),
+        "{found}"
+    );
 
     // Where it was started from nothing has changed.
     assert_eq!(git(rig.work(), &["status", "--porcelain"]), "");
-    assert_eq!(std::fs::read_to_string(rig.work().join("a.rs")).unwrap(), "fn a() {}\n");
+    assert_eq!(
+        std::fs::read_to_string(rig.work().join("a.rs")).unwrap(),
+        "fn a() {}\n"
+    );
     assert!(!rig.work().join("new.rs").exists());
     // All of it is there: what was committed and what was not.
-    assert_eq!(std::fs::read_to_string(worktree.path.join("a.rs")).unwrap(), "fn b() {}\n");
-    assert_eq!(git(rig.work(), &["log", "--format=%s", &worktree.branch]), "New\nFirst things");
+    assert_eq!(
+        std::fs::read_to_string(worktree.path.join("a.rs")).unwrap(),
+        "fn b() {}\n"
+    );
+    assert_eq!(
+        git(rig.work(), &["log", "--format=%s", &worktree.branch]),
+        "New\nFirst things"
+    );
     assert_eq!(others(&rig), std::slice::from_ref(&worktree.path));
     let kept = worktree.kept.unwrap();
     assert!(kept.contains("1 commit") && kept.contains("a.rs"), "{kept}");
     let base = git(rig.work(), &["rev-parse", "HEAD"]);
     assert_eq!(worktree.base, base);
-    for part in [&worktree.path.display().to_string(), &worktree.branch, &base, &kept] {
+    for part in [
+        &worktree.path.display().to_string(),
+        &worktree.branch,
+        &base,
+        &kept,
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     // It is not locked any more.
@@ -144,11 +181,24 @@ async fn the_agent_is_told_its_base_and_what_is_not_in_it() {
     assert_eq!(first[1], "Work.");
     let worktree = end.worktree.unwrap();
     let short = &worktree.base[..7];
-    for part in [&worktree.path.display().to_string(), &worktree.branch, short, "First things", "main"] {
+    for part in [
+        &worktree.path.display().to_string(),
+        &worktree.branch,
+        short,
+        "First things",
+        "main",
+    ] {
         assert!(note.contains(part), "{part}: {note}");
     }
-    assert!(note.contains("NOT in it: ") && note.contains("a.rs") && note.contains("untracked.rs"), "{note}");
-    assert_eq!(last_words(&child[1]), "fn a() {}\na.rs\n", "the commit, not the change");
+    assert!(
+        note.contains("NOT in it: ") && note.contains("a.rs") && note.contains("untracked.rs"),
+        "{note}"
+    );
+    assert_eq!(
+        last_words(&child[1]),
+        "fn a() {}\na.rs\n",
+        "the commit, not the change"
+    );
     // Siblings in worktrees of their own would share what stands before the first message.
     assert!(!child[0]["system"].to_string().contains(&worktree.branch));
 }
@@ -169,11 +219,17 @@ async fn uncommitted_work_is_carried_over_if_that_is_wanted() {
         words(&child[0]["messages"][0])[0]
     );
     let note = &words(&child[0]["messages"][0])[0];
-    assert!(note.contains("is in it, uncommitted too: ") && !note.contains("NOT in it"), "{note}");
+    assert!(
+        note.contains("is in it, uncommitted too: ") && !note.contains("NOT in it"),
+        "{note}"
+    );
     // It was given that and changed nothing: the original is where it was.
     assert_eq!(end.worktree.unwrap().kept, None, "{told}");
     assert_eq!(others(&rig), [] as [PathBuf; 0]);
-    assert_eq!(git(rig.work(), &["status", "--porcelain"]), " M a.rs\n?? untracked.rs");
+    assert_eq!(
+        git(rig.work(), &["status", "--porcelain"]),
+        " M a.rs\n?? untracked.rs"
+    );
 }
 
 // proves WT-02
@@ -184,20 +240,44 @@ async fn fresh_begins_at_the_default_branch_of_the_remote() {
     let mut agent = rig.prompted("go").await.unwrap();
     until_end(&mut agent).await;
     let told = last_words(&sent_by(&rig, "/main")[1]);
-    assert!(told.starts_with("isolation: "), "there is no remote: {told}");
+    assert!(
+        told.starts_with("isolation: "),
+        "there is no remote: {told}"
+    );
     assert_eq!(paths(&rig), ["/main", "/main"]);
 
     let mut rig = repository(&isolated("git log --format=%s", APART));
     rig.setup.spawning.base = Base::Fresh;
     let remote = tempfile::tempdir().unwrap();
-    git(rig.work(), &["clone", "-q", "--bare", ".", remote.path().to_str().unwrap()]);
-    git(rig.work(), &["remote", "add", "origin", remote.path().to_str().unwrap()]);
+    git(
+        rig.work(),
+        &[
+            "clone",
+            "-q",
+            "--bare",
+            ".",
+            remote.path().to_str().unwrap(),
+        ],
+    );
+    git(
+        rig.work(),
+        &["remote", "add", "origin", remote.path().to_str().unwrap()],
+    );
     git(rig.work(), &["fetch", "-q", "origin"]);
     git(rig.work(), &["remote", "set-head", "origin", "main"]);
-    git(rig.work(), &["commit", "-q", "--allow-empty", "-m", "Only here"]);
+    git(
+        rig.work(),
+        &["commit", "-q", "--allow-empty", "-m", "Only here"],
+    );
     let (end, _) = worked(&rig).await;
-    assert_eq!(last_words(&sent_by(&rig, "/main/general-purpose-1")[1]), "First things\n");
-    assert_eq!(end.worktree.unwrap().base, git(rig.work(), &["rev-parse", "origin/main"]));
+    assert_eq!(
+        last_words(&sent_by(&rig, "/main/general-purpose-1")[1]),
+        "First things\n"
+    );
+    assert_eq!(
+        end.worktree.unwrap().base,
+        git(rig.work(), &["rev-parse", "origin/main"])
+    );
 }
 
 // proves WT-03 (open: hooks, of which there are none yet; every kind of change, in the tests of posse-tools)
@@ -217,25 +297,44 @@ async fn without_a_change_it_is_removed_with_its_branch() {
 // proves AG-13
 #[tokio::test]
 async fn a_notification_names_worktree_and_branch_and_one_shot_types_show_their_id() {
-    let rig = repository(&isolated("touch new.rs", &format!("{APART}, run_in_background = true")));
+    let rig = repository(&isolated(
+        "touch new.rs",
+        &format!("{APART}, run_in_background = true"),
+    ));
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_over(&mut agent, "Work").await;
     let worktree = end.worktree.clone().unwrap();
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [end]);
-    while sent_by(&rig, "/main").iter().all(|body| !last_words(body).contains("<task-notification>")) {
+    while sent_by(&rig, "/main")
+        .iter()
+        .all(|body| !last_words(body).contains("<task-notification>"))
+    {
         until_end(&mut agent).await;
     }
     let told = last_words(sent_by(&rig, "/main").last().unwrap());
-    let path = format!("<worktree>{} (made from {}", worktree.path.display(), worktree.base);
+    let path = format!(
+        "<worktree>{} (made from {}",
+        worktree.path.display(),
+        worktree.base
+    );
     assert!(told.contains(&path) && told.contains("new.rs"), "{told}");
-    assert!(told.contains(&format!("<branch>{}</branch>", worktree.branch)), "{told}");
+    assert!(
+        told.contains(&format!("<branch>{}</branch>", worktree.branch)),
+        "{told}"
+    );
     farewell(agent).await;
 
     let mut once = repository(&isolated("pwd", APART));
-    let kinds = built_in().into_iter().map(|kind| Definition { one_shot: true, ..kind });
+    let kinds = built_in().into_iter().map(|kind| Definition {
+        one_shot: true,
+        ..kind
+    });
     once.setup.spawning.types = Arc::new(kinds.collect());
     let (end, told) = worked(&once).await;
-    assert!(told.contains(&format!("agent id: {}", end.task)) && told.contains(" tokens, "), "{told}");
+    assert!(
+        told.contains(&format!("agent id: {}", end.task)) && told.contains(" tokens, "),
+        "{told}"
+    );
 }
 
 // proves AD-12 (open: hooks, skills and MCP servers, which no call has a field for)
@@ -256,22 +355,40 @@ async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
     typed(&mut rig);
     let (end, _) = worked(&rig).await;
     assert!(end.worktree.is_some());
-    assert_eq!(sent_by(&rig, "/main/general-purpose-1")[0]["model"], "claude-sonnet-5-5");
+    assert_eq!(
+        sent_by(&rig, "/main/general-purpose-1")[0]["model"],
+        "claude-sonnet-5-5"
+    );
     // The call says more.
-    let mut rig = repository(&isolated("pwd", &format!(r#"{APART}, model = "claude-haiku-5-5""#)));
+    let mut rig = repository(&isolated(
+        "pwd",
+        &format!(r#"{APART}, model = "claude-haiku-5-5""#),
+    ));
     typed(&mut rig);
     let (end, _) = worked(&rig).await;
     assert!(end.worktree.is_some());
-    assert_eq!(sent_by(&rig, "/main/general-purpose-1")[0]["model"], "claude-haiku-5-5");
+    assert_eq!(
+        sent_by(&rig, "/main/general-purpose-1")[0]["model"],
+        "claude-haiku-5-5"
+    );
 
     for (more, why) in [
-        (r#", isolation = "worktree", cwd = ".""#, "cwd and isolation exclude each other"),
-        (r#", cwd = ".""#, "works in a checkout of its own, which excludes a directory"),
+        (
+            r#", isolation = "worktree", cwd = ".""#,
+            "cwd and isolation exclude each other",
+        ),
+        (
+            r#", cwd = ".""#,
+            "works in a checkout of its own, which excludes a directory",
+        ),
         (r#", tools = ["Bash"]"#, "tools"),
         (r#", hooks = {}"#, "hooks"),
         (r#", skills = ["a"]"#, "skills"),
         (r#", mcpServers = ["a"]"#, "mcpServers"),
-        (r#", isolation = "remote""#, "remote agents are not there yet"),
+        (
+            r#", isolation = "remote""#,
+            "remote agents are not there yet",
+        ),
     ] {
         let mut rig = repository(&isolated("pwd", more));
         typed(&mut rig);
@@ -279,7 +396,11 @@ async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
         until_end(&mut agent).await;
         let told = last_words(&sent_by(&rig, "/main")[1]);
         assert!(told.contains(why), "{more}: {told}");
-        assert_eq!((rows(&rig, agent.id).await, others(&rig)), (vec![], vec![]), "{more}");
+        assert_eq!(
+            (rows(&rig, agent.id).await, others(&rig)),
+            (vec![], vec![]),
+            "{more}"
+        );
     }
 }
 
@@ -290,7 +411,10 @@ async fn without_a_repository_the_call_fails_and_says_so() {
     let mut agent = rig.prompted("go").await.unwrap();
     until_end(&mut agent).await;
     let told = last_words(&sent_by(&rig, "/main")[1]);
-    assert!(told.starts_with("isolation: ") && told.contains("git"), "{told}");
+    assert!(
+        told.starts_with("isolation: ") && told.contains("git"),
+        "{told}"
+    );
     assert_eq!(rows(&rig, agent.id).await, []);
 }
 
@@ -350,12 +474,25 @@ reply = [{ text = "Thanks." }]
     agent.handle.send(prompt("wake it")).await.unwrap();
     let (_, second) = until_over(&mut agent, "Work").await;
     let worktree = second.worktree.unwrap();
-    assert_eq!((second.status, &worktree.path), (RunStatus::Completed, &path));
+    assert_eq!(
+        (second.status, &worktree.path),
+        (RunStatus::Completed, &path)
+    );
     assert!(path.join("more.rs").exists() && worktree.kept.unwrap().contains("more.rs"));
     let bodies = sent_by(&rig, "/main/scout-1");
-    let woken = bodies.iter().map(last_words).find(|said| said.contains("Once more")).unwrap();
-    assert!(woken.contains("had been removed, and was made again"), "{woken}");
-    assert_eq!(last_words(bodies.last().unwrap()).lines().next(), path.to_str());
+    let woken = bodies
+        .iter()
+        .map(last_words)
+        .find(|said| said.contains("Once more"))
+        .unwrap();
+    assert!(
+        woken.contains("had been removed, and was made again"),
+        "{woken}"
+    );
+    assert_eq!(
+        last_words(bodies.last().unwrap()).lines().next(),
+        path.to_str()
+    );
     farewell(agent).await;
 }
 
@@ -452,7 +589,10 @@ reply = [{ text = "Thanks." }]
     let end = told_ends(&rig, agent.id, agent.id).await.remove(0);
     assert_eq!(end.status, RunStatus::Failed);
     assert!(end.error.unwrap().contains("it could not go on: "));
-    assert_eq!(super::row(&rig, agent.id, "Work").await.state, AgentState::Failed);
+    assert_eq!(
+        super::row(&rig, agent.id, "Work").await.state,
+        AgentState::Failed
+    );
     assert_eq!(std::fs::read_to_string(path.join("theirs")).unwrap(), "x");
     farewell(agent).await;
 }

@@ -38,15 +38,31 @@ async fn a_tool_that_nobody_allows_is_refused_and_the_question_asked_again() {
     let again = last(&rig);
     let results = last_message(&again);
     assert_eq!(results.len(), 2);
-    assert!(results.iter().all(|result| result["is_error"] == true), "{results:?}");
+    assert!(
+        results.iter().all(|result| result["is_error"] == true),
+        "{results:?}"
+    );
     assert!(!again.to_string().contains("secret"), "it was not read");
-    let usages: Vec<_> = rig.server.requests().iter().filter_map(|request| request.usage).collect();
+    let usages: Vec<_> = rig
+        .server
+        .requests()
+        .iter()
+        .filter_map(|request| request.usage)
+        .collect();
     assert_eq!(usages[1].cache_write_5m, 0, "one turn leaves nothing");
     assert!(usages[2].cache_read >= first.prompt());
 
     let stubborn = ask(&rig, agent.id, "how").await;
-    assert!(matches!(stubborn.answer, Err(AsideError::Tools)), "{:?}", stubborn.answer);
-    assert_eq!((stubborn.charges.len(), rig.server.requests().len()), (4, 7), "four times and no more");
+    assert!(
+        matches!(stubborn.answer, Err(AsideError::Tools)),
+        "{:?}",
+        stubborn.answer
+    );
+    assert_eq!(
+        (stubborn.charges.len(), rig.server.requests().len()),
+        (4, 7),
+        "four times and no more"
+    );
     farewell(agent).await;
 }
 
@@ -77,13 +93,19 @@ reply = [{ text = "Done." }]
 fn noting(home: &tempfile::TempDir) -> (Rig, PathBuf) {
     let directory = home.path().canonicalize().unwrap().join("memory/tester");
     let script = NOTES.replace("NOTES", directory.to_str().unwrap());
-    let script = script.replace("WORK", home.path().canonicalize().unwrap().to_str().unwrap());
+    let script = script.replace(
+        "WORK",
+        home.path().canonicalize().unwrap().to_str().unwrap(),
+    );
     let mut rig = Rig::playing(&script).unwrap().agents();
     let kind = Definition {
         name: "tester".into(),
         description: "Tests.".into(),
         prompt: "You test things.".into(),
-        memory: Some(Memory { scope: MemoryScope::User, directory: directory.clone() }),
+        memory: Some(Memory {
+            scope: MemoryScope::User,
+            directory: directory.clone(),
+        }),
         ..Definition::default()
     };
     rig.setup.spawning.types = Arc::new(vec![kind].into());
@@ -93,8 +115,11 @@ fn noting(home: &tempfile::TempDir) -> (Rig, PathBuf) {
 }
 
 async fn sub_agent(rig: &Rig, root: AgentId) -> AgentId {
-    let filter =
-        AgentFilter { realm: Some(RealmId::from(root.uuid())), parent: Some(root), ..AgentFilter::default() };
+    let filter = AgentFilter {
+        realm: Some(RealmId::from(root.uuid())),
+        parent: Some(root),
+        ..AgentFilter::default()
+    };
     rig.store.agents(filter, 1).await.unwrap()[0].agent
 }
 
@@ -112,13 +137,26 @@ async fn who_keeps_notes_may_write_those_and_nothing_else() {
     let runtime = rig.another().unwrap();
     let findings = runtime.remember(sub, desk(&rig), inquiry()).await.unwrap();
     assert_eq!(findings.answer.unwrap(), "Noted.");
-    assert_eq!(std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(), "Tests need a clock.");
+    assert_eq!(
+        std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(),
+        "Tests need a clock."
+    );
     assert!(!home.path().join("made").exists());
     assert_eq!(bodies(&rig).len(), before + 2);
     let results = last_message(&last(&rig));
-    let failed: Vec<bool> = results.iter().map(|result| result["is_error"] == true).collect();
+    let failed: Vec<bool> = results
+        .iter()
+        .map(|result| result["is_error"] == true)
+        .collect();
     assert_eq!(failed, [false, true, true, true], "{results:?}");
     assert!(!last(&rig).to_string().contains("secret"));
-    let header = rig.server.requests().last().unwrap().header("x-posse-agent").unwrap().to_owned();
+    let header = rig
+        .server
+        .requests()
+        .last()
+        .unwrap()
+        .header("x-posse-agent")
+        .unwrap()
+        .to_owned();
     assert!(header.starts_with("/main/tester-"), "{header}");
 }

@@ -29,7 +29,10 @@ reply = [{ thinking = "Well." }, { text = "Done: a reply of some words, so that 
 
 /// A conversation of a few long prompts. What the last request used.
 async fn grown(rig: &Rig) -> (posse_runtime::Agent, Usage) {
-    let mut agent = rig.prompted(&format!("0: {}", "words ".repeat(500))).await.unwrap();
+    let mut agent = rig
+        .prompted(&format!("0: {}", "words ".repeat(500)))
+        .await
+        .unwrap();
     let mut usage = run(&mut agent).await;
     for turn in 1..12 {
         usage = told(&mut agent, &format!("{turn}: {}", "words ".repeat(500))).await;
@@ -45,30 +48,79 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
     let findings = ask(&rig, agent.id, "Why is it so?").await;
     assert_eq!(findings.answer.unwrap(), "Because of the clock.");
     let usage = findings.facts.unwrap().usage;
-    assert_eq!(usage.cache_read, before.prompt(), "all that was sent before is read");
-    assert_eq!((usage.cache_write_5m, usage.cache_write_1h), (0, 0), "and nothing is left");
-    assert!(usage.input < 400, "only its reply and the question are new: {usage:?}");
+    assert_eq!(
+        usage.cache_read,
+        before.prompt(),
+        "all that was sent before is read"
+    );
+    assert_eq!(
+        (usage.cache_write_5m, usage.cache_write_1h),
+        (0, 0),
+        "and nothing is left"
+    );
+    assert!(
+        usage.input < 400,
+        "only its reply and the question are new: {usage:?}"
+    );
     let runtime = rig.runtime().unwrap();
-    assert_eq!(runtime.progress(agent.id, inquiry()).await.unwrap().answer.unwrap(), "Half of it is done.");
-    let remembered = runtime.remember(agent.id, super::desk(&rig), inquiry()).await.unwrap();
+    assert_eq!(
+        runtime
+            .progress(agent.id, inquiry())
+            .await
+            .unwrap()
+            .answer
+            .unwrap(),
+        "Half of it is done."
+    );
+    let remembered = runtime
+        .remember(agent.id, super::desk(&rig), inquiry())
+        .await
+        .unwrap();
     assert_eq!(remembered.answer.unwrap(), "Tests need a clock.");
 
-    let (next, undisturbed) = (told(&mut agent, "go on").await, told(&mut other, "go on").await);
-    assert_eq!(next, undisturbed, "what it reads and writes is what it would have been");
+    let (next, undisturbed) = (
+        told(&mut agent, "go on").await,
+        told(&mut other, "go on").await,
+    );
+    assert_eq!(
+        next, undisturbed,
+        "what it reads and writes is what it would have been"
+    );
     let own = |rig: &Rig| -> Vec<String> {
         let requests = rig.server.requests();
-        requests.iter().map(|request| messages(&request.body)).collect()
+        requests
+            .iter()
+            .map(|request| messages(&request.body))
+            .collect()
     };
     let (sent, alone) = (own(&rig), own(&twin));
-    let (asides, work): (Vec<_>, Vec<_>) = sent.iter().enumerate().partition(|(at, _)| (12..15).contains(at));
+    let (asides, work): (Vec<_>, Vec<_>) = sent
+        .iter()
+        .enumerate()
+        .partition(|(at, _)| (12..15).contains(at));
     for ((_, sent), alone) in work.iter().zip(&alone) {
         let signed = |text: &str| text.split("signature").count();
         assert_eq!((sent.len(), signed(sent)), (alone.len(), signed(alone)));
-        assert!(!sent.contains(ASIDE) && !sent.contains("Half of it"), "no trace: {sent}");
+        assert!(
+            !sent.contains(ASIDE) && !sent.contains("Half of it"),
+            "no trace: {sent}"
+        );
     }
-    assert!(work.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1.as_str())), "each begins as the last");
-    assert!(asides.iter().all(|(_, sent)| sent.starts_with(work[11].1.as_str())), "so do the asides");
-    let (mine, theirs) = (rig.store.read(agent.id).await.unwrap(), twin.store.read(other.id).await.unwrap());
+    assert!(
+        work.windows(2)
+            .all(|pair| pair[1].1.starts_with(pair[0].1.as_str())),
+        "each begins as the last"
+    );
+    assert!(
+        asides
+            .iter()
+            .all(|(_, sent)| sent.starts_with(work[11].1.as_str())),
+        "so do the asides"
+    );
+    let (mine, theirs) = (
+        rig.store.read(agent.id).await.unwrap(),
+        twin.store.read(other.id).await.unwrap(),
+    );
     assert_eq!(mine.entries.len(), theirs.entries.len());
     farewell(agent).await;
     farewell(other).await;
@@ -85,11 +137,22 @@ async fn what_an_aside_takes_is_booked_under_its_purpose() {
     let mut taken = ask(&rig, agent.id, "why?").await.charges;
     taken.extend(ask(&rig, agent.id, "and how?").await.charges);
     taken.extend(runtime.progress(agent.id, inquiry()).await.unwrap().charges);
-    let remembered = runtime.remember(agent.id, super::desk(&rig), inquiry()).await.unwrap();
+    let remembered = runtime
+        .remember(agent.id, super::desk(&rig), inquiry())
+        .await
+        .unwrap();
     assert_eq!(remembered.unbooked, None);
     taken.extend(remembered.charges);
     let purposes: Vec<Purpose> = taken.iter().map(|charge| charge.purpose).collect();
-    assert_eq!(purposes, [Purpose::Question, Purpose::Question, Purpose::Progress, Purpose::Memory]);
+    assert_eq!(
+        purposes,
+        [
+            Purpose::Question,
+            Purpose::Question,
+            Purpose::Progress,
+            Purpose::Memory
+        ]
+    );
     let kept = rig.store.read(agent.id).await.unwrap().session.charges;
     for purpose in Purpose::ALL {
         let sum = |charges: &[posse_runtime::port::store::Charge]| {
@@ -98,7 +161,11 @@ async fn what_an_aside_takes_is_booked_under_its_purpose() {
                 (usage + charge.usage, cost + charge.cost.unwrap().pico_usd())
             })
         };
-        let expected = if purpose == Purpose::Work { sum(&work) } else { sum(&taken) };
+        let expected = if purpose == Purpose::Work {
+            sum(&work)
+        } else {
+            sum(&taken)
+        };
         assert_eq!(sum(&kept), expected, "{purpose:?}");
     }
     farewell(agent).await;
@@ -128,29 +195,46 @@ async fn an_agent_in_the_middle_of_its_calls_can_be_asked() {
     rig.file("a.txt", "a").unwrap();
     let mut agent = rig.prompted(&"words ".repeat(500)).await.unwrap();
     rig.server.wait_for_requests(1).await;
-    while rig.store.read(agent.id).await.map_or(true, |found| found.open_calls.is_empty()) {
+    while rig
+        .store
+        .read(agent.id)
+        .await
+        .map_or(true, |found| found.open_calls.is_empty())
+    {
         tokio::task::yield_now().await;
     }
     let findings = ask(&rig, agent.id, "What are you at?").await;
     assert_eq!(findings.answer.unwrap(), "It waits for a file.");
     let first = rig.server.requests()[0].usage.unwrap();
     let usage = findings.facts.unwrap().usage;
-    assert_eq!((usage.cache_read, usage.cache_write_5m), (first.prompt(), 0));
+    assert_eq!(
+        (usage.cache_read, usage.cache_write_5m),
+        (first.prompt(), 0)
+    );
     let said = last_message(&last(&rig));
     let ids: Vec<_> = last(&rig)["messages"][1]["content"].as_array().unwrap()[1..]
         .iter()
         .map(|call| call["id"].clone())
         .collect();
-    let answered: Vec<_> = said[..2].iter().map(|result| result["tool_use_id"].clone()).collect();
+    let answered: Vec<_> = said[..2]
+        .iter()
+        .map(|result| result["tool_use_id"].clone())
+        .collect();
     assert_eq!(answered, ids, "every call has a result, first of all");
     assert_eq!(said[0]["content"], said[1]["content"], "the same for each");
-    assert!(said[2]["text"].as_str().unwrap().starts_with(ASIDE) && said[3]["text"] == "What are you at?");
+    assert!(
+        said[2]["text"].as_str().unwrap().starts_with(ASIDE)
+            && said[3]["text"] == "What are you at?"
+    );
 
     rig.file("go", "").unwrap();
     let usage = run(&mut agent).await;
     assert_eq!(usage.cache_read, first.prompt());
     let body = String::from_utf8(rig.server.requests()[2].body.to_vec()).unwrap();
-    assert!(body.contains("ran") && !body.contains(ASIDE) && !body.contains("Under way"), "{body}");
+    assert!(
+        body.contains("ran") && !body.contains(ASIDE) && !body.contains("Under way"),
+        "{body}"
+    );
     farewell(agent).await;
 }
 
@@ -162,7 +246,9 @@ async fn bytes_of_another_dialect_are_not_sent() {
     let clock = Arc::new(SystemClock::default());
     let url = format!("{}/v1", rig.server.url());
     let runtime = Runtime::new(Ports {
-        model: Arc::new(scripted::openai(&url, clock.clone(), posse_model::RetryPolicy::default()).unwrap()),
+        model: Arc::new(
+            scripted::openai(&url, clock.clone(), posse_model::RetryPolicy::default()).unwrap(),
+        ),
         store: Arc::clone(&rig.store),
         clock,
         prices: Arc::new(PriceList::built_in().unwrap()),
@@ -170,7 +256,10 @@ async fn bytes_of_another_dialect_are_not_sent() {
         worktrees: Arc::new(posse_tools::GitWorktrees::new(rig.worktrees())),
     });
     let refused = runtime.ask(agent.id, "why?", inquiry()).await.unwrap_err();
-    assert!(matches!(refused, StartError::OtherDialect { .. }), "{refused}");
+    assert!(
+        matches!(refused, StartError::OtherDialect { .. }),
+        "{refused}"
+    );
     assert_eq!(rig.server.requests().len(), 1);
     farewell(agent).await;
 }

@@ -37,7 +37,15 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
         }
     });
     let runtime = rig.runtime().unwrap();
-    let asking = runtime.ask(agent.id, "why?", Inquiry { cancel, hear: Some(hear), ..inquiry() });
+    let asking = runtime.ask(
+        agent.id,
+        "why?",
+        Inquiry {
+            cancel,
+            hear: Some(hear),
+            ..inquiry()
+        },
+    );
     let stopping = async {
         hears.recv().await.unwrap();
         at = Some(Instant::now());
@@ -45,8 +53,16 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
     };
     let (findings, ()) = tokio::join!(asking, stopping);
     let findings = findings.unwrap();
-    assert!(at.unwrap().elapsed() < Duration::from_secs(1), "{:?}", at.unwrap().elapsed());
-    assert!(matches!(findings.answer, Err(AsideError::Cancelled)), "{:?}", findings.answer);
+    assert!(
+        at.unwrap().elapsed() < Duration::from_secs(1),
+        "{:?}",
+        at.unwrap().elapsed()
+    );
+    assert!(
+        matches!(findings.answer, Err(AsideError::Cancelled)),
+        "{:?}",
+        findings.answer
+    );
     assert_eq!(findings.charges[0].purpose, Purpose::Question);
     assert!(findings.charges[0].usage.prompt() > 0);
     told(&mut agent, "go on").await;
@@ -57,13 +73,27 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
 #[tokio::test]
 async fn a_budget_holds_for_asides_too() {
     let mut rig = Rig::playing(STALLS).unwrap();
-    rig.setup.limits.budget = Budget { turns: Some(1), ..Budget::default() };
+    rig.setup.limits.budget = Budget {
+        turns: Some(1),
+        ..Budget::default()
+    };
     let mut agent = rig.prompted("go").await.unwrap();
     run(&mut agent).await;
-    let findings = rig.runtime().unwrap().ask(agent.id, "why?", inquiry()).await.unwrap();
-    let Err(AsideError::Refused(why)) = findings.answer else { panic!("{:?}", findings.answer) };
+    let findings = rig
+        .runtime()
+        .unwrap()
+        .ask(agent.id, "why?", inquiry())
+        .await
+        .unwrap();
+    let Err(AsideError::Refused(why)) = findings.answer else {
+        panic!("{:?}", findings.answer)
+    };
     assert!(why.contains("limited to 1 model calls"), "{why}");
-    assert_eq!((findings.charges.len(), rig.server.requests().len()), (0, 1), "nothing was sent");
+    assert_eq!(
+        (findings.charges.len(), rig.server.requests().len()),
+        (0, 1),
+        "nothing was sent"
+    );
     farewell(agent).await;
 }
 
@@ -83,7 +113,11 @@ async fn a_fault_of_the_model_is_told_as_such() {
     let mut agent = rig.prompted("go").await.unwrap();
     run(&mut agent).await;
     let findings = ask(&rig, agent.id, "why?").await;
-    assert!(matches!(findings.answer, Err(AsideError::Model(_))), "{:?}", findings.answer);
+    assert!(
+        matches!(findings.answer, Err(AsideError::Model(_))),
+        "{:?}",
+        findings.answer
+    );
     told(&mut agent, "go on").await;
     farewell(agent).await;
 }

@@ -22,15 +22,31 @@ struct Called {
 
 impl Found {
     pub(super) async fn look(store: &dyn Store, realm: RealmId, list: &ListId) -> Self {
-        let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
+        let filter = AgentFilter {
+            realm: Some(realm),
+            ..AgentFilter::default()
+        };
         let (mut agents, mut mail) = (Vec::new(), HashMap::new());
         for session in store.agents(filter, usize::MAX).await.unwrap() {
             let agent = session.agent;
-            mail.insert(agent, store.mail(realm, agent, MailFilter::default(), usize::MAX).await.unwrap());
+            mail.insert(
+                agent,
+                store
+                    .mail(realm, agent, MailFilter::default(), usize::MAX)
+                    .await
+                    .unwrap(),
+            );
             agents.push((session, store.read(agent).await.unwrap()));
         }
-        let tasks = store.tasks(list.clone(), TaskFilter::default(), usize::MAX).await.unwrap();
-        Self { agents, mail, tasks }
+        let tasks = store
+            .tasks(list.clone(), TaskFilter::default(), usize::MAX)
+            .await
+            .unwrap();
+        Self {
+            agents,
+            mail,
+            tasks,
+        }
     }
 
     pub(super) fn mails(&self) -> impl Iterator<Item = &Mail> {
@@ -49,9 +65,14 @@ impl Found {
         let mut completed: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
         for (session, transcript) in &self.agents {
             let calls = calls(transcript);
-            let completes = |call: &&Called| call.tool == "TaskUpdate" && call.input["status"] == "completed";
+            let completes =
+                |call: &&Called| call.tool == "TaskUpdate" && call.input["status"] == "completed";
             for call in calls.iter().filter(completes).filter(|call| !call.failed) {
-                assert!(call.answer.starts_with("Updated, to version"), "{what}: {}", call.answer);
+                assert!(
+                    call.answer.starts_with("Updated, to version"),
+                    "{what}: {}",
+                    call.answer
+                );
                 let id = call.input["taskId"].as_str().unwrap().parse().unwrap();
                 completed.entry(id).or_default().push(&session.path);
             }
@@ -59,7 +80,12 @@ impl Found {
         for task in &self.tasks {
             assert_eq!(task.status, TaskStatus::Completed, "{what}: {task:?}");
             let by = completed.remove(&task.id.0).unwrap_or_default();
-            assert_eq!(by.len(), 1, "{what}: task {} was completed by {by:?}", task.id);
+            assert_eq!(
+                by.len(),
+                1,
+                "{what}: task {} was completed by {by:?}",
+                task.id
+            );
         }
         assert!(completed.is_empty(), "{what}: {completed:?}");
     }
@@ -68,7 +94,11 @@ impl Found {
     fn check_order(&self, what: &str) {
         let mut begun: BTreeMap<u64, i64> = BTreeMap::new();
         for (_, transcript) in &self.agents {
-            for stored in transcript.entries.iter().filter(|stored| stored.entry.kind != EntryKind::Reply) {
+            for stored in transcript
+                .entries
+                .iter()
+                .filter(|stored| stored.entry.kind != EntryKind::Reply)
+            {
                 let text = String::from_utf8(stored.entry.sent().to_vec()).unwrap();
                 for (at, _) in text.match_indices(" is yours now") {
                     let number = text[..at].rsplit(' ').next().unwrap().parse().unwrap();
@@ -77,7 +107,11 @@ impl Found {
                 }
             }
         }
-        let ended: BTreeMap<u64, i64> = self.tasks.iter().map(|task| (task.id.0, task.updated_ms)).collect();
+        let ended: BTreeMap<u64, i64> = self
+            .tasks
+            .iter()
+            .map(|task| (task.id.0, task.updated_ms))
+            .collect();
         let mut looked = 0;
         for task in &self.tasks {
             for before in &task.blocked_by {
@@ -90,7 +124,10 @@ impl Found {
                 looked += 1;
             }
         }
-        assert!(looked > self.tasks.len() / 2, "{what}: tasks wait for others");
+        assert!(
+            looked > self.tasks.len() / 2,
+            "{what}: tasks wait for others"
+        );
     }
 
     /// Every letter is of one who knows that it was sent, and is shown to its recipient in one entry.
@@ -99,7 +136,10 @@ impl Found {
         for (session, transcript) in &self.agents {
             let who = format!("{what}: {}", session.path);
             assert!(transcript.open_calls.is_empty(), "{who}");
-            sent += calls(transcript).iter().filter(|it| it.tool == "SendMessage" && !it.failed).count();
+            sent += calls(transcript)
+                .iter()
+                .filter(|it| it.tool == "SendMessage" && !it.failed)
+                .count();
             for mail in &self.mail[&session.agent] {
                 assert!(mail.shown_in.is_some(), "{who}: never shown: {mail:?}");
             }
@@ -108,7 +148,10 @@ impl Found {
                 .iter()
                 .map(|stored| String::from_utf8(stored.entry.sent().to_vec()).unwrap())
                 .collect();
-            for mail in self.mail[&session.agent].iter().filter(|mail| mail.kind == MailKind::Text) {
+            for mail in self.mail[&session.agent]
+                .iter()
+                .filter(|mail| mail.kind == MailKind::Text)
+            {
                 let shown = format!("\\n{}\\n</mail>", mail.body);
                 let shows: usize = text.iter().map(|text| text.matches(&shown).count()).sum();
                 assert_eq!(shows, 1, "{who}: {}", mail.body);
@@ -119,7 +162,11 @@ impl Found {
         }
         let twice: Vec<_> = letters.iter().filter(|(_, count)| **count > 1).collect();
         assert!(twice.is_empty(), "{what}: sent twice: {twice:?}");
-        assert_eq!(letters.len(), sent, "{what}: whoever has sent something knows it");
+        assert_eq!(
+            letters.len(),
+            sent,
+            "{what}: whoever has sent something knows it"
+        );
     }
 }
 
@@ -130,7 +177,10 @@ fn calls(transcript: &Transcript) -> Vec<Called> {
     for stored in &transcript.entries {
         let messages = [b"[", &stored.entry.sent()[..], b"]"].concat();
         let messages: Vec<Value> = serde_json::from_slice(&messages).unwrap();
-        let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+        let blocks = messages
+            .iter()
+            .filter_map(|message| message["content"].as_array())
+            .flatten();
         for block in blocks {
             let id = |key: &str| block[key].as_str().unwrap().to_owned();
             match block["type"].as_str() {
@@ -143,7 +193,12 @@ fn calls(transcript: &Transcript) -> Vec<Called> {
                         Value::String(text) => text.clone(),
                         content => content[0]["text"].as_str().unwrap_or_default().to_owned(),
                     };
-                    calls.push(Called { tool, input, answer, failed: block["is_error"] == true });
+                    calls.push(Called {
+                        tool,
+                        input,
+                        answer,
+                        failed: block["is_error"] == true,
+                    });
                 }
                 _ => {}
             }

@@ -102,8 +102,18 @@ pub(super) struct Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { acknowledged, refused, before, unknown, found, takes, fenced, mails, tasks, completed } =
-            self;
+        let Self {
+            acknowledged,
+            refused,
+            before,
+            unknown,
+            found,
+            takes,
+            fenced,
+            mails,
+            tasks,
+            completed,
+        } = self;
         write!(
             f,
             "{acknowledged} acknowledged, {refused} refused ({before} done before), {unknown} unknown ({found} are there), {takes} takes, \
@@ -122,8 +132,15 @@ struct History {
 
 impl History {
     fn read(directory: &Path) -> Self {
-        let mut history = Self { began: HashMap::new(), takes: HashMap::new(), fenced: 0 };
-        for file in std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()) {
+        let mut history = Self {
+            began: HashMap::new(),
+            takes: HashMap::new(),
+            fenced: 0,
+        };
+        for file in std::fs::read_dir(directory)
+            .unwrap()
+            .map(|file| file.unwrap().path())
+        {
             let name = file.file_name().unwrap().to_string_lossy().into_owned();
             for line in std::fs::read_to_string(&file).unwrap().lines() {
                 history.add(&name, serde_json::from_str(line).unwrap());
@@ -141,7 +158,10 @@ impl History {
             Record::Unknown { .. } => {}
             Record::Took { agent, epoch } => {
                 let other = self.takes.insert((agent, epoch), file.to_owned());
-                assert!(other.is_none(), "epoch {epoch} of {agent} was given to {file} and to {other:?}");
+                assert!(
+                    other.is_none(),
+                    "epoch {epoch} of {agent} was given to {file} and to {other:?}"
+                );
             }
             Record::Fenced => self.fenced += 1,
             Record::Trouble(what) => panic!("{file}: {what}"),
@@ -167,7 +187,9 @@ struct Found {
 
 fn rows(url: &str, statement: &str) -> Vec<Vec<String>> {
     let text = sql(url, statement).unwrap();
-    text.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect()
+    text.lines()
+        .map(|line| line.split('|').map(str::to_owned).collect())
+        .collect()
 }
 
 /// A map whose keys must be there once.
@@ -194,20 +216,39 @@ impl Found {
         let maybe = |text: &str| (!text.is_empty()).then(|| id::<u64>(text));
         let mail = all("SELECT id, recipient, number, entry FROM posse.mail");
         Self {
-            steps: once(all("SELECT step, epoch FROM audit.step"), |row| (id(&row[0]), id(&row[1]))),
+            steps: once(all("SELECT step, epoch FROM audit.step"), |row| {
+                (id(&row[0]), id(&row[1]))
+            }),
             entries: once(all("SELECT agent, seq, checksum FROM posse.entry"), |row| {
-                ((id(&row[0]), id(&row[1])), id::<i64>(&row[2]).cast_unsigned())
+                (
+                    (id(&row[0]), id(&row[1])),
+                    id::<i64>(&row[2]).cast_unsigned(),
+                )
             }),
-            shown: once(mail.clone(), |row| ((id(&row[1]), id(&row[2])), maybe(&row[3]))),
-            mail: once(mail, |row| ((id(&row[0]), id(&row[1])), (id(&row[2]), maybe(&row[3])))),
-            tasks: once(all("SELECT subject, id FROM posse.task"), |row| (id(&row[0]), id(&row[1]))),
-            charges: once(all("SELECT cache_read FROM posse.charge"), |row| (id(&row[0]), ()))
-                .into_keys()
-                .collect(),
-            versions: once(all("SELECT realm, id, version, status, owner FROM audit.task"), |row| {
-                let owner = (!row[4].is_empty()).then(|| id(&row[4]));
-                ((id(&row[0]), id(&row[1]), id(&row[2])), (id(&row[3]), owner))
+            shown: once(mail.clone(), |row| {
+                ((id(&row[1]), id(&row[2])), maybe(&row[3]))
             }),
+            mail: once(mail, |row| {
+                ((id(&row[0]), id(&row[1])), (id(&row[2]), maybe(&row[3])))
+            }),
+            tasks: once(all("SELECT subject, id FROM posse.task"), |row| {
+                (id(&row[0]), id(&row[1]))
+            }),
+            charges: once(all("SELECT cache_read FROM posse.charge"), |row| {
+                (id(&row[0]), ())
+            })
+            .into_keys()
+            .collect(),
+            versions: once(
+                all("SELECT realm, id, version, status, owner FROM audit.task"),
+                |row| {
+                    let owner = (!row[4].is_empty()).then(|| id(&row[4]));
+                    (
+                        (id(&row[0]), id(&row[1]), id(&row[2])),
+                        (id(&row[3]), owner),
+                    )
+                },
+            ),
         }
     }
 
@@ -216,8 +257,12 @@ impl Found {
         let mut traces = Vec::new();
         if let Some((agent, _)) = began.by {
             traces.push(self.steps.contains_key(&began.id));
-            traces
-                .extend(began.entries.iter().map(|(seq, sum)| self.entries.get(&(agent, *seq)) == Some(sum)));
+            traces.extend(
+                began
+                    .entries
+                    .iter()
+                    .map(|(seq, sum)| self.entries.get(&(agent, *seq)) == Some(sum)),
+            );
         }
         traces.extend(began.charge.map(|number| self.charges.contains(&number)));
         traces.extend(began.deeds.iter().filter_map(|deed| match deed {
@@ -231,14 +276,23 @@ impl Found {
 
     /// What was told of an operation is what is there.
     fn holds(&self, began: &Began, deed: &Deed, result: &OpResult) -> bool {
-        let version = |id: u64, version: u64| self.versions.get(&(began.realm.uuid(), id, version)).copied();
+        let version = |id: u64, version: u64| {
+            self.versions
+                .get(&(began.realm.uuid(), id, version))
+                .copied()
+        };
         let agent = began.by.map(|(agent, _)| agent);
         match (deed, result) {
-            (Deed::Send { id, to }, Ok(Done::Sent(receipts))) => {
-                self.mail.get(&(id.uuid(), *to)).is_some_and(|(number, _)| *number == receipts[0].number)
+            (Deed::Send { id, to }, Ok(Done::Sent(receipts))) => self
+                .mail
+                .get(&(id.uuid(), *to))
+                .is_some_and(|(number, _)| *number == receipts[0].number),
+            (Deed::Create(subject), Ok(Done::TaskCreated(id))) => {
+                self.tasks.get(subject) == Some(&id.0)
             }
-            (Deed::Create(subject), Ok(Done::TaskCreated(id))) => self.tasks.get(subject) == Some(&id.0),
-            (Deed::Claim, Ok(Done::Claimed(task))) => version(task.id.0, task.version) == Some((1, agent)),
+            (Deed::Claim, Ok(Done::Claimed(task))) => {
+                version(task.id.0, task.version) == Some((1, agent))
+            }
             (Deed::Complete(id), Ok(Done::TaskUpdated { version: now, .. })) => {
                 version(*id, *now) == Some((2, agent))
             }
@@ -255,7 +309,12 @@ pub(super) fn check(url: &str, directory: &Path) -> Verdict {
         assert_eq!(sql(url, wrong).unwrap(), "", "{promise}");
     }
     // It has a runtime of its own.
-    let whole = std::thread::scope(|scope| scope.spawn(|| posse_check(url, &mut |_| {})).join().unwrap());
+    let whole = std::thread::scope(|scope| {
+        scope
+            .spawn(|| posse_check(url, &mut |_| {}))
+            .join()
+            .unwrap()
+    });
     assert_eq!(whole.unwrap().faults, [""; 0], "posse's own check");
     let (history, found) = (History::read(directory), Found::look(url));
     let mut verdict = Verdict {
@@ -270,13 +329,19 @@ pub(super) fn check(url: &str, directory: &Path) -> Verdict {
     for (began, fate) in history.began.values() {
         let traces = found.traces(began);
         let there = traces.iter().any(|it| *it);
-        assert!(traces.iter().all(|it| *it == there), "half of it is there: {began:?} {fate:?} {traces:?}");
+        assert!(
+            traces.iter().all(|it| *it == there),
+            "half of it is there: {began:?} {fate:?} {traces:?}"
+        );
         match fate {
             Fate::Acknowledged(results) => {
                 assert!(there, "lost: {began:?}");
                 assert_eq!(results.len(), began.deeds.len(), "{began:?}");
                 for (deed, result) in began.deeds.iter().zip(results) {
-                    assert!(found.holds(began, deed, result), "{deed:?} is not {result:?}: {began:?}");
+                    assert!(
+                        found.holds(began, deed, result),
+                        "{deed:?} is not {result:?}: {began:?}"
+                    );
                 }
                 verdict.acknowledged += 1;
             }
@@ -294,10 +359,21 @@ pub(super) fn check(url: &str, directory: &Path) -> Verdict {
             continue;
         }
         if let Some((agent, epoch)) = began.by {
-            assert_eq!(found.steps.get(&began.id), Some(&epoch), "of another epoch: {began:?}");
-            assert!(history.takes.contains_key(&(agent, epoch)), "an epoch that nobody had: {began:?}");
+            assert_eq!(
+                found.steps.get(&began.id),
+                Some(&epoch),
+                "of another epoch: {began:?}"
+            );
+            assert!(
+                history.takes.contains_key(&(agent, epoch)),
+                "an epoch that nobody had: {began:?}"
+            );
             for (number, entry) in &began.mail {
-                assert_eq!(found.shown.get(&(agent, *number)), Some(&Some(*entry)), "{began:?}");
+                assert_eq!(
+                    found.shown.get(&(agent, *number)),
+                    Some(&Some(*entry)),
+                    "{began:?}"
+                );
                 let other = taken.insert((agent, *number), began.id);
                 assert_eq!(other, None, "mail {number} of {agent} was shown twice");
             }
@@ -314,10 +390,22 @@ fn nothing_else(found: &Found, began: &[&Began], shown: usize) {
     let entries: usize = began.iter().map(|began| began.entries.len()).sum();
     let steps = began.iter().filter(|began| began.by.is_some()).count();
     let charges = began.iter().filter(|began| began.charge.is_some()).count()
-        + deeds().filter(|deed| matches!(deed, Deed::Charge { .. })).count();
+        + deeds()
+            .filter(|deed| matches!(deed, Deed::Charge { .. }))
+            .count();
     let is_shown = found.shown.values().filter(|entry| entry.is_some()).count();
     assert_eq!((found.steps.len(), found.entries.len()), (steps, entries));
     assert_eq!((found.charges.len(), is_shown), (charges, shown));
-    assert_eq!(found.mail.len(), deeds().filter(|deed| matches!(deed, Deed::Send { .. })).count());
-    assert_eq!(found.tasks.len(), deeds().filter(|deed| matches!(deed, Deed::Create(_))).count());
+    assert_eq!(
+        found.mail.len(),
+        deeds()
+            .filter(|deed| matches!(deed, Deed::Send { .. }))
+            .count()
+    );
+    assert_eq!(
+        found.tasks.len(),
+        deeds()
+            .filter(|deed| matches!(deed, Deed::Create(_)))
+            .count()
+    );
 }

@@ -52,7 +52,14 @@ impl Fleet {
             seed: 0x9e37_79b9_7f4a_7c15,
         };
         let prepare = ["prepare", url, &count.to_string(), &PLACES.to_string()];
-        assert!(fleet.program(None).args(prepare).status().unwrap().success());
+        assert!(
+            fleet
+                .program(None)
+                .args(prepare)
+                .status()
+                .unwrap()
+                .success()
+        );
         history::audit(url);
         fleet.hosts = (0..count).map(|number| fleet.launch(number)).collect();
         fleet
@@ -60,7 +67,10 @@ impl Fleet {
 
     /// Eight of them on this machine.
     pub(super) fn here(url: &str) -> Self {
-        let seat = Seat { url: url.to_owned(), namespace: None };
+        let seat = Seat {
+            url: url.to_owned(),
+            namespace: None,
+        };
         Self::start(url, Duration::from_secs(1), vec![seat; 8])
     }
 
@@ -83,13 +93,29 @@ impl Fleet {
         let Seat { url, namespace } = self.seats[number].clone();
         let seed = draw(&mut self.seed, u64::MAX);
         let file = self.histories().join(format!("{number}-{}", self.started));
-        let complaint =
-            File::create(self.directory.path().join(format!("said-{number}-{}", self.started))).unwrap();
+        let complaint = File::create(
+            self.directory
+                .path()
+                .join(format!("said-{number}-{}", self.started)),
+        )
+        .unwrap();
         std::fs::create_dir_all(self.histories()).unwrap();
         let mut command = self.program(namespace.as_deref());
-        command.arg("work").arg(url).arg(file).arg(number.to_string()).arg(self.seats.len().to_string());
-        command.arg(PLACES.to_string()).arg(self.lease.as_millis().to_string()).arg(seed.to_string());
-        command.stdin(Stdio::piped()).stderr(complaint).spawn().unwrap()
+        command
+            .arg("work")
+            .arg(url)
+            .arg(file)
+            .arg(number.to_string())
+            .arg(self.seats.len().to_string());
+        command
+            .arg(PLACES.to_string())
+            .arg(self.lease.as_millis().to_string())
+            .arg(seed.to_string());
+        command
+            .stdin(Stdio::piped())
+            .stderr(complaint)
+            .spawn()
+            .unwrap()
     }
 
     pub(super) fn histories(&self) -> PathBuf {
@@ -123,15 +149,24 @@ impl Fleet {
 
     fn is_alive(&mut self, number: usize) {
         if let Some(status) = self.hosts[number].try_wait().unwrap() {
-            panic!("host {number} has ended by itself: {status}: {}", self.said());
+            panic!(
+                "host {number} has ended by itself: {status}: {}",
+                self.said()
+            );
         }
     }
 
     /// What hosts have complained of.
     fn said(&self) -> String {
-        let files = std::fs::read_dir(self.directory.path()).unwrap().map(|file| file.unwrap().path());
+        let files = std::fs::read_dir(self.directory.path())
+            .unwrap()
+            .map(|file| file.unwrap().path());
         let read = |path: PathBuf| {
-            if path.is_file() { std::fs::read_to_string(path).unwrap() } else { String::new() }
+            if path.is_file() {
+                std::fs::read_to_string(path).unwrap()
+            } else {
+                String::new()
+            }
         };
         files.map(read).collect()
     }
@@ -144,17 +179,24 @@ impl Fleet {
     /// Waits until so many more steps are committed.
     pub(super) async fn progress(&mut self, steps: u64) {
         let wanted = self.steps() + steps;
-        self.until("it goes on", |fleet| fleet.steps() >= wanted).await;
+        self.until("it goes on", |fleet| fleet.steps() >= wanted)
+            .await;
         (0..self.hosts.len()).for_each(|number| self.is_alive(number));
     }
 
     /// How often the hosts of a place were told that they are taken for dead.
     pub(super) fn told(&self, number: usize) -> usize {
         let name = format!("{number}-");
-        let files = std::fs::read_dir(self.histories()).unwrap().map(|file| file.unwrap());
+        let files = std::fs::read_dir(self.histories())
+            .unwrap()
+            .map(|file| file.unwrap());
         let files = files.filter(|file| file.file_name().to_string_lossy().starts_with(&name));
         let told = |path: PathBuf| {
-            std::fs::read_to_string(path).unwrap().lines().filter(|line| *line == "\"Fenced\"").count()
+            std::fs::read_to_string(path)
+                .unwrap()
+                .lines()
+                .filter(|line| *line == "\"Fenced\"")
+                .count()
         };
         files.map(|file| told(file.path())).sum()
     }
@@ -184,7 +226,12 @@ impl Fleet {
             assert!(status.success(), "host {number}: {status}");
         }
         // What one held that was killed, or taken for dead in another realm, waits for who wants it.
-        let pids = self.hosts.iter().map(|host| host.id().to_string()).collect::<Vec<_>>().join(",");
+        let pids = self
+            .hosts
+            .iter()
+            .map(|host| host.id().to_string())
+            .collect::<Vec<_>>()
+            .join(",");
         let held = format!(
             "SELECT count(*) FROM posse.pulse p JOIN posse.host h ON h.id = p.host
              WHERE h.lost_at IS NULL AND h.pid IN ({pids})"

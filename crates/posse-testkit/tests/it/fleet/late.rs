@@ -16,7 +16,12 @@ use super::wire::Wire;
 /// Processes of the server that serve posse.
 fn serving(server: &Server) -> Vec<String> {
     let sql = "SELECT pid FROM pg_stat_activity WHERE application_name = 'posse' ORDER BY pid";
-    server.sql(sql).unwrap().lines().map(str::to_owned).collect()
+    server
+        .sql(sql)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn signal(pids: &[String], signal: Signal) {
@@ -42,7 +47,12 @@ impl Late {
         for number in 1..=2 {
             store.commit(birth(number)).await.unwrap();
         }
-        Self { server, wire, store, clock: SystemClock::default() }
+        Self {
+            server,
+            wire,
+            store,
+            clock: SystemClock::default(),
+        }
     }
 
     /// Does something whose first try comes to the server, but is not done there before `then`.
@@ -67,13 +77,20 @@ impl Late {
             // It reads to the end of what it has got.
             end.shutdown(Shutdown::Write).unwrap();
         }
-        while serving(&self.server).iter().any(|pid| stopped.contains(pid)) {
+        while serving(&self.server)
+            .iter()
+            .any(|pid| stopped.contains(pid))
+        {
             self.clock.sleep(Duration::from_millis(5)).await;
         }
     }
 
     async fn words(&self) -> Vec<String> {
-        let mail = self.store.mail(realm(), agent(2), MailFilter::default(), 9).await.unwrap();
+        let mail = self
+            .store
+            .mail(realm(), agent(2), MailFilter::default(), 9)
+            .await
+            .unwrap();
         mail.into_iter().map(|mail| mail.body).collect()
     }
 }
@@ -85,11 +102,16 @@ async fn a_step_that_comes_late_is_not_done_again() {
         let step = acts(1, epoch, vec![send(Address::Agent(agent(2)), word)]);
         late.store.commit(step).await.unwrap();
     };
-    late.tried_late("first word", says(1, "first word"), says(1, "second word")).await;
+    late.tried_late("first word", says(1, "first word"), says(1, "second word"))
+        .await;
     assert_eq!(late.words().await, ["first word", "second word"]);
     assert_eq!(late.store.take(agent(1)).await.unwrap().epoch, Epoch(2));
-    late.tried_late("third word", says(2, "third word"), says(2, "fourth word")).await;
-    assert_eq!(late.words().await, ["first word", "second word", "third word", "fourth word"]);
+    late.tried_late("third word", says(2, "third word"), says(2, "fourth word"))
+        .await;
+    assert_eq!(
+        late.words().await,
+        ["first word", "second word", "third word", "fourth word"]
+    );
     says(2, "fifth word").await;
     assert_eq!(late.words().await.len(), 5);
 }
@@ -103,11 +125,20 @@ async fn a_take_that_comes_late_takes_nothing() {
         let epoch = late.server.sql(
             "SELECT epoch FROM posse.pulse WHERE host IS NOT NULL AND own = 0 ORDER BY epoch DESC LIMIT 1",
         );
-        late.store.release(agent(1), Epoch(epoch.unwrap().parse().unwrap())).await.unwrap();
+        late.store
+            .release(agent(1), Epoch(epoch.unwrap().parse().unwrap()))
+            .await
+            .unwrap();
     };
     late.tried_late("\"do\":\"take\"", take, release).await;
     assert!(
-        late.store.read(agent(1)).await.unwrap().session.holder.is_none(),
+        late.store
+            .read(agent(1))
+            .await
+            .unwrap()
+            .session
+            .holder
+            .is_none(),
         "nobody knows that it is held"
     );
 }

@@ -30,14 +30,20 @@ fn ip(words: &str) {
     let output = Command::new("ip").args(words.split(' ')).output();
     let output = output.expect("`ip` is needed: apt-get install iproute2");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {words}: {said} (network namespaces are needed, and so is root)");
+    assert!(
+        output.status.success(),
+        "ip {words}: {said} (network namespaces are needed, and so is root)"
+    );
 }
 
 impl Network {
     fn new() -> Self {
         let pid = std::process::id();
         let (name, net) = (format!("posse{pid}"), pid % 250);
-        let network = Self { address: format!("10.213.{net}.1"), name };
+        let network = Self {
+            address: format!("10.213.{net}.1"),
+            name,
+        };
         network.forget_others();
         let bridge = &network.name;
         ip(&format!("link add {bridge} type bridge"));
@@ -46,10 +52,15 @@ impl Network {
         for host in 0..2 {
             let (space, port) = (network.space(host), network.port(host));
             ip(&format!("netns add {space}"));
-            ip(&format!("link add {port} type veth peer name eth0 netns {space}"));
+            ip(&format!(
+                "link add {port} type veth peer name eth0 netns {space}"
+            ));
             ip(&format!("link set {port} master {bridge}"));
             ip(&format!("link set {port} up"));
-            ip(&format!("-n {space} address add 10.213.{net}.{}/24 dev eth0", host + 2));
+            ip(&format!(
+                "-n {space} address add 10.213.{net}.{}/24 dev eth0",
+                host + 2
+            ));
             ip(&format!("-n {space} link set eth0 up"));
             ip(&format!("-n {space} link set lo up"));
         }
@@ -68,11 +79,16 @@ impl Network {
     fn forget_others(&self) {
         let spaces = std::fs::read_dir("/run/netns").into_iter().flatten();
         for space in spaces.map(|space| space.unwrap().file_name().into_string().unwrap()) {
-            let owner = space.strip_prefix("posse").and_then(|rest| rest.split_once('-'));
+            let owner = space
+                .strip_prefix("posse")
+                .and_then(|rest| rest.split_once('-'));
             if let Some((pid, _)) = owner
                 && !std::path::Path::new("/proc").join(pid).exists()
             {
-                Self { name: format!("posse{pid}"), address: String::new() };
+                Self {
+                    name: format!("posse{pid}"),
+                    address: String::new(),
+                };
             }
         }
     }
@@ -87,7 +103,11 @@ impl Network {
     fn restore(&self, host: usize, cut: Cut) {
         match cut {
             Cut::Down => ip(&format!("link set {} up", self.port(host))),
-            Cut::Silent => ip(&format!("link set {} master {}", self.port(host), self.name)),
+            Cut::Silent => ip(&format!(
+                "link set {} master {}",
+                self.port(host),
+                self.name
+            )),
         }
     }
 }
@@ -106,29 +126,63 @@ impl Drop for Network {
 /// A host is cut off for longer than its lease, and comes back.
 async fn a_link_is_cut(how: Cut, cuts: u64) -> String {
     let network = Network::new();
-    let listens = Options::default().set("listen_addresses", &format!("127.0.0.1,{}", network.address));
+    let listens = Options::default().set(
+        "listen_addresses",
+        &format!("127.0.0.1,{}", network.address),
+    );
     let server = Server::start(listens).unwrap();
-    let url = format!("postgres://postgres@{}:{}/postgres", network.address, server.port());
-    let unencrypted = Postgres::open(&url).err().expect("to another machine nothing goes unencrypted");
-    assert!(matches!(unencrypted, StoreError::Engine { .. }), "{unencrypted:?}");
-    let seat = |host| Seat { url: format!("{url}?sslmode=disable"), namespace: Some(network.space(host)) };
-    let mut fleet = Fleet::start(&server.url(), Duration::from_secs(1), vec![seat(0), seat(1)]);
+    let url = format!(
+        "postgres://postgres@{}:{}/postgres",
+        network.address,
+        server.port()
+    );
+    let unencrypted = Postgres::open(&url)
+        .err()
+        .expect("to another machine nothing goes unencrypted");
+    assert!(
+        matches!(unencrypted, StoreError::Engine { .. }),
+        "{unencrypted:?}"
+    );
+    let seat = |host| Seat {
+        url: format!("{url}?sslmode=disable"),
+        namespace: Some(network.space(host)),
+    };
+    let mut fleet = Fleet::start(
+        &server.url(),
+        Duration::from_secs(1),
+        vec![seat(0), seat(1)],
+    );
     for cut in 0..cuts {
         let cut_off = (cut % 2) as usize;
         fleet.progress(50).await;
         let told = fleet.told(cut_off);
         network.cut(cut_off, how);
-        let hosts = format!("SELECT id FROM posse.host WHERE pid = {}", fleet.pid(cut_off));
+        let hosts = format!(
+            "SELECT id FROM posse.host WHERE pid = {}",
+            fleet.pid(cut_off)
+        );
         let host = fleet.sql(&format!("{hosts} AND lost_at IS NULL"));
         let mark = fleet.sql("SELECT coalesce(max(n), 0) FROM audit.hold");
         let held = format!("SELECT count(*) FROM posse.pulse WHERE host = '{host}'");
-        fleet.until("its agents are taken over", |fleet| fleet.sql(&held) == "0").await;
+        fleet
+            .until("its agents are taken over", |fleet| fleet.sql(&held) == "0")
+            .await;
         let steps = fleet.steps();
-        fleet.until("the other goes on", |fleet| fleet.steps() > steps + 20).await;
+        fleet
+            .until("the other goes on", |fleet| fleet.steps() > steps + 20)
+            .await;
         network.restore(cut_off, how);
-        fleet.until("it is told", |fleet| fleet.told(cut_off) > told).await;
-        let anew = format!("SELECT count(*) > 0 FROM posse.pulse WHERE host IN ({hosts} AND id > '{host}')");
-        fleet.until("it goes on as another host", |fleet| fleet.sql(&anew) == "t").await;
+        fleet
+            .until("it is told", |fleet| fleet.told(cut_off) > told)
+            .await;
+        let anew = format!(
+            "SELECT count(*) > 0 FROM posse.pulse WHERE host IN ({hosts} AND id > '{host}')"
+        );
+        fleet
+            .until("it goes on as another host", |fleet| {
+                fleet.sql(&anew) == "t"
+            })
+            .await;
         let lost = format!("SELECT agent FROM audit.hold WHERE n > {mark} AND old_host = '{host}'");
         let twice = fleet.sql(&format!("{lost} GROUP BY agent HAVING count(*) > 1"));
         assert_eq!(twice, "", "each is taken over once");

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use posse_protocol::{AgentId, EntryKind, MailKind, Purpose, RealmId, RequestKind, RunKind, Usage};
 use posse_runtime::port::store::{
-    Address, AgentFilter, CallChangeKind, CallKey, Charge, Epoch, Joining, Op, OpResult, Operation, Order,
-    RunChange, RunChangeKind, SeenFile, Segment, Step, Store,
+    Address, AgentFilter, CallChangeKind, CallKey, Charge, Epoch, Joining, Op, OpResult, Operation,
+    Order, RunChange, RunChangeKind, SeenFile, Segment, Step, Store,
 };
 use posse_store::{Postgres, Timing};
 use posse_testkit::postgres::{Options, Server, Sync, sql};
-use posse_testkit::store_contract::{self as contract, Open, birth, call, create, entry, joining, name};
+use posse_testkit::store_contract::{
+    self as contract, Open, birth, call, create, entry, joining, name,
+};
 use uuid::Uuid;
 
 /// A server whose tables belong to `keeper`, with the tenants `a` and `b`.
@@ -20,8 +22,14 @@ struct Tenants {
 
 impl Tenants {
     fn new() -> Self {
-        let server = Server::start(Options { sync: Sync::Off, ..Options::default() }).unwrap();
-        server.sql("CREATE ROLE keeper LOGIN; CREATE ROLE a LOGIN; CREATE ROLE b LOGIN").unwrap();
+        let server = Server::start(Options {
+            sync: Sync::Off,
+            ..Options::default()
+        })
+        .unwrap();
+        server
+            .sql("CREATE ROLE keeper LOGIN; CREATE ROLE a LOGIN; CREATE ROLE b LOGIN")
+            .unwrap();
         server.sql("CREATE DATABASE shared OWNER keeper").unwrap();
         let tenants = Self { server };
         drop(Postgres::open(&tenants.url("keeper")).unwrap());
@@ -33,7 +41,10 @@ impl Tenants {
     }
 
     fn url_in(&self, role: &str, database: &str) -> String {
-        format!("postgres://{role}@127.0.0.1:{}/{database}", self.server.port())
+        format!(
+            "postgres://{role}@127.0.0.1:{}/{database}",
+            self.server.port()
+        )
     }
 
     /// Does something as a role; what the server says if it refuses.
@@ -51,9 +62,16 @@ impl Tenants {
     /// The tables in which a role counts so many rows.
     fn counts(&self, role: &str, which: &str, many: &str) -> String {
         let one = |table: &String| {
-            format!("SELECT '{table}', count(*) FROM posse.{table} WHERE {which} HAVING count(*) {many}")
+            format!(
+                "SELECT '{table}', count(*) FROM posse.{table} WHERE {which} HAVING count(*) {many}"
+            )
         };
-        let all = self.tables().iter().map(one).collect::<Vec<_>>().join(" UNION ALL ");
+        let all = self
+            .tables()
+            .iter()
+            .map(one)
+            .collect::<Vec<_>>()
+            .join(" UNION ALL ");
         self.sql(role, &all).unwrap()
     }
 
@@ -65,7 +83,12 @@ impl Tenants {
                  WHERE tenant = '{tenant}'"
             )
         };
-        let all = self.tables().iter().map(all).collect::<Vec<_>>().join(" UNION ALL ");
+        let all = self
+            .tables()
+            .iter()
+            .map(all)
+            .collect::<Vec<_>>()
+            .join(" UNION ALL ");
         let found = self.sql("postgres", &format!("{all} ORDER BY 1")).unwrap();
         found.lines().map(str::to_owned).collect()
     }
@@ -80,10 +103,17 @@ struct Work {
 
 impl Work {
     async fn new(url: &str, number: u128) -> Self {
-        let timing = Timing { sweep: Duration::from_secs(3600), ..Timing::default() };
+        let timing = Timing {
+            sweep: Duration::from_secs(3600),
+            ..Timing::default()
+        };
         let store: Arc<dyn Store> = Arc::new(Postgres::open_with(url, timing).unwrap());
         let id = |nth: u128| Uuid::from_u128(number << 64 | nth);
-        let work = Self { store, realm: id(0).into(), agents: [1, 2, 3].map(|nth| id(nth).into()) };
+        let work = Self {
+            store,
+            realm: id(0).into(),
+            agents: [1, 2, 3].map(|nth| id(nth).into()),
+        };
         work.lives().await;
         work
     }
@@ -94,22 +124,40 @@ impl Work {
 
     async fn acts(&self, nth: usize, op: Op) -> OpResult {
         let operations = vec![Operation { call: None, op }];
-        let step = Step { operations, ..self.step(nth) };
+        let step = Step {
+            operations,
+            ..self.step(nth)
+        };
         self.store.commit(step).await.unwrap().results.remove(0)
     }
 
     async fn lives(&self) {
         for nth in 0..3 {
-            let mut born = Step { birth: birth(nth as u64).birth, ..self.step(nth) };
+            let mut born = Step {
+                birth: birth(nth as u64).birth,
+                ..self.step(nth)
+            };
             if nth == 2 {
-                let segment = Segment { agent: self.agents[0], from: 0, to: 1 };
+                let segment = Segment {
+                    agent: self.agents[0],
+                    from: 0,
+                    to: 1,
+                };
                 born.birth.as_mut().unwrap().segments = vec![segment];
             } else {
-                born.entries =
-                    vec![entry(0, EntryKind::Prompt, "hello"), entry(1, EntryKind::Reply, "calls")];
-                let asked = CallChangeKind::Asked { id: "toolu_1".into(), tool: "Bash".into() };
+                born.entries = vec![
+                    entry(0, EntryKind::Prompt, "hello"),
+                    entry(1, EntryKind::Reply, "calls"),
+                ];
+                let asked = CallChangeKind::Asked {
+                    id: "toolu_1".into(),
+                    tool: "Bash".into(),
+                };
                 born.calls = vec![call(1, 0, asked)];
-                born.seen = vec![SeenFile { path: "/a".into(), version: 7 }];
+                born.seen = vec![SeenFile {
+                    path: "/a".into(),
+                    version: 7,
+                }];
                 born.charges = vec![charge()];
             }
             self.store.commit(born).await.unwrap();
@@ -118,17 +166,41 @@ impl Work {
             team: name("crew"),
             description: "It works.".into(),
             settings: serde_json::Map::new(),
-            lead: Box::new(Joining { agent: self.agents[0], ..*joining(1) }),
+            lead: Box::new(Joining {
+                agent: self.agents[0],
+                ..*joining(1)
+            }),
         };
         self.acts(0, lead).await.unwrap();
-        let member = Box::new(Joining { agent: self.agents[1], ..*joining(2) });
-        let join = Op::Join { team: name("crew"), name: name("two"), member, greeting: None };
+        let member = Box::new(Joining {
+            agent: self.agents[1],
+            ..*joining(2)
+        });
+        let join = Op::Join {
+            team: name("crew"),
+            name: name("two"),
+            member,
+            greeting: None,
+        };
         self.acts(0, join).await.unwrap();
         let text = "a plan".to_owned();
-        let to = Address::Member { team: name("crew"), name: name("team-lead") };
-        let request = Op::Request { id: Uuid::now_v7().into(), to, kind: RequestKind::Plan, text };
+        let to = Address::Member {
+            team: name("crew"),
+            name: name("team-lead"),
+        };
+        let request = Op::Request {
+            id: Uuid::now_v7().into(),
+            to,
+            kind: RequestKind::Plan,
+            text,
+        };
         self.acts(1, request).await.unwrap();
-        let note = Op::WriteNote { team: name("crew"), name: name("n"), text: "secret".into(), expect: None };
+        let note = Op::WriteNote {
+            team: name("crew"),
+            name: name("n"),
+            text: "secret".into(),
+            expect: None,
+        };
         self.acts(0, note).await.unwrap();
         self.acts(0, create("crew", "first", &[])).await.unwrap();
         self.acts(0, create("crew", "second", &[1])).await.unwrap();
@@ -138,10 +210,26 @@ impl Work {
             description: "it runs".into(),
             output: "/out".into(),
         };
-        let runs = vec![RunChange { id: Uuid::now_v7(), change: run }];
-        self.store.commit(Step { runs, ..self.step(0) }).await.unwrap();
-        for done in
-            self.store.operate(Order { realm: self.realm, ops: vec![self.word()], at_ms: 10 }).await.unwrap()
+        let runs = vec![RunChange {
+            id: Uuid::now_v7(),
+            change: run,
+        }];
+        self.store
+            .commit(Step {
+                runs,
+                ..self.step(0)
+            })
+            .await
+            .unwrap();
+        for done in self
+            .store
+            .operate(Order {
+                realm: self.realm,
+                ops: vec![self.word()],
+                at_ms: 10,
+            })
+            .await
+            .unwrap()
         {
             done.unwrap();
         }
@@ -160,14 +248,26 @@ impl Work {
 }
 
 fn charge() -> Charge {
-    let usage = Usage { input: 1, ..Usage::default() };
-    Charge { model: "a-model".into(), usage, cost: None, purpose: Purpose::Work, missed: 0 }
+    let usage = Usage {
+        input: 1,
+        ..Usage::default()
+    };
+    Charge {
+        model: "a-model".into(),
+        usage,
+        cost: None,
+        purpose: Purpose::Work,
+        missed: 0,
+    }
 }
 
 #[tokio::test]
 async fn a_tenant_reads_and_writes_nothing_of_another() {
     let tenants = Tenants::new();
-    let (a, b) = (Work::new(&tenants.url("a"), 0xa).await, Work::new(&tenants.url("b"), 0xb).await);
+    let (a, b) = (
+        Work::new(&tenants.url("a"), 0xa).await,
+        Work::new(&tenants.url("b"), 0xb).await,
+    );
     let before = tenants.all_of("a");
     for role in ["a", "b"] {
         assert_eq!(
@@ -181,7 +281,11 @@ async fn a_tenant_reads_and_writes_nothing_of_another() {
             "{role} sees what is another's"
         );
     }
-    assert_eq!(tenants.counts("keeper", "true", "> 0"), "", "who owns the tables owns no row");
+    assert_eq!(
+        tenants.counts("keeper", "true", "> 0"),
+        "",
+        "who owns the tables owns no row"
+    );
     for table in tenants.tables() {
         for role in ["b", "keeper"] {
             let changed = format!(
@@ -199,12 +303,29 @@ async fn a_tenant_reads_and_writes_nothing_of_another() {
         assert_eq!(contract::fate(&b.store.take(agent).await), "not found");
         assert_eq!(contract::fate(&b.store.read(agent).await), "not found");
         b.store.release(agent, Epoch(1)).await.unwrap();
-        assert_ne!(contract::fate(&b.store.commit(Step::new(a.realm, agent, Epoch(1), 10)).await), "ok");
+        assert_ne!(
+            contract::fate(
+                &b.store
+                    .commit(Step::new(a.realm, agent, Epoch(1), 10))
+                    .await
+            ),
+            "ok"
+        );
     }
-    let order = Order { realm: a.realm, ops: vec![a.word()], at_ms: 10 };
-    assert!(!matches!(b.store.operate(order).await.as_deref(), Ok([Ok(_)])));
+    let order = Order {
+        realm: a.realm,
+        ops: vec![a.word()],
+        at_ms: 10,
+    };
+    assert!(!matches!(
+        b.store.operate(order).await.as_deref(),
+        Ok([Ok(_)])
+    ));
     assert_eq!(b.store.teams(None, 9).await.unwrap().len(), 1);
-    let filter = AgentFilter { realm: Some(a.realm), ..AgentFilter::default() };
+    let filter = AgentFilter {
+        realm: Some(a.realm),
+        ..AgentFilter::default()
+    };
     assert!(b.store.agents(filter, 9).await.unwrap().is_empty());
     assert_eq!(tenants.all_of("a"), before);
     a.acts(0, a.word()).await.unwrap();
@@ -217,8 +338,9 @@ fn forge(tenants: &Tenants) {
     let columns = tenants.sql("postgres", columns).unwrap();
     let mut forgeries = String::new();
     for (table, columns) in columns.lines().map(|line| line.split_once('|').unwrap()) {
-        let row =
-            format!("SELECT quote_literal(to_jsonb(t)) FROM posse.{table} t WHERE tenant = 'a' LIMIT 1");
+        let row = format!(
+            "SELECT quote_literal(to_jsonb(t)) FROM posse.{table} t WHERE tenant = 'a' LIMIT 1"
+        );
         let row = tenants.sql("postgres", &row).unwrap();
         for forgery in [
             format!(
@@ -234,7 +356,13 @@ fn forge(tenants: &Tenants) {
             ));
         }
     }
-    assert_eq!(forgeries.lines().filter(|line| line.starts_with("DO")).count(), 3 * tenants.tables().len());
+    assert_eq!(
+        forgeries
+            .lines()
+            .filter(|line| line.starts_with("DO"))
+            .count(),
+        3 * tenants.tables().len()
+    );
     tenants.sql("b", &forgeries).unwrap();
 }
 
@@ -264,8 +392,11 @@ async fn call_everything(tenants: &Tenants, a: &Work) {
             };
             format!("'{value}'::{kind}")
         };
-        let arguments: Vec<String> =
-            arguments.split(',').filter(|it| !it.trim().is_empty()).map(argument).collect();
+        let arguments: Vec<String> = arguments
+            .split(',')
+            .filter(|it| !it.trim().is_empty())
+            .map(argument)
+            .collect();
         calls.push_str(&format!(
             "DO $do$ BEGIN PERFORM {name}({}); EXCEPTION WHEN OTHERS THEN NULL; END $do$;\n",
             arguments.join(", ")
@@ -277,8 +408,18 @@ async fn call_everything(tenants: &Tenants, a: &Work) {
     tenants.sql("b", &format!("{settings}; {calls}")).unwrap();
     let me = format!(r#"{{"id":"{host}","settled":true,"pid":1,"node":"x"}}"#);
     for (job, allowed) in [
-        (format!(r#"{{"do":"take","agent":"{}","id":"{}"}}"#, a.agents[0], Uuid::now_v7()), false),
-        (format!(r#"{{"do":"release","agent":"{}","epoch":1}}"#, a.agents[0]), true),
+        (
+            format!(
+                r#"{{"do":"take","agent":"{}","id":"{}"}}"#,
+                a.agents[0],
+                Uuid::now_v7()
+            ),
+            false,
+        ),
+        (
+            format!(r#"{{"do":"release","agent":"{}","epoch":1}}"#, a.agents[0]),
+            true,
+        ),
         (
             format!(
                 r#"{{"do":"commit","realm":"{}","agent":"{}","id":"{}","epoch":1,"at":1}}"#,
@@ -290,7 +431,10 @@ async fn call_everything(tenants: &Tenants, a: &Work) {
         ),
     ] {
         let settings = "SET search_path = posse; SET posse.lease = '1ms'";
-        let done = tenants.sql("b", &format!("{settings}; SELECT write('{me}', '[{job}]', '{{}}')"));
+        let done = tenants.sql(
+            "b",
+            &format!("{settings}; SELECT write('{me}', '[{job}]', '{{}}')"),
+        );
         assert!(allowed || done.is_err(), "{job}: {done:?}");
     }
 }
@@ -299,21 +443,44 @@ async fn call_everything(tenants: &Tenants, a: &Work) {
 async fn a_login_works_as_the_tenant_that_it_belongs_to() {
     let tenants = Tenants::new();
     let a = Work::new(&tenants.url("a"), 0xa).await;
-    tenants.server.sql("CREATE ROLE ann LOGIN IN ROLE a; CREATE ROLE ben LOGIN IN ROLE a").unwrap();
+    tenants
+        .server
+        .sql("CREATE ROLE ann LOGIN IN ROLE a; CREATE ROLE ben LOGIN IN ROLE a")
+        .unwrap();
     tenants.server.sql("ALTER ROLE ben SET role = 'a'").unwrap();
     let count = "SELECT count(*) FROM posse.agent";
-    assert_eq!(tenants.sql("ann", count).unwrap(), "0", "a member is not the tenant");
-    assert_eq!(tenants.sql("ann", &format!("SET ROLE a; {count}")).unwrap(), "3");
+    assert_eq!(
+        tenants.sql("ann", count).unwrap(),
+        "0",
+        "a member is not the tenant"
+    );
+    assert_eq!(
+        tenants.sql("ann", &format!("SET ROLE a; {count}")).unwrap(),
+        "3"
+    );
     let as_tenant = format!("{}?options=-c%20role%3Da", tenants.url("ann"));
     for url in [as_tenant, tenants.url("ben")] {
         let other = Postgres::open(&url).unwrap();
         assert_eq!(other.teams(None, 9).await.unwrap().len(), 1, "{url}");
-        assert_eq!(contract::fate(&other.take(a.agents[0]).await), "held", "{url}");
-        let order = Order { realm: a.realm, ops: vec![a.word()], at_ms: 10 };
+        assert_eq!(
+            contract::fate(&other.take(a.agents[0]).await),
+            "held",
+            "{url}"
+        );
+        let order = Order {
+            realm: a.realm,
+            ops: vec![a.word()],
+            at_ms: 10,
+        };
         other.operate(order).await.unwrap().remove(0).unwrap();
     }
     assert_eq!(
-        tenants.sql("a", "SELECT count(*) FROM posse.mail WHERE tenant = 'a' AND body = 'secret'").unwrap(),
+        tenants
+            .sql(
+                "a",
+                "SELECT count(*) FROM posse.mail WHERE tenant = 'a' AND body = 'secret'"
+            )
+            .unwrap(),
         "3"
     );
 }
@@ -325,7 +492,10 @@ async fn a_plain_tenant_can_do_all_that_a_store_does() {
     let mut anew = || {
         number += 1;
         let database = format!("contract_{number}");
-        tenants.server.sql(&format!("CREATE DATABASE {database} TEMPLATE shared")).unwrap();
+        tenants
+            .server
+            .sql(&format!("CREATE DATABASE {database} TEMPLATE shared"))
+            .unwrap();
         tenants.url_in("a", &database)
     };
     macro_rules! hold {

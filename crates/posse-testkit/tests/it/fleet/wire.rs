@@ -16,14 +16,22 @@ impl Wire {
     /// One to a port of this machine.
     pub(super) fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let wire = Self { port: listener.local_addr().unwrap().port(), ..Self::default() };
+        let wire = Self {
+            port: listener.local_addr().unwrap().port(),
+            ..Self::default()
+        };
         let ours = wire.clone();
         thread::spawn(move || {
             for host in listener.incoming() {
                 // Without a server there is nobody to hang up on.
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else {
+                    continue;
+                };
                 let host = host.unwrap();
-                ours.ends.lock().unwrap().push((host.try_clone().unwrap(), server.try_clone().unwrap()));
+                ours.ends
+                    .lock()
+                    .unwrap()
+                    .push((host.try_clone().unwrap(), server.try_clone().unwrap()));
                 let (mut from, mut to) = (server.try_clone().unwrap(), host.try_clone().unwrap());
                 thread::spawn(move || {
                     // What a host does not hear any more is still taken from the server.
@@ -56,7 +64,11 @@ impl Wire {
 
     /// Whether these bytes went to the server.
     pub(super) fn has_carried(&self, text: &str) -> bool {
-        self.sent.lock().unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+        self.sent
+            .lock()
+            .unwrap()
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
     }
 
     /// Cuts what there is at the host's end. The server sees nothing of it until the ends that are given back go.

@@ -27,11 +27,19 @@ use world::{State, World};
 
 /// Three agents on hosts of their own.
 fn three() -> World {
-    World { agents: 3, hosts: 3, tasks: 3, ..World::default() }
+    World {
+        agents: 3,
+        hosts: 3,
+        tasks: 3,
+        ..World::default()
+    }
 }
 
 /// Explores a world to its end, and says how large it is.
-#[expect(clippy::print_stdout, reason = "how much was explored is what a reader of the log wants to know")]
+#[expect(
+    clippy::print_stdout,
+    reason = "how much was explored is what a reader of the log wants to know"
+)]
 fn explore(name: &str, world: World) {
     let begun = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -50,47 +58,94 @@ fn explore(name: &str, world: World) {
 // proves SM-05 (open: on a real store; here the protocol)
 #[test]
 fn nothing_is_lost_or_doubled_by_a_host_that_is_killed() {
-    explore("two agents, two tasks, a crash", World { stalls: 0, ..World::default() });
+    explore(
+        "two agents, two tasks, a crash",
+        World {
+            stalls: 0,
+            ..World::default()
+        },
+    );
 }
 
 // proves TK-04 (open: on a real store; here the protocol)
 // proves TK-08 (open: on a real store; here the protocol)
 #[test]
 fn nothing_is_lost_or_doubled_by_a_host_that_goes_on() {
-    explore("two agents, two tasks, a stall", World { crashes: 0, ..World::default() });
+    explore(
+        "two agents, two tasks, a stall",
+        World {
+            crashes: 0,
+            ..World::default()
+        },
+    );
 }
 
 #[test]
 fn nothing_is_lost_or_doubled_by_both() {
-    explore("two agents, two tasks, a crash and a stall", World::default());
+    explore(
+        "two agents, two tasks, a crash and a stall",
+        World::default(),
+    );
 }
 
 #[test]
 fn nothing_is_lost_or_doubled_when_two_want_what_is_lost() {
-    explore("three agents, a task, a crash", World { tasks: 1, stalls: 0, ..three() });
+    explore(
+        "three agents, a task, a crash",
+        World {
+            tasks: 1,
+            stalls: 0,
+            ..three()
+        },
+    );
 }
 
 #[test]
 #[ignore = "long: cargo xtask faults"]
 fn nothing_is_lost_or_doubled_among_three_by_a_crash() {
-    explore("three agents, three tasks, a crash", World { stalls: 0, ..three() });
+    explore(
+        "three agents, three tasks, a crash",
+        World {
+            stalls: 0,
+            ..three()
+        },
+    );
 }
 
 #[test]
 #[ignore = "long: cargo xtask faults"]
 fn nothing_is_lost_or_doubled_among_three_by_a_stall() {
-    explore("three agents, three tasks, a stall", World { crashes: 0, ..three() });
+    explore(
+        "three agents, three tasks, a stall",
+        World {
+            crashes: 0,
+            ..three()
+        },
+    );
 }
 
 #[test]
 fn states_that_look_the_same_go_on_the_same() {
-    go_on_the_same("two agents, a task, a crash and a stall", World { tasks: 1, ..World::default() });
+    go_on_the_same(
+        "two agents, a task, a crash and a stall",
+        World {
+            tasks: 1,
+            ..World::default()
+        },
+    );
 }
 
 #[test]
 #[ignore = "long: cargo xtask faults"]
 fn states_of_three_that_look_the_same_go_on_the_same() {
-    go_on_the_same("three agents, a task, a crash", World { tasks: 1, stalls: 0, ..three() });
+    go_on_the_same(
+        "three agents, a task, a crash",
+        World {
+            tasks: 1,
+            stalls: 0,
+            ..three()
+        },
+    );
 }
 
 /// What a sketch leaves out makes no difference: whatever can follow one state can follow all that look
@@ -100,7 +155,15 @@ fn go_on_the_same(name: &str, world: World) {
     let begun = Instant::now();
     let whole = |state: &State| {
         let mut hasher = DefaultHasher::new();
-        (&state.model, state.views, state.sent, state.done, state.crashes, state.stalls).hash(&mut hasher);
+        (
+            &state.model,
+            state.views,
+            state.sent,
+            state.done,
+            state.crashes,
+            state.stalls,
+        )
+            .hash(&mut hasher);
         hasher.finish()
     };
     let mut ahead = VecDeque::from(world.init_states());
@@ -109,7 +172,9 @@ fn go_on_the_same(name: &str, world: World) {
     while let Some(state) = ahead.pop_front() {
         let next = world.next_states(&state);
         let sketches: BTreeSet<Sketch> = next.iter().map(|next| next.sketch).collect();
-        let before = following.entry(state.sketch).or_insert_with(|| sketches.clone());
+        let before = following
+            .entry(state.sketch)
+            .or_insert_with(|| sketches.clone());
         assert_eq!(*before, sketches, "{state:?}");
         ahead.extend(next.into_iter().filter(|next| seen.insert(whole(next))));
     }
@@ -120,14 +185,24 @@ fn go_on_the_same(name: &str, world: World) {
 #[test]
 fn what_is_done_wrong_is_found() {
     for (flaw, property) in [
-        (Flaw::IdleWithMail, "whom mail waits for is awake or will be woken"),
+        (
+            Flaw::IdleWithMail,
+            "whom mail waits for is awake or will be woken",
+        ),
         (Flaw::BlindClaim, "a task has one doer"),
         (Flaw::SameEpoch, "a task has one doer"),
         (Flaw::TwiceShown, "each message is shown once or waits"),
         (Flaw::ToldAnyway, "each message is shown once or waits"),
     ] {
-        let world = World { flaw: Some(flaw), ..World::default() };
-        let checker = world.checker().finish_when(stateright::HasDiscoveries::AnyFailures).spawn_bfs().join();
+        let world = World {
+            flaw: Some(flaw),
+            ..World::default()
+        };
+        let checker = world
+            .checker()
+            .finish_when(stateright::HasDiscoveries::AnyFailures)
+            .spawn_bfs()
+            .join();
         let path = checker.assert_any_discovery(property);
         println!(
             "{flaw:?} is found after {} steps: {:?}",

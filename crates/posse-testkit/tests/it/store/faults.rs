@@ -46,21 +46,37 @@ impl Template {
     fn new(deed: Deed) -> Self {
         let directory = Directory::new();
         let database = directory.database();
-        let status = Command::new(WORKER).arg("prepare").arg(&database).arg(deed.as_str()).status().unwrap();
-        assert!(status.success() || (deed == Deed::TakeOver && status.signal().is_some()), "{status}");
+        let status = Command::new(WORKER)
+            .arg("prepare")
+            .arg(&database)
+            .arg(deed.as_str())
+            .status()
+            .unwrap();
+        assert!(
+            status.success() || (deed == Deed::TakeOver && status.signal().is_some()),
+            "{status}"
+        );
         Self { deed, directory }
     }
 
     /// A place of its own that looks the same.
     fn copy(&self) -> Directory {
         let copy = Directory::new();
-        copy_all(self.directory.database().parent().unwrap(), copy.database().parent().unwrap());
+        copy_all(
+            self.directory.database().parent().unwrap(),
+            copy.database().parent().unwrap(),
+        );
         copy
     }
 
     fn run(&self, database: &Path, strace: &[&str]) -> Output {
         let mut command = Command::new("strace");
-        command.args(["-f", "-qq"]).args(strace).arg(WORKER).arg("deed").arg(database);
+        command
+            .args(["-f", "-qq"])
+            .args(strace)
+            .arg(WORKER)
+            .arg("deed")
+            .arg(database);
         command.arg(self.deed.as_str()).output().unwrap()
     }
 
@@ -69,8 +85,16 @@ impl Template {
         let place = self.copy();
         let log = place.0.join("strace.log");
         let trace = format!("trace={}", CALLS.join(","));
-        let output = self.run(&place.database(), &["-o", log.to_str().unwrap(), "-e", &trace]);
-        assert!(output.status.success(), "{:?}: {}", self.deed, String::from_utf8_lossy(&output.stderr));
+        let output = self.run(
+            &place.database(),
+            &["-o", log.to_str().unwrap(), "-e", &trace],
+        );
+        assert!(
+            output.status.success(),
+            "{:?}: {}",
+            self.deed,
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert_eq!(acknowledged(&output).len() as u64, TIMES);
         let text = std::fs::read_to_string(log).unwrap();
         let mut by_thread: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -104,7 +128,11 @@ fn acknowledged(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     // A last line without its end was not read by anybody.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().filter_map(|line| line.strip_prefix("ack ")).map(str::to_owned).collect()
+    whole
+        .lines()
+        .filter_map(|line| line.strip_prefix("ack "))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What must hold after any fault. Gives how long it took until somebody could go on.
@@ -112,19 +140,41 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
     let begun = Instant::now();
     let store = Sqlite::open(database).unwrap();
     let actor = if deed == Deed::Take { MEMBER } else { LEAD };
-    let list = ListId { realm: realm(), team: Some(crew()) };
+    let list = ListId {
+        realm: realm(),
+        team: Some(crew()),
+    };
     // Whoever only looks sees at once that the dead do nothing any more.
     let tasks = store.tasks(list, TaskFilter::default(), 100).await.unwrap();
-    let taken = store.take(agent(actor)).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let taken = store
+        .take(agent(actor))
+        .await
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     let took = begun.elapsed();
     assert_eq!(verify(&taken.transcript), Ok(()), "{what}");
-    let mail = store.mail(realm(), agent(MEMBER), MailFilter::default(), 100).await.unwrap();
+    let mail = store
+        .mail(realm(), agent(MEMBER), MailFilter::default(), 100)
+        .await
+        .unwrap();
     let done = |count: usize| {
-        assert!(count >= acks.len(), "{what}: {} of {} acknowledged are there", count, acks.len());
+        assert!(
+            count >= acks.len(),
+            "{what}: {} of {} acknowledged are there",
+            count,
+            acks.len()
+        );
         assert!(count as u64 <= TIMES, "{what}: {count} are there");
     };
-    let texts = |count: usize| (0..count).map(|number| format!("message {number}")).collect::<Vec<_>>();
-    let bodies = |mail: &[Mail]| mail.iter().map(|mail| mail.body.clone()).collect::<Vec<_>>();
+    let texts = |count: usize| {
+        (0..count)
+            .map(|number| format!("message {number}"))
+            .collect::<Vec<_>>()
+    };
+    let bodies = |mail: &[Mail]| {
+        mail.iter()
+            .map(|mail| mail.body.clone())
+            .collect::<Vec<_>>()
+    };
     let entries: Vec<String> = taken
         .transcript
         .entries
@@ -134,13 +184,25 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
     match deed {
         Deed::Send => {
             done(mail.len());
-            assert_eq!(bodies(&mail), texts(mail.len()), "{what}: in order, each once");
+            assert_eq!(
+                bodies(&mail),
+                texts(mail.len()),
+                "{what}: in order, each once"
+            );
         }
         Deed::Take => {
-            let shown: Vec<Mail> = mail.iter().filter(|mail| mail.shown_in.is_some()).cloned().collect();
+            let shown: Vec<Mail> = mail
+                .iter()
+                .filter(|mail| mail.shown_in.is_some())
+                .cloned()
+                .collect();
             done(shown.len());
             assert_eq!(mail.len() as u64, TIMES, "{what}");
-            assert_eq!((bodies(&shown), texts(shown.len())), (entries.clone(), entries), "{what}");
+            assert_eq!(
+                (bodies(&shown), texts(shown.len())),
+                (entries.clone(), entries),
+                "{what}"
+            );
         }
         Deed::Create => {
             done(tasks.len());
@@ -151,43 +213,76 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
             // Its claims died with it, at once, and are known to have been its.
             let lost: Vec<&Task> = tasks.iter().filter(|task| task.lost_by.is_some()).collect();
             done(lost.len());
-            assert!(lost.iter().all(|task| task.lost_by.as_deref() == Some("team-lead")), "{what}: {lost:?}");
-            assert!(tasks.iter().all(|task| task.status == TaskStatus::Pending), "{what}: {tasks:?}");
+            assert!(
+                lost.iter()
+                    .all(|task| task.lost_by.as_deref() == Some("team-lead")),
+                "{what}: {lost:?}"
+            );
+            assert!(
+                tasks.iter().all(|task| task.status == TaskStatus::Pending),
+                "{what}: {tasks:?}"
+            );
         }
         Deed::Update => {
-            let changed = tasks.iter().filter(|task| task.subject.starts_with("changed")).count();
+            let changed = tasks
+                .iter()
+                .filter(|task| task.subject.starts_with("changed"))
+                .count();
             done(changed);
-            assert!(tasks.iter().all(|task| task.version <= 2), "{what}: {tasks:?}");
+            assert!(
+                tasks.iter().all(|task| task.version <= 2),
+                "{what}: {tasks:?}"
+            );
         }
         Deed::Complete => {
-            let completed = tasks.iter().filter(|task| task.status == TaskStatus::Completed).count();
+            let completed = tasks
+                .iter()
+                .filter(|task| task.status == TaskStatus::Completed)
+                .count();
             done(completed);
             let last = tasks.last().unwrap();
-            assert_eq!(last.waits_for.len() as u64, TIMES - completed as u64, "{what}: {last:?}");
+            assert_eq!(
+                last.waits_for.len() as u64,
+                TIMES - completed as u64,
+                "{what}: {last:?}"
+            );
         }
         Deed::Append => {
             done(entries.len());
-            let wanted: Vec<String> = (0..entries.len()).map(|number| format!("entry {number}")).collect();
+            let wanted: Vec<String> = (0..entries.len())
+                .map(|number| format!("entry {number}"))
+                .collect();
             assert_eq!(entries, wanted, "{what}");
         }
         Deed::TakeOver => {
             for number in STRAYS {
                 let epoch = store.take(agent(number)).await.unwrap().epoch.0;
-                let said =
-                    acks.iter().filter_map(|ack| ack.split_once(' ')).find(|ack| ack.0 == number.to_string());
+                let said = acks
+                    .iter()
+                    .filter_map(|ack| ack.split_once(' '))
+                    .find(|ack| ack.0 == number.to_string());
                 let before = said.map_or(1, |(_, epoch)| epoch.parse().unwrap());
-                assert!(epoch > before, "{what}: agent {number}: {epoch} after {before}");
+                assert!(
+                    epoch > before,
+                    "{what}: agent {number}: {epoch} after {before}"
+                );
             }
         }
     }
     // And it goes on.
-    store.commit(step(actor, taken.epoch.0)).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    store
+        .commit(step(actor, taken.epoch.0))
+        .await
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     took
 }
 
 /// Injects `fault` at every `stride`-th of `calls` in each deed.
 fn each(calls: &[&str], fault: &str, stride: usize, judge: &dyn Fn(&Output, &str)) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let (mut injected, mut longest) = (0, Duration::ZERO);
     for deed in Deed::ALL {
         let template = Template::new(deed);
@@ -197,12 +292,18 @@ fn each(calls: &[&str], fault: &str, stride: usize, judge: &dyn Fn(&Output, &str
             for nth in (1..=*count).step_by(stride) {
                 let what = format!("{deed:?}, {fault} at {call} {nth} of {count}");
                 let place = template.copy();
-                let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{fault}:when={nth}"));
-                let output =
-                    template.run(&place.database(), &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+                let (trace, inject) = (
+                    format!("trace={call}"),
+                    format!("inject={call}:{fault}:when={nth}"),
+                );
+                let output = template.run(
+                    &place.database(),
+                    &["-o", "/dev/null", "-e", &trace, "-e", &inject],
+                );
                 judge(&output, &what);
                 let acks = acknowledged(&output);
-                longest = longest.max(runtime.block_on(check(deed, &place.database(), &acks, &what)));
+                longest =
+                    longest.max(runtime.block_on(check(deed, &place.database(), &acks, &what)));
                 injected += 1;
             }
         }
@@ -221,12 +322,20 @@ fn killed(stride: usize) {
     };
     each(CALLS, "signal=KILL", stride, &judge);
     // A few calls are made only by threads that were quicker in the counted run.
-    assert!(hits.get() * 10 >= runs.get() * 8, "{} of {} were killed", hits.get(), runs.get());
+    assert!(
+        hits.get() * 10 >= runs.get() * 8,
+        "{} of {} were killed",
+        hits.get(),
+        runs.get()
+    );
 }
 
 fn failing_disk(stride: usize) {
     let judge = |output: &Output, what: &str| {
-        let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (said, told) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         assert!(!told.contains("panicked"), "{what}: {told}");
         // Whoever was refused was told, and could do it once there was space again. What fails twice is
         // the end of the process; then it said so.
@@ -237,7 +346,12 @@ fn failing_disk(stride: usize) {
         }
     };
     each(&["pwrite64", "ftruncate"], "error=ENOSPC", stride, &judge);
-    each(&["pwrite64", "fsync", "fdatasync", "ftruncate", "rename"], "error=EIO", stride, &judge);
+    each(
+        &["pwrite64", "fsync", "fdatasync", "ftruncate", "rename"],
+        "error=EIO",
+        stride,
+        &judge,
+    );
 }
 
 // proves SM-05 (open: that the model is shown it; here the transcript has it once, kill -9 at any call)

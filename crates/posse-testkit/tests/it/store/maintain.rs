@@ -16,10 +16,20 @@ fn runtime() -> Runtime {
 
 /// A session of one prompt, and one that begins with it and has a prompt with a head.
 fn two(store: &Postgres, runtime: &Runtime) {
-    let first = Step { entries: vec![entry(0, EntryKind::Prompt, "one")], ..birth(1) };
+    let first = Step {
+        entries: vec![entry(0, EntryKind::Prompt, "one")],
+        ..birth(1)
+    };
     runtime.block_on(store.commit(first)).unwrap();
-    let mut forked = Step { entries: vec![headed(0, EntryKind::Prompt, "shared", "two")], ..birth(2) };
-    forked.birth.as_mut().unwrap().segments = vec![Segment { agent: agent(1), from: 0, to: 1 }];
+    let mut forked = Step {
+        entries: vec![headed(0, EntryKind::Prompt, "shared", "two")],
+        ..birth(2)
+    };
+    forked.birth.as_mut().unwrap().segments = vec![Segment {
+        agent: agent(1),
+        from: 0,
+        to: 1,
+    }];
     runtime.block_on(store.commit(forked)).unwrap();
 }
 
@@ -31,14 +41,21 @@ fn faults(database: &Database) -> Vec<String> {
 fn what_is_broken_on_a_server_is_found() {
     let database = Database::new().unwrap();
     two(&Postgres::open(database.url()).unwrap(), &runtime());
-    let whole = Health { agents: 2, entries: 2, ..Health::default() };
+    let whole = Health {
+        agents: 2,
+        entries: 2,
+        ..Health::default()
+    };
     assert_eq!(check(database.url(), &mut |_| {}).unwrap(), whole);
     let (one, two) = (agent(1), agent(2));
     let by = |agent: AgentId| format!("agent = '{agent}'");
     // Each is mended again by the last part, so that it is alone.
     for (broken, mended, fault) in [
         (
-            format!("UPDATE entry SET bytes = 'another', packed = false WHERE {}", by(one)),
+            format!(
+                "UPDATE entry SET bytes = 'another', packed = false WHERE {}",
+                by(one)
+            ),
             format!("UPDATE entry SET bytes = 'one' WHERE {}", by(one)),
             format!("the transcript of {one} is damaged at entry 0"),
         ),
@@ -48,12 +65,18 @@ fn what_is_broken_on_a_server_is_found() {
             format!("the transcript of {one} is damaged at entry 0"),
         ),
         (
-            format!("UPDATE entry SET head = '{}' WHERE {}", Uuid::max(), by(two)),
+            format!(
+                "UPDATE entry SET head = '{}' WHERE {}",
+                Uuid::max(),
+                by(two)
+            ),
             format!(
                 "UPDATE entry SET head = (SELECT hash FROM preamble WHERE bytes = 'shared') WHERE {}",
                 by(two)
             ),
-            format!("the transcript of {two} is damaged at entry 0: what it begins with is missing"),
+            format!(
+                "the transcript of {two} is damaged at entry 0: what it begins with is missing"
+            ),
         ),
         (
             format!("UPDATE pulse SET own = 7 WHERE {}", by(one)),
@@ -68,21 +91,38 @@ fn what_is_broken_on_a_server_is_found() {
             format!("an agent is not in all of the tables that it should be in: agent {two}"),
         ),
         (
-            format!("UPDATE segment SET source = '{two}', beyond = 2 WHERE {}", by(two)),
-            format!("UPDATE segment SET source = '{one}', beyond = 1 WHERE {}", by(two)),
+            format!(
+                "UPDATE segment SET source = '{two}', beyond = 2 WHERE {}",
+                by(two)
+            ),
+            format!(
+                "UPDATE segment SET source = '{one}', beyond = 1 WHERE {}",
+                by(two)
+            ),
             format!("a segment names entries that are not there: agent {two}, segment 0"),
         ),
     ] {
-        let sql = |statement: &str| database.sql(&format!("SET search_path = posse; {statement}")).unwrap();
+        let sql = |statement: &str| {
+            database
+                .sql(&format!("SET search_path = posse; {statement}"))
+                .unwrap()
+        };
         sql(&broken);
         let found = faults(&database);
         assert!(found.contains(&fault), "{broken}: {found:?}");
         sql(&mended);
         assert_eq!(faults(&database), Vec::<String>::new(), "{mended}");
     }
-    database.sql("UPDATE posse.preamble SET bytes = 'changed', packed = false").unwrap();
+    database
+        .sql("UPDATE posse.preamble SET bytes = 'changed', packed = false")
+        .unwrap();
     let found = faults(&database);
-    assert!(found.iter().any(|fault| fault.starts_with("what agents of session ")), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .any(|fault| fault.starts_with("what agents of session ")),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -91,12 +131,18 @@ fn what_nobody_uses_is_removed_from_a_server() {
     let store = Postgres::open(database.url()).unwrap();
     two(&store, &runtime);
     let prompt = |seq| entry(seq, EntryKind::Prompt, "kept");
-    let mut kept = Step { entries: chained(vec![prompt(0), prompt(1)]), ..birth(3) };
+    let mut kept = Step {
+        entries: chained(vec![prompt(0), prompt(1)]),
+        ..birth(3)
+    };
     (kept.realm, kept.at_ms) = (Uuid::now_v7().into(), 5000);
     runtime.block_on(store.commit(kept)).unwrap();
     // A host that is not gone holds it.
     assert_eq!(unused(database.url(), 1000).unwrap(), []);
-    assert_eq!(collect(database.url(), 1000, &mut |_| {}).unwrap(), Collected::default());
+    assert_eq!(
+        collect(database.url(), 1000, &mut |_| {}).unwrap(),
+        Collected::default()
+    );
     drop(store);
     let expected = Unused {
         id: agent(1).uuid(),
@@ -112,12 +158,22 @@ fn what_nobody_uses_is_removed_from_a_server() {
     let gone = collect(database.url(), 1000, &mut |so_far| told.push(so_far)).unwrap();
     assert_eq!((gone.sessions, gone.agents, gone.teams), (2, 2, 0));
     // Their prompts, and what these and both agents begin with.
-    assert_eq!(gone.bytes, ("onetwoshared".len() + 2 * "\"system\":\"hello\"".len()) as u64);
+    assert_eq!(
+        gone.bytes,
+        ("onetwoshared".len() + 2 * "\"system\":\"hello\"".len()) as u64
+    );
     assert_eq!(told, [gone]);
     let left = "SELECT count(*) FROM posse.realm UNION ALL SELECT count(*) FROM posse.agent
         UNION ALL SELECT count(*) FROM posse.pulse UNION ALL SELECT count(*) FROM posse.root
         UNION ALL SELECT count(*) FROM posse.segment UNION ALL SELECT count(*) FROM posse.entry";
-    assert_eq!(database.sql(left).unwrap().lines().collect::<Vec<_>>(), ["1", "1", "1", "1", "0", "2"]);
-    let whole = Health { agents: 1, entries: 2, ..Health::default() };
+    assert_eq!(
+        database.sql(left).unwrap().lines().collect::<Vec<_>>(),
+        ["1", "1", "1", "1", "0", "2"]
+    );
+    let whole = Health {
+        agents: 1,
+        entries: 2,
+        ..Health::default()
+    };
     assert_eq!(check(database.url(), &mut |_| {}).unwrap(), whole);
 }

@@ -1,6 +1,9 @@
 //! The contract of stores, kept by PostgreSQL; histories, races and processes on it.
 
-#[expect(clippy::duplicate_mod, reason = "the same promises, each of them a test of its own")]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "the same promises, each of them a test of its own"
+)]
 #[path = "contracts.rs"]
 mod contracts;
 

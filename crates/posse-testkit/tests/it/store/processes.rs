@@ -34,7 +34,11 @@ impl Process {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut process = Self { child, input, lines: BufReader::new(output).lines() };
+        let mut process = Self {
+            child,
+            input,
+            lines: BufReader::new(output).lines(),
+        };
         process.hears("ready");
         process
     }
@@ -100,7 +104,10 @@ async fn deaths(rounds: u64) -> Vec<Duration> {
 async fn a_host_that_is_killed_is_missed_at_once() {
     let heard = deaths(5).await;
     // Long before the sweep, also on a machine that is busy.
-    assert!(heard.iter().all(|time| *time < Duration::from_secs(3)), "{heard:?}");
+    assert!(
+        heard.iter().all(|time| *time < Duration::from_secs(3)),
+        "{heard:?}"
+    );
 }
 
 #[tokio::test]
@@ -131,9 +138,19 @@ async fn a_host_of_a_server_that_was_stopped_and_replaced_can_write_nothing() {
 /// A lease in milliseconds, and a third of it for each sweep.
 fn times(lease: u64) -> (Timing, [String; 2]) {
     let [lease_ms, sweep_ms] = [lease, lease / 3];
-    let (lease, sweep) = (Duration::from_millis(lease_ms), Duration::from_millis(sweep_ms));
+    let (lease, sweep) = (
+        Duration::from_millis(lease_ms),
+        Duration::from_millis(sweep_ms),
+    );
     let words = [format!("lease={lease_ms}"), format!("sweep={sweep_ms}")];
-    (Timing { lease, sweep, ..Timing::default() }, words)
+    (
+        Timing {
+            lease,
+            sweep,
+            ..Timing::default()
+        },
+        words,
+    )
 }
 
 async fn stopped_and_replaced(place: &Place, lease: u64) {
@@ -151,7 +168,11 @@ async fn stopped_and_replaced(place: &Place, lease: u64) {
             taken => break taken.unwrap(),
         }
     };
-    assert!(stopped.elapsed() >= lease - sweep, "{:?}", stopped.elapsed());
+    assert!(
+        stopped.elapsed() >= lease - sweep,
+        "{:?}",
+        stopped.elapsed()
+    );
     while stopped.elapsed() < 2 * lease {
         assert_eq!(fate(&store.commit(step(1, taken.epoch.0)).await), "ok");
     }
@@ -175,7 +196,13 @@ async fn a_host_of_a_server_that_is_killed_is_missed_after_its_lease() {
     assert_eq!(process.obey("birth 1"), "ok");
     assert_eq!(fate(&store.take(agent(1)).await), "held");
     process.signal(Signal::SIGKILL);
-    while !store.woken().await.unwrap().iter().any(|wake| matches!(wake, Wake::Died(_))) {}
+    while !store
+        .woken()
+        .await
+        .unwrap()
+        .iter()
+        .any(|wake| matches!(wake, Wake::Died(_)))
+    {}
     assert!(store.take(agent(1)).await.unwrap().epoch.0 > 1);
 }
 
@@ -184,7 +211,11 @@ async fn a_host_of_a_server_that_is_killed_is_missed_after_its_lease() {
 async fn a_host_that_was_stopped_and_not_missed_goes_on() {
     let directory = Directory::new();
     let (lease, sweep) = (Duration::from_millis(300), Duration::from_millis(100));
-    let store = directory.open_with(Timing { lease, sweep, ..Timing::default() });
+    let store = directory.open_with(Timing {
+        lease,
+        sweep,
+        ..Timing::default()
+    });
     store.commit(birth(9)).await.unwrap();
     let mut process = Process::start(&directory.place(), "serve", &["lease=300", "sweep=100"]);
     assert_eq!(process.obey("birth 1"), "ok");
@@ -201,17 +232,23 @@ async fn a_host_that_was_stopped_and_not_missed_goes_on() {
 #[tokio::test]
 async fn a_process_that_stopped_while_it_wrote_is_named() {
     let directory = Directory::new();
-    let store = directory.open_with(Timing { patience: Duration::from_millis(50), ..Timing::default() });
+    let store = directory.open_with(Timing {
+        patience: Duration::from_millis(50),
+        ..Timing::default()
+    });
     store.commit(birth(1)).await.unwrap();
     let mut process = Process::start(&directory.place(), "door", &[]);
     process.signal(Signal::SIGSTOP);
     let pid = process.child.id();
-    let wanted =
-        format!("posse process {pid} has stopped in the middle of writing; continue it (fg) or end it");
+    let wanted = format!(
+        "posse process {pid} has stopped in the middle of writing; continue it (fg) or end it"
+    );
     // Until the signal has arrived it is only slow.
     loop {
         let refused = store.commit(step(1, 1)).await.unwrap_err();
-        let StoreError::Engine { source, .. } = &refused else { panic!("{refused:?}") };
+        let StoreError::Engine { source, .. } = &refused else {
+            panic!("{refused:?}")
+        };
         let text = source.to_string();
         assert!(text.starts_with(&format!("posse process {pid} ")), "{text}");
         if text.starts_with(&wanted) {

@@ -34,12 +34,19 @@ enum Size {
 }
 
 impl Size {
-    #[expect(clippy::disallowed_methods, reason = "whoever looks for a failure again says which")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever looks for a failure again says which"
+    )]
     fn seed(self) -> u64 {
-        let asked = std::env::var("POSSE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let asked = std::env::var("POSSE_SEED")
+            .ok()
+            .and_then(|seed| seed.parse().ok());
         match self {
             Self::Short(_) => asked.unwrap_or(1),
-            Self::Long(_) => asked.unwrap_or_else(|| u64::from(uuid::Uuid::now_v7().as_u128() as u32)),
+            Self::Long(_) => {
+                asked.unwrap_or_else(|| u64::from(uuid::Uuid::now_v7().as_u128() as u32))
+            }
         }
     }
 }
@@ -48,15 +55,23 @@ impl Size {
 #[expect(clippy::print_stdout, reason = "the seed, and how much was compared")]
 fn histories(name: &str, size: Size, with: impl Fn(&dyn Fn(Ground<'_>))) {
     let (Size::Short(count) | Size::Long(count)) = size;
-    let length = if matches!(size, Size::Long(_)) { 200 } else { 60 };
+    let length = if matches!(size, Size::Long(_)) {
+        200
+    } else {
+        60
+    };
     let (seed, begun) = (size.seed(), Instant::now());
     println!("{name}: POSSE_SEED={seed}");
     // The other algorithm would take a sixth of the time.
     let mut bytes = [1; 16];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::XorShift, &bytes);
-    let config =
-        Config { cases: count, failure_persistence: None, max_shrink_iters: 500, ..Config::default() };
+    let config = Config {
+        cases: count,
+        failure_persistence: None,
+        max_shrink_iters: 500,
+        ..Config::default()
+    };
     let compared = AtomicUsize::new(0);
     // What fails is told once, at the end, and not each time that it is made shorter.
     let (here, before) = (std::thread::current().id(), std::panic::take_hook());
@@ -65,21 +80,30 @@ fn histories(name: &str, size: Size, with: impl Fn(&dyn Fn(Ground<'_>))) {
             before(info);
         }
     }));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let played =
-        TestRunner::new_with_rng(config, rng).run(&vec(weighted(0.999, draft::deeds()), length), |deeds| {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let played = TestRunner::new_with_rng(config, rng).run(
+        &vec(weighted(0.999, draft::deeds()), length),
+        |deeds| {
             // Each can shrink to none at all, so that what fails becomes short.
             let deeds: Vec<_> = deeds.into_iter().flatten().collect();
             with(&|ground| runtime.block_on(Played::all(ground, &deeds)));
             compared.fetch_add(deeds.len(), Ordering::Relaxed);
             Ok(())
-        });
+        },
+    );
     drop(std::panic::take_hook());
     match played {
         Ok(()) => {}
         Err(TestError::Abort(reason)) => panic!("POSSE_SEED={seed}: {reason}"),
         Err(TestError::Fail(reason, deeds)) => {
-            let deeds: Vec<_> = deeds.iter().flatten().map(|deed| format!("  {deed:?}")).collect();
+            let deeds: Vec<_> = deeds
+                .iter()
+                .flatten()
+                .map(|deed| format!("  {deed:?}"))
+                .collect();
             panic!("POSSE_SEED={seed}: {reason}\nafter\n{}", deeds.join("\n"));
         }
     }
@@ -90,7 +114,10 @@ fn histories(name: &str, size: Size, with: impl Fn(&dyn Fn(Ground<'_>))) {
 fn in_memory(size: Size) {
     histories("memory", size, |play| {
         let memory = posse_store::Sqlite::in_memory().unwrap();
-        play(Ground { open: &|| Arc::new(memory.another_host().unwrap()), hosts: None });
+        play(Ground {
+            open: &|| Arc::new(memory.another_host().unwrap()),
+            hosts: None,
+        });
     });
 }
 
@@ -98,14 +125,20 @@ fn in_a_file(size: Size) {
     histories("file", size, |play| {
         let directory = Directory::new();
         let hosts = directory.0.join("home/hosts");
-        play(Ground { open: &|| directory.open(), hosts: Some(&hosts) });
+        play(Ground {
+            open: &|| directory.open(),
+            hosts: Some(&hosts),
+        });
     });
 }
 
 fn on_a_server(size: Size) {
     histories("server", size, |play| {
         let database = Database::new().unwrap();
-        play(Ground { open: &|| Arc::new(Postgres::open(database.url()).unwrap()), hosts: None });
+        play(Ground {
+            open: &|| Arc::new(Postgres::open(database.url()).unwrap()),
+            hosts: None,
+        });
     });
 }
 

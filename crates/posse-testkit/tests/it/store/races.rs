@@ -46,7 +46,11 @@ fn race_on_a_file(tasks: u64) -> f64 {
 
 /// The same of any store, if it has turns.
 fn race(place: &Place, tasks: u64) -> Option<f64> {
-    let made = Command::new(WORKER).arg("tasks").arg(place).arg(tasks.to_string()).status();
+    let made = Command::new(WORKER)
+        .arg("tasks")
+        .arg(place)
+        .arg(tasks.to_string())
+        .status();
     assert!(made.unwrap().success());
     let found = tempfile::tempdir().unwrap();
     let file = |number: usize| found.path().join(format!("claimed-{number}"));
@@ -75,7 +79,9 @@ fn race(place: &Place, tasks: u64) -> Option<f64> {
     let mut owners = vec![0_u8; tasks as usize + 1];
     for (number, claimer) in claimers.iter_mut().enumerate() {
         let found: Value = serde_json::from_str(&claimer.line()).unwrap();
-        longest = found["longest_wait_ms"].as_f64().map(|wait| wait.max(longest.unwrap_or_default()));
+        longest = found["longest_wait_ms"]
+            .as_f64()
+            .map(|wait| wait.max(longest.unwrap_or_default()));
         eprintln!("process {number}: {found}");
         for id in std::fs::read(file(number)).unwrap().chunks(8) {
             owners[u64::from_le_bytes(id.try_into().unwrap()) as usize] += 1;
@@ -83,7 +89,10 @@ fn race(place: &Place, tasks: u64) -> Option<f64> {
     }
     let seconds = begun.elapsed().as_secs_f64();
     let wrong = owners[1..].iter().filter(|owners| **owners != 1).count();
-    assert_eq!(wrong, 0, "of {tasks} tasks so many have no owner, or several");
+    assert_eq!(
+        wrong, 0,
+        "of {tasks} tasks so many have no owner, or several"
+    );
     eprintln!(
         "{tasks} claims in {seconds:.1} s, {:.0}/s; longest wait {longest:?} ms",
         tasks as f64 / seconds
@@ -110,5 +119,8 @@ fn of_the_claims_by_four_processes_on_a_server_each_wins_once() {
 #[ignore = "the long form: `cargo xtask faults`"]
 fn of_a_million_claims_by_four_processes_each_wins_once() {
     let longest = race_on_a_file(1_000_000);
-    assert!(longest < 100.0, "a process waited {longest} ms for its turn");
+    assert!(
+        longest < 100.0,
+        "a process waited {longest} ms for its turn"
+    );
 }

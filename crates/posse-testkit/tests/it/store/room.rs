@@ -3,7 +3,9 @@
 use std::fs;
 
 use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, StopReason, Usage};
-use posse_runtime::port::store::{AgentState, Charge, Epoch, NewEntry, Origin, Segment, StateChange, Step};
+use posse_runtime::port::store::{
+    AgentState, Charge, Epoch, NewEntry, Origin, Segment, StateChange, Step,
+};
 use posse_testkit::store_contract::{birth, child, entry, headed, realm};
 use uuid::Uuid;
 
@@ -20,12 +22,23 @@ fn fork(number: u64, head: &str) -> [Step; 3] {
         birth.path = format!("/main/fork-{number}");
         birth.model = "claude-opus-4-6-20260205".into();
         birth.cwd = "/home/somebody/projects/something".into();
-        birth.segments = vec![Segment { agent: posse_testkit::store_contract::agent(1), from: 0, to: 2 }];
+        birth.segments = vec![Segment {
+            agent: posse_testkit::store_contract::agent(1),
+            from: 0,
+            to: 2,
+        }];
         birth.preamble.mark_at = Some(1);
-        let terms = r#"{"turns":200,"background":true,"depth":1,"fork":true,"effort":"high"}"#.into();
+        let terms =
+            r#"{"turns":200,"background":true,"depth":1,"fork":true,"effort":"high"}"#.into();
         let description = "look at one of the files".into();
         let (call_id, agent_type) = (format!("toolu_01{:022}", number), "fork".into());
-        let origin = birth.origin.take().map(|it| Origin { call_id, agent_type, description, terms, ..*it });
+        let origin = birth.origin.take().map(|it| Origin {
+            call_id,
+            agent_type,
+            description,
+            terms,
+            ..*it
+        });
         birth.origin = origin.map(Box::new);
     }
     born.agent = id;
@@ -34,8 +47,16 @@ fn fork(number: u64, head: &str) -> [Step; 3] {
     born.state = Some(StateChange::To(AgentState::Running));
     born.starter = Some(posse_testkit::store_contract::agent(1));
     let step = || Step::new(realm(), id, Epoch(1), 10);
-    let begun = Step { state: Some(StateChange::To(AgentState::Waiting)), ..step() };
-    let usage = Usage { input: 3, cache_read: 250_000, output: 120, ..Usage::default() };
+    let begun = Step {
+        state: Some(StateChange::To(AgentState::Waiting)),
+        ..step()
+    };
+    let usage = Usage {
+        input: 3,
+        cache_read: 250_000,
+        output: 120,
+        ..Usage::default()
+    };
     let reply = ReplyFacts {
         id: format!("msg_01{number:022}"),
         model: "claude-opus-4-6-20260205".into(),
@@ -45,7 +66,10 @@ fn fork(number: u64, head: &str) -> [Step; 3] {
     };
     let words = "There is nothing wrong with this file that I can see. ".repeat(6);
     let answered = Step {
-        entries: vec![NewEntry { reply: Some(reply.clone()), ..entry(1, EntryKind::Reply, &words) }],
+        entries: vec![NewEntry {
+            reply: Some(reply.clone()),
+            ..entry(1, EntryKind::Reply, &words)
+        }],
         charges: vec![Charge {
             model: reply.model,
             usage,
@@ -67,7 +91,10 @@ async fn a_fork_takes_less_than_a_page() {
     let store = directory.open();
     let mut first = birth(1);
     let history = "x".repeat(1 << 20);
-    first.entries = vec![entry(0, EntryKind::Prompt, &history), entry(1, EntryKind::Reply, "calls")];
+    first.entries = vec![
+        entry(0, EntryKind::Prompt, &history),
+        entry(1, EntryKind::Reply, "calls"),
+    ];
     store.commit(first).await.unwrap();
     drop(store);
     let (store, before) = (directory.open(), size());

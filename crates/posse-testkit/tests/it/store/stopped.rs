@@ -41,15 +41,28 @@ reply = [{ tool = "Bash", input = { command = "echo $$ > fifo; exec sleep 1000" 
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let id = lines.next().unwrap().unwrap().parse().unwrap();
     // The tool's own word that it runs.
-    let said = tokio::task::spawn_blocking(move || std::fs::read_to_string(fifo)).await.unwrap().unwrap();
+    let said = tokio::task::spawn_blocking(move || std::fs::read_to_string(fifo))
+        .await
+        .unwrap()
+        .unwrap();
     let tool = Pid::from_raw(said.trim().parse().unwrap());
     let host = Pid::from_raw(child.id() as i32);
 
-    let timing = Timing { lease: std::time::Duration::from_millis(LEASE), ..Timing::default() };
+    let timing = Timing {
+        lease: std::time::Duration::from_millis(LEASE),
+        ..Timing::default()
+    };
     rig.store = rig.place().open_with(timing).unwrap();
     let runtime = rig.runtime().unwrap();
-    let refused = runtime.resume(id, None, rig.setup.clone()).await.err().unwrap();
-    assert!(matches!(refused, StartError::Store(StoreError::Held { .. })), "{refused:?}");
+    let refused = runtime
+        .resume(id, None, rig.setup.clone())
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        matches!(refused, StartError::Store(StoreError::Held { .. })),
+        "{refused:?}"
+    );
     kill(host, Signal::SIGSTOP).unwrap();
     // It stays its own until the lease is over.
     let mut agent = loop {
@@ -60,7 +73,10 @@ reply = [{ tool = "Bash", input = { command = "echo $$ > fifo; exec sleep 1000" 
     };
     // Its parent is stopped and has not seen it yet.
     let state = std::fs::read_to_string(format!("/proc/{tool}/stat")).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "its tool has been ended: {state}");
+    assert!(
+        state.is_empty() || state.contains(") Z "),
+        "its tool has been ended: {state}"
+    );
     agent.handle.send(prompt("go on")).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.text, "I go on.");
@@ -70,5 +86,8 @@ reply = [{ tool = "Bash", input = { command = "echo $$ > fifo; exec sleep 1000" 
     assert!(last.starts_with("failed Fenced"), "{last}");
     assert!(child.wait().unwrap().success());
     let entries = rig.store.read(id).await.unwrap().entries.len();
-    assert_eq!(entries, 5, "prompt, call, its unknown outcome, prompt, reply: nothing of the other's");
+    assert_eq!(
+        entries, 5,
+        "prompt, call, its unknown outcome, prompt, reply: nothing of the other's"
+    );
 }

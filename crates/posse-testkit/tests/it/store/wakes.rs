@@ -21,7 +21,11 @@ const NO_SWEEP: Timing = Timing {
 };
 
 /// Only sweeps.
-const DEAF: Timing = Timing { sweep: Duration::from_millis(20), deaf: true, ..NO_SWEEP };
+const DEAF: Timing = Timing {
+    sweep: Duration::from_millis(20),
+    deaf: true,
+    ..NO_SWEEP
+};
 
 impl Directory {
     pub(super) fn place(&self) -> Place {
@@ -36,7 +40,9 @@ impl Directory {
     pub(super) fn holder(&self, agent: AgentId) -> Uuid {
         let sql = "SELECT host FROM agent WHERE id = ?1";
         let connection = rusqlite::Connection::open(self.database()).unwrap();
-        let id = connection.query_row(sql, [agent.uuid().as_bytes()], |row| row.get(0)).unwrap();
+        let id = connection
+            .query_row(sql, [agent.uuid().as_bytes()], |row| row.get(0))
+            .unwrap();
         Uuid::from_bytes(id)
     }
 
@@ -82,12 +88,17 @@ async fn a_ring_makes_a_host_look() {
     directory.change(Uuid::now_v7(), "", 1);
     directory.change(realm().uuid(), "a-team", 2);
     directory.ring(me);
-    let list = |team: Option<&str>| ListId { realm: realm(), team: team.map(|name| name.parse().unwrap()) };
+    let list = |team: Option<&str>| ListId {
+        realm: realm(),
+        team: team.map(|name| name.parse().unwrap()),
+    };
     let mut heard = Vec::new();
     while heard.last() != Some(&Wake::Tasks(list(Some("a-team")))) {
         heard.extend(store.woken().await.unwrap());
     }
-    let foreign = heard.iter().any(|wake| matches!(wake, Wake::Tasks(list) if list.realm != realm()));
+    let foreign = heard
+        .iter()
+        .any(|wake| matches!(wake, Wake::Tasks(list) if list.realm != realm()));
     assert!(!foreign, "a realm in which it holds nobody: {heard:?}");
 }
 
@@ -120,10 +131,20 @@ async fn what_no_bell_told_is_found_by_the_sweep() {
     directory.post(agent(1), me);
     wake::told(&store, &Wake::Mail(agent(1))).await;
     directory.change(realm().uuid(), "", 1);
-    wake::told(&store, &Wake::Tasks(ListId { realm: realm(), team: None })).await;
+    wake::told(
+        &store,
+        &Wake::Tasks(ListId {
+            realm: realm(),
+            team: None,
+        }),
+    )
+    .await;
     // A host that was killed, and that nobody watched.
     let dead = Uuid::now_v7();
-    directory.tamper(&format!("INSERT INTO host (id) VALUES (x'{}')", dead.simple()));
+    directory.tamper(&format!(
+        "INSERT INTO host (id) VALUES (x'{}')",
+        dead.simple()
+    ));
     wake::told(&store, &Wake::Died(dead.into())).await;
 }
 
@@ -138,7 +159,10 @@ async fn a_host_that_lost_its_row_can_hold_nothing_any_more() {
     // As if its heart had not beaten for long.
     let file = directory.0.join(format!("home/hosts/{me}"));
     fs::write(file, format!("{}\n{:020}\n", std::process::id(), 0)).unwrap();
-    let strict = directory.open_with(Timing { lease: Duration::from_millis(1), ..NO_SWEEP });
+    let strict = directory.open_with(Timing {
+        lease: Duration::from_millis(1),
+        ..NO_SWEEP
+    });
     let epoch = strict.take(agent(1)).await.unwrap().epoch;
     assert!(epoch.0 > 1);
     wake::told(&store, &Wake::Fenced).await;
@@ -147,7 +171,11 @@ async fn a_host_that_lost_its_row_can_hold_nothing_any_more() {
     assert_eq!(fate(&store.commit(birth(3)).await), "fenced");
     assert_eq!(fate(&store.take(agent(1)).await), "fenced");
     drop(store);
-    assert_eq!(fate(&strict.commit(step(1, epoch.0)).await), "ok", "its leaving takes nothing away");
+    assert_eq!(
+        fate(&strict.commit(step(1, epoch.0)).await),
+        "ok",
+        "its leaving takes nothing away"
+    );
 }
 
 /// Locks what a writer of another process locks while it writes.
@@ -161,12 +189,17 @@ fn stand_in_the_door(directory: &Directory) -> File {
 #[tokio::test]
 async fn writing_waits_with_patience_and_goes_on_afterwards() {
     let directory = Directory::new();
-    let store = directory.open_with(Timing { patience: Duration::from_millis(20), ..NO_SWEEP });
+    let store = directory.open_with(Timing {
+        patience: Duration::from_millis(20),
+        ..NO_SWEEP
+    });
     store.commit(birth(1)).await.unwrap();
     let door = stand_in_the_door(&directory);
     for _ in 0..2 {
         let refused = store.commit(step(1, 1)).await.unwrap_err();
-        let StoreError::Engine { source, .. } = &refused else { panic!("{refused:?}") };
+        let StoreError::Engine { source, .. } = &refused else {
+            panic!("{refused:?}")
+        };
         let pid = format!("posse process {} ", std::process::id());
         assert!(source.to_string().starts_with(&pid), "{source}");
     }

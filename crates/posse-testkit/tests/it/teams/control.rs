@@ -72,18 +72,44 @@ async fn who_is_asked_to_end_says_no_and_then_yes() {
     let hand = member(&rig, root, "hand").await.agent;
     told(&mut agent, "end it").await;
     let answers = |mails: Vec<Mail>| -> Vec<Mail> {
-        mails.into_iter().filter(|mail| mail.kind == MailKind::ShutdownResponse).collect()
+        mails
+            .into_iter()
+            .filter(|mail| mail.kind == MailKind::ShutdownResponse)
+            .collect()
     };
     let first = answers(inbox(&rig, root, root).await);
-    assert!(first.len() == 1 && first[0].body.contains("I am not done"), "{first:?}");
-    assert!(rig.store.requests(realm(root), None).await.unwrap().is_empty(), "it is answered");
+    assert!(
+        first.len() == 1 && first[0].body.contains("I am not done"),
+        "{first:?}"
+    );
+    assert!(
+        rig.store
+            .requests(realm(root), None)
+            .await
+            .unwrap()
+            .is_empty(),
+        "it is answered"
+    );
     assert_eq!(team(&rig, root, "crew").await.members.len(), 2);
     // Asked by the user this time; on the second request it agrees, and ends when its calls are done.
     let id = MailId::from(Uuid::now_v7());
     let to = Address::Agent(hand);
-    let op = Op::Request { id, to, kind: RequestKind::Shutdown, text: "Please.".into() };
-    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
-    let left = |event: &Event| member_news(event).is_some_and(|news| news.what == MemberChange::Left);
+    let op = Op::Request {
+        id,
+        to,
+        kind: RequestKind::Shutdown,
+        text: "Please.".into(),
+    };
+    rig.store
+        .operate(Order {
+            realm: realm(root),
+            ops: vec![op],
+            at_ms: 1,
+        })
+        .await
+        .unwrap();
+    let left =
+        |event: &Event| member_news(event).is_some_and(|news| news.what == MemberChange::Left);
     until(&mut agent, left).await;
     let crew = team(&rig, root, "crew").await;
     assert_eq!((crew.members.len(), crew.former.len()), (1, 1), "{crew:?}");
@@ -121,10 +147,17 @@ async fn who_does_not_answer_can_be_forced_after_the_deadline() {
         let mut agent = ready(&rig).await;
         let root = agent.id;
         told(&mut agent, "end it").await;
-        assert_eq!(rig.store.requests(realm(root), None).await.unwrap().len(), 1);
+        assert_eq!(
+            rig.store.requests(realm(root), None).await.unwrap().len(),
+            1
+        );
         told(&mut agent, "stop it").await;
         // Before the deadline it is interrupted only, and has time to answer.
-        assert_eq!(team(&rig, root, "crew").await.members.len(), members, "{deadline}");
+        assert_eq!(
+            team(&rig, root, "crew").await.members.len(),
+            members,
+            "{deadline}"
+        );
         let end = inbox(&rig, root, root)
             .await
             .into_iter()
@@ -153,10 +186,23 @@ async fn who_is_late_is_sent_the_dismissal_alone() {
     })
     .await;
     assert_eq!(team(&rig, root, "crew").await.members.len(), 1);
-    let kinds: Vec<MailKind> = inbox(&rig, root, hand).await.into_iter().map(|mail| mail.kind).collect();
-    assert!(kinds.contains(&MailKind::Dismissal) && !kinds.contains(&MailKind::Interruption), "{kinds:?}");
-    let said = sent_by(&rig, "/main").iter().map(last_words).collect::<Vec<_>>();
-    assert!(said.iter().any(|said| said.contains("is ended at once")), "{said:?}");
+    let kinds: Vec<MailKind> = inbox(&rig, root, hand)
+        .await
+        .into_iter()
+        .map(|mail| mail.kind)
+        .collect();
+    assert!(
+        kinds.contains(&MailKind::Dismissal) && !kinds.contains(&MailKind::Interruption),
+        "{kinds:?}"
+    );
+    let said = sent_by(&rig, "/main")
+        .iter()
+        .map(last_words)
+        .collect::<Vec<_>>();
+    assert!(
+        said.iter().any(|said| said.contains("is ended at once")),
+        "{said:?}"
+    );
     farewell(agent).await;
 }
 
@@ -202,13 +248,25 @@ async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     assert!(
         rig.work().join("late").exists(),
         "{:?}",
-        sent_by(&rig, "/hand-").iter().map(last_words).collect::<Vec<_>>()
+        sent_by(&rig, "/hand-")
+            .iter()
+            .map(last_words)
+            .collect::<Vec<_>>()
     );
     let said = all_words(sent_by(&rig, "/hand-").last().unwrap());
     assert!(said.contains("Write tests first."), "{said}");
-    assert!(rig.store.requests(realm(root), None).await.unwrap().is_empty());
+    assert!(
+        rig.store
+            .requests(realm(root), None)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let hand = member(&rig, root, "hand").await.agent;
-    assert_ne!(rig.store.read(hand).await.unwrap().session.mode, PermissionMode::Plan);
+    assert_ne!(
+        rig.store.read(hand).await.unwrap().session.mode,
+        PermissionMode::Plan
+    );
     told(&mut agent, "on").await;
     farewell(agent).await;
 }
@@ -236,25 +294,60 @@ async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_perso
     let mut agent = ready(&rig).await;
     let root = agent.id;
     let open = rig.store.requests(realm(root), None).await.unwrap();
-    assert_eq!((open.len(), open[0].kind, open[0].to), (1, RequestKind::Plan, root));
-    agent.handle.send(Command::Compact { keep: None }).await.unwrap();
+    assert_eq!(
+        (open.len(), open[0].kind, open[0].to),
+        (1, RequestKind::Plan, root)
+    );
+    agent
+        .handle
+        .send(Command::Compact { keep: None })
+        .await
+        .unwrap();
     until_end(&mut agent).await;
     told(&mut agent, "who is there?").await;
     let known = all_words(sent_by(&rig, "/main").last().unwrap());
-    assert!(known.contains(&open[0].id.to_string()), "the request is restated: {known}");
+    assert!(
+        known.contains(&open[0].id.to_string()),
+        "the request is restated: {known}"
+    );
     rig.runtime().unwrap().shut_down().await;
     drop(agent);
-    assert_eq!(rig.store.requests(realm(root), None).await.unwrap(), open, "it is still there");
+    assert_eq!(
+        rig.store.requests(realm(root), None).await.unwrap(),
+        open,
+        "it is still there"
+    );
     let runtime = rig.another().unwrap();
     let mut agent = runtime.resume(root, None, rig.setup.clone()).await.unwrap();
     let (id, request) = (MailId::from(Uuid::now_v7()), open[0].id);
-    let op = Op::Respond { id, request, kind: RequestKind::Plan, approve: true, text: String::new() };
-    let done =
-        rig.store.operate(Order { realm: realm(root), ops: vec![op.clone()], at_ms: 1 }).await.unwrap();
+    let op = Op::Respond {
+        id,
+        request,
+        kind: RequestKind::Plan,
+        approve: true,
+        text: String::new(),
+    };
+    let done = rig
+        .store
+        .operate(Order {
+            realm: realm(root),
+            ops: vec![op.clone()],
+            at_ms: 1,
+        })
+        .await
+        .unwrap();
     assert!(done[0].is_ok(), "{done:?}");
     until_idle(&mut agent, "hand").await;
     assert!(rig.work().join("late").exists());
-    let again = rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    let again = rig
+        .store
+        .operate(Order {
+            realm: realm(root),
+            ops: vec![op],
+            at_ms: 1,
+        })
+        .await
+        .unwrap();
     assert!(again[0].is_err(), "what is not open cannot be answered");
     farewell(agent).await;
 }
@@ -273,16 +366,30 @@ async fn who_cannot_go_on_says_why_and_goes_on_when_it_is_written_to() {
     let mut agent = ready(&rig).await;
     let root = agent.id;
     let hand = member(&rig, root, "hand").await.agent;
-    let words = |text: &str| Command::To { agent: hand, command: Box::new(prompt(text)) };
+    let words = |text: &str| Command::To {
+        agent: hand,
+        command: Box::new(prompt(text)),
+    };
     agent.handle.send(words("now fail")).await.unwrap();
     let events = until_idle(&mut agent, "hand").await;
-    let Some(MemberChange::Idle(report)) = member_news(events.last().unwrap()).map(|news| &news.what) else {
+    let Some(MemberChange::Idle(report)) =
+        member_news(events.last().unwrap()).map(|news| &news.what)
+    else {
         panic!("it is idle")
     };
     assert_eq!(report.reason, IdleReason::Failed);
-    assert!(report.error.as_deref().is_some_and(|error| error.contains("400")), "{report:?}");
+    assert!(
+        report
+            .error
+            .as_deref()
+            .is_some_and(|error| error.contains("400")),
+        "{report:?}"
+    );
     let told = inbox(&rig, root, root).await;
-    assert!(told.last().unwrap().body.contains("\"reason\":\"failed\""), "{told:?}");
+    assert!(
+        told.last().unwrap().body.contains("\"reason\":\"failed\""),
+        "{told:?}"
+    );
     agent.handle.send(words("again")).await.unwrap();
     until_idle(&mut agent, "hand").await;
     farewell(agent).await;
@@ -305,16 +412,24 @@ async fn who_is_interrupted_is_idle_and_goes_on_when_it_is_written_to() {
     clock.asleep_for(Duration::from_secs(1)).await;
     let hand = member(&rig, root, "hand").await;
     assert_eq!(hand.state, MemberState::Running);
-    let command = Command::To { agent: hand.agent, command: Box::new(Command::Interrupt) };
+    let command = Command::To {
+        agent: hand.agent,
+        command: Box::new(Command::Interrupt),
+    };
     agent.handle.send(command).await.unwrap();
     let events = until_idle(&mut agent, "hand").await;
-    let Some(MemberChange::Idle(report)) = member_news(events.last().unwrap()).map(|news| &news.what) else {
+    let Some(MemberChange::Idle(report)) =
+        member_news(events.last().unwrap()).map(|news| &news.what)
+    else {
         panic!("it is idle")
     };
     assert_eq!(report.reason, IdleReason::Interrupted);
     assert_eq!(member(&rig, root, "hand").await.state, MemberState::Idle);
     // The user's own words wake it.
-    let command = Command::To { agent: hand.agent, command: Box::new(prompt("go on")) };
+    let command = Command::To {
+        agent: hand.agent,
+        command: Box::new(prompt("go on")),
+    };
     agent.handle.send(command).await.unwrap();
     until_idle(&mut agent, "hand").await;
     assert!(last_words(sent_by(&rig, "/hand-").last().unwrap()).contains("go on"));
@@ -327,9 +442,19 @@ async fn who_is_interrupted_is_idle_and_goes_on_when_it_is_written_to() {
         summary: "from outside".into(),
         body: body.into(),
     };
-    let order = |op| Order { realm: realm(root), ops: vec![op], at_ms: 1 };
-    rig.store.operate(order(send(MailKind::Interruption, ""))).await.unwrap();
-    rig.store.operate(order(send(MailKind::Text, "and on"))).await.unwrap();
+    let order = |op| Order {
+        realm: realm(root),
+        ops: vec![op],
+        at_ms: 1,
+    };
+    rig.store
+        .operate(order(send(MailKind::Interruption, "")))
+        .await
+        .unwrap();
+    rig.store
+        .operate(order(send(MailKind::Text, "and on")))
+        .await
+        .unwrap();
     until_idle(&mut agent, "hand").await;
     let sent = sent_by(&rig, "/hand-");
     assert_eq!(sent.len(), before + 1, "one request, for the words");
@@ -350,11 +475,21 @@ async fn a_sub_agent_cannot_be_called_like_a_member() {
     let rig = rig(&crew(NAMESAKE, ""));
     let mut agent = ready(&rig).await;
     let hand = member(&rig, agent.id, "hand").await.agent;
-    let command = Command::To { agent: hand, command: Box::new(prompt("start one")) };
+    let command = Command::To {
+        agent: hand,
+        command: Box::new(prompt("start one")),
+    };
     agent.handle.send(command).await.unwrap();
     until_idle(&mut agent, "hand").await;
-    let said = sent_by(&rig, "/hand-").iter().map(all_words).collect::<Vec<_>>().join("\n");
-    assert!(said.contains("name: hand is or was a member of team crew"), "{said}");
+    let said = sent_by(&rig, "/hand-")
+        .iter()
+        .map(all_words)
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(
+        said.contains("name: hand is or was a member of team crew"),
+        "{said}"
+    );
     assert!(!said.contains("name: helper"), "{said}");
     farewell(agent).await;
 }
@@ -382,14 +517,27 @@ async fn leadership_is_handed_over_and_back() {
     let crew = team(&rig, root, "crew").await;
     assert_eq!(crew.lead, hand);
     assert!(
-        crew.members.iter().any(|member| member.agent == root && member.name.as_str() == "main"),
+        crew.members
+            .iter()
+            .any(|member| member.agent == root && member.name.as_str() == "main"),
         "{crew:?}"
     );
-    let command = Command::To { agent: hand, command: Box::new(prompt("you lead")) };
+    let command = Command::To {
+        agent: hand,
+        command: Box::new(prompt("you lead")),
+    };
     agent.handle.send(command).await.unwrap();
     until_quiet(&mut agent).await;
     let crew = team(&rig, root, "crew").await;
-    assert_eq!(crew.lead, root, "{:?}", sent_by(&rig, "/hand-").iter().map(last_words).collect::<Vec<_>>());
+    assert_eq!(
+        crew.lead,
+        root,
+        "{:?}",
+        sent_by(&rig, "/hand-")
+            .iter()
+            .map(last_words)
+            .collect::<Vec<_>>()
+    );
     let task = tasks(&rig, root, "crew").await.remove(0);
     assert_eq!(
         (task.status, task.owner.unwrap().agent),
@@ -397,6 +545,11 @@ async fn leadership_is_handed_over_and_back() {
         "it was assigned"
     );
     let mails = inbox(&rig, root, root).await;
-    assert!(mails.iter().any(|mail| mail.kind == MailKind::Text && mail.body.contains("Row")), "and mailed");
+    assert!(
+        mails
+            .iter()
+            .any(|mail| mail.kind == MailKind::Text && mail.body.contains("Row")),
+        "and mailed"
+    );
     farewell(agent).await;
 }

@@ -11,8 +11,15 @@ use super::*;
 use crate::agents::worktrees::repository;
 
 fn plan(names: &[&str], tasks: Vec<posse_protocol::PlannedTask>) -> TeamPlan {
-    let roles = names.iter().map(|name| (name.parse().unwrap(), role(None))).collect();
-    TeamPlan { description: "It builds boats.".into(), roles, tasks }
+    let roles = names
+        .iter()
+        .map(|name| (name.parse().unwrap(), role(None)))
+        .collect();
+    TeamPlan {
+        description: "It builds boats.".into(),
+        roles,
+        tasks,
+    }
 }
 
 const NOTES: &str = r#"
@@ -29,7 +36,10 @@ reply = [{ text = "ok" }]
 "#;
 
 async fn say(agent: &mut Agent, to: AgentId, name: &str, text: &str) {
-    let command = Command::To { agent: to, command: Box::new(prompt(text)) };
+    let command = Command::To {
+        agent: to,
+        command: Box::new(prompt(text)),
+    };
     agent.handle.send(command).await.unwrap();
     until_idle(agent, name).await;
 }
@@ -41,14 +51,31 @@ async fn notes_of_one_are_listed_to_another_when_it_wakes() {
     let mut agent = raised(&rig, plan(&["cook", "mate"], Vec::new())).await;
     let root = agent.id;
     until_quiet(&mut agent).await;
-    let (cook, mate) = (member(&rig, root, "cook").await.agent, member(&rig, root, "mate").await.agent);
+    let (cook, mate) = (
+        member(&rig, root, "cook").await.agent,
+        member(&rig, root, "mate").await.agent,
+    );
     say(&mut agent, cook, "cook", "write it down").await;
-    let note = rig.store.notes(realm(root), "crew".parse().unwrap()).await.unwrap().remove(0);
-    assert_eq!((note.name.as_str(), note.author.as_str(), note.version), ("menu", "cook", 1));
+    let note = rig
+        .store
+        .notes(realm(root), "crew".parse().unwrap())
+        .await
+        .unwrap()
+        .remove(0);
+    assert_eq!(
+        (note.name.as_str(), note.author.as_str(), note.version),
+        ("menu", "cook", 1)
+    );
     say(&mut agent, mate, "mate", "look").await;
     let sent = sent_by(&rig, "/mate-");
-    let (woken, read) = (last_words(&sent[sent.len() - 2]), last_words(sent.last().unwrap()));
-    assert!(woken.contains("menu") && woken.contains("cook") && !woken.contains("Monday"), "{woken}");
+    let (woken, read) = (
+        last_words(&sent[sent.len() - 2]),
+        last_words(sent.last().unwrap()),
+    );
+    assert!(
+        woken.contains("menu") && woken.contains("cook") && !woken.contains("Monday"),
+        "{woken}"
+    );
     assert!(read.contains("Soup on Monday."), "{read}");
     farewell(agent).await;
 }
@@ -63,19 +90,55 @@ async fn while_time_stands_still_idle_teammates_hear_of_mail_and_of_tasks() {
     let mut agent = raised(&rig, plan(&["cook", "dev"], Vec::new())).await;
     let root = agent.id;
     until_idle(&mut agent, "cook").await;
-    let (team, task) =
-        (Some("crew".parse().unwrap()), NewTask { subject: "Row".into(), ..NewTask::default() });
-    let op = Op::CreateTask { team, task: Box::new(task) };
-    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    let (team, task) = (
+        Some("crew".parse().unwrap()),
+        NewTask {
+            subject: "Row".into(),
+            ..NewTask::default()
+        },
+    );
+    let op = Op::CreateTask {
+        team,
+        task: Box::new(task),
+    };
+    rig.store
+        .operate(Order {
+            realm: realm(root),
+            ops: vec![op],
+            at_ms: 1,
+        })
+        .await
+        .unwrap();
     while tasks(&rig, root, "crew").await[0].status != TaskStatus::Completed {
         agent.events.recv().await.unwrap();
     }
     let cook = member(&rig, root, "cook").await.agent;
-    let (id, to, kind) = (MailId::from(Uuid::now_v7()), Address::Agent(cook), MailKind::Text);
-    let op = Op::Send { id, to, kind, summary: "s".into(), body: "heard?".into() };
-    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
+    let (id, to, kind) = (
+        MailId::from(Uuid::now_v7()),
+        Address::Agent(cook),
+        MailKind::Text,
+    );
+    let op = Op::Send {
+        id,
+        to,
+        kind,
+        summary: "s".into(),
+        body: "heard?".into(),
+    };
+    rig.store
+        .operate(Order {
+            realm: realm(root),
+            ops: vec![op],
+            at_ms: 1,
+        })
+        .await
+        .unwrap();
     until_idle(&mut agent, "cook").await;
-    assert!(sent_by(&rig, "/cook-").iter().any(|body| last_words(body).contains("heard?")));
+    assert!(
+        sent_by(&rig, "/cook-")
+            .iter()
+            .any(|body| last_words(body).contains("heard?"))
+    );
 }
 
 const ORDER: &str = r#"
@@ -108,20 +171,51 @@ async fn the_users_words_come_before_the_leads_and_those_before_a_peers() {
     let root = agent.id;
     until_idle(&mut agent, "peer").await;
     up.await.unwrap().unwrap();
-    let (hand, peer) = (member(&rig, root, "hand").await.agent, member(&rig, root, "peer").await.agent);
+    let (hand, peer) = (
+        member(&rig, root, "hand").await.agent,
+        member(&rig, root, "peer").await.agent,
+    );
     say(&mut agent, peer, "peer", "write to hand").await;
     agent.handle.send(prompt("write to hand")).await.unwrap();
     while inbox(&rig, root, hand).await.len() < 4 {
         tokio::task::yield_now().await;
     }
-    let (id, to, kind) = (MailId::from(Uuid::now_v7()), Address::Agent(hand), MailKind::Text);
-    let op = Op::Send { id, to, kind, summary: "s".into(), body: "user one".into() };
-    rig.store.operate(Order { realm: realm(root), ops: vec![op], at_ms: 1 }).await.unwrap();
-    tokio::task::spawn_blocking(move || std::fs::write(hold, "\n")).await.unwrap().unwrap();
+    let (id, to, kind) = (
+        MailId::from(Uuid::now_v7()),
+        Address::Agent(hand),
+        MailKind::Text,
+    );
+    let op = Op::Send {
+        id,
+        to,
+        kind,
+        summary: "s".into(),
+        body: "user one".into(),
+    };
+    rig.store
+        .operate(Order {
+            realm: realm(root),
+            ops: vec![op],
+            at_ms: 1,
+        })
+        .await
+        .unwrap();
+    tokio::task::spawn_blocking(move || std::fs::write(hold, "\n"))
+        .await
+        .unwrap()
+        .unwrap();
     until_idle(&mut agent, "hand").await;
     let told = last_words(&sent_by(&rig, "/hand-")[1]);
-    let at = |text: &str| told.find(text).unwrap_or_else(|| panic!("{text} is missing: {told}"));
-    let order = [at("user one"), at("lead one"), at("peer one"), at("peer two")];
+    let at = |text: &str| {
+        told.find(text)
+            .unwrap_or_else(|| panic!("{text} is missing: {told}"))
+    };
+    let order = [
+        at("user one"),
+        at("lead one"),
+        at("peer one"),
+        at("peer two"),
+    ];
     assert!(order.is_sorted(), "{told}");
     farewell(agent).await;
 }
@@ -149,16 +243,36 @@ async fn a_teammate_starts_sub_agents_but_no_teammates() {
     let root = agent.id;
     until_quiet(&mut agent).await;
     let hand = sent_by(&rig, "/hand-");
-    let own: Vec<&Value> = hand.iter().filter(|body| !all_words(body).is_empty()).collect();
+    let own: Vec<&Value> = hand
+        .iter()
+        .filter(|body| !all_words(body).is_empty())
+        .collect();
     let told: Vec<String> = own.iter().map(|body| last_words(body)).collect();
-    assert!(told.iter().any(|told| told.contains("starts no teammates")), "{told:?}");
-    assert!(told.iter().any(|told| told.contains("Found.")), "its end is told to it: {told:?}");
+    assert!(
+        told.iter().any(|told| told.contains("starts no teammates")),
+        "{told:?}"
+    );
+    assert!(
+        told.iter().any(|told| told.contains("Found.")),
+        "its end is told to it: {told:?}"
+    );
     assert_eq!(team(&rig, root, "crew").await.members.len(), 2);
-    let finder =
-        AgentFilter { realm: Some(realm(root)), name: "finder".parse().ok(), ..AgentFilter::default() };
-    assert_eq!(rig.store.agents(finder, 2).await.unwrap().len(), 1, "a plain sub-agent has the name");
+    let finder = AgentFilter {
+        realm: Some(realm(root)),
+        name: "finder".parse().ok(),
+        ..AgentFilter::default()
+    };
+    assert_eq!(
+        rig.store.agents(finder, 2).await.unwrap().len(),
+        1,
+        "a plain sub-agent has the name"
+    );
     // Only when all of it was done it became idle.
-    let idle = inbox(&rig, root, root).await.into_iter().filter(|mail| mail.kind == MailKind::Idle).count();
+    let idle = inbox(&rig, root, root)
+        .await
+        .into_iter()
+        .filter(|mail| mail.kind == MailKind::Idle)
+        .count();
     assert_eq!(idle, 1);
     farewell(agent).await;
 }
@@ -176,14 +290,24 @@ reply = [{ text = "ok" }]
 async fn a_teammate_has_a_worktree_where_its_role_says_so() {
     let rig = repository(BRANCHES);
     let mut plan = plan(&["dev"], Vec::new());
-    plan.roles.values_mut().for_each(|role| role.worktree = true);
+    plan.roles
+        .values_mut()
+        .for_each(|role| role.worktree = true);
     let mut agent = raised(&rig, plan).await;
     let root = agent.id;
     until_quiet(&mut agent).await;
     let dev = member(&rig, root, "dev").await;
-    assert!(dev.cwd.starts_with(rig.worktrees().canonicalize().unwrap()), "{:?}", dev.cwd);
+    assert!(
+        dev.cwd.starts_with(rig.worktrees().canonicalize().unwrap()),
+        "{:?}",
+        dev.cwd
+    );
     assert!(dev.cwd.join("new").exists() && !rig.work().join("new").exists());
-    let idle = inbox(&rig, root, root).await.into_iter().find(|mail| mail.kind == MailKind::Idle).unwrap();
+    let idle = inbox(&rig, root, root)
+        .await
+        .into_iter()
+        .find(|mail| mail.kind == MailKind::Idle)
+        .unwrap();
     assert!(idle.body.contains("\"branch\""), "{}", idle.body);
     farewell(agent).await;
     assert!(dev.cwd.join("new").exists(), "what was done there is kept");
@@ -199,12 +323,24 @@ async fn a_lead_that_was_compacted_knows_its_team() {
     let mut agent = raised(&rig, plan(&["cook", "mate"], vec![blocked])).await;
     let root = agent.id;
     until_quiet(&mut agent).await;
-    agent.handle.send(Command::Compact { keep: None }).await.unwrap();
+    agent
+        .handle
+        .send(Command::Compact { keep: None })
+        .await
+        .unwrap();
     until_end(&mut agent).await;
     agent.handle.send(prompt("who is there?")).await.unwrap();
     until_quiet(&mut agent).await;
     let told = all_words(sent_by(&rig, "/main").last().unwrap());
-    for part in ["We sail.", "crew", "cook", "mate", "idle", "Launch it", "who is there?"] {
+    for part in [
+        "We sail.",
+        "crew",
+        "cook",
+        "mate",
+        "idle",
+        "Launch it",
+        "who is there?",
+    ] {
         assert!(told.contains(part), "{part} is missing: {told}");
     }
     assert_eq!(team(&rig, root, "crew").await.members.len(), 3);
@@ -218,7 +354,13 @@ async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     let (rig, clock) = paced(&format!(
         "[[rule]]\nwhen = {{ agent = \"/dev-\", user = \"Task 1 is yours\" }}\ntimes = 1\ndelay_ms = 5000\nreply = [{{ text = \"never said\" }}]\n{WORKERS}"
     ));
-    let mut declared = plan(&["dev"], vec![planned("Lay it", None, &[]), planned("Launch it", None, &[1])]);
+    let mut declared = plan(
+        &["dev"],
+        vec![
+            planned("Lay it", None, &[]),
+            planned("Launch it", None, &[1]),
+        ],
+    );
     declared.roles.values_mut().for_each(|role| role.count = 2);
     let agent = raised(&rig, declared).await;
     let root = agent.id;
@@ -234,10 +376,15 @@ async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     let mut agent = runtime.resume(root, None, rig.setup.clone()).await.unwrap();
     let quiet = async {
         loop {
-            let done =
-                tasks(&rig, root, "crew").await.iter().all(|task| task.status == TaskStatus::Completed);
-            let idle =
-                team(&rig, root, "crew").await.members.iter().all(|member| member.state == MemberState::Idle);
+            let done = tasks(&rig, root, "crew")
+                .await
+                .iter()
+                .all(|task| task.status == TaskStatus::Completed);
+            let idle = team(&rig, root, "crew")
+                .await
+                .members
+                .iter()
+                .all(|member| member.state == MemberState::Idle);
             if done && idle {
                 return;
             }
@@ -251,11 +398,16 @@ async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     }
     let after = team(&rig, root, "crew").await;
     let ids = |team: &Team| {
-        team.members.iter().map(|member| (member.name.clone(), member.agent)).collect::<Vec<_>>()
+        team.members
+            .iter()
+            .map(|member| (member.name.clone(), member.agent))
+            .collect::<Vec<_>>()
     };
     assert_eq!(ids(&before), ids(&after), "the same members");
-    let firsts =
-        sent_by(&rig, "/dev-").iter().filter(|body| last_words(body).contains("Build the boat.")).count();
+    let firsts = sent_by(&rig, "/dev-")
+        .iter()
+        .filter(|body| last_words(body).contains("Build the boat."))
+        .count();
     assert_eq!(firsts, 2, "what was told once is not told again");
     farewell(agent).await;
 }
@@ -271,11 +423,23 @@ async fn members_are_hosted_elsewhere_than_their_lead() {
     drop(agent);
     let runtime = rig.another().unwrap();
     let dev = member(&rig, root, "dev").await.agent;
-    let hosting = Hosting { session: root, members: Members::One(dev) };
-    let mut hosted = runtime.host(hosting.clone(), rig.setup.clone()).await.unwrap();
+    let hosting = Hosting {
+        session: root,
+        members: Members::One(dev),
+    };
+    let mut hosted = runtime
+        .host(hosting.clone(), rig.setup.clone())
+        .await
+        .unwrap();
     assert_eq!(hosted.agents, [dev]);
-    assert!(runtime.host(hosting, rig.setup.clone()).await.is_err(), "it is here already");
-    let words = Command::To { agent: dev, command: Box::new(prompt("from its own terminal")) };
+    assert!(
+        runtime.host(hosting, rig.setup.clone()).await.is_err(),
+        "it is here already"
+    );
+    let words = Command::To {
+        agent: dev,
+        command: Box::new(prompt("from its own terminal")),
+    };
     hosted.handle.send(words).await.unwrap();
     let mut said = String::new();
     while !said.contains("Ready.") {

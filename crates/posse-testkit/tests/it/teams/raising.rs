@@ -44,11 +44,24 @@ async fn three_join_work_become_idle_and_end_with_the_session() {
     let end = until_quiet(&mut agent).await;
     assert_eq!(end.text, "I see.");
     let crew = team(&rig, root, "crew").await;
-    let names: Vec<&str> = crew.members.iter().map(|member| member.name.as_str()).collect();
+    let names: Vec<&str> = crew
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
     assert_eq!(names.len(), 4);
-    assert!(["team-lead", "scout", "scout-2", "cook"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(
+        ["team-lead", "scout", "scout-2", "cook"]
+            .iter()
+            .all(|name| names.contains(name)),
+        "{names:?}"
+    );
     assert_eq!((crew.lead, crew.description.as_str()), (root, "It sails."));
-    let mut colors: Vec<&str> = crew.members.iter().map(|member| member.color.as_str()).collect();
+    let mut colors: Vec<&str> = crew
+        .members
+        .iter()
+        .map(|member| member.color.as_str())
+        .collect();
     colors.sort_unstable();
     colors.dedup();
     assert_eq!(colors.len(), 4);
@@ -57,20 +70,36 @@ async fn three_join_work_become_idle_and_end_with_the_session() {
             (member.state, member.backend.as_str(), member.held),
             (MemberState::Idle, "in-process", true)
         );
-        assert_eq!((member.cwd.as_path(), member.agent_type.as_str()), (rig.work(), "general-purpose"));
-        assert!(member.model == "claude-opus-5" && member.joined_ms > 0, "{member:?}");
+        assert_eq!(
+            (member.cwd.as_path(), member.agent_type.as_str()),
+            (rig.work(), "general-purpose")
+        );
+        assert!(
+            member.model == "claude-opus-5" && member.joined_ms > 0,
+            "{member:?}"
+        );
         let mails = inbox(&rig, root, member.agent).await;
         assert_eq!(mails.len(), 1, "its prompt is mail");
-        assert_eq!((mails[0].from.name(), mails[0].body.as_str()), ("team-lead", member.prompt.as_str()));
+        assert_eq!(
+            (mails[0].from.name(), mails[0].body.as_str()),
+            ("team-lead", member.prompt.as_str())
+        );
     }
     // The caller is told the names that they got.
     let told = last_words(&sent_by(&rig, "/main")[2]);
     assert!(told.contains("scout-2") && told.contains("crew"), "{told}");
     // What each is told: the team's rules in the system prompt, who it is and its mail in the first message.
     let cook = &sent_by(&rig, "/cook-")[0];
-    let system = cook["system"].as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap());
+    let system = cook["system"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| block["text"].as_str().unwrap());
     let system = system.collect::<Vec<_>>().join("\n");
-    assert!(system.contains("SendMessage") && !system.contains("cook"), "{system}");
+    assert!(
+        system.contains("SendMessage") && !system.contains("cook"),
+        "{system}"
+    );
     assert!(
         last_words(cook).contains("cook@crew") && last_words(cook).contains("Cook."),
         "{}",
@@ -78,7 +107,10 @@ async fn three_join_work_become_idle_and_end_with_the_session() {
     );
     // One idle mail each, and each shown once.
     let mails = inbox(&rig, root, root).await;
-    let idle: Vec<&Mail> = mails.iter().filter(|mail| mail.kind == MailKind::Idle).collect();
+    let idle: Vec<&Mail> = mails
+        .iter()
+        .filter(|mail| mail.kind == MailKind::Idle)
+        .collect();
     assert_eq!((mails.len(), idle.len()), (3, 3));
     assert!(idle.iter().all(|mail| mail.shown_in.is_some()));
     let all = all_words(sent_by(&rig, "/main").last().unwrap());
@@ -125,10 +157,16 @@ async fn a_message_to_a_busy_teammate_is_in_its_next_request() {
     agent.handle.send(prompt("tell it")).await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.live, sent_by(&rig, "/hand-").len()), (1, 1));
-    tokio::task::spawn_blocking(move || std::fs::write(hold, "go on\n")).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || std::fs::write(hold, "go on\n"))
+        .await
+        .unwrap()
+        .unwrap();
     until_quiet(&mut agent).await;
     let sent = sent_by(&rig, "/hand-");
     assert_eq!(sent.len(), 2);
     let told = last_words(&sent[1]);
-    assert!(told.contains("go on") && told.contains("also do this"), "{told}");
+    assert!(
+        told.contains("go on") && told.contains("also do this"),
+        "{told}"
+    );
 }

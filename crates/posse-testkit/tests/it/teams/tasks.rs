@@ -30,9 +30,16 @@ pub(super) fn planned(subject: &str, role: Option<&str>, blocked_by: &[u64]) -> 
 }
 
 pub(super) async fn raised(rig: &Rig, plan: TeamPlan) -> Agent {
-    let agent = rig.runtime().unwrap().start(&rig.character, rig.setup.clone());
+    let agent = rig
+        .runtime()
+        .unwrap()
+        .start(&rig.character, rig.setup.clone());
     let words = vec![ContentBlock::text("Build the boat.")];
-    let command = Command::Team { name: "crew".parse().unwrap(), plan: Box::new(plan), words };
+    let command = Command::Team {
+        name: "crew".parse().unwrap(),
+        plan: Box::new(plan),
+        words,
+    };
     agent.handle.send(command).await.unwrap();
     agent
 }
@@ -63,7 +70,10 @@ async fn tasks_are_taken_by_role_as_soon_as_they_are_ready() {
     let roles = [("dev", role(None)), ("reviewer", role(Some(&["review"])))];
     let plan = TeamPlan {
         description: "It builds boats.".into(),
-        roles: roles.into_iter().map(|(name, role)| (name.parse().unwrap(), role)).collect(),
+        roles: roles
+            .into_iter()
+            .map(|(name, role)| (name.parse().unwrap(), role))
+            .collect(),
         tasks: vec![
             planned("Look at the keel", Some("review"), &[2]),
             planned("Lay the keel", None, &[]),
@@ -75,21 +85,45 @@ async fn tasks_are_taken_by_role_as_soon_as_they_are_ready() {
     let root = agent.id;
     until_quiet(&mut agent).await;
     let done = tasks(&rig, root, "crew").await;
-    assert!(done.iter().all(|task| task.status == TaskStatus::Completed), "{done:?}");
-    let owners: Vec<&str> = done.iter().map(|task| task.owner.as_ref().unwrap().name.as_str()).collect();
+    assert!(
+        done.iter().all(|task| task.status == TaskStatus::Completed),
+        "{done:?}"
+    );
+    let owners: Vec<&str> = done
+        .iter()
+        .map(|task| task.owner.as_ref().unwrap().name.as_str())
+        .collect();
     assert_eq!(owners, ["reviewer", "dev", "dev", "reviewer"]);
     let reviewer = member(&rig, root, "reviewer").await;
-    assert_eq!(reviewer.takes, Takes::Only { unmarked: false, roles: vec!["review".into()] });
+    assert_eq!(
+        reviewer.takes,
+        Takes::Only {
+            unmarked: false,
+            roles: vec!["review".into()]
+        }
+    );
     assert_eq!(reviewer.role.as_deref(), Some("reviewer"));
     // Each was told number, subject and description, and asked to go on with open ones.
     let told: Vec<String> = sent_by(&rig, "/dev-").iter().map(last_words).collect();
-    let first = told.iter().find(|told| told.contains("Task 2 is yours")).unwrap();
-    assert!(first.contains("Lay the keel, all of it.") && first.contains("go on with open tasks"), "{first}");
+    let first = told
+        .iter()
+        .find(|told| told.contains("Task 2 is yours"))
+        .unwrap();
+    assert!(
+        first.contains("Lay the keel, all of it.") && first.contains("go on with open tasks"),
+        "{first}"
+    );
     // The goal came to each as mail from the lead.
-    assert!(told[0].contains("Build the boat.") && told[0].contains("team-lead"), "{}", told[0]);
+    assert!(
+        told[0].contains("Build the boat.") && told[0].contains("team-lead"),
+        "{}",
+        told[0]
+    );
     // What a teammate has done since it was idle last is in the mail that says that it is.
     let mails = inbox(&rig, root, root).await;
-    let reports = mails.iter().filter(|mail| mail.kind == MailKind::Idle && mail.from.name() == "reviewer");
+    let reports = mails
+        .iter()
+        .filter(|mail| mail.kind == MailKind::Idle && mail.from.name() == "reviewer");
     let told: Vec<&str> = reports.map(|mail| mail.body.as_str()).collect();
     let launched = |body: &&&str| body.contains("Launch it") && body.contains("completed");
     assert_eq!(told.iter().filter(launched).count(), 1, "{told:?}");
@@ -120,12 +154,20 @@ async fn who_ends_its_turn_with_a_task_is_reminded_once_and_its_end_makes_it_pen
     let mut agent = raised(&rig, plan).await;
     let root = agent.id;
     until_quiet(&mut agent).await;
-    let reminded =
-        sent_by(&rig, "/dev-").iter().filter(|body| last_words(body).contains("still in progress")).count();
+    let reminded = sent_by(&rig, "/dev-")
+        .iter()
+        .filter(|body| last_words(body).contains("still in progress"))
+        .count();
     assert_eq!(reminded, 1);
     let task = tasks(&rig, root, "crew").await.remove(0);
-    assert_eq!((task.status, task.owner.unwrap().name.as_str()), (TaskStatus::InProgress, "dev"));
+    assert_eq!(
+        (task.status, task.owner.unwrap().name.as_str()),
+        (TaskStatus::InProgress, "dev")
+    );
     rig.runtime().unwrap().shut_down().await;
     let task = tasks(&rig, root, "crew").await.remove(0);
-    assert_eq!((task.status, task.owner, task.lost_by.as_deref()), (TaskStatus::Pending, None, Some("dev")));
+    assert_eq!(
+        (task.status, task.owner, task.lost_by.as_deref()),
+        (TaskStatus::Pending, None, Some("dev"))
+    );
 }

@@ -12,8 +12,14 @@ const DISPOSABLE: &[&str] = &["node_modules", "__pycache__"];
 
 /// Whether nothing is lost with `path`, a file or directory beneath `top` that git ignores.
 pub(super) fn is_disposable(top: &Path, path: &Path) -> bool {
-    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-    if above.into_iter().any(|above| can_be_made_again(&top.join(above))) {
+    let above = path
+        .ancestors()
+        .skip(1)
+        .filter(|above| !above.as_os_str().is_empty());
+    if above
+        .into_iter()
+        .any(|above| can_be_made_again(&top.join(above)))
+    {
         return true;
     }
     let place = top.join(path);
@@ -25,16 +31,23 @@ pub(super) fn is_disposable(top: &Path, path: &Path) -> bool {
 }
 
 fn can_be_made_again(directory: &Path) -> bool {
-    let named = directory.file_name().is_some_and(|name| DISPOSABLE.iter().any(|it| name == OsStr::new(it)));
+    let named = directory
+        .file_name()
+        .is_some_and(|name| DISPOSABLE.iter().any(|it| name == OsStr::new(it)));
     // A link may have the name; what it leads to is not removed with it.
-    directory.symlink_metadata().is_ok_and(|there| there.is_dir()) && (named || is_tagged(directory))
+    directory
+        .symlink_metadata()
+        .is_ok_and(|there| there.is_dir())
+        && (named || is_tagged(directory))
 }
 
 fn is_tagged(directory: &Path) -> bool {
     let mut start = [0; SIGNATURE.len()];
     let tag = directory.join(TAG);
     tag.symlink_metadata().is_ok_and(|there| there.is_file())
-        && File::open(tag).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && File::open(tag)
+            .and_then(|mut file| file.read_exact(&mut start))
+            .is_ok()
         && start == *SIGNATURE
 }
 

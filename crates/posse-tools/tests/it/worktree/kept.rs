@@ -24,8 +24,14 @@ async fn is_kept(ground: &Ground, worktree: &Worktree) -> String {
     assert_eq!(ground.trees.release(worktree).await.as_ref(), Some(&told));
     let swept = ground.other().sweep();
     assert_eq!(swept.len(), 1, "{swept:?}");
-    assert_eq!((swept[0].removed, swept[0].found.keeps.as_ref()), (false, Some(&told)));
-    assert_eq!((&swept[0].found.path, swept[0].found.live), (&worktree.path, false));
+    assert_eq!(
+        (swept[0].removed, swept[0].found.keeps.as_ref()),
+        (false, Some(&told))
+    );
+    assert_eq!(
+        (&swept[0].found.path, swept[0].found.live),
+        (&worktree.path, false)
+    );
     assert!(worktree.path.is_dir(), "{told}");
     told
 }
@@ -74,9 +80,17 @@ async fn work_that_is_not_committed_is_kept() {
     assert_eq!(told.await, "1 uncommitted file (a.txt)");
     let told = kept(|_, path| {
         // The same size, and the time it had.
-        let before = fs::metadata(path.join("a.txt")).unwrap().modified().unwrap();
+        let before = fs::metadata(path.join("a.txt"))
+            .unwrap()
+            .modified()
+            .unwrap();
         write(&path.join("a.txt"), "ONE\nTWO\n");
-        fs::File::options().write(true).open(path.join("a.txt")).unwrap().set_modified(before).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(path.join("a.txt"))
+            .unwrap()
+            .set_modified(before)
+            .unwrap();
     });
     assert_eq!(told.await, "1 uncommitted file (a.txt)");
 }
@@ -185,7 +199,11 @@ async fn what_git_was_told_not_to_see_is_kept() {
             git(path, &["update-index", flag, "a.txt"]);
             write(&path.join("a.txt"), "unseen\n");
         });
-        assert_eq!(told.await, "1 file hidden from git's status (a.txt)", "{flag}");
+        assert_eq!(
+            told.await,
+            "1 file hidden from git's status (a.txt)",
+            "{flag}"
+        );
     }
 }
 
@@ -196,7 +214,11 @@ async fn a_stash_outlives_its_worktree() {
         git(path, &["stash", "-q"]);
     })
     .await;
-    assert!(ground.git("r", &["stash", "show", "-p"]).contains("stashed"));
+    assert!(
+        ground
+            .git("r", &["stash", "show", "-p"])
+            .contains("stashed")
+    );
 }
 
 #[tokio::test]
@@ -211,8 +233,19 @@ async fn a_repository_in_it_is_kept() {
     fs::remove_file(worktree.path.join(".git")).unwrap();
     git(&worktree.path, &["init", "-q"]);
     let told = ground.trees.release(&worktree).await.unwrap();
-    assert_eq!(told, "could not be looked at: its .git file was removed or replaced");
-    assert_eq!(ground.other().sweep().iter().filter(|swept| swept.removed).count(), 0);
+    assert_eq!(
+        told,
+        "could not be looked at: its .git file was removed or replaced"
+    );
+    assert_eq!(
+        ground
+            .other()
+            .sweep()
+            .iter()
+            .filter(|swept| swept.removed)
+            .count(),
+        0
+    );
     assert!(worktree.path.join("a.txt").exists());
 }
 
@@ -220,14 +253,29 @@ async fn a_repository_in_it_is_kept() {
 async fn submodules_are_kept_once_they_are_there() {
     let ground = Ground::new();
     ground.git("", &["clone", "-q", "r", "sub"]);
-    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../sub", "sub"];
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        "../sub",
+        "sub",
+    ];
     ground.git("r", &add);
     ground.commit("r", "With a submodule");
     let worktree = ground.make().await.worktree;
     assert_eq!(ground.trees.release(&worktree).await, None);
     ground.is_as_before();
     let worktree = ground.make().await.worktree;
-    let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"];
+    let update = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "update",
+        "--init",
+    ];
     git(&worktree.path, &update);
     let told = is_kept(&ground, &worktree).await;
     assert_eq!(told, "repositories of submodules, 1 submodule (sub)");
@@ -259,8 +307,14 @@ async fn without_its_directory_only_commits_count() {
     write(&worktree.path.join("a.txt"), "committed\n");
     git(&worktree.path, &["commit", "-q", "-a", "-m", "Mine"]);
     fs::remove_dir_all(&worktree.path).unwrap();
-    assert_eq!(ground.trees.release(&worktree).await.as_deref(), Some("1 commit"));
-    assert_eq!(ground.git("r", &["log", "-1", "--format=%s", &worktree.branch]), "Mine");
+    assert_eq!(
+        ground.trees.release(&worktree).await.as_deref(),
+        Some("1 commit")
+    );
+    assert_eq!(
+        ground.git("r", &["log", "-1", "--format=%s", &worktree.branch]),
+        "Mine"
+    );
 }
 
 #[tokio::test]
@@ -271,11 +325,16 @@ async fn what_cannot_be_looked_at_is_kept() {
         write(&index, "no index");
     });
     let told = told.await;
-    assert!(told.starts_with("could not be looked at: git said: "), "{told}");
+    assert!(
+        told.starts_with("could not be looked at: git said: "),
+        "{told}"
+    );
 }
 
 fn registration_of(ground: &Ground, path: &Path) -> std::path::PathBuf {
-    ground.path("r/.git/worktrees").join(path.file_name().unwrap())
+    ground
+        .path("r/.git/worktrees")
+        .join(path.file_name().unwrap())
 }
 
 #[tokio::test]
@@ -288,8 +347,17 @@ async fn somebody_elses_lock_is_heeded() {
     let told = ground.trees.release(&worktree).await;
     assert_eq!(told.as_deref(), Some("somebody has locked it: on a stick"));
     let swept = ground.other().sweep();
-    assert_eq!(swept.iter().map(|swept| swept.removed).collect::<Vec<_>>(), [false]);
-    assert!(ground.other().discard(&swept[0].found).unwrap_err().contains("on a stick"));
+    assert_eq!(
+        swept.iter().map(|swept| swept.removed).collect::<Vec<_>>(),
+        [false]
+    );
+    assert!(
+        ground
+            .other()
+            .discard(&swept[0].found)
+            .unwrap_err()
+            .contains("on a stick")
+    );
     assert!(worktree.path.exists());
 }
 
@@ -299,39 +367,90 @@ async fn files_that_differ_in_case_or_mode_are_seen() {
     let ground = Ground::new();
     ground.git("r", &["config", "core.ignoreCase", "true"]);
     ground.git("r", &["config", "core.fileMode", "false"]);
-    let worktree = ground.trees.make(ground.wanted("r")).await.unwrap().worktree;
+    let worktree = ground
+        .trees
+        .make(ground.wanted("r"))
+        .await
+        .unwrap()
+        .worktree;
     assert_eq!(ground.trees.changes(&worktree).await, None);
     write(&worktree.path.join("A.TXT"), "");
-    assert!(ground.trees.changes(&worktree).await.unwrap().contains("A.TXT"));
+    assert!(
+        ground
+            .trees
+            .changes(&worktree)
+            .await
+            .unwrap()
+            .contains("A.TXT")
+    );
     fs::remove_file(worktree.path.join("A.TXT")).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(worktree.path.join("a.txt"), mode).unwrap();
-    assert!(ground.trees.changes(&worktree).await.unwrap().contains("a.txt"));
+    assert!(
+        ground
+            .trees
+            .changes(&worktree)
+            .await
+            .unwrap()
+            .contains("a.txt")
+    );
 }
 
 /// Whoever can write in the repository's own directory cannot make posse write, or wait, elsewhere.
 #[tokio::test]
 async fn what_stands_in_gits_files_is_no_word_for_git() {
     let ground = Ground::new();
-    let worktree = ground.trees.make(ground.wanted("r")).await.unwrap().worktree;
-    let (record, victim) = (registration(&worktree).join("logs/HEAD"), ground.path("victim"));
+    let worktree = ground
+        .trees
+        .make(ground.wanted("r"))
+        .await
+        .unwrap()
+        .worktree;
+    let (record, victim) = (
+        registration(&worktree).join("logs/HEAD"),
+        ground.path("victim"),
+    );
     write(&victim, "dear");
     let log = fs::read_to_string(&record).unwrap();
     write(&record, format!("{log}0 --output={} x\n", victim.display()));
-    assert!(ground.trees.changes(&worktree).await.unwrap().contains("could not be looked at"));
+    assert!(
+        ground
+            .trees
+            .changes(&worktree)
+            .await
+            .unwrap()
+            .contains("could not be looked at")
+    );
     write(&record, format!("{log}0 --max-count=0 x\n"));
-    assert!(ground.trees.changes(&worktree).await.unwrap().contains("could not be looked at"));
+    assert!(
+        ground
+            .trees
+            .changes(&worktree)
+            .await
+            .unwrap()
+            .contains("could not be looked at")
+    );
     write(&record, &log);
     let marker = registration(&worktree).join("posse");
     let marked = fs::read_to_string(&marker).unwrap();
-    write(&marker, marked.replace(&worktree.base, &format!("--output={}", victim.display())));
+    write(
+        &marker,
+        marked.replace(&worktree.base, &format!("--output={}", victim.display())),
+    );
     assert!(ground.trees.list().unwrap()[0].base.is_none());
     write(&marker, &marked);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "dear");
     // A pipe that nobody writes to.
     let lock = registration(&worktree).join("locked");
     fs::remove_file(&lock).unwrap();
-    git(&worktree.path, &["-c", &format!("alias.pipe=!mkfifo {}", lock.display()), "pipe"]);
+    git(
+        &worktree.path,
+        &[
+            "-c",
+            &format!("alias.pipe=!mkfifo {}", lock.display()),
+            "pipe",
+        ],
+    );
     assert!(ground.trees.release(&worktree).await.is_some());
     fs::remove_file(&lock).unwrap();
     assert_eq!(ground.trees.release(&worktree).await, None);

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange, MemberNews, Question,
-    Team,
+    AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange, MemberNews,
+    Question, Team,
 };
 
 use super::super::face::Said;
@@ -82,13 +82,23 @@ impl Talk {
     }
 
     fn host(&mut self, agent: AgentId) -> &mut Hosted {
-        let member = self.team.members.iter().find(|member| member.agent == agent);
+        let member = self
+            .team
+            .members
+            .iter()
+            .find(|member| member.agent == agent);
         let name = match member {
-            Some(member) => painted(&format!("{}@{}", member.name, self.team.name), &member.color),
+            Some(member) => painted(
+                &format!("{}@{}", member.name, self.team.name),
+                &member.color,
+            ),
             None => agent.to_string(),
         };
         let live = self.only.is_some();
-        let (facts, running) = (self.facts.clone(), member.is_some_and(|member| member.state.is_busy()));
+        let (facts, running) = (
+            self.facts.clone(),
+            member.is_some_and(|member| member.state.is_busy()),
+        );
         self.hosted.entry(agent).or_insert_with(|| Hosted {
             name,
             text: Text::new(facts, live, true),
@@ -99,13 +109,27 @@ impl Talk {
     /// What is written before anything happens.
     pub(super) fn greet(&self) -> Vec<Said> {
         let mut said = Vec::new();
-        for member in self.team.members.iter().filter(|member| self.hosted.contains_key(&member.agent)) {
-            let title = painted(&format!("{}@{}", member.name, self.team.name), &member.color);
+        for member in self
+            .team
+            .members
+            .iter()
+            .filter(|member| self.hosted.contains_key(&member.agent))
+        {
+            let title = painted(
+                &format!("{}@{}", member.name, self.team.name),
+                &member.color,
+            );
             let about = format!("{} · {}", member.agent_type, member.model);
-            said.push(Said::Out(format!("\x1b[1m{title}\x1b[22m  {}\n", tame(&about))));
+            said.push(Said::Out(format!(
+                "\x1b[1m{title}\x1b[22m  {}\n",
+                tame(&about)
+            )));
         }
         said.push(Said::Note(match (self.hosted.is_empty(), self.only) {
-            (true, _) => format!("nobody of {} is free; who becomes so is hosted here", self.team.name),
+            (true, _) => format!(
+                "nobody of {} is free; who becomes so is hosted here",
+                self.team.name
+            ),
             (false, Some(_)) => {
                 "what you type goes to it; Ctrl-C interrupts it, twice leaves it to the lead".into()
             }
@@ -132,7 +156,11 @@ impl Talk {
         let Event { agent, kind } = event;
         if let EventKind::Run(news) = &kind {
             // Whoever is hosted here is told of by its own words.
-            if self.hosted.keys().any(|hosted| hosted.uuid() == news.run.task) {
+            if self
+                .hosted
+                .keys()
+                .any(|hosted| hosted.uuid() == news.run.task)
+            {
                 return Vec::new();
             }
             self.runs.news(news);
@@ -141,13 +169,16 @@ impl Talk {
             EventKind::Member(news) => return self.news(agent, &news),
             EventKind::Asked(question) => return self.asked(agent, question),
             EventKind::Withdrawn { call } => {
-                self.questions.retain(|(asker, question)| *asker != agent || question.call != call);
+                self.questions
+                    .retain(|(asker, question)| *asker != agent || question.call != call);
                 return Vec::new();
             }
             _ => {}
         }
         let alone = self.only.is_some();
-        let Some(hosted) = self.hosted.get_mut(&agent) else { return self.below(agent, &kind) };
+        let Some(hosted) = self.hosted.get_mut(&agent) else {
+            return self.below(agent, &kind);
+        };
         match &kind {
             EventKind::Started => {
                 hosted.running = true;
@@ -172,7 +203,11 @@ impl Talk {
         {
             said.push(Said::Note(tame(&shortened(line, LONGEST))));
         }
-        if alone { said } else { named(&hosted.name, said) }
+        if alone {
+            said
+        } else {
+            named(&hosted.name, said)
+        }
     }
 
     /// Something happened to somebody whom a member has started.
@@ -200,7 +235,10 @@ impl Talk {
                 said
             }
             MemberChange::Idle(report) => {
-                let why = report.error.as_deref().map(|error| format!(": {}", shortened(error, LONGEST)));
+                let why = report
+                    .error
+                    .as_deref()
+                    .map(|error| format!(": {}", shortened(error, LONGEST)));
                 let said = note(&tame(&format!("is idle{}", why.unwrap_or_default())));
                 self.host(agent).running = false;
                 said
@@ -219,16 +257,25 @@ impl Talk {
 
     fn asked(&mut self, agent: AgentId, question: Question) -> Vec<Said> {
         self.questions.push_back((agent, question));
-        if self.questions.len() == 1 { self.ask() } else { Vec::new() }
+        if self.questions.len() == 1 {
+            self.ask()
+        } else {
+            Vec::new()
+        }
     }
 
     /// Asks what is open.
     fn ask(&mut self) -> Vec<Said> {
-        let Some((agent, question)) = self.questions.front() else { return Vec::new() };
+        let Some((agent, question)) = self.questions.front() else {
+            return Vec::new();
+        };
         let who = match (self.hosted.get(agent), self.only) {
             (Some(_), Some(_)) => String::new(),
             (Some(hosted), None) => format!("{}: ", hosted.name),
-            (None, _) => format!("{}: ", tame(question.from.as_deref().unwrap_or("a sub-agent"))),
+            (None, _) => format!(
+                "{}: ",
+                tame(question.from.as_deref().unwrap_or("a sub-agent"))
+            ),
         };
         // All of it: what is not seen is not allowed by anybody.
         let line = format!(
@@ -261,7 +308,10 @@ impl Talk {
                 Vec::new()
             }
             (false, None) => {
-                let how = format!("speak with one of them by `posse team attach MEMBER@{}`", self.team.name);
+                let how = format!(
+                    "speak with one of them by `posse team attach MEMBER@{}`",
+                    self.team.name
+                );
                 vec![Said::Note(how)]
             }
         }
@@ -270,17 +320,31 @@ impl Talk {
     fn answered(&mut self, words: &str) -> Vec<Said> {
         let answer = match words.to_ascii_lowercase().as_str() {
             "y" | "yes" => Answer::Allow { input: None },
-            "n" | "no" => Answer::Deny { message: "the user said no".into(), interrupt: false },
-            _ => return vec![Said::Note("answer y or n first; that was told to nobody".into())],
+            "n" | "no" => Answer::Deny {
+                message: "the user said no".into(),
+                interrupt: false,
+            },
+            _ => {
+                return vec![Said::Note(
+                    "answer y or n first; that was told to nobody".into(),
+                )];
+            }
         };
         if let Some((agent, question)) = self.questions.pop_front() {
-            self.pending.push_back(Command::Answer { agent, call: question.call, answer });
+            self.pending.push_back(Command::Answer {
+                agent,
+                call: question.call,
+                answer,
+            });
         }
         self.ask()
     }
 
     fn tell(&mut self, agent: AgentId, command: Command) {
-        self.pending.push_back(Command::To { agent, command: Box::new(command) });
+        self.pending.push_back(Command::To {
+            agent,
+            command: Box::new(command),
+        });
     }
 
     /// Ctrl-C: who works is interrupted; once more, and the person leaves.
@@ -289,12 +353,18 @@ impl Talk {
             self.over.get_or_insert(Over::Left);
             return Vec::new();
         }
-        let busy = self.only.filter(|only| self.hosted.get(only).is_some_and(|hosted| hosted.running));
+        let busy = self
+            .only
+            .filter(|only| self.hosted.get(only).is_some_and(|hosted| hosted.running));
         if let Some(agent) = busy {
             self.tell(agent, Command::Interrupt);
-            return vec![Said::Note("interrupting; once more to leave it to the lead".into())];
+            return vec![Said::Note(
+                "interrupting; once more to leave it to the lead".into(),
+            )];
         }
-        vec![Said::Note("once more to leave; the lead's process goes on with who is here".into())]
+        vec![Said::Note(
+            "once more to leave; the lead's process goes on with who is here".into(),
+        )]
     }
 
     /// The terminal is gone, or somebody ends the process.
@@ -305,7 +375,11 @@ impl Talk {
     /// So much time has passed, and somebody looked whether the lead's process is there.
     pub(super) fn passed(&mut self, time: Duration, lead_is_there: bool) {
         let idle = self.hosted.values().all(|hosted| !hosted.running);
-        self.alone = if lead_is_there || !idle { Duration::ZERO } else { self.alone + time };
+        self.alone = if lead_is_there || !idle {
+            Duration::ZERO
+        } else {
+            self.alone + time
+        };
         if self.alone >= GRACE {
             self.over.get_or_insert(Over::Abandoned);
         }
@@ -315,7 +389,9 @@ impl Talk {
     pub(super) fn farewell(&self) -> String {
         let (team, again) = (&self.team.name, &self.facts.again);
         match self.over {
-            Some(Over::Left) => format!("left; the process of the lead goes on with it, or {again} does"),
+            Some(Over::Left) => {
+                format!("left; the process of the lead goes on with it, or {again} does")
+            }
             Some(Over::Abandoned) => {
                 format!(
                     "the process that leads {team} is gone, and there is nothing to do; go on with: {again}"
@@ -328,7 +404,8 @@ impl Talk {
 
 /// What a question is about: a command as it would run, or the whole input of another tool.
 fn wanted(question: &Question) -> String {
-    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get()) else {
+    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
+    else {
         return question.input.get().to_owned();
     };
     match (question.tool.as_str(), input.remove("command")) {
@@ -347,7 +424,10 @@ fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
         ContentBlock::Text { text, .. } => match mail(text) {
             Some((from, line)) => {
                 let color = color_in(team, from).unwrap_or_default();
-                Some(format!("» {}", painted(&shown(&format!("{from}: {line}")), color)))
+                Some(format!(
+                    "» {}",
+                    painted(&shown(&format!("{from}: {line}")), color)
+                ))
             }
             None => first_line(text).map(|line| format!("» {}", shown(line))),
         },
@@ -365,7 +445,9 @@ fn mail(text: &str) -> Option<(&str, &str)> {
 
 /// The first line that is no frame of something.
 fn first_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'))
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('<'))
 }
 
 /// Lines with the name of whom they are about.

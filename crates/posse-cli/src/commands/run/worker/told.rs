@@ -21,16 +21,26 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, names: HashMap::new() }
+        Self {
+            json,
+            names: HashMap::new(),
+        }
     }
 
     /// It begins.
     pub(super) fn ready(&self, place: &Place, serving: &Serving) -> anyhow::Result<()> {
         let (store, teams) = (place.shown(), &serving.teams);
         let names: Vec<&str> = teams.iter().map(|team| team.as_str()).collect();
-        let whose = if names.is_empty() { "any team".into() } else { names.join(", ") };
+        let whose = if names.is_empty() {
+            "any team".into()
+        } else {
+            names.join(", ")
+        };
         let line = format!("waits for members of {whose} ({})", one_line(&store));
-        self.tell(&line, json!({"event": "ready", "store": store, "teams": names, "max": serving.most}))
+        self.tell(
+            &line,
+            json!({"event": "ready", "store": store, "teams": names, "max": serving.most}),
+        )
     }
 
     /// Something that is not about anybody.
@@ -40,8 +50,15 @@ impl Told {
 
     /// A session is left to other workers.
     pub(super) fn left(&self, session: AgentId, why: &str) -> anyhow::Result<()> {
-        let line = format!("session {} is left to other workers: {}", short(session), one_line(why));
-        self.tell(&line, json!({"event": "left_out", "session_id": session, "why": why}))
+        let line = format!(
+            "session {} is left to other workers: {}",
+            short(session),
+            one_line(why)
+        );
+        self.tell(
+            &line,
+            json!({"event": "left_out", "session_id": session, "why": why}),
+        )
     }
 
     /// It ends.
@@ -53,7 +70,12 @@ impl Told {
     /// Something happened to somebody who is hosted.
     pub(super) fn event(&mut self, session: AgentId, event: &Event) -> anyhow::Result<()> {
         let agent = event.agent;
-        let name = |it: &Self| it.names.get(&agent).cloned().unwrap_or_else(|| agent.to_string());
+        let name = |it: &Self| {
+            it.names
+                .get(&agent)
+                .cloned()
+                .unwrap_or_else(|| agent.to_string())
+        };
         match &event.kind {
             EventKind::Member(news) => self.member(session, agent, news),
             EventKind::Denied(denial) => {
@@ -72,7 +94,12 @@ impl Told {
         }
     }
 
-    fn member(&mut self, session: AgentId, agent: AgentId, news: &MemberNews) -> anyhow::Result<()> {
+    fn member(
+        &mut self,
+        session: AgentId,
+        agent: AgentId,
+        news: &MemberNews,
+    ) -> anyhow::Result<()> {
         let name = format!("{}@{}", news.name, news.team);
         self.names.insert(agent, name.clone());
         let (what, words) = match &news.what {

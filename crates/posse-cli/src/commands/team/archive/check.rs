@@ -17,7 +17,9 @@ pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Vec<Wrong>> {
     }
     for task in &archive.tasks {
         let metadata = serde_json::to_string(&task.metadata).map_or(0, |text| text.len());
-        let more = [&task.active_form, &task.role, &task.check].into_iter().flatten();
+        let more = [&task.active_form, &task.role, &task.check]
+            .into_iter()
+            .flatten();
         let more: usize = more.map(String::len).sum();
         let length = task.subject.len() + task.description.len() + more + metadata;
         wrong.extend(fits(&file(task.id), length, TEXT_BYTES).err());
@@ -34,7 +36,10 @@ fn fits(file: &str, bytes: usize, most: usize) -> Result<(), Wrong> {
     if bytes <= most {
         return Ok(());
     }
-    Err(Wrong::new(file, format!("{bytes} bytes are too many: at most {most} are kept")))
+    Err(Wrong::new(
+        file,
+        format!("{bytes} bytes are too many: at most {most} are kept"),
+    ))
 }
 
 fn members(archive: &Archive) -> Result<(), Wrong> {
@@ -52,7 +57,10 @@ fn members(archive: &Archive) -> Result<(), Wrong> {
         return Err(Wrong::new(CONFIG, fault));
     }
     match archive.team.former.iter().find(|name| name.is_reserved()) {
-        Some(name) => Err(Wrong::new(CONFIG, format!("nobody can have been called {name}"))),
+        Some(name) => Err(Wrong::new(
+            CONFIG,
+            format!("nobody can have been called {name}"),
+        )),
         None => Ok(()),
     }
 }
@@ -69,7 +77,8 @@ fn mail(archive: &Archive, wrong: &mut Vec<Wrong>) {
             }
         }
         if waiting > INBOX_MAILS || bytes > INBOX_BYTES {
-            let why = format!("{waiting} messages of {bytes} bytes wait; an inbox has no room for that");
+            let why =
+                format!("{waiting} messages of {bytes} bytes wait; an inbox has no room for that");
             wrong.push(Wrong::new(file, why));
         }
     }
@@ -77,17 +86,26 @@ fn mail(archive: &Archive, wrong: &mut Vec<Wrong>) {
 
 /// Follows `blocks` and `blocked_by`, which say the same in two ways, and finds circles.
 fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
-    let mut needs: BTreeMap<TaskId, BTreeSet<TaskId>> =
-        tasks.iter().map(|task| (task.id, BTreeSet::new())).collect();
+    let mut needs: BTreeMap<TaskId, BTreeSet<TaskId>> = tasks
+        .iter()
+        .map(|task| (task.id, BTreeSet::new()))
+        .collect();
     for task in &*tasks {
         for (before, after, other, how) in task
             .blocked_by
             .iter()
             .map(|other| (*other, task.id, other, "waits for"))
-            .chain(task.blocks.iter().map(|other| (task.id, *other, other, "blocks")))
+            .chain(
+                task.blocks
+                    .iter()
+                    .map(|other| (task.id, *other, other, "blocks")),
+            )
         {
             if !needs.contains_key(other) {
-                wrong.push(Wrong::new(file(task.id), format!("it {how} {other}, which is not there")));
+                wrong.push(Wrong::new(
+                    file(task.id),
+                    format!("it {how} {other}, which is not there"),
+                ));
             } else if let Some(needs) = needs.get_mut(&after) {
                 needs.insert(before);
             }
@@ -95,7 +113,9 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
     }
     let mut blocks: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for (id, needs_of) in &needs {
-        needs_of.iter().for_each(|other| blocks.entry(*other).or_default().push(*id));
+        needs_of
+            .iter()
+            .for_each(|other| blocks.entry(*other).or_default().push(*id));
     }
     if let Some(circle) = circle(&needs, &blocks)
         && let Some(first) = circle.first()
@@ -104,16 +124,27 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
             [_] => "it waits for itself".to_owned(),
             _ => {
                 let names: Vec<String> = circle.iter().map(TaskId::to_string).collect();
-                format!("these wait for each other in a circle: {}", names.join(", "))
+                format!(
+                    "these wait for each other in a circle: {}",
+                    names.join(", ")
+                )
             }
         };
         wrong.push(Wrong::new(file(*first), why));
     }
-    let settled: BTreeSet<TaskId> =
-        tasks.iter().filter(|task| task.status.is_settled()).map(|task| task.id).collect();
+    let settled: BTreeSet<TaskId> = tasks
+        .iter()
+        .filter(|task| task.status.is_settled())
+        .map(|task| task.id)
+        .collect();
     for task in &mut *tasks {
         task.blocked_by = needs[&task.id].iter().copied().collect();
-        task.waits_for = task.blocked_by.iter().copied().filter(|id| !settled.contains(id)).collect();
+        task.waits_for = task
+            .blocked_by
+            .iter()
+            .copied()
+            .filter(|id| !settled.contains(id))
+            .collect();
         task.blocks = blocks.remove(&task.id).unwrap_or_default();
     }
 }
@@ -124,8 +155,13 @@ fn circle(
     needs: &BTreeMap<TaskId, BTreeSet<TaskId>>,
     blocks: &BTreeMap<TaskId, Vec<TaskId>>,
 ) -> Option<Vec<TaskId>> {
-    let mut waits: BTreeMap<TaskId, usize> = needs.iter().map(|(id, needs)| (*id, needs.len())).collect();
-    let mut free: Vec<TaskId> = waits.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
+    let mut waits: BTreeMap<TaskId, usize> =
+        needs.iter().map(|(id, needs)| (*id, needs.len())).collect();
+    let mut free: Vec<TaskId> = waits
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(id, _)| *id)
+        .collect();
     while let Some(id) = free.pop() {
         waits.remove(&id);
         for other in blocks.get(&id).into_iter().flatten() {
@@ -141,7 +177,10 @@ fn circle(
     let mut way = vec![*waits.keys().next()?];
     let mut places: BTreeMap<TaskId, usize> = BTreeMap::from([(way[0], 0)]);
     loop {
-        let next = needs.get(way.last()?)?.iter().find(|id| waits.contains_key(id))?;
+        let next = needs
+            .get(way.last()?)?
+            .iter()
+            .find(|id| waits.contains_key(id))?;
         if let Some(at) = places.insert(*next, way.len()) {
             return Some(way.split_off(at));
         }

@@ -25,8 +25,11 @@ pub(in super::super) struct Previous {
 impl Previous {
     /// Whether it wrote the file.
     pub(in super::super) fn wrote(&self, file: &str) -> bool {
-        let task = file.strip_prefix("tasks/").and_then(|name| name.strip_suffix(".json")?.parse().ok());
-        self.others.contains(file) || task.is_some_and(|id| self.tasks.contains(id) && task_file(id) == file)
+        let task = file
+            .strip_prefix("tasks/")
+            .and_then(|name| name.strip_suffix(".json")?.parse().ok());
+        self.others.contains(file)
+            || task.is_some_and(|id| self.tasks.contains(id) && task_file(id) == file)
     }
 }
 
@@ -179,10 +182,24 @@ pub(in super::super) fn previous(config: &str) -> Option<Previous> {
         name: Name,
     }
     let config: Config = serde_json::from_str(config).ok()?;
-    let inboxes = config.members.iter().map(|member| inbox_file(member.name.as_str()));
-    let notes = config.posse.notes.iter().map(|note| note_file(note.name.as_str()));
-    let (others, tasks) = (inboxes.chain(notes).collect(), config.posse.tasks.parse().ok()?);
-    Some(Previous { team: config.name, others, tasks })
+    let inboxes = config
+        .members
+        .iter()
+        .map(|member| inbox_file(member.name.as_str()));
+    let notes = config
+        .posse
+        .notes
+        .iter()
+        .map(|note| note_file(note.name.as_str()));
+    let (others, tasks) = (
+        inboxes.chain(notes).collect(),
+        config.posse.tasks.parse().ok()?,
+    );
+    Some(Previous {
+        team: config.name,
+        others,
+        tasks,
+    })
 }
 
 /// A description that says that not all of it is written yet.

@@ -36,7 +36,9 @@ impl FromIterator<u64> for Numbers {
         let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
         for number in numbers.into_iter().collect::<BTreeSet<_>>() {
             match ranges.last_mut() {
-                Some(last) if last.end().checked_add(1) == Some(number) => *last = *last.start()..=number,
+                Some(last) if last.end().checked_add(1) == Some(number) => {
+                    *last = *last.start()..=number
+                }
                 _ => ranges.push(number..=number),
             }
         }
@@ -63,7 +65,11 @@ impl FromStr for Numbers {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || format!("`{text}` are no numbers of tasks: 1-5,7 is how they are written");
         let mut ranges = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        for part in text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (Ok(first), Ok(last)) = (first.trim().parse(), last.trim().parse()) else {
                 return Err(wrong());
@@ -86,7 +92,10 @@ mod tests {
         let numbers: Numbers = [7, 1, 2, 3, 5, 2].into_iter().collect();
         assert_eq!(numbers.to_string(), "1-3,5,7");
         assert_eq!("1-3,5,7".parse(), Ok(numbers.clone()));
-        assert_eq!(Numbers::default().to_string().parse(), Ok(Numbers::default()));
+        assert_eq!(
+            Numbers::default().to_string().parse(),
+            Ok(Numbers::default())
+        );
         assert!(numbers.contains(2) && !numbers.contains(4));
         let present = BTreeSet::from([1, 3, 4, 7]);
         assert_eq!(numbers.missing_from(&present, 9), [2, 5]);

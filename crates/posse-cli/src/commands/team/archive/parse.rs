@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use posse_protocol::{
-    AgentId, Mail, MailId, MailKind, Member, MemberState, Name, Note, Owner, RealmId, Sender, Takes, Task,
-    TaskId, TaskStatus, Team,
+    AgentId, Mail, MailId, MailKind, Member, MemberState, Name, Note, Owner, RealmId, Sender,
+    Takes, Task, TaskId, TaskStatus, Team,
 };
 use posse_runtime::port::store::Archive;
 use serde::{Deserialize, Deserializer};
@@ -147,8 +147,16 @@ struct When(i64);
 impl<'de> Deserialize<'de> for When {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
-        let number = value.as_i64().or_else(|| value.as_f64().map(|ms| ms as i64));
-        let text = || value.as_str()?.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond);
+        let number = value
+            .as_i64()
+            .or_else(|| value.as_f64().map(|ms| ms as i64));
+        let text = || {
+            value
+                .as_str()?
+                .parse::<jiff::Timestamp>()
+                .ok()
+                .map(jiff::Timestamp::as_millisecond)
+        };
         let time = number.or_else(text).ok_or_else(|| {
             serde::de::Error::custom(format!(
                 "{value} is no time: milliseconds, or a text like \"2026-11-15T08:30:00Z\""
@@ -172,23 +180,29 @@ impl<'de> Deserialize<'de> for Number {
         let number = value.as_u64().or_else(text);
         // No larger than any program that reads JSON can keep.
         let number = number.filter(|number| (1..1 << 53).contains(number));
-        number
-            .map(|number| Self(TaskId(number)))
-            .ok_or_else(|| serde::de::Error::custom(format!("{value} is no task: tasks are numbered from 1")))
+        number.map(|number| Self(TaskId(number))).ok_or_else(|| {
+            serde::de::Error::custom(format!("{value} is no task: tasks are numbered from 1"))
+        })
     }
 }
 
 /// The archive that the files describe. What they do not say is new, as of `now_ms`.
 pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<Wrong>> {
-    let text = files.get(CONFIG).ok_or_else(|| vec![Wrong::new(CONFIG, "it is not there")])?;
+    let text = files
+        .get(CONFIG)
+        .ok_or_else(|| vec![Wrong::new(CONFIG, "it is not there")])?;
     let mut config: Config = read(CONFIG, text).map_err(|wrong| vec![wrong])?;
     if config.posse.unfinished {
         let why = "the export was broken off; export the team again";
         return Err(vec![Wrong::new(CONFIG, why)]);
     }
     let mut wrong = missing(&config, files);
-    let known: HashMap<Name, OwnNote> =
-        config.posse.notes.drain(..).map(|note| (note.name.clone(), note)).collect();
+    let known: HashMap<Name, OwnNote> = config
+        .posse
+        .notes
+        .drain(..)
+        .map(|note| (note.name.clone(), note))
+        .collect();
     let last_task = config.posse.last_task;
     let team = match team(config, now_ms) {
         Ok(team) => team,
@@ -199,41 +213,82 @@ pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<W
     };
     let mail = vec![Vec::new(); team.members.len()];
     let people = People::of(&team);
-    let archive = Archive { notes: Vec::new(), tasks: Vec::new(), last_task, mail, team };
-    let mut reading = Reading { archive, people, known, now_ms, warnings: Vec::new() };
+    let archive = Archive {
+        notes: Vec::new(),
+        tasks: Vec::new(),
+        last_task,
+        mail,
+        team,
+    };
+    let mut reading = Reading {
+        archive,
+        people,
+        known,
+        now_ms,
+        warnings: Vec::new(),
+    };
     for (file, text) in files {
         if let Err(fault) = reading.file(file, text) {
             wrong.push(fault);
         }
     }
-    let Reading { mut archive, warnings, .. } = reading;
+    let Reading {
+        mut archive,
+        warnings,
+        ..
+    } = reading;
     archive.tasks.sort_by_key(|task| task.id);
     let highest = archive.tasks.last().map_or(0, |task| task.id.0);
     archive.last_task = last_task.max(highest);
-    if wrong.is_empty() { Ok(Found { archive, warnings }) } else { Err(wrong) }
+    if wrong.is_empty() {
+        Ok(Found { archive, warnings })
+    } else {
+        Err(wrong)
+    }
 }
 
 /// What posse's own description lists and is not there.
 fn missing(config: &Config, files: &Files) -> Vec<Wrong> {
     let own = &config.posse;
-    let mut listed: Vec<String> = own.notes.iter().map(|note| note_file(note.name.as_str())).collect();
+    let mut listed: Vec<String> = own
+        .notes
+        .iter()
+        .map(|note| note_file(note.name.as_str()))
+        .collect();
     if own.realm.is_some() {
-        listed.extend(config.members.iter().map(|member| inbox_file(member.name.as_str())));
+        listed.extend(
+            config
+                .members
+                .iter()
+                .map(|member| inbox_file(member.name.as_str())),
+        );
     }
     listed.retain(|file| !files.contains_key(file));
     match own.tasks.as_deref().unwrap_or_default().parse::<Numbers>() {
         Err(why) => return vec![Wrong::new(CONFIG, why)],
         Ok(numbers) => {
             let present: BTreeSet<u64> = files.keys().filter_map(|file| number(file)).collect();
-            listed.extend(numbers.missing_from(&present, NAMED + 1).into_iter().map(task_file));
+            listed.extend(
+                numbers
+                    .missing_from(&present, NAMED + 1)
+                    .into_iter()
+                    .map(task_file),
+            );
         }
     }
-    listed.into_iter().map(|file| Wrong::new(file, "it is not there, and config.json lists it")).collect()
+    listed
+        .into_iter()
+        .map(|file| Wrong::new(file, "it is not there, and config.json lists it"))
+        .collect()
 }
 
 /// The number of the task that a file of this name describes.
 fn number(file: &str) -> Option<u64> {
-    let number = file.strip_prefix("tasks/")?.strip_suffix(".json")?.parse().ok()?;
+    let number = file
+        .strip_prefix("tasks/")?
+        .strip_suffix(".json")?
+        .parse()
+        .ok()?;
     (task_file(number) == file && number > 0).then_some(number)
 }
 
@@ -248,14 +303,22 @@ struct Reading {
 
 impl Reading {
     fn file(&mut self, file: &str, text: &str) -> Result<(), Wrong> {
-        let Some((directory, name)) = file.split_once('/') else { return Ok(()) };
+        let Some((directory, name)) = file.split_once('/') else {
+            return Ok(());
+        };
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         let why = match directory {
             "tasks" => match number(file) {
                 Some(number) => return self.task(file, text, TaskId(number)),
                 None => "tasks are called 1.json, 2.json and so on",
             },
-            "inboxes" => match self.archive.team.members.iter().position(|it| it.name.as_str() == stem) {
+            "inboxes" => match self
+                .archive
+                .team
+                .members
+                .iter()
+                .position(|it| it.name.as_str() == stem)
+            {
                 Some(at) => {
                     let to = self.archive.team.members[at].agent;
                     self.archive.mail[at] = inbox(file, text, to, &mut self.people, self.now_ms)?;
@@ -265,7 +328,9 @@ impl Reading {
             },
             _ => match stem.parse::<Name>() {
                 Ok(name) => {
-                    self.archive.notes.push(note(name, text, &self.known, self.now_ms));
+                    self.archive
+                        .notes
+                        .push(note(name, text, &self.known, self.now_ms));
                     return Ok(());
                 }
                 Err(_) => "a note cannot be called so",
@@ -277,7 +342,8 @@ impl Reading {
 
     fn task(&mut self, file: &str, text: &str, id: TaskId) -> Result<(), Wrong> {
         let (task, stranger) = task(file, text, id, &self.people, self.now_ms)?;
-        let warning = |name| format!("{file}: it has no owner now: {name} is no member of the team");
+        let warning =
+            |name| format!("{file}: it has no owner now: {name} is no member of the team");
         self.warnings.extend(stranger.map(warning));
         self.archive.tasks.push(task);
         Ok(())
@@ -322,7 +388,9 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
             name: it.name,
         });
     }
-    let lead = lead.or(called_so).ok_or_else(|| Wrong::new(CONFIG, "no member is called team-lead"))?;
+    let lead = lead
+        .or(called_so)
+        .ok_or_else(|| Wrong::new(CONFIG, "no member is called team-lead"))?;
     let agent = members[lead].agent;
     if members[lead].name.as_str() == Name::LEAD {
         // Who never handed over was there first; the others keep their order.
@@ -348,20 +416,32 @@ struct People {
 
 impl People {
     fn of(team: &Team) -> Self {
-        let ids = team.members.iter().map(|member| (member.name.to_string(), member.agent)).collect();
-        Self { team: team.name.to_string(), ids }
+        let ids = team
+            .members
+            .iter()
+            .map(|member| (member.name.to_string(), member.agent))
+            .collect();
+        Self {
+            team: team.name.to_string(),
+            ids,
+        }
     }
 
     /// A name without its team, if that is this one.
     fn plain<'a>(&self, name: &'a str) -> &'a str {
-        name.split_once('@').filter(|(_, team)| *team == self.team).map_or(name, |(name, _)| name)
+        name.split_once('@')
+            .filter(|(_, team)| *team == self.team)
+            .map_or(name, |(name, _)| name)
     }
 
     /// The owner of a task, if it is a member or the user.
     fn owner(&self, name: &str, agent: Option<AgentId>) -> Option<Owner> {
         let name = self.plain(name);
         let known = self.ids.get(name).copied();
-        (known.is_some() || name == USER).then(|| Owner { agent: agent.or(known), name: name.to_owned() })
+        (known.is_some() || name == USER).then(|| Owner {
+            agent: agent.or(known),
+            name: name.to_owned(),
+        })
     }
 
     fn sender(&mut self, name: String, agent: Option<AgentId>) -> Sender {
@@ -371,7 +451,10 @@ impl People {
             None => {
                 let plain = self.plain(&name).to_owned();
                 let known = self.ids.entry(plain);
-                Sender::Agent { id: *known.or_insert_with(|| Uuid::now_v7().into()), name }
+                Sender::Agent {
+                    id: *known.or_insert_with(|| Uuid::now_v7().into()),
+                    name,
+                }
             }
         }
     }
@@ -397,7 +480,13 @@ fn task(
         Some(name) => match people.owner(&name, it.posse.owner_agent) {
             Some(owner) => (Some(owner), None),
             // Who has done it may have left.
-            None if status.is_settled() => (Some(Owner { agent: it.posse.owner_agent, name }), None),
+            None if status.is_settled() => (
+                Some(Owner {
+                    agent: it.posse.owner_agent,
+                    name,
+                }),
+                None,
+            ),
             None => (None, Some(name)),
         },
     };
@@ -422,11 +511,25 @@ fn task(
     Ok((task, stranger))
 }
 
-fn inbox(file: &str, text: &str, to: AgentId, people: &mut People, now_ms: i64) -> Result<Vec<Mail>, Wrong> {
+fn inbox(
+    file: &str,
+    text: &str,
+    to: AgentId,
+    people: &mut People,
+    now_ms: i64,
+) -> Result<Vec<Mail>, Wrong> {
     let messages: Vec<MailFile> = read(file, text)?;
     let mut inbox: Vec<Mail> = Vec::with_capacity(messages.len());
     for it in messages {
-        let first_line = || it.text.lines().next().unwrap_or_default().chars().take(80).collect();
+        let first_line = || {
+            it.text
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(80)
+                .collect()
+        };
         inbox.push(Mail {
             id: it.posse.id.unwrap_or_else(|| Uuid::now_v7().into()),
             number: inbox.len() as u64 + 1,
@@ -448,5 +551,11 @@ fn note(name: Name, text: &str, known: &HashMap<Name, OwnNote>, now_ms: i64) -> 
         Some(note) => (note.version.max(1), note.author.clone(), note.written_at.0),
         None => (1, "user".to_owned(), now_ms),
     };
-    Note { name, version, author, text: text.to_owned(), written_ms }
+    Note {
+        name,
+        version,
+        author,
+        text: text.to_owned(),
+        written_ms,
+    }
 }

@@ -28,9 +28,15 @@ pub(super) enum Told {
 pub(super) fn read(line: &str) -> Result<Told, Advised> {
     let line = line.trim();
     let Some(command) = line.strip_prefix('/') else {
-        return Ok(if line.is_empty() { Told::Nothing } else { Told::Words(line.to_owned()) });
+        return Ok(if line.is_empty() {
+            Told::Nothing
+        } else {
+            Told::Words(line.to_owned())
+        });
     };
-    let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let (name, rest) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
     match (name, rest.trim()) {
         ("interrupt", "") => Ok(Told::Interrupt),
         ("stop", "") => Ok(Told::Stop),
@@ -41,7 +47,11 @@ pub(super) fn read(line: &str) -> Result<Told, Advised> {
         ("approve" | "reject", rest) => {
             let (first, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             let request = Some(first.to_owned()).filter(|first| !first.is_empty());
-            Ok(Told::Answer { request, approve: name == "approve", text: text.trim().to_owned() })
+            Ok(Told::Answer {
+                request,
+                approve: name == "approve",
+                text: text.trim().to_owned(),
+            })
         }
         (other, _) => {
             let meant = closest(other, &COMMANDS).map(|name| format!("did you mean /{name}? "));
@@ -60,7 +70,9 @@ pub(super) fn read(line: &str) -> Result<Told, Advised> {
 /// Whether a word is meant for the id of a request, be there one or not.
 pub(super) fn is_id(word: &str) -> bool {
     let (shortest, is_part) = (8, |c: char| c.is_ascii_hexdigit() || c == '-');
-    word.len() >= shortest && word.chars().all(is_part) && word.contains(|c: char| c.is_ascii_digit())
+    word.len() >= shortest
+        && word.chars().all(is_part)
+        && word.contains(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -85,10 +97,28 @@ mod tests {
         ] {
             assert_eq!(read(line).unwrap(), expected, "{line}");
         }
-        assert!(read("/interupt").unwrap_err().advice.contains("did you mean /interrupt?"));
-        assert!(read("/stop it").unwrap_err().what.contains("takes no words"));
-        let ids =
-            ["0197f0aa", "0197F0AA-31c4", "0197", "accede-to", "defaced-", "leave", "12345678x"].map(is_id);
+        assert!(
+            read("/interupt")
+                .unwrap_err()
+                .advice
+                .contains("did you mean /interrupt?")
+        );
+        assert!(
+            read("/stop it")
+                .unwrap_err()
+                .what
+                .contains("takes no words")
+        );
+        let ids = [
+            "0197f0aa",
+            "0197F0AA-31c4",
+            "0197",
+            "accede-to",
+            "defaced-",
+            "leave",
+            "12345678x",
+        ]
+        .map(is_id);
         assert_eq!(ids, [true, true, false, false, false, false, false]);
     }
 }

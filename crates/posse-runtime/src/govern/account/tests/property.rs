@@ -10,13 +10,33 @@ use super::*;
 /// What can happen to a tree of accounts. Which account or call is meant is counted among all there are.
 #[derive(Clone, Debug)]
 enum Deed {
-    Wait { time: Duration },
-    Open { parent: usize, budgets: Budgets },
-    Forget { account: usize },
-    Reserve { account: usize, input: u64, output: u32, least: u32, model: usize },
-    Again { call: usize },
-    Settle { call: usize, percent: u64 },
-    Drop { call: usize },
+    Wait {
+        time: Duration,
+    },
+    Open {
+        parent: usize,
+        budgets: Budgets,
+    },
+    Forget {
+        account: usize,
+    },
+    Reserve {
+        account: usize,
+        input: u64,
+        output: u32,
+        least: u32,
+        model: usize,
+    },
+    Again {
+        call: usize,
+    },
+    Settle {
+        call: usize,
+        percent: u64,
+    },
+    Drop {
+        call: usize,
+    },
 }
 
 /// Numbers drawn from one large one: a strategy for each of them would take longer than all the rest.
@@ -43,15 +63,23 @@ impl Dice {
     }
 
     fn budgets(&mut self) -> Budgets {
-        Budgets { alone: self.budget(), subtree: self.budget() }
+        Budgets {
+            alone: self.budget(),
+            subtree: self.budget(),
+        }
     }
 
     fn deed(&mut self) -> Deed {
         let kind = self.below(23);
         let which = self.below(60) as usize;
         match kind {
-            0 => Deed::Wait { time: Duration::from_secs(self.below(20)) },
-            1..=4 => Deed::Open { parent: which, budgets: self.budgets() },
+            0 => Deed::Wait {
+                time: Duration::from_secs(self.below(20)),
+            },
+            1..=4 => Deed::Open {
+                parent: which,
+                budgets: self.budgets(),
+            },
             5 => Deed::Forget { account: which },
             6..=13 => Deed::Reserve {
                 account: which,
@@ -61,7 +89,10 @@ impl Dice {
                 model: self.below(3) as usize,
             },
             14..=15 => Deed::Again { call: which },
-            16..=21 => Deed::Settle { call: which, percent: self.below(101) },
+            16..=21 => Deed::Settle {
+                call: which,
+                percent: self.below(101),
+            },
             _ => Deed::Drop { call: which },
         }
     }
@@ -71,7 +102,9 @@ const MODELS: [&str; 3] = ["cheap", "dear", "unknown"];
 
 fn price_of(model: usize, input: u64, output: u32) -> Option<Cost> {
     let (each_in, each_out) = [Some((1, 5)), Some((7, 20)), None][model]?;
-    Some(Cost::from_pico_usd(input * each_in + u64::from(output) * each_out))
+    Some(Cost::from_pico_usd(
+        input * each_in + u64::from(output) * each_out,
+    ))
 }
 
 /// An account as the plain model has it.
@@ -125,13 +158,25 @@ struct World {
 impl World {
     fn new(budgets: Budgets) -> Self {
         let account = Some(Account::session(budgets, NOW));
-        let root = Member { parent: None, opened: NOW, budgets, account };
-        Self { now: NOW, members: vec![root], calls: Vec::new(), refused: 0 }
+        let root = Member {
+            parent: None,
+            opened: NOW,
+            budgets,
+            account,
+        };
+        Self {
+            now: NOW,
+            members: vec![root],
+            calls: Vec::new(),
+            refused: 0,
+        }
     }
 
     fn is_below(&self, mut member: usize, top: usize) -> bool {
         while member != top {
-            let Some(parent) = self.members[member].parent else { return false };
+            let Some(parent) = self.members[member].parent else {
+                return false;
+            };
             member = parent;
         }
         true
@@ -141,7 +186,12 @@ impl World {
     /// the members that share it.
     fn enclosing(&self, member: usize) -> Vec<(Whose, Budget, Duration, Vec<usize>)> {
         let at = |member: usize| &self.members[member];
-        let mut all = vec![(Whose::Alone, at(member).budgets.alone, at(member).opened, vec![member])];
+        let mut all = vec![(
+            Whose::Alone,
+            at(member).budgets.alone,
+            at(member).opened,
+            vec![member],
+        )];
         let mut next = Some(member);
         let mut levels = 0;
         while let Some(top) = next {
@@ -151,7 +201,9 @@ impl World {
                 0 => Whose::Subtree,
                 levels => Whose::Above(levels),
             };
-            let sharing = (0..self.members.len()).filter(|member| self.is_below(*member, top)).collect();
+            let sharing = (0..self.members.len())
+                .filter(|member| self.is_below(*member, top))
+                .collect();
             all.push((whose, at(top).budgets.subtree, at(top).opened, sharing));
             levels += 1;
         }
@@ -161,7 +213,11 @@ impl World {
     /// What the calls of these members came to, and what those that are open could come to.
     fn worst(&self, members: &[usize]) -> Sum {
         let mut sum = self.real(members);
-        for call in self.calls.iter().filter(|call| members.contains(&call.member)) {
+        for call in self
+            .calls
+            .iter()
+            .filter(|call| members.contains(&call.member))
+        {
             if let Fate::Open(_) = call.fate {
                 let cost = price_of(call.model, call.input, call.output).unwrap_or_default();
                 sum.tokens += call.attempts * (call.input + u64::from(call.output));
@@ -174,7 +230,11 @@ impl World {
 
     fn real(&self, members: &[usize]) -> Sum {
         let mut sum = Sum::default();
-        for call in self.calls.iter().filter(|call| members.contains(&call.member)) {
+        for call in self
+            .calls
+            .iter()
+            .filter(|call| members.contains(&call.member))
+        {
             if let Fate::Settled(charges) = &call.fate {
                 sum.turns += 1;
                 for charge in charges {
@@ -189,8 +249,9 @@ impl World {
     fn spent(&self, members: &[usize]) -> Vec<Spent> {
         let charges = |model: usize| {
             let calls = self.calls.iter().filter(move |call| call.model == model);
-            let settled =
-                calls.filter(|call| members.contains(&call.member)).filter_map(|call| match &call.fate {
+            let settled = calls
+                .filter(|call| members.contains(&call.member))
+                .filter_map(|call| match &call.fate {
                     Fate::Settled(charges) => Some(charges),
                     _ => None,
                 });
@@ -206,7 +267,11 @@ impl World {
     }
 
     /// Whether one more attempt of so much fits into the budget, with or without another turn.
-    fn fits(&self, scope: &(Whose, Budget, Duration, Vec<usize>), attempt: (u64, Option<Cost>, u32)) -> bool {
+    fn fits(
+        &self,
+        scope: &(Whose, Budget, Duration, Vec<usize>),
+        attempt: (u64, Option<Cost>, u32),
+    ) -> bool {
         let (_, budget, opened, members) = scope;
         let (tokens, cost, turns) = attempt;
         let mut sum = self.worst(members);
@@ -220,13 +285,27 @@ impl World {
     }
 
     fn reserve(&mut self, member: usize, input: u64, wanted: u32, least: u32, model: usize) {
-        let Some(account) = &self.members[member].account else { return };
+        let Some(account) = &self.members[member].account else {
+            return;
+        };
         let price = |input: u64, output: u32| price_of(model, input, output);
-        let given = account.reserve(&Ask { input, output: wanted, least, price: &price }, self.now);
+        let given = account.reserve(
+            &Ask {
+                input,
+                output: wanted,
+                least,
+                price: &price,
+            },
+            self.now,
+        );
         let scopes = self.enclosing(member);
         let fits = |output: u32| {
             let attempt = (input + u64::from(output), price_of(model, input, output), 1);
-            scopes.iter().filter(|scope| !self.fits(scope, attempt)).map(|scope| scope.0).collect::<Vec<_>>()
+            scopes
+                .iter()
+                .filter(|scope| !self.fits(scope, attempt))
+                .map(|scope| scope.0)
+                .collect::<Vec<_>>()
         };
         let least = least.min(wanted);
         match given {
@@ -234,9 +313,19 @@ impl World {
                 let output = reservation.output;
                 assert!(least <= output && output <= wanted);
                 assert_eq!(fits(output), [], "no budget can be exceeded");
-                assert!(output == wanted || !fits(output + 1).is_empty(), "the cap is as high as can be");
+                assert!(
+                    output == wanted || !fits(output + 1).is_empty(),
+                    "the cap is as high as can be"
+                );
                 let fate = Fate::Open(reservation);
-                self.calls.push(Call { member, model, input, output, attempts: 1, fate });
+                self.calls.push(Call {
+                    member,
+                    model,
+                    input,
+                    output,
+                    attempts: 1,
+                    fate,
+                });
             }
             Err(exceeded) => {
                 assert!(fits(least).contains(&exceeded.whose), "{exceeded} is true");
@@ -246,33 +335,57 @@ impl World {
     }
 
     fn again(&mut self, which: usize) {
-        let Some(at) = self.open_call(which) else { return };
-        let Call { member, model, input, output, .. } = self.calls[at];
+        let Some(at) = self.open_call(which) else {
+            return;
+        };
+        let Call {
+            member,
+            model,
+            input,
+            output,
+            ..
+        } = self.calls[at];
         let attempt = (input + u64::from(output), price_of(model, input, output), 0);
-        let fits = self.enclosing(member).iter().all(|scope| self.fits(scope, attempt));
+        let fits = self
+            .enclosing(member)
+            .iter()
+            .all(|scope| self.fits(scope, attempt));
         let call = &mut self.calls[at];
-        let Fate::Open(reservation) = &mut call.fate else { return };
+        let Fate::Open(reservation) = &mut call.fate else {
+            return;
+        };
         assert_eq!(reservation.again(), fits);
         call.attempts += u64::from(fits);
     }
 
     fn settle(&mut self, which: usize, percent: u64) {
-        let Some(at) = self.open_call(which) else { return };
+        let Some(at) = self.open_call(which) else {
+            return;
+        };
         let call = &mut self.calls[at];
         let part = |whole: u64| whole * percent / 100;
         let charges = (0..call.attempts).map(|_| {
             let (input, output) = (part(call.input), part(u64::from(call.output)) as u32);
             let cost = price_of(call.model, input, output);
-            Charge { cost, ..charge(MODELS[call.model], input, output) }
+            Charge {
+                cost,
+                ..charge(MODELS[call.model], input, output)
+            }
         });
         let charges: Vec<_> = charges.collect();
         let fate = std::mem::replace(&mut call.fate, Fate::Settled(charges.clone()));
-        let Fate::Open(reservation) = fate else { return };
+        let Fate::Open(reservation) = fate else {
+            return;
+        };
         reservation.settle(&charges);
     }
 
     fn open_call(&self, which: usize) -> Option<usize> {
-        let open = self.calls.iter().enumerate().filter(|(_, call)| matches!(call.fate, Fate::Open(_)));
+        let open = self
+            .calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| matches!(call.fate, Fate::Open(_)));
         let open: Vec<_> = open.map(|(at, _)| at).collect();
         (!open.is_empty()).then(|| open[which % open.len()])
     }
@@ -282,9 +395,16 @@ impl World {
         match deed {
             Deed::Open { parent, budgets } => {
                 let parent = any(parent);
-                let Some(above) = &self.members[parent].account else { return };
+                let Some(above) = &self.members[parent].account else {
+                    return;
+                };
                 let account = Some(above.open(budgets, self.now));
-                self.members.push(Member { parent: Some(parent), opened: self.now, budgets, account });
+                self.members.push(Member {
+                    parent: Some(parent),
+                    opened: self.now,
+                    budgets,
+                    account,
+                });
             }
             // The root's is kept, to look at the sums.
             Deed::Forget { account } => {
@@ -293,7 +413,13 @@ impl World {
                     self.members[member].account = None;
                 }
             }
-            Deed::Reserve { account, input, output, least, model } => {
+            Deed::Reserve {
+                account,
+                input,
+                output,
+                least,
+                model,
+            } => {
                 self.reserve(any(account), input, output, least, model);
             }
             Deed::Again { call } => self.again(call),
@@ -310,9 +436,16 @@ impl World {
     /// What was really used exceeds no budget, and every account has the right sums: its own calls, and
     /// the calls of all below it.
     fn check(&self) {
-        for (member, Member { account, budgets, .. }) in self.members.iter().enumerate() {
-            let below: Vec<_> =
-                (0..self.members.len()).filter(|other| self.is_below(*other, member)).collect();
+        for (
+            member,
+            Member {
+                account, budgets, ..
+            },
+        ) in self.members.iter().enumerate()
+        {
+            let below: Vec<_> = (0..self.members.len())
+                .filter(|other| self.is_below(*other, member))
+                .collect();
             assert!(self.real(&[member]).fits(budgets.alone));
             assert!(self.real(&below).fits(budgets.subtree));
             let Some(account) = account else { continue };
@@ -331,7 +464,11 @@ fn by_model(mut spent: Vec<Spent>) -> Vec<Spent> {
 // proves LI-04 (open: teams; the store's sums and posse cost)
 #[test]
 fn no_call_can_exceed_a_budget_and_the_sums_agree() {
-    let config = ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: 10_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     let mut runner = TestRunner::new(config);
     let plans = (
         any::<u128>().prop_map(|number| Dice(number).budgets()),
@@ -345,12 +482,23 @@ fn no_call_can_exceed_a_budget_and_the_sums_agree() {
             world.check();
         }
         let below: Vec<_> = (1..world.members.len()).collect();
-        let told = world.members[0].account.as_ref().map(Account::take_below).unwrap_or_default();
+        let told = world.members[0]
+            .account
+            .as_ref()
+            .map(Account::take_below)
+            .unwrap_or_default();
         assert_eq!(by_model(told.0), world.spent(&below));
-        let levels =
-            (0..world.members.len()).map(|member| world.enclosing(member).len() - 1).max().unwrap_or(0);
+        let levels = (0..world.members.len())
+            .map(|member| world.enclosing(member).len() - 1)
+            .max()
+            .unwrap_or(0);
         let (trees, calls, refused, deepest) = seen.get();
-        seen.set((trees + 1, calls + world.calls.len(), refused + world.refused, levels.max(deepest)));
+        seen.set((
+            trees + 1,
+            calls + world.calls.len(),
+            refused + world.refused,
+            levels.max(deepest),
+        ));
         Ok(())
     });
     let (trees, calls, refused, deepest) = seen.get();

@@ -5,14 +5,21 @@ use std::time::{Duration, Instant};
 use super::*;
 
 /// Deny rules, allow rules, a command, and what becomes of it in `default` and in `bypassPermissions`.
-type Trick = (&'static [&'static str], &'static [&'static str], &'static str, &'static str, &'static str);
+type Trick = (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+    &'static str,
+);
 
 fn hold(table: &[Trick]) {
     for (deny, allow, command, default, bypass) in table {
         let policy = policy(deny, &[], allow);
-        for (mode, expected) in
-            [(PermissionMode::Default, default), (PermissionMode::BypassPermissions, bypass)]
-        {
+        for (mode, expected) in [
+            (PermissionMode::Default, default),
+            (PermissionMode::BypassPermissions, bypass),
+        ] {
             let given = verdict(&policy, mode, &format!("Bash {command}"));
             assert_eq!(word(&given), *expected, "{command} in {mode:?}: {given:?}");
         }
@@ -33,15 +40,54 @@ fn what_bash_reads_in_another_way() {
         "echo $(echo \\$'\\'); touch PWNED; echo '\\'",
     ];
     for command in commands {
-        hold(&[(&[], plain, command, "ask", "allow"), (touch, plain, command, "deny", "deny")]);
+        hold(&[
+            (&[], plain, command, "ask", "allow"),
+            (touch, plain, command, "deny", "deny"),
+        ]);
     }
     hold(&[
-        (touch, plain, "cat <<'EOF'\ntouch PWNED\nEOF", "allow", "allow"),
-        (touch, plain, "cat <<EOF\nit's \"touch\" (x) *\ntouch PWNED\nEOF", "allow", "allow"),
-        (touch, plain, "git commit -m 'don'\\''t; touch it'", "allow", "allow"),
-        (touch, plain, "git commit -m \"say \\\"a; touch b\\\"\"", "allow", "allow"),
-        (touch, plain, "grep 'a$' b | grep \"c\\.d$\"", "allow", "allow"),
-        (touch, plain, "git commit -m \"$(cat <<'EOF'\nfix\ntouch x\nEOF\n)\"", "ask", "allow"),
+        (
+            touch,
+            plain,
+            "cat <<'EOF'\ntouch PWNED\nEOF",
+            "allow",
+            "allow",
+        ),
+        (
+            touch,
+            plain,
+            "cat <<EOF\nit's \"touch\" (x) *\ntouch PWNED\nEOF",
+            "allow",
+            "allow",
+        ),
+        (
+            touch,
+            plain,
+            "git commit -m 'don'\\''t; touch it'",
+            "allow",
+            "allow",
+        ),
+        (
+            touch,
+            plain,
+            "git commit -m \"say \\\"a; touch b\\\"\"",
+            "allow",
+            "allow",
+        ),
+        (
+            touch,
+            plain,
+            "grep 'a$' b | grep \"c\\.d$\"",
+            "allow",
+            "allow",
+        ),
+        (
+            touch,
+            plain,
+            "git commit -m \"$(cat <<'EOF'\nfix\ntouch x\nEOF\n)\"",
+            "ask",
+            "allow",
+        ),
     ]);
 }
 
@@ -49,8 +95,20 @@ fn what_bash_reads_in_another_way() {
 fn braces() {
     let plain: &[&str] = &["Bash(find *)", "Bash(cat *)", "Bash(echo *)"];
     hold(&[
-        (&[], plain, "find . -maxdepth 1 {-exec\"\",touch,PWNED,\\;}", "ask", "allow"),
-        (&["Bash(touch *)"], plain, "find . -maxdepth 1 {-exec\"\",touch,PWNED,\\;}", "deny", "deny"),
+        (
+            &[],
+            plain,
+            "find . -maxdepth 1 {-exec\"\",touch,PWNED,\\;}",
+            "ask",
+            "allow",
+        ),
+        (
+            &["Bash(touch *)"],
+            plain,
+            "find . -maxdepth 1 {-exec\"\",touch,PWNED,\\;}",
+            "deny",
+            "deny",
+        ),
         (&["Read(.env)"], plain, "cat {.env\"\",a}", "deny", "deny"),
         (&["Read(.env)"], plain, "cat .e{n,m}v", "deny", "deny"),
         (&["Read(.env)"], plain, "cat .en{v..v}", "deny", "deny"),
@@ -69,9 +127,27 @@ fn wildcards() {
         (&["Read(*.pem)"], &["Bash"], "cat key.pe?", "ask", "deny"),
         (&["Read(**/.env)"], plain, "cat .e*v", "ask", "deny"),
         (&["Read(**/.env)"], plain, "cat < .en?", "ask", "deny"),
-        (&["Read(**/.env)"], plain, "ls *.rs src/*.toml", "allow", "allow"),
-        (&["Edit(*.lock)"], plain, "echo x | tee Cargo.l*", "ask", "allow"),
-        (&["Edit(*.lock)"], &["Bash"], "echo x > Cargo.l*", "ask", "deny"),
+        (
+            &["Read(**/.env)"],
+            plain,
+            "ls *.rs src/*.toml",
+            "allow",
+            "allow",
+        ),
+        (
+            &["Edit(*.lock)"],
+            plain,
+            "echo x | tee Cargo.l*",
+            "ask",
+            "allow",
+        ),
+        (
+            &["Edit(*.lock)"],
+            &["Bash"],
+            "echo x > Cargo.l*",
+            "ask",
+            "deny",
+        ),
         (&[], plain, "echo x | tee .gi?/description", "ask", "allow"),
         (&[], &["Bash"], "echo x > .gi?/description", "deny", "allow"),
     ]);
@@ -80,30 +156,138 @@ fn wildcards() {
 #[test]
 fn wrappers_and_searches() {
     hold(&[
-        (&[], &["Bash(grep *)"], "grep -e. /etc/hostname", "ask", "allow"),
-        (&[], &["Bash(grep *)"], "grep -ne . /etc/hostname", "ask", "allow"),
-        (&[], &["Bash(grep *)"], "grep --regexp=. /etc/hostname", "ask", "allow"),
-        (&[], &["Bash(grep *)"], "grep -nf/etc/hostname a", "ask", "allow"),
-        (&["Read(.env)"], &["Bash(grep *)"], "grep -nf.env a", "deny", "deny"),
+        (
+            &[],
+            &["Bash(grep *)"],
+            "grep -e. /etc/hostname",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(grep *)"],
+            "grep -ne . /etc/hostname",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(grep *)"],
+            "grep --regexp=. /etc/hostname",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(grep *)"],
+            "grep -nf/etc/hostname a",
+            "ask",
+            "allow",
+        ),
+        (
+            &["Read(.env)"],
+            &["Bash(grep *)"],
+            "grep -nf.env a",
+            "deny",
+            "deny",
+        ),
         (&[], &["Bash(rg *)"], "rg --files /etc", "ask", "allow"),
-        (&[], &["Bash(grep *)"], "grep -n /etc/hostname a", "allow", "allow"),
-        (&[], &["Bash(timeout *)"], "timeout 5 touch PWNED", "ask", "allow"),
-        (&[], &["Bash(timeout *)"], "timeout -k 1 5 touch PWNED", "ask", "allow"),
-        (&[], &["Bash(timeout *)", "Bash(ls *)"], "timeout 5 ls", "allow", "allow"),
-        (&[], &["Bash(timeout 5 ls *)"], "timeout 5 ls a", "allow", "allow"),
-        (&[], &["Bash(timeout 5 find *)"], "timeout 5 find . -delete", "ask", "allow"),
-        (&[], &["Bash(timeout 5 touch PWNED)"], "timeout 5 touch PWNED", "allow", "allow"),
-        (&[], &["Bash(nice *)", "Bash(timeout *)"], "nice timeout 5 touch PWNED", "ask", "allow"),
+        (
+            &[],
+            &["Bash(grep *)"],
+            "grep -n /etc/hostname a",
+            "allow",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(timeout *)"],
+            "timeout 5 touch PWNED",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(timeout *)"],
+            "timeout -k 1 5 touch PWNED",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(timeout *)", "Bash(ls *)"],
+            "timeout 5 ls",
+            "allow",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(timeout 5 ls *)"],
+            "timeout 5 ls a",
+            "allow",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(timeout 5 find *)"],
+            "timeout 5 find . -delete",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(timeout 5 touch PWNED)"],
+            "timeout 5 touch PWNED",
+            "allow",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(nice *)", "Bash(timeout *)"],
+            "nice timeout 5 touch PWNED",
+            "ask",
+            "allow",
+        ),
         (&[], &["Bash(nohup *)"], "nohup touch PWNED", "ask", "allow"),
-        (&[], &["Bash(setsid *)"], "setsid touch PWNED", "ask", "allow"),
-        (&[], &["Bash(stdbuf *)"], "stdbuf -o0 touch PWNED", "ask", "allow"),
+        (
+            &[],
+            &["Bash(setsid *)"],
+            "setsid touch PWNED",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(stdbuf *)"],
+            "stdbuf -o0 touch PWNED",
+            "ask",
+            "allow",
+        ),
         (&[], &["Bash(env *)"], "env touch PWNED", "ask", "allow"),
         (&[], &["Bash(xargs *)"], "xargs touch", "ask", "allow"),
-        (&[], &["Bash(command *)"], "command touch PWNED", "ask", "allow"),
+        (
+            &[],
+            &["Bash(command *)"],
+            "command touch PWNED",
+            "ask",
+            "allow",
+        ),
         (&[], &["Bash(exec *)"], "exec touch PWNED", "ask", "allow"),
         (&[], &["Bash(time *)"], "time touch PWNED", "ask", "allow"),
-        (&[], &["Bash(/usr/bin/timeout *)"], "/usr/bin/timeout 5 touch PWNED", "ask", "allow"),
-        (&[], &["Bash(nice *)", "Bash(ls *)"], "nice l? a", "ask", "allow"),
+        (
+            &[],
+            &["Bash(/usr/bin/timeout *)"],
+            "/usr/bin/timeout 5 touch PWNED",
+            "ask",
+            "allow",
+        ),
+        (
+            &[],
+            &["Bash(nice *)", "Bash(ls *)"],
+            "nice l? a",
+            "ask",
+            "allow",
+        ),
     ]);
 }
 
@@ -118,16 +302,28 @@ fn redirections_are_edits() {
         (&["Read"], echo, "cat < a", "deny"),
         (&["Grep"], echo, "cat < a", "allow"),
         (&[], echo, "echo x > out", "ask"),
-        (&[], &["Bash(echo *)", "Edit(/out)"], "echo x > out", "allow"),
+        (
+            &[],
+            &["Bash(echo *)", "Edit(/out)"],
+            "echo x > out",
+            "allow",
+        ),
         (&[], &["Bash(echo *)", "Edit(/**)"], "echo x > out", "ask"),
         (&["Edit(/fixed)"], echo, "echo \"${x\" > fixed", "deny"),
     ];
     for (deny, allow, command, expected) in table {
-        let given =
-            verdict(&policy(deny, &[], allow), PermissionMode::AcceptEdits, &format!("Bash {command}"));
+        let given = verdict(
+            &policy(deny, &[], allow),
+            PermissionMode::AcceptEdits,
+            &format!("Bash {command}"),
+        );
         assert_eq!(word(&given), *expected, "{command}: {given:?}");
     }
-    let asked = verdict(&policy(&[], &["Edit"], &["Bash"]), PermissionMode::AcceptEdits, "Bash echo x > out");
+    let asked = verdict(
+        &policy(&[], &["Edit"], &["Bash"]),
+        PermissionMode::AcceptEdits,
+        "Bash echo x > out",
+    );
     assert_eq!(word(&asked), "ask");
 }
 
@@ -179,7 +375,11 @@ fn nothing_takes_long() {
         let begun = Instant::now();
         verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
         let start: String = command.chars().take(40).collect();
-        assert!(begun.elapsed() < Duration::from_secs(2), "{start}: {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "{start}: {:?}",
+            begun.elapsed()
+        );
     }
 }
 
@@ -191,9 +391,16 @@ fn what_is_hidden_in_a_mass_is_denied() {
         format!("{}curl x{}", "(".repeat(40), ")".repeat(40)),
         format!("{}; bash -c 'curl x'", "(ls);".repeat(400)),
         format!("{}cat .env", "ls;".repeat(1000)),
-        format!("{}cat key", (0..20).map(|at| format!("cd a{at};")).collect::<String>()),
+        format!(
+            "{}cat key",
+            (0..20).map(|at| format!("cd a{at};")).collect::<String>()
+        ),
     ] {
-        let given = verdict(&policy, PermissionMode::BypassPermissions, &format!("Bash {command}"));
+        let given = verdict(
+            &policy,
+            PermissionMode::BypassPermissions,
+            &format!("Bash {command}"),
+        );
         let start: String = command.chars().take(40).collect();
         assert_eq!(word(&given), "deny", "{start}");
     }
@@ -201,10 +408,11 @@ fn what_is_hidden_in_a_mass_is_denied() {
 
 fn noise() -> impl Strategy<Value = String> {
     let pieces = vec![
-        "(", ")", "{", "}", "[", "]", ";", "&", "|", "<", ">", "$", "`", "'", "\"", "\\", "ls", "a", " ",
-        "\n", ",", "echo ", "<<", "#", "*",
+        "(", ")", "{", "}", "[", "]", ";", "&", "|", "<", ">", "$", "`", "'", "\"", "\\", "ls",
+        "a", " ", "\n", ",", "echo ", "<<", "#", "*",
     ];
-    proptest::collection::vec(proptest::sample::select(pieces), 0..300).prop_map(|pieces| pieces.concat())
+    proptest::collection::vec(proptest::sample::select(pieces), 0..300)
+        .prop_map(|pieces| pieces.concat())
 }
 
 proptest! {

@@ -11,12 +11,16 @@ const HERE: &str = "/h/.posse/worktrees/w-1/a";
 const DEEPER: &str = "/h/.posse/worktrees/w-1/b";
 
 fn worktree() -> Workspace {
-    workspace().in_worktree(Path::new(HERE), Path::new("/w")).unwrap()
+    workspace()
+        .in_worktree(Path::new(HERE), Path::new("/w"))
+        .unwrap()
 }
 
 /// A worktree that was made in the worktree.
 fn nested() -> Workspace {
-    worktree().in_worktree(Path::new(DEEPER), Path::new(HERE)).unwrap()
+    worktree()
+        .in_worktree(Path::new(DEEPER), Path::new(HERE))
+        .unwrap()
 }
 
 fn verdict_in(workspace: &Workspace, policy: &Policy, mode: PermissionMode, text: &str) -> Verdict {
@@ -26,7 +30,13 @@ fn verdict_in(workspace: &Workspace, policy: &Policy, mode: PermissionMode, text
 
 fn rules() -> Policy {
     policy(
-        &["Read(/secrets/**)", "Read(.env)", "Edit(/fixed)", "Read(*.pem)", "Edit(/gen/*.rs)"],
+        &[
+            "Read(/secrets/**)",
+            "Read(.env)",
+            "Edit(/fixed)",
+            "Read(*.pem)",
+            "Edit(/gen/*.rs)",
+        ],
         &["Edit(/ask/**)", "Read(/shy)"],
         &[
             "Edit(/src/**)",
@@ -81,13 +91,21 @@ fn what_holds_in_the_checkout_holds_in_the_worktree() {
     let rules = rules();
     for (text, expected) in table {
         let original = text.replace('@', "/w");
-        assert_eq!(word(&verdict(&rules, Default, &original)), expected, "{original}");
+        assert_eq!(
+            word(&verdict(&rules, Default, &original)),
+            expected,
+            "{original}"
+        );
         for (top, workspace) in [(HERE, worktree()), (DEEPER, nested())] {
             let text = text.replace('@', top);
             for mode in PermissionMode::ALL {
                 let given = verdict_in(&workspace, &rules, mode, &text);
                 let expected = verdict(&rules, mode, &original);
-                assert_eq!(word(&given), word(&expected), "{text} in {mode:?}: {given:?}");
+                assert_eq!(
+                    word(&given),
+                    word(&expected),
+                    "{text} in {mode:?}: {given:?}"
+                );
             }
         }
     }
@@ -98,7 +116,14 @@ fn the_original_lies_outside() {
     let allowing = policy(
         &["Read(/secrets/**)"],
         &[],
-        &["Read(//w/**)", "Edit(//w/**)", "Edit(//w/log)", "Bash(cat *)", "Bash(cp *)", "Bash(cd *)"],
+        &[
+            "Read(//w/**)",
+            "Edit(//w/**)",
+            "Edit(//w/log)",
+            "Bash(cat *)",
+            "Bash(cp *)",
+            "Bash(cd *)",
+        ],
     );
     let table = [
         ("Read /w/a", "ask"),
@@ -131,9 +156,23 @@ fn the_original_lies_outside() {
     }
     // Neither does a rule about the whole tool lead back there, nor one about all commands remove it.
     let all = policy(&[], &[], &["Edit", "Bash"]);
-    assert_eq!(word(&verdict_in(&worktree(), &all, Default, "Edit /w/a")), "ask");
-    assert_eq!(word(&verdict_in(&worktree(), &all, Default, &format!("Edit {HERE}/a"))), "allow");
-    assert_eq!(word(&verdict_in(&worktree(), &all, Default, "Bash rm -rf /w")), "deny");
+    assert_eq!(
+        word(&verdict_in(&worktree(), &all, Default, "Edit /w/a")),
+        "ask"
+    );
+    assert_eq!(
+        word(&verdict_in(
+            &worktree(),
+            &all,
+            Default,
+            &format!("Edit {HERE}/a")
+        )),
+        "allow"
+    );
+    assert_eq!(
+        word(&verdict_in(&worktree(), &all, Default, "Bash rm -rf /w")),
+        "deny"
+    );
 }
 
 #[test]
@@ -141,7 +180,8 @@ fn people_are_told_the_rule_that_lasts() {
     let none = Policy::default();
     let told = |text: &str| verdict_in(&nested(), &none, Default, text);
     let expected =
-        "Edit(//w/a) is not allowed by a rule; allow it with --allowedTools 'Edit(//w/a)'".to_owned();
+        "Edit(//w/a) is not allowed by a rule; allow it with --allowedTools 'Edit(//w/a)'"
+            .to_owned();
     assert_eq!(told(&format!("Edit {DEEPER}/a")), Verdict::Ask(expected));
     let outside = "/w/a lies outside the workspace, in the checkout that this worktree was made from; work in \
                    the worktree";
@@ -150,17 +190,36 @@ fn people_are_told_the_rule_that_lasts() {
 
 #[test]
 fn a_part_of_the_checkout_is_no_more_in_the_worktree() {
-    let part = Workspace { cwd: "/w/sub".into(), roots: vec!["/w/sub".into()], ..workspace() };
+    let part = Workspace {
+        cwd: "/w/sub".into(),
+        roots: vec!["/w/sub".into()],
+        ..workspace()
+    };
     let there = part.in_worktree(Path::new(HERE), Path::new("/w")).unwrap();
-    for (path, expected) in [("sub/a", "allow"), ("a", "ask"), ("sub/.git/x", "deny"), (".git/x", "deny")] {
+    for (path, expected) in [
+        ("sub/a", "allow"),
+        ("a", "ask"),
+        ("sub/.git/x", "deny"),
+        (".git/x", "deny"),
+    ] {
         let text = format!("Edit {HERE}/{path}");
-        assert_eq!(word(&verdict_in(&there, &Policy::default(), AcceptEdits, &text)), expected, "{path}");
+        assert_eq!(
+            word(&verdict_in(&there, &Policy::default(), AcceptEdits, &text)),
+            expected,
+            "{path}"
+        );
     }
 }
 
 fn with_notes(only: bool) -> Workspace {
-    let notes = Notes { directory: "/w/.claude/agent-memory/reviewer".into(), only };
-    Workspace { notes: Some(notes), ..workspace() }
+    let notes = Notes {
+        directory: "/w/.claude/agent-memory/reviewer".into(),
+        only,
+    };
+    Workspace {
+        notes: Some(notes),
+        ..workspace()
+    }
 }
 
 // proves AD-07 (open: that the notes are loaded into its system prompt, and where they are)
@@ -179,15 +238,43 @@ fn notes_are_written_without_asking() {
             ["deny", "deny", "deny", "deny", "allow"],
         ),
         ("Edit @/fixed.md", ["deny"; 5], ["deny"; 5]),
-        ("Edit @/ask.md", ["deny", "ask", "ask", "deny", "allow"], ["deny", "ask", "ask", "deny", "allow"]),
-        ("Edit @-evil/a", ["deny", "deny", "deny", "deny", "allow"], ["deny"; 5]),
-        ("Edit /w/.claude/settings.json", ["deny", "deny", "deny", "deny", "allow"], ["deny"; 5]),
-        ("Edit /w/a", ["deny", "ask", "allow", "deny", "allow"], ["deny"; 5]),
-        ("Edit /w/src/a", ["deny", "allow", "allow", "allow", "allow"], ["deny"; 5]),
+        (
+            "Edit @/ask.md",
+            ["deny", "ask", "ask", "deny", "allow"],
+            ["deny", "ask", "ask", "deny", "allow"],
+        ),
+        (
+            "Edit @-evil/a",
+            ["deny", "deny", "deny", "deny", "allow"],
+            ["deny"; 5],
+        ),
+        (
+            "Edit /w/.claude/settings.json",
+            ["deny", "deny", "deny", "deny", "allow"],
+            ["deny"; 5],
+        ),
+        (
+            "Edit /w/a",
+            ["deny", "ask", "allow", "deny", "allow"],
+            ["deny"; 5],
+        ),
+        (
+            "Edit /w/src/a",
+            ["deny", "allow", "allow", "allow", "allow"],
+            ["deny"; 5],
+        ),
         ("Bash cat @/MEMORY.md", free, free),
-        ("Bash make", ["deny", "ask", "ask", "deny", "allow"], ["deny", "ask", "ask", "deny", "allow"]),
+        (
+            "Bash make",
+            ["deny", "ask", "ask", "deny", "allow"],
+            ["deny", "ask", "ask", "deny", "allow"],
+        ),
     ];
-    let rules = policy(&["Edit(fixed.md)"], &["Edit(ask.md)"], &["Edit(/src/**)", "Bash(cat *)"]);
+    let rules = policy(
+        &["Edit(fixed.md)"],
+        &["Edit(ask.md)"],
+        &["Edit(/src/**)", "Bash(cat *)"],
+    );
     for (text, expected, only) in table {
         let text = text.replace('@', notes);
         for (workspace, expected) in [(with_notes(false), expected), (with_notes(true), only)] {
@@ -198,12 +285,18 @@ fn notes_are_written_without_asking() {
     let Verdict::Deny(why) = verdict_in(&with_notes(true), &rules, AcceptEdits, "Edit /w/a") else {
         panic!("it may edit its notes only")
     };
-    assert!(why.starts_with("an agent of this type may edit its notes only"), "{why}");
+    assert!(
+        why.starts_with("an agent of this type may edit its notes only"),
+        "{why}"
+    );
 }
 
 #[test]
 fn notes_in_the_original_are_written_from_a_worktree() {
-    let own = Workspace { notes: with_notes(false).notes, ..worktree() };
+    let own = Workspace {
+        notes: with_notes(false).notes,
+        ..worktree()
+    };
     let given = |text: &str| word(&verdict_in(&own, &Policy::default(), DontAsk, text));
     assert_eq!(given("Edit /w/.claude/agent-memory/reviewer/a.md"), "allow");
     assert_eq!(given("Edit /w/.claude/agent-memory/other/a.md"), "deny");
@@ -213,8 +306,19 @@ fn notes_in_the_original_are_written_from_a_worktree() {
 #[test]
 fn a_link_out_of_the_notes_is_not_free() {
     let paths = ["/w/.claude/agent-memory/reviewer/link", "/out/a"].map(PathBuf::from);
-    let intent = Intent { subject: Subject::Edits(paths.to_vec()), ..call("Edit").1 };
-    let given = |only| decide(&Policy::default(), Default, &with_notes(only), "Edit", &intent);
+    let intent = Intent {
+        subject: Subject::Edits(paths.to_vec()),
+        ..call("Edit").1
+    };
+    let given = |only| {
+        decide(
+            &Policy::default(),
+            Default,
+            &with_notes(only),
+            "Edit",
+            &intent,
+        )
+    };
     assert_eq!([word(&given(false)), word(&given(true))], ["ask", "deny"]);
 }
 
@@ -232,6 +336,10 @@ fn judging_does_not_take_long() {
         let begun = Instant::now();
         verdict_in(&nested(), &rules, Default, &format!("Bash {command}"));
         let start: String = command.chars().take(40).collect();
-        assert!(begun.elapsed() < Duration::from_secs(2), "{start}: {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "{start}: {:?}",
+            begun.elapsed()
+        );
     }
 }

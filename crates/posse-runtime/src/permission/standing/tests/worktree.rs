@@ -11,7 +11,10 @@ const FIRST: &str = "/h/.posse/worktrees/w-1/a";
 const SECOND: &str = "/h/.posse/worktrees/w-1/b";
 
 fn worktree_of(standing: &Standing, top: &str, origin: &str) -> Workspace {
-    standing.workspace().in_worktree(Path::new(top), Path::new(origin)).unwrap()
+    standing
+        .workspace()
+        .in_worktree(Path::new(top), Path::new(origin))
+        .unwrap()
 }
 
 fn root(mode: PermissionMode, policy: Arc<Policy>, roots: &[&str]) -> Standing {
@@ -23,9 +26,16 @@ fn those_above_are_judged_as_if_they_worked_there() {
     let rules = policy(&["Read(/secrets/**)"], &[], &["Bash(ls *)"]);
     let root = root(AcceptEdits, rules, &["/w", "/extra"]);
     let first = root.child(None, worktree_of(&root, FIRST, "/w")).unwrap();
-    let second = first.child(None, worktree_of(&first, SECOND, FIRST)).unwrap();
+    let second = first
+        .child(None, worktree_of(&first, SECOND, FIRST))
+        .unwrap();
     // One below that works in the same worktree.
-    let beside = second.child(None, second.workspace().below(Path::new(SECOND).join("sub"))).unwrap();
+    let beside = second
+        .child(
+            None,
+            second.workspace().below(Path::new(SECOND).join("sub")),
+        )
+        .unwrap();
     for (agent, top) in [(&first, FIRST), (&second, SECOND), (&beside, SECOND)] {
         let at = |path: &str| edit(&format!("{top}/{path}"));
         assert_eq!(agent.workspace().roots, [PathBuf::from(top)]);
@@ -37,7 +47,11 @@ fn those_above_are_judged_as_if_they_worked_there() {
         assert_eq!(word(agent, &runs("ls")), "allow");
         assert_eq!(word(agent, &runs("ls /w")), "ask");
     }
-    assert_eq!(word(&second, &edit(&format!("{FIRST}/a"))), "deny", "beneath .posse, and not its own");
+    assert_eq!(
+        word(&second, &edit(&format!("{FIRST}/a"))),
+        "deny",
+        "beneath .posse, and not its own"
+    );
     root.set_mode(Plan);
     assert_eq!(word(&beside, &edit(&format!("{SECOND}/a"))), "deny");
 }
@@ -52,7 +66,10 @@ fn a_part_above_is_a_part_there() {
     assert_eq!(word(&there, &edit(&format!("{FIRST}/sub/a"))), "allow");
     assert_eq!(word(&there, &edit(&format!("{FIRST}/a"))), "ask");
     // Whoever makes up roots does not get them.
-    let wide = Workspace { roots: vec![FIRST.into(), "/w".into()], ..worktree_of(&part, FIRST, "/w") };
+    let wide = Workspace {
+        roots: vec![FIRST.into(), "/w".into()],
+        ..worktree_of(&part, FIRST, "/w")
+    };
     let wrong = part.child(None, wide).unwrap_err();
     assert_eq!(wrong.roots, [Path::new(FIRST).join("sub")]);
 }
@@ -60,7 +77,9 @@ fn a_part_above_is_a_part_there() {
 #[test]
 fn one_above_that_is_asked_more_is_asked_there_too() {
     let root = root(Default, policy(&[], &[], &["Edit(/src/**)"]), &["/w"]);
-    let there = root.child(Some(BypassPermissions), worktree_of(&root, FIRST, "/w")).unwrap();
+    let there = root
+        .child(Some(BypassPermissions), worktree_of(&root, FIRST, "/w"))
+        .unwrap();
     assert_eq!(word(&there, &edit(&format!("{FIRST}/src/a"))), "allow");
     assert_eq!(word(&there, &edit(&format!("{FIRST}/a"))), "ask");
     assert_eq!(word(&there, &edit("/w/src/a")), "ask");
@@ -70,35 +89,81 @@ fn one_above_that_is_asked_more_is_asked_there_too() {
 fn notes_need_no_root_above_but_no_rule_and_no_plan_against_them() {
     let rules = policy(&["Edit(//h/.posse/agent-memory/x/fixed)"], &[], &[]);
     let root = root(Default, rules, &["/w"]);
-    let notes = |only| Some(Notes { directory: "/h/.posse/agent-memory/x".into(), only });
-    let own = Workspace { notes: notes(false), ..worktree_of(&root, FIRST, "/w") };
+    let notes = |only| {
+        Some(Notes {
+            directory: "/h/.posse/agent-memory/x".into(),
+            only,
+        })
+    };
+    let own = Workspace {
+        notes: notes(false),
+        ..worktree_of(&root, FIRST, "/w")
+    };
     let agent = root.child(Some(DontAsk), own).unwrap();
     let note = edit("/h/.posse/agent-memory/x/a.md");
     assert_eq!(word(&agent, &note), "allow");
-    assert_eq!(word(&agent, &edit("/h/.posse/agent-memory/x/fixed")), "deny");
+    assert_eq!(
+        word(&agent, &edit("/h/.posse/agent-memory/x/fixed")),
+        "deny"
+    );
     assert_eq!(word(&agent, &edit("/h/.posse/agent-memory/y/a.md")), "deny");
     // They are its own: neither those above nor those below it have them.
-    let below = agent.child(None, agent.workspace().below(FIRST.into())).unwrap();
-    let deeper = agent.child(None, worktree_of(&agent, SECOND, FIRST)).unwrap();
-    assert_eq!([&root, &below, &deeper].map(|agent| word(agent, &note)), ["deny"; 3]);
+    let below = agent
+        .child(None, agent.workspace().below(FIRST.into()))
+        .unwrap();
+    let deeper = agent
+        .child(None, worktree_of(&agent, SECOND, FIRST))
+        .unwrap();
+    assert_eq!(
+        [&root, &below, &deeper].map(|agent| word(agent, &note)),
+        ["deny"; 3]
+    );
     root.set_mode(Plan);
     assert_eq!(word(&agent, &note), "deny");
 
     root.set_mode(BypassPermissions);
-    let only = root.child(None, Workspace { notes: notes(true), ..workspace("/w", &["/w"]) }).unwrap();
-    assert_eq!([word(&only, &note), word(&only, &edit("/w/a"))], ["allow", "deny"]);
+    let only = root
+        .child(
+            None,
+            Workspace {
+                notes: notes(true),
+                ..workspace("/w", &["/w"])
+            },
+        )
+        .unwrap();
+    assert_eq!(
+        [word(&only, &note), word(&only, &edit("/w/a"))],
+        ["allow", "deny"]
+    );
     // What it may not edit itself, an agent of another type may that it starts.
-    let other = only.child(None, only.workspace().below("/w".into())).unwrap();
+    let other = only
+        .child(None, only.workspace().below("/w".into()))
+        .unwrap();
     assert_eq!(word(&other, &edit("/w/a")), "allow");
 }
 
 /// Paths in and around the worktrees.
 fn paths() -> impl Strategy<Value = PathBuf> {
-    let starts = ["/", "/w", "/w-evil", "/h", "/extra", "/h/.posse/worktrees/w-1", FIRST, SECOND, "/notes"];
-    let names = ["w", "src", "log", "sub", "a", "b", "A", ".git", ".env", "extra", "secrets"];
+    let starts = [
+        "/",
+        "/w",
+        "/w-evil",
+        "/h",
+        "/extra",
+        "/h/.posse/worktrees/w-1",
+        FIRST,
+        SECOND,
+        "/notes",
+    ];
+    let names = [
+        "w", "src", "log", "sub", "a", "b", "A", ".git", ".env", "extra", "secrets",
+    ];
     let inside = proptest::collection::vec(proptest::sample::select(names.to_vec()), 0..4);
-    (proptest::sample::select(starts.to_vec()), inside)
-        .prop_map(|(start, inside)| inside.iter().fold(PathBuf::from(start), |path, name| path.join(name)))
+    (proptest::sample::select(starts.to_vec()), inside).prop_map(|(start, inside)| {
+        inside
+            .iter()
+            .fold(PathBuf::from(start), |path, name| path.join(name))
+    })
 }
 
 fn rules() -> impl Strategy<Value = Vec<&'static str>> {

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::super::{Isolation, MemoryScope};
 use super::{Read, check_name, tools};
 use crate::front::Keys;
-use crate::front::value::{effort, idle, kind, mapping, names, one_of, quoted, text, truth, unknown};
+use crate::front::value::{
+    effort, idle, kind, mapping, names, one_of, quoted, text, truth, unknown,
+};
 use crate::spawn::Definition;
 use crate::spawn::contract::Contract;
 
@@ -52,13 +54,23 @@ const OTHERWISE: [(&str, &str); 6] = [
     ("worktree", "isolation"),
 ];
 
-const COLOURS: [&str; 8] = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
+const COLOURS: [&str; 8] = [
+    "red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan",
+];
 
 /// Takes one field over; what is odd about it comes into `notes`.
-pub(super) fn take(read: &mut Read, key: &str, value: Value, notes: &mut Vec<String>) -> Result<(), String> {
+pub(super) fn take(
+    read: &mut Read,
+    key: &str,
+    value: Value,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
     let definition = &mut read.definition;
-    if value.is_null() && FIELDS.contains(&key) && !matches!(key, "name" | "description" | "tools") {
-        notes.push(format!("`{key}` has no value; it is as if it were not there"));
+    if value.is_null() && FIELDS.contains(&key) && !matches!(key, "name" | "description" | "tools")
+    {
+        notes.push(format!(
+            "`{key}` has no value; it is as if it were not there"
+        ));
         return Ok(());
     }
     match key {
@@ -90,9 +102,8 @@ pub(super) fn take(read: &mut Read, key: &str, value: Value, notes: &mut Vec<Str
         }
         "initialPrompt" => definition.initial_prompt = Some(text(key, value)?),
         "outputSchema" => definition.output_schema = Some(schema(key, value)?),
-        "prompt" => {
-            notes.push("`prompt` is not heeded: the text below the front matter is the prompt".into())
-        }
+        "prompt" => notes
+            .push("`prompt` is not heeded: the text below the front matter is the prompt".into()),
         other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
     }
     Ok(())
@@ -100,16 +111,32 @@ pub(super) fn take(read: &mut Read, key: &str, value: Value, notes: &mut Vec<Str
 
 /// What no definition can do without and this one has not.
 pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
-    let Definition { name, description, prompt, .. } = definition;
-    let needed = [("name", name), ("description", description), ("prompt", prompt)];
-    needed.into_iter().find(|(_, value)| value.is_empty()).map(|(key, _)| key)
+    let Definition {
+        name,
+        description,
+        prompt,
+        ..
+    } = definition;
+    let needed = [
+        ("name", name),
+        ("description", description),
+        ("prompt", prompt),
+    ];
+    needed
+        .into_iter()
+        .find(|(_, value)| value.is_empty())
+        .map(|(key, _)| key)
 }
 
 fn mode(value: &Value) -> Result<PermissionMode, String> {
     match value.as_str().map(str::trim) {
         // What other programs call it.
         Some("manual") => Ok(PermissionMode::Default),
-        _ => one_of("permissionMode", value, &PermissionMode::ALL.map(|mode| (mode.as_str(), mode))),
+        _ => one_of(
+            "permissionMode",
+            value,
+            &PermissionMode::ALL.map(|mode| (mode.as_str(), mode)),
+        ),
     }
 }
 
@@ -121,23 +148,39 @@ fn isolation(value: &Value) -> Result<Isolation, String> {
 }
 
 fn memory(value: &Value) -> Result<MemoryScope, String> {
-    let scopes =
-        [("user", MemoryScope::User), ("project", MemoryScope::Project), ("local", MemoryScope::Local)];
+    let scopes = [
+        ("user", MemoryScope::User),
+        ("project", MemoryScope::Project),
+        ("local", MemoryScope::Local),
+    ];
     one_of("memory", value, &scopes)
 }
 
 fn turns(value: &Value) -> Result<u32, String> {
-    let number = value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+    let number = value
+        .as_u64()
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number > 0);
     number.ok_or_else(|| match value {
-        Value::String(_) => format!("`maxTurns` is a whole number from 1 on, not the text {}", kind(value)),
-        _ => format!("`maxTurns` is a whole number from 1 on, not {}", kind(value)),
+        Value::String(_) => format!(
+            "`maxTurns` is a whole number from 1 on, not the text {}",
+            kind(value)
+        ),
+        _ => format!(
+            "`maxTurns` is a whole number from 1 on, not {}",
+            kind(value)
+        ),
     })
 }
 
 fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
     let colour = text("color", value)?;
     if !COLOURS.contains(&colour.as_str()) {
-        notes.push(format!("`{}` is none of the colours {}", quoted(&colour), COLOURS.join(", ")));
+        notes.push(format!(
+            "`{}` is none of the colours {}",
+            quoted(&colour),
+            COLOURS.join(", ")
+        ));
     }
     Ok(colour)
 }
@@ -146,10 +189,14 @@ fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
 fn servers(value: Value) -> Result<Vec<Value>, String> {
     match value {
         Value::Array(items) => {
-            let fits =
-                |item: &Value| item.is_object() || item.as_str().is_some_and(|name| !name.trim().is_empty());
+            let fits = |item: &Value| {
+                item.is_object() || item.as_str().is_some_and(|name| !name.trim().is_empty())
+            };
             match items.iter().find(|item| !fits(item)) {
-                Some(odd) => Err(format!("`mcpServers` lists names and servers, not {}", kind(odd))),
+                Some(odd) => Err(format!(
+                    "`mcpServers` lists names and servers, not {}",
+                    kind(odd)
+                )),
                 None => Ok(items),
             }
         }
@@ -157,7 +204,10 @@ fn servers(value: Value) -> Result<Vec<Value>, String> {
             .into_iter()
             .map(|(name, server)| Value::Object(Map::from_iter([(name, server)])))
             .collect()),
-        other => Err(format!("`mcpServers` is a list or a mapping, not {}", kind(&other))),
+        other => Err(format!(
+            "`mcpServers` is a list or a mapping, not {}",
+            kind(&other)
+        )),
     }
 }
 

@@ -13,7 +13,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Err("the name is empty".to_owned());
     }
     if name.chars().count() > LONGEST {
-        return Err(format!("the name `{shown}` has more than {LONGEST} characters"));
+        return Err(format!(
+            "the name `{shown}` has more than {LONGEST} characters"
+        ));
     }
     if RESERVED.contains(&name.to_lowercase().as_str()) {
         return Err(format!("the name `{shown}` is taken by posse itself"));
@@ -21,13 +23,18 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.starts_with('-') {
         return Err(format!("the name `{shown}` begins with `-`"));
     }
-    let Some(bad) = name.chars().find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_'))) else {
+    let Some(bad) = name
+        .chars()
+        .find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
+    else {
         return Ok(());
     };
     if bad.is_whitespace() {
         let joined = name.split_whitespace().collect::<Vec<_>>().join("-");
         if check_name(&joined).is_ok() {
-            return Err(format!("the name `{shown}` has white space in it; call it `{joined}`"));
+            return Err(format!(
+                "the name `{shown}` has white space in it; call it `{joined}`"
+            ));
         }
     }
     let what = if bad.is_control() || bad.is_whitespace() {
@@ -35,5 +42,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     } else {
         format!("`{bad}`")
     };
-    Err(format!("the name `{shown}` has {what} in it; letters, digits, `-` and `_` may be"))
+    Err(format!(
+        "the name `{shown}` has {what} in it; letters, digits, `-` and `_` may be"
+    ))
 }

@@ -12,7 +12,11 @@ use super::*;
 
 /// What was read, a field on each line.
 fn shown(read: &Read) -> String {
-    let Read { definition, memory, notes } = read;
+    let Read {
+        definition,
+        memory,
+        notes,
+    } = read;
     let mut out = String::new();
     let mut line = |key: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -22,22 +26,51 @@ fn shown(read: &Read) -> String {
     let list = |items: &[String]| (!items.is_empty()).then(|| items.join(" | "));
     line("name", Some(definition.name.clone()));
     line("description", Some(format!("{:?}", definition.description)));
-    line("tools", definition.tools.as_ref().map(|tools| format!("[{}]", tools.join(" | "))));
+    line(
+        "tools",
+        definition
+            .tools
+            .as_ref()
+            .map(|tools| format!("[{}]", tools.join(" | "))),
+    );
     line("disallowed", list(&definition.disallowed));
     line("model", definition.model.clone());
-    line("effort", definition.effort.map(|effort| effort.as_str().to_owned()));
+    line(
+        "effort",
+        definition.effort.map(|effort| effort.as_str().to_owned()),
+    );
     line("mode", definition.mode.map(|mode| mode.to_string()));
-    line("background", definition.background.then(|| "true".to_owned()));
-    line("isolation", definition.isolation.map(|isolation| format!("{isolation:?}")));
+    line(
+        "background",
+        definition.background.then(|| "true".to_owned()),
+    );
+    line(
+        "isolation",
+        definition
+            .isolation
+            .map(|isolation| format!("{isolation:?}")),
+    );
     line("turns", definition.max_turns.map(|turns| turns.to_string()));
     line("color", definition.color.clone());
     line("memory", memory.map(|scope| format!("{scope:?}")));
     line("skills", list(&definition.skills));
-    line("servers", (!definition.mcp_servers.is_empty()).then(|| json!(definition.mcp_servers).to_string()));
+    line(
+        "servers",
+        (!definition.mcp_servers.is_empty()).then(|| json!(definition.mcp_servers).to_string()),
+    );
     line("required", list(&definition.required_mcp_servers));
     line("hooks", definition.hooks.as_ref().map(ToString::to_string));
-    line("initial", definition.initial_prompt.as_ref().map(|prompt| format!("{prompt:?}")));
-    line("schema", definition.output_schema.as_ref().map(ToString::to_string));
+    line(
+        "initial",
+        definition
+            .initial_prompt
+            .as_ref()
+            .map(|prompt| format!("{prompt:?}")),
+    );
+    line(
+        "schema",
+        definition.output_schema.as_ref().map(ToString::to_string),
+    );
     line("prompt", Some(format!("{:?}", definition.prompt)));
     for note in notes {
         line(&format!("note {}", note.line), Some(note.reason.clone()));
@@ -58,7 +91,8 @@ fn every_file_is_read_or_refused_with_line_and_reason() {
             Ok(None) => "no definition\n".to_owned(),
             Err(Problem { line, reason }) => format!("{line}: {reason}\n"),
         };
-        let expected = fs::read_to_string(Path::new(path).with_extension("expected")).unwrap_or_default();
+        let expected =
+            fs::read_to_string(Path::new(path).with_extension("expected")).unwrap_or_default();
         if got != expected {
             write!(wrong, "== {}\n-- got\n{got}-- expected\n{expected}", path).unwrap();
         }
@@ -70,9 +104,18 @@ fn every_file_is_read_or_refused_with_line_and_reason() {
 /// Every file there is, by name.
 fn fixtures() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/spawn/definition/fixtures");
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let paths = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    files.map(|path| (path.display().to_string(), fs::read_to_string(&path).unwrap())).collect()
+    files
+        .map(|path| {
+            (
+                path.display().to_string(),
+                fs::read_to_string(&path).unwrap(),
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -81,7 +124,11 @@ fn line_ends_and_a_mark_in_front_change_nothing() {
         let plain = text.replace(['\r', '\u{feff}'], "");
         let expected = read(&plain);
         for other in ["\r\n", "\r"] {
-            assert_eq!(read(&plain.replace('\n', other)), expected, "{name} with {other:?}");
+            assert_eq!(
+                read(&plain.replace('\n', other)),
+                expected,
+                "{name} with {other:?}"
+            );
         }
         assert_eq!(read(&format!("\u{feff}{plain}")), expected, "{name}");
     }
@@ -89,39 +136,84 @@ fn line_ends_and_a_mark_in_front_change_nothing() {
 
 #[test]
 fn what_is_too_long_is_refused() {
-    let file = |length: usize| format!("---\nname: long\ndescription: Long\n---\n{}", "x".repeat(length));
+    let file = |length: usize| {
+        format!(
+            "---\nname: long\ndescription: Long\n---\n{}",
+            "x".repeat(length)
+        )
+    };
     assert!(read(&file(200 * 1024)).unwrap().is_some());
-    assert_eq!(read(&file(256 * 1024)), Err(Problem::new(1, "the file is longer than 256 KiB")));
-    let deep = format!("---\nname: deep\ndescription: Deep\nhooks: {}\n---\nx\n", "[".repeat(100_000));
+    assert_eq!(
+        read(&file(256 * 1024)),
+        Err(Problem::new(1, "the file is longer than 256 KiB"))
+    );
+    let deep = format!(
+        "---\nname: deep\ndescription: Deep\nhooks: {}\n---\nx\n",
+        "[".repeat(100_000)
+    );
     assert_eq!(read(&deep).unwrap_err().line, 4);
 
     // Each of these would be slow: a document for every key, a search for what is meant for every name.
     let keys: String = (0..300).map(|at| format!("k{at}: b: c\n")).collect();
     let many = format!("---\n{keys}---\nx\n");
-    assert_eq!(read(&many), Err(Problem::new(202, "there are more than 200 keys")));
+    assert_eq!(
+        read(&many),
+        Err(Problem::new(202, "there are more than 200 keys"))
+    );
     let many = format!("---\ntools: {}\n---\nx\n", "Raed,".repeat(600));
-    assert_eq!(read(&many), Err(Problem::new(2, "`tools` has more than 500 names")));
+    assert_eq!(
+        read(&many),
+        Err(Problem::new(2, "`tools` has more than 500 names"))
+    );
 }
 
 #[test]
 fn names() {
     let long = "x".repeat(64);
-    for name in ["a", "code-reviewer", "Größe_2", "日本語", "_x", "9", &long, "forks", "explore"] {
+    for name in [
+        "a",
+        "code-reviewer",
+        "Größe_2",
+        "日本語",
+        "_x",
+        "9",
+        &long,
+        "forks",
+        "explore",
+    ] {
         assert_eq!(check_name(name), Ok(()), "{name}");
     }
     let letters = "letters, digits, `-` and `_` may be";
     for (name, reason) in [
         ("", "the name is empty".to_owned()),
-        (&format!("{long}x"), format!("the name `{}…` has more than 64 characters", "x".repeat(60))),
+        (
+            &format!("{long}x"),
+            format!("the name `{}…` has more than 64 characters", "x".repeat(60)),
+        ),
         ("-x", "the name `-x` begins with `-`".to_owned()),
-        ("FORK", "the name `FORK` is taken by posse itself".to_owned()),
-        ("Main", "the name `Main` is taken by posse itself".to_owned()),
+        (
+            "FORK",
+            "the name `FORK` is taken by posse itself".to_owned(),
+        ),
+        (
+            "Main",
+            "the name `Main` is taken by posse itself".to_owned(),
+        ),
         ("a:b", format!("the name `a:b` has `:` in it; {letters}")),
         ("../a", format!("the name `../a` has `.` in it; {letters}")),
-        ("a\u{7}", format!("the name `a ` has U+0007 in it; {letters}")),
+        (
+            "a\u{7}",
+            format!("the name `a ` has U+0007 in it; {letters}"),
+        ),
         ("🙂", format!("the name `🙂` has `🙂` in it; {letters}")),
-        ("My  Agent", "the name `My  Agent` has white space in it; call it `My-Agent`".to_owned()),
-        ("my agent!", format!("the name `my agent!` has U+0020 in it; {letters}")),
+        (
+            "My  Agent",
+            "the name `My  Agent` has white space in it; call it `My-Agent`".to_owned(),
+        ),
+        (
+            "my agent!",
+            format!("the name `my agent!` has U+0020 in it; {letters}"),
+        ),
     ] {
         assert_eq!(check_name(name), Err(reason), "{name}");
     }
@@ -149,7 +241,11 @@ note 1: `max_turn` is not known; did you mean `maxTurns`?
     assert_eq!(shown(&read), expected);
 
     for (name, entry, reason) in [
-        ("a b", json!({}), "the name `a b` has white space in it; call it `a-b`"),
+        (
+            "a b",
+            json!({}),
+            "the name `a b` has white space in it; call it `a-b`",
+        ),
         ("a", json!("x"), "a definition is an object, not `x`"),
         ("a", json!({"prompt": "x"}), "`description` is missing"),
         ("a", json!({"description": "x"}), "`prompt` is missing"),
@@ -175,18 +271,30 @@ note 1: `max_turn` is not known; did you mean `maxTurns`?
 
 /// Texts that look like front matter, and are often broken.
 fn front_matter() -> impl Strategy<Value = String> {
-    let key =
-        prop_oneof![prop::sample::select(field::FIELDS).prop_map(str::to_owned), "[a-z_-]{1,6}", "\\PC{0,4}"];
+    let key = prop_oneof![
+        prop::sample::select(field::FIELDS).prop_map(str::to_owned),
+        "[a-z_-]{1,6}",
+        "\\PC{0,4}"
+    ];
     let value = prop_oneof![
         "[a-zA-Z0-9 :#,*&!|>'\"(){}\\[\\]<\\\\-]{0,24}",
         "\\PC{0,16}",
         prop::sample::select(
-            &["|", ">-", "&a x", "*a", "[a, b", "{a: 1}", "true", "-1", "~", ".nan", "1e999"][..]
+            &[
+                "|", ">-", "&a x", "*a", "[a, b", "{a: 1}", "true", "-1", "~", ".nan", "1e999"
+            ][..]
         )
         .prop_map(str::to_owned),
     ];
-    let line = (0..4_usize, key, prop::sample::select(&[": ", ":", " ", ":\t", "\n  - "][..]), value)
-        .prop_map(|(indent, key, between, value)| format!("{}{key}{between}{value}", " ".repeat(indent / 2)));
+    let line = (
+        0..4_usize,
+        key,
+        prop::sample::select(&[": ", ":", " ", ":\t", "\n  - "][..]),
+        value,
+    )
+        .prop_map(|(indent, key, between, value)| {
+            format!("{}{key}{between}{value}", " ".repeat(indent / 2))
+        });
     (prop::collection::vec(line, 0..12), "\\PC{0,8}")
         .prop_map(|(lines, body)| format!("---\n{}\n---\n{body}", lines.join("\n")))
 }

@@ -26,9 +26,14 @@ const TOOLS: [&str; 13] = [
 const MOST: usize = 500;
 
 /// The tools that `tools` names; none for all.
-pub(super) fn granted(value: &Value, notes: &mut Vec<String>) -> Result<Option<Vec<String>>, String> {
+pub(super) fn granted(
+    value: &Value,
+    notes: &mut Vec<String>,
+) -> Result<Option<Vec<String>>, String> {
     if value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty()) {
-        return Err("`tools` has no value: leave it out for all tools, write `[]` for none".to_owned());
+        return Err(
+            "`tools` has no value: leave it out for all tools, write `[]` for none".to_owned(),
+        );
     }
     let names = names("tools", value, notes, |tool, part| {
         format!(
@@ -46,7 +51,9 @@ pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Strin
         )
     })?;
     if names.iter().any(|name| name == "*") {
-        return Err("`disallowedTools` takes names; an agent without tools has `tools: []`".to_owned());
+        return Err(
+            "`disallowedTools` takes names; an agent without tools has `tools: []`".to_owned(),
+        );
     }
     Ok(names)
 }
@@ -73,7 +80,10 @@ fn names(
             && name.len() <= 64
             && let Some(meant) = closest(name, &TOOLS)
         {
-            notes.push(format!("there is no tool `{}`; did you mean `{meant}`?", quoted(name)));
+            notes.push(format!(
+                "there is no tool `{}`; did you mean `{meant}`?",
+                quoted(name)
+            ));
         }
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
@@ -87,13 +97,21 @@ fn cut(written: &str) -> Result<(&str, Option<&str>), String> {
     let (name, part) = match written.split_once('(') {
         Some((name, rest)) => {
             let part = rest.strip_suffix(')');
-            let open = || format!("`{}` has a parenthesis that is not closed at its end", quoted(written));
+            let open = || {
+                format!(
+                    "`{}` has a parenthesis that is not closed at its end",
+                    quoted(written)
+                )
+            };
             (name.trim_end(), Some(part.ok_or_else(open)?))
         }
         None => (written, None),
     };
     if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ')') {
-        return Err(format!("`{}` is no name of a tool; names have commas between them", quoted(written)));
+        return Err(format!(
+            "`{}` is no name of a tool; names have commas between them",
+            quoted(written)
+        ));
     }
     Ok((name, part))
 }
@@ -109,5 +127,8 @@ fn split(text: &str) -> Vec<&str> {
         }
         c == ',' && depth == 0
     });
-    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+    parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
 }

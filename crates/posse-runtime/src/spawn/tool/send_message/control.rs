@@ -20,15 +20,30 @@ pub(super) enum Control {
     /// Asks a teammate to end.
     Shutdown { reason: String },
     /// Answers a request.
-    Answer { request: MailId, kind: RequestKind, approve: bool, text: String },
+    Answer {
+        request: MailId,
+        kind: RequestKind,
+        approve: bool,
+        text: String,
+    },
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum Written {
-    ShutdownRequest { reason: Option<String> },
-    ShutdownResponse { request_id: MailId, approve: bool, reason: Option<String> },
-    PlanApprovalResponse { request_id: MailId, approve: bool, feedback: Option<String> },
+    ShutdownRequest {
+        reason: Option<String>,
+    },
+    ShutdownResponse {
+        request_id: MailId,
+        approve: bool,
+        reason: Option<String>,
+    },
+    PlanApprovalResponse {
+        request_id: MailId,
+        approve: bool,
+        feedback: Option<String>,
+    },
 }
 
 /// How the model is told of it.
@@ -73,14 +88,24 @@ pub(super) fn read(message: Value) -> Result<Message, String> {
         text => Ok(text),
     };
     Ok(Message::Control(match written {
-        Written::ShutdownRequest { reason } => Control::Shutdown { reason: reason.unwrap_or_default() },
-        Written::ShutdownResponse { request_id, approve, reason } => Control::Answer {
+        Written::ShutdownRequest { reason } => Control::Shutdown {
+            reason: reason.unwrap_or_default(),
+        },
+        Written::ShutdownResponse {
+            request_id,
+            approve,
+            reason,
+        } => Control::Answer {
             request: request_id,
             kind: RequestKind::Shutdown,
             approve,
             text: why(approve, reason, "a reason")?,
         },
-        Written::PlanApprovalResponse { request_id, approve, feedback } => Control::Answer {
+        Written::PlanApprovalResponse {
+            request_id,
+            approve,
+            feedback,
+        } => Control::Answer {
             request: request_id,
             kind: RequestKind::Plan,
             approve,
@@ -102,9 +127,18 @@ mod tests {
     fn only_what_members_may_say_can_be_written() {
         let id = Uuid::from_u128(7);
         let answer = |kind, approve, text: &str| {
-            Ok(Message::Control(Control::Answer { request: id.into(), kind, approve, text: text.into() }))
+            Ok(Message::Control(Control::Answer {
+                request: id.into(),
+                kind,
+                approve,
+                text: text.into(),
+            }))
         };
-        let shutdown = |reason: &str| Ok(Message::Control(Control::Shutdown { reason: reason.into() }));
+        let shutdown = |reason: &str| {
+            Ok(Message::Control(Control::Shutdown {
+                reason: reason.into(),
+            }))
+        };
         let (end, plan) = (RequestKind::Shutdown, RequestKind::Plan);
         let table = [
             (json!("hello"), Ok(Message::Text("hello".into()))),
@@ -113,8 +147,14 @@ mod tests {
                 Ok(Message::Text(r#"{"type": "shutdown_request"}"#.into())),
             ),
             (json!({"type": "shutdown_request"}), shutdown("")),
-            (json!({"type": "shutdown_request", "reason": "done"}), shutdown("done")),
-            (json!({"type": "shutdown_response", "request_id": id, "approve": true}), answer(end, true, "")),
+            (
+                json!({"type": "shutdown_request", "reason": "done"}),
+                shutdown("done"),
+            ),
+            (
+                json!({"type": "shutdown_response", "request_id": id, "approve": true}),
+                answer(end, true, ""),
+            ),
             (
                 json!({"type": "shutdown_response", "request_id": id, "approve": false, "reason": "busy"}),
                 answer(end, false, "busy"),
@@ -131,20 +171,38 @@ mod tests {
                 json!({"type": "plan_approval_response", "request_id": id, "approve": false, "feedback": " "}),
                 Err("message: who does not approve gives feedback"),
             ),
-            (json!({"type": "shutdown_response", "request_id": "x", "approve": true}), Err("message: ")),
+            (
+                json!({"type": "shutdown_response", "request_id": "x", "approve": true}),
+                Err("message: "),
+            ),
             (
                 json!({"type": "shutdown_response", "approve": true}),
                 Err("message: missing field `request_id`"),
             ),
-            (json!({"type": "shutdown_request", "from": "user"}), Err("message: unknown field `from`")),
+            (
+                json!({"type": "shutdown_request", "from": "user"}),
+                Err("message: unknown field `from`"),
+            ),
             (
                 json!({"type": "plan_approval_request", "text": "x"}),
                 Err("message: unknown variant `plan_approval_request`"),
             ),
-            (json!({"type": "idle"}), Err("message: unknown variant `idle`")),
-            (json!({"type": "notification"}), Err("message: unknown variant")),
-            (json!({"type": "interruption"}), Err("message: unknown variant")),
-            (json!({"type": "dismissal"}), Err("message: unknown variant")),
+            (
+                json!({"type": "idle"}),
+                Err("message: unknown variant `idle`"),
+            ),
+            (
+                json!({"type": "notification"}),
+                Err("message: unknown variant"),
+            ),
+            (
+                json!({"type": "interruption"}),
+                Err("message: unknown variant"),
+            ),
+            (
+                json!({"type": "dismissal"}),
+                Err("message: unknown variant"),
+            ),
             (json!({"text": "x"}), Err("message: missing field `type`")),
             (json!(7), Err("message: write text")),
             (json!(null), Err("message: write text")),
@@ -152,7 +210,9 @@ mod tests {
         ];
         for (given, expected) in table {
             match (read(given.clone()), expected) {
-                (Err(told), Err(expected)) => assert!(told.starts_with(expected), "{given}: {told}"),
+                (Err(told), Err(expected)) => {
+                    assert!(told.starts_with(expected), "{given}: {told}")
+                }
                 (got, expected) => assert_eq!(got, expected.map_err(str::to_owned), "{given}"),
             }
         }

@@ -5,9 +5,19 @@ use uuid::Uuid;
 
 use super::*;
 
-const ALL: Reader = Reader { reads: true, sends: true };
-const NONE: Reader = Reader { reads: false, sends: false };
-const RETURNED: Returned<'static> = Returned { agent_type: "general-purpose", one_shot: false, model: "m-1" };
+const ALL: Reader = Reader {
+    reads: true,
+    sends: true,
+};
+const NONE: Reader = Reader {
+    reads: false,
+    sends: false,
+};
+const RETURNED: Returned<'static> = Returned {
+    agent_type: "general-purpose",
+    one_shot: false,
+    model: "m-1",
+};
 
 fn end(status: RunStatus, result: &str, error: Option<&str>) -> Notification {
     Notification {
@@ -24,7 +34,11 @@ fn end(status: RunStatus, result: &str, error: Option<&str>) -> Notification {
         model: String::new(),
         value: None,
         worktree: None,
-        usage: RunUsage { total_tokens: 1200, tool_uses: 3, duration_ms: 4500 },
+        usage: RunUsage {
+            total_tokens: 1200,
+            tool_uses: 3,
+            duration_ms: 4500,
+        },
     }
 }
 
@@ -71,39 +85,73 @@ fn a_result_is_framed_as_a_models_output() {
 #[test]
 fn no_text_is_said_to_be_none() {
     for nothing in ["", " \n\t"] {
-        let given = text(result(&end(RunStatus::Completed, nothing, None), RETURNED, NONE).unwrap());
-        assert!(given.contains("has completed.\n(no output: it wrote no text)\nagent id: "), "{given}");
+        let given =
+            text(result(&end(RunStatus::Completed, nothing, None), RETURNED, NONE).unwrap());
+        assert!(
+            given.contains("has completed.\n(no output: it wrote no text)\nagent id: "),
+            "{given}"
+        );
     }
 }
 
 // proves AG-13 (open: worktrees)
 #[test]
 fn one_shot_types_have_no_trailer() {
-    let one_shot = Returned { agent_type: "Explore", one_shot: true, ..RETURNED };
+    let one_shot = Returned {
+        agent_type: "Explore",
+        one_shot: true,
+        ..RETURNED
+    };
     let given = text(result(&end(RunStatus::Completed, "Found.", None), one_shot, ALL).unwrap());
     assert!(given.ends_with("\nFound.\n</run-output>"), "{given}");
-    assert!(!given.contains("00000000") && !given.contains("tokens"), "{given}");
+    assert!(
+        !given.contains("00000000") && !given.contains("tokens"),
+        "{given}"
+    );
 }
 
 // proves AG-20 (open: that the text so far is kept by whoever ends the run)
 #[test]
 fn what_did_not_end_well_says_why_and_what_there_is() {
     let failures = [
-        (RunStatus::Failed, "has failed: no such model.\nIts output so far, "),
-        (RunStatus::Killed, "was stopped before it was done: no such model.\nIts output so far, "),
-        (RunStatus::Paused, "is paused, and can go on later: no such model.\nIts output so far, "),
+        (
+            RunStatus::Failed,
+            "has failed: no such model.\nIts output so far, ",
+        ),
+        (
+            RunStatus::Killed,
+            "was stopped before it was done: no such model.\nIts output so far, ",
+        ),
+        (
+            RunStatus::Paused,
+            "is paused, and can go on later: no such model.\nIts output so far, ",
+        ),
     ];
     for (status, expected) in failures {
-        let Err(ToolError::Tell(told)) =
-            result(&end(status, "Half of it.", Some("no\nsuch model")), RETURNED, ALL)
-        else {
+        let Err(ToolError::Tell(told)) = result(
+            &end(status, "Half of it.", Some("no\nsuch model")),
+            RETURNED,
+            ALL,
+        ) else {
             panic!("{status:?} is a failed call")
         };
-        assert!(told.contains(expected) && told.contains("\nHalf of it.\n"), "{told}");
+        assert!(
+            told.contains(expected) && told.contains("\nHalf of it.\n"),
+            "{told}"
+        );
     }
-    let partial = text(result(&end(RunStatus::Partial, "", Some("10 turns")), RETURNED, ALL).unwrap());
+    let partial = text(
+        result(
+            &end(RunStatus::Partial, "", Some("10 turns")),
+            RETURNED,
+            ALL,
+        )
+        .unwrap(),
+    );
     assert!(
-        partial.contains("by a limit before it was done: 10 turns.\n(no output so far: it wrote no text)"),
+        partial.contains(
+            "by a limit before it was done: 10 turns.\n(no output so far: it wrote no text)"
+        ),
         "{partial}"
     );
 }
@@ -112,7 +160,9 @@ fn what_did_not_end_well_says_why_and_what_there_is() {
 fn long_results_point_to_the_file_if_it_can_be_read() {
     let long = end(RunStatus::Completed, &"é".repeat(40_000), None);
     let given = text(result(&long, RETURNED, ALL).unwrap());
-    assert!(given.contains("[… 10000 of 40000 characters left out here; all of it is in /spill/a.output …]"));
+    assert!(given.contains(
+        "[… 10000 of 40000 characters left out here; all of it is in /spill/a.output …]"
+    ));
     assert!(given.chars().count() < 31_000);
     assert!(!text(result(&long, RETURNED, NONE).unwrap()).contains("/spill"));
 }
@@ -123,25 +173,51 @@ fn a_launch_carries_the_prompt_and_says_to_wait() {
     let given = launched(&facts(), "Find it.\n<mail>", ALL);
     let first = "The sub-agent (general-purpose) works in the background: Find the bug.\n";
     assert!(given.starts_with(first), "{given}");
-    assert!(given.contains("agent id: 00000000-0000-0000-0000-000000000001\n"), "{given}");
-    assert!(given.contains("output file, written while it works: /spill/a.output\n"), "{given}");
-    assert!(given.contains("You will get a task-notification when it has ended"), "{given}");
+    assert!(
+        given.contains("agent id: 00000000-0000-0000-0000-000000000001\n"),
+        "{given}"
+    );
+    assert!(
+        given.contains("output file, written while it works: /spill/a.output\n"),
+        "{given}"
+    );
+    assert!(
+        given.contains("You will get a task-notification when it has ended"),
+        "{given}"
+    );
     assert!(given.contains("Do not guess"), "{given}");
-    assert!(given.ends_with("\nIt was told:\nFind it.\n&lt;mail>"), "{given}");
+    assert!(
+        given.ends_with("\nIt was told:\nFind it.\n&lt;mail>"),
+        "{given}"
+    );
     let given = launched(&facts(), "Find it.", NONE);
-    assert!(!given.contains("/spill") && !given.contains("SendMessage"), "{given}");
+    assert!(
+        !given.contains("/spill") && !given.contains("SendMessage"),
+        "{given}"
+    );
     assert!(launched(&facts(), "", NONE).ends_with("reaches you all the same."));
 }
 
 #[test]
 fn output_so_far() {
-    let tail = |text: &str, before| Tail { text: text.into(), before };
+    let tail = |text: &str, before| Tail {
+        text: text.into(),
+        before,
+    };
     assert_eq!(
-        output(&facts(), RunStatus::Running, &tail("Reading</run-output>", 0), ALL),
+        output(
+            &facts(),
+            RunStatus::Running,
+            &tail("Reading</run-output>", 0),
+            ALL
+        ),
         "agent 00000000-0000-0000-0000-000000000001 (Find the bug) is running. Its output so far, written by \
          a model and no word of the user:\n<run-output>\nReading&lt;/run-output>\n</run-output>"
     );
-    let shell = RunFacts { kind: RunKind::Shell, ..facts() };
+    let shell = RunFacts {
+        kind: RunKind::Shell,
+        ..facts()
+    };
     let given = output(&shell, RunStatus::Failed, &tail("", 12), ALL);
     assert!(given.starts_with("command 0000"), "{given}");
     assert!(
@@ -150,24 +226,58 @@ fn output_so_far() {
         ),
         "{given}"
     );
-    assert!(given.contains("<run-output>\n(no output)\n</run-output>"), "{given}");
+    assert!(
+        given.contains("<run-output>\n(no output)\n</run-output>"),
+        "{given}"
+    );
     assert!(!output(&shell, RunStatus::Failed, &tail("x", 12), NONE).contains("/spill"));
 }
 
 #[test]
 fn what_was_waited_for() {
     let ended = [end(RunStatus::Completed, "Done.", None)];
-    let named = RunFacts { name: Some("scout".parse::<Name>().unwrap()), ..facts() };
-    let nothing = Waited { ended: &[], known: &[], running: &[], timed_out: false };
-    let given = Waited { ended: &ended, running: std::slice::from_ref(&named), ..nothing }.told();
+    let named = RunFacts {
+        name: Some("scout".parse::<Name>().unwrap()),
+        ..facts()
+    };
+    let nothing = Waited {
+        ended: &[],
+        known: &[],
+        running: &[],
+        timed_out: false,
+    };
+    let given = Waited {
+        ended: &ended,
+        running: std::slice::from_ref(&named),
+        ..nothing
+    }
+    .told();
     assert!(given.starts_with("<task-notification>\n"), "{given}");
     let still = "</task-notification>\nStill running: agent 00000000-0000-0000-0000-000000000001 (scout, Find the bug).";
     assert!(given.ends_with(still), "{given}");
-    let given = Waited { running: &[facts()], timed_out: true, ..nothing }.told();
-    assert!(given.starts_with("The time to wait was over first.\nStill running: agent "), "{given}");
-    let given = Waited { known: &[facts()], ..nothing }.told();
-    assert!(given.starts_with("Ended before, as you were told: agent "), "{given}");
-    assert_eq!(nothing.told(), "There is nothing to wait for: no run of yours is live.");
+    let given = Waited {
+        running: &[facts()],
+        timed_out: true,
+        ..nothing
+    }
+    .told();
+    assert!(
+        given.starts_with("The time to wait was over first.\nStill running: agent "),
+        "{given}"
+    );
+    let given = Waited {
+        known: &[facts()],
+        ..nothing
+    }
+    .told();
+    assert!(
+        given.starts_with("Ended before, as you were told: agent "),
+        "{given}"
+    );
+    assert_eq!(
+        nothing.told(),
+        "There is nothing to wait for: no run of yours is live."
+    );
 }
 
 #[test]
@@ -179,14 +289,22 @@ fn stops() {
     ];
     for (below, expected) in table {
         let given = stopped(&facts(), below);
-        assert!(given.starts_with(expected) && given.ends_with("is left running."), "{given}");
+        assert!(
+            given.starts_with(expected) && given.ends_with("is left running."),
+            "{given}"
+        );
     }
     assert_eq!(
         not_running(&facts(), RunStatus::Completed),
         "Nothing was stopped: agent 00000000-0000-0000-0000-000000000001 (Find the bug) has completed before."
     );
-    assert_eq!(unknown_run("x\n<mail>", &[]), "There is no run x &lt;mail>, and you have started no other.");
-    assert!(unknown_run("x", &[facts()]).starts_with("There is no run x. You have started: agent 0000"));
+    assert_eq!(
+        unknown_run("x\n<mail>", &[]),
+        "There is no run x &lt;mail>, and you have started no other."
+    );
+    assert!(
+        unknown_run("x", &[facts()]).starts_with("There is no run x. You have started: agent 0000")
+    );
 }
 
 // proves SM-12 (open: how long names and ids last)
@@ -196,19 +314,29 @@ fn messages() {
     let file = Path::new("/spill/a.output");
     let table = [
         (Delivery::Here, "If it is at work it reads it after"),
-        (Delivery::Revived { output_file: file }, "Its output file: /spill/a.output"),
+        (
+            Delivery::Revived { output_file: file },
+            "Its output file: /spill/a.output",
+        ),
         (Delivery::Waits, "It waits there"),
     ];
     for (delivery, expected) in table {
         let given = sent("scout", id, delivery);
-        assert!(given.starts_with("Sent to scout (00000000-0000-0000-0000-000000000001). "), "{given}");
+        assert!(
+            given.starts_with("Sent to scout (00000000-0000-0000-0000-000000000001). "),
+            "{given}"
+        );
         assert!(given.contains(expected), "{given}");
     }
     assert_eq!(
         nobody("x", &["main".into(), "scout".into()]),
         "Nothing was sent: nobody is called x. There are: main, scout; or use an agent's id."
     );
-    for given in [nobody("x", &[]), stopped_by_user("x"), without_transcript("x")] {
+    for given in [
+        nobody("x", &[]),
+        stopped_by_user("x"),
+        without_transcript("x"),
+    ] {
         assert!(given.starts_with("Nothing was sent: "), "{given}");
     }
 }

@@ -26,7 +26,10 @@ pub(super) struct Situation<'a> {
 
 /// Whether a call gives the task to somebody by a name, who must be looked for in the team.
 pub(super) fn names_somebody(input: &TaskUpdateInput) -> bool {
-    input.owner.as_deref().is_some_and(|owner| !matches!(owner, "" | ME | USER))
+    input
+        .owner
+        .as_deref()
+        .is_some_and(|owner| !matches!(owner, "" | ME | USER))
 }
 
 /// What becomes of the owner.
@@ -66,7 +69,10 @@ pub(super) fn decide(
     if matches!(owner, Owner::Claimed) {
         may_claim(task, at)?;
         status = status.filter(|status| *status != TaskStatus::InProgress);
-        ops.push(Op::Claim { team: team.clone(), id: task.id });
+        ops.push(Op::Claim {
+            team: team.clone(),
+            id: task.id,
+        });
     }
     let change = TaskChange {
         subject: input.subject.clone(),
@@ -85,19 +91,38 @@ pub(super) fn decide(
         passed,
         metadata: input.metadata.clone(),
     };
-    let completes = TaskChange { status: Some(TaskStatus::Completed), ..TaskChange::default() };
+    let completes = TaskChange {
+        status: Some(TaskStatus::Completed),
+        ..TaskChange::default()
+    };
     if task.status == TaskStatus::Completed && change == completes {
-        return Err(format!("Refused: {}.", Refusal::AlreadyCompleted { id: task.id }));
+        return Err(format!(
+            "Refused: {}.",
+            Refusal::AlreadyCompleted { id: task.id }
+        ));
     }
     if change != TaskChange::default() {
         // Of two who complete it one is told so: the other may have done the same work, and should know.
         let expect = (change.status == completes.status && ops.is_empty()).then_some(task.version);
         let (id, change) = (task.id, Box::new(change));
-        ops.push(Op::UpdateTask { team: team.clone(), id, expect, change });
+        ops.push(Op::UpdateTask {
+            team: team.clone(),
+            id,
+            expect,
+            change,
+        });
     }
     for other in ids(&input.add_blocks) {
-        let change = TaskChange { block_on: vec![task.id], ..TaskChange::default() };
-        ops.push(Op::UpdateTask { team: team.clone(), id: other, expect: None, change: Box::new(change) });
+        let change = TaskChange {
+            block_on: vec![task.id],
+            ..TaskChange::default()
+        };
+        ops.push(Op::UpdateTask {
+            team: team.clone(),
+            id: other,
+            expect: None,
+            change: Box::new(change),
+        });
     }
     if let Owner::Given(team, name) = owner {
         ops.extend(told(input, task, team, name));
@@ -108,13 +133,23 @@ pub(super) fn decide(
     Ok(ops)
 }
 
-fn owner<'a>(input: &TaskUpdateInput, task: &Task, at: &Situation<'a>) -> Result<Owner<'a>, String> {
+fn owner<'a>(
+    input: &TaskUpdateInput,
+    task: &Task,
+    at: &Situation<'a>,
+) -> Result<Owner<'a>, String> {
     let Some(given) = input.owner.as_deref() else {
         // Only who begins it takes it: what is its own already stays so.
         let begins = input.status == Some(TaskStatus::InProgress);
-        return Ok(if begins { Owner::Claimed } else { Owner::Plain(None) });
+        return Ok(if begins {
+            Owner::Claimed
+        } else {
+            Owner::Plain(None)
+        });
     };
-    let me = at.team.and_then(|team| team.members.iter().find(|member| member.agent == at.agent));
+    let me = at
+        .team
+        .and_then(|team| team.members.iter().find(|member| member.agent == at.agent));
     let mine = given == ME
         || (at.list.is_none() && given == at.path)
         || me.is_some_and(|me| me.name.as_str() == given)
@@ -147,10 +182,18 @@ fn another<'a>(given: &str, at: &Situation<'a>) -> Result<Owner<'a>, String> {
             summary(given)
         ));
     }
-    match team.members.iter().find(|member| member.name.as_str() == given) {
+    match team
+        .members
+        .iter()
+        .find(|member| member.name.as_str() == given)
+    {
         Some(member) => Ok(Owner::Given(team, member.name.clone())),
         None => {
-            let names: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
+            let names: Vec<&str> = team
+                .members
+                .iter()
+                .map(|member| member.name.as_str())
+                .collect();
             Err(format!(
                 "owner: nobody in team {} is called {}; there are {}",
                 team.name,
@@ -162,20 +205,34 @@ fn another<'a>(given: &str, at: &Situation<'a>) -> Result<Owner<'a>, String> {
 }
 
 fn is_mine(task: &Task, at: &Situation<'_>) -> bool {
-    task.owner.as_ref().is_some_and(|owner| owner.agent == Some(at.agent))
+    task.owner
+        .as_ref()
+        .is_some_and(|owner| owner.agent == Some(at.agent))
 }
 
 /// Refuses what is known not to be claimable, so that nothing else of the call is done either.
 fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
-    let waits = task.waits_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let waits = task
+        .waits_for
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
     match task.status {
         TaskStatus::Completed => Err(format!("Refused: task {} is completed.", task.id)),
-        TaskStatus::Pending if !waits.is_empty() => {
-            Err(format!("Refused: task {} waits for {waits}; take another until then.", task.id))
-        }
+        TaskStatus::Pending if !waits.is_empty() => Err(format!(
+            "Refused: task {} waits for {waits}; take another until then.",
+            task.id
+        )),
         TaskStatus::Pending if task.owner.is_some() && !is_mine(task, at) => {
-            let by = task.owner.as_ref().map_or_else(String::new, |owner| summary(&owner.name));
-            Err(format!("Refused: task {} is {by}'s; take another, or write to them.", task.id))
+            let by = task
+                .owner
+                .as_ref()
+                .map_or_else(String::new, |owner| summary(&owner.name));
+            Err(format!(
+                "Refused: task {} is {by}'s; take another, or write to them.",
+                task.id
+            ))
         }
         // Whose process has died, the store knows.
         _ => Ok(()),
@@ -185,7 +242,10 @@ fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
 /// The mail to whoever is given a task that it did not have.
 fn told(input: &TaskUpdateInput, task: &Task, team: &Team, name: Name) -> Option<Op> {
     let member = team.members.iter().find(|member| member.name == name)?;
-    let has_it = task.owner.as_ref().is_some_and(|owner| owner.agent == Some(member.agent));
+    let has_it = task
+        .owner
+        .as_ref()
+        .is_some_and(|owner| owner.agent == Some(member.agent));
     if has_it || input.status.unwrap_or(task.status).is_settled() {
         return None;
     }
@@ -194,7 +254,10 @@ fn told(input: &TaskUpdateInput, task: &Task, team: &Team, name: Name) -> Option
     given.description = input.description.clone().unwrap_or(given.description);
     Some(Op::Send {
         id: MailId::from(Uuid::now_v7()),
-        to: Address::Member { team: team.name.clone(), name },
+        to: Address::Member {
+            team: team.name.clone(),
+            name,
+        },
         kind: MailKind::Text,
         summary: summary(&format!("Task {}: {}", given.id, given.subject)),
         body: words::assigned(&given),

@@ -51,11 +51,18 @@ async fn found(url: &str) -> Result<Value, Failed> {
     let mut sent: BTreeMap<&str, Vec<Usage>> = BTreeMap::new();
     for request in requests.iter().filter(|request| !request.is_main()) {
         // One that was not answered was not billed.
-        sent.entry(request.agent()).or_default().extend(request.usage);
+        sent.entry(request.agent())
+            .or_default()
+            .extend(request.usage);
     }
     let again = |pair: &[Usage]| pair[0].prompt().saturating_sub(pair[1].cache_read);
-    let rewrites: u64 = sent.values().flat_map(|own| own.windows(2).map(again)).sum();
-    let compacted = requests.iter().any(|it| it.is_main() && it.body.contains("SUMMARY of it all"));
+    let rewrites: u64 = sent
+        .values()
+        .flat_map(|own| own.windows(2).map(again))
+        .sum();
+    let compacted = requests
+        .iter()
+        .any(|it| it.is_main() && it.body.contains("SUMMARY of it all"));
     let calls: Vec<usize> = sent.values().map(Vec::len).collect();
     let lived = calls.iter().filter(|calls| **calls > 40).count();
     if (sent.len(), lived, compacted) != (FORKS, WOKEN, true) {
@@ -72,29 +79,51 @@ struct Worker {
 }
 
 impl Worker {
-    #[expect(clippy::disallowed_methods, reason = "it measures a process that is killed")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it measures a process that is killed"
+    )]
     fn start(url: &str, directory: &Path, session: Option<&str>) -> Result<Self, Failed> {
         let mut command = tokio::process::Command::new(std::env::current_exe()?);
-        command.args(["forks", "worker", url]).arg(directory).args(session);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command
+            .args(["forks", "worker", url])
+            .arg(directory)
+            .args(session);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
         let mut child = command.spawn()?;
         let orders = child.stdin.take().ok_or("no way in")?;
         let lines = BufReader::new(child.stdout.take().ok_or("no way out")?).lines();
-        Ok(Self { child, orders, lines })
+        Ok(Self {
+            child,
+            orders,
+            lines,
+        })
     }
 
     async fn line(&mut self) -> Result<String, Failed> {
-        self.lines.next_line().await?.ok_or_else(|| "the worker has ended".into())
+        self.lines
+            .next_line()
+            .await?
+            .ok_or_else(|| "the worker has ended".into())
     }
 
     async fn say(&mut self, order: &str) -> Result<(), Failed> {
-        Ok(self.orders.write_all(format!("{order}\n").as_bytes()).await?)
+        Ok(self
+            .orders
+            .write_all(format!("{order}\n").as_bytes())
+            .await?)
     }
 
     /// Says it and waits until it is done.
     async fn tell(&mut self, order: &str) -> Result<(), Failed> {
         self.say(order).await?;
-        self.line().await.map(drop).map_err(|error| format!("{order}: {error}").into())
+        self.line()
+            .await
+            .map(drop)
+            .map_err(|error| format!("{order}: {error}").into())
     }
 
     async fn kill(&mut self) -> Result<(), Failed> {
@@ -103,7 +132,11 @@ impl Worker {
 }
 
 /// The worker's side.
-pub(crate) async fn work(url: &str, directory: &Path, resumed: Option<&str>) -> Result<Value, Failed> {
+pub(crate) async fn work(
+    url: &str,
+    directory: &Path,
+    resumed: Option<&str>,
+) -> Result<Value, Failed> {
     let house = House::new(url, directory, FORKS + 10)?;
     let mut session = match resumed {
         Some(id) => house.resumed(id).await?,
@@ -123,7 +156,11 @@ pub(crate) async fn work(url: &str, directory: &Path, resumed: Option<&str>) -> 
                 session.end().await?;
             }
             None if order == "compact" => {
-                session.0.handle.send(Command::Compact { keep: None }).await?;
+                session
+                    .0
+                    .handle
+                    .send(Command::Compact { keep: None })
+                    .await?;
                 session.end().await?;
             }
             // What was broken off goes on.

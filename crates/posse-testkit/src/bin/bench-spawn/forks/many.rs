@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use posse_protocol::{ContentBlock, Message};
 use posse_runtime::port::BoxFuture;
-use posse_runtime::port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
+use posse_runtime::port::model::{
+    Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -24,8 +26,11 @@ pub(crate) async fn run(
     count: usize,
     kilobytes: u64,
 ) -> Result<Value, Failed> {
-    let two =
-        Arc::new(Two { parent: house::model(url)?, forks: house::model(sink)?, seen: Mutex::default() });
+    let two = Arc::new(Two {
+        parent: house::model(url)?,
+        forks: house::model(sink)?,
+        seen: Mutex::default(),
+    });
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
     let house = House::asking(two.clone(), directory, &work, count + 100)?;
@@ -49,12 +54,20 @@ pub(crate) async fn run(
     let peak = peak_kb()?;
     let growth = stored()? - before;
     house.runtime.shut_down().await;
-    let Seen { asked, answered, calls, body } = std::mem::take(&mut *two.seen());
+    let Seen {
+        asked,
+        answered,
+        calls,
+        body,
+    } = std::mem::take(&mut *two.seen());
     if calls != count {
         return Err(format!("{calls} requests of forks instead of {count}").into());
     }
     let bytes = body.len() * count;
-    let (asked, answered) = (asked.ok_or("nobody asked")?, answered.ok_or("nobody was answered")?);
+    let (asked, answered) = (
+        asked.ok_or("nobody asked")?,
+        answered.ok_or("nobody was answered")?,
+    );
     let ours = answered.saturating_duration_since(asked);
     let plain = bare(sink, body, count).await?;
     Ok(json!({
@@ -122,7 +135,9 @@ impl Model for Two {
         let is_main = call.attribution.path == "/main";
         let body = call.body.clone();
         Box::pin(async move {
-            let reply = if is_main { &self.parent } else { &self.forks }.call(call).await;
+            let reply = if is_main { &self.parent } else { &self.forks }
+                .call(call)
+                .await;
             let mut seen = self.seen();
             if is_main {
                 seen.asked.get_or_insert_with(Instant::now);

@@ -14,7 +14,12 @@ use super::words::{MATES, Waits, exchange};
 use crate::Failed;
 use crate::record;
 
-pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: usize) -> Result<Value, Failed> {
+pub(super) async fn run(
+    url: &str,
+    directory: &Path,
+    rounds: u32,
+    count: usize,
+) -> Result<Value, Failed> {
     let (mut waits, mut next) = (Waits::default(), 0);
     for round in 0..rounds {
         let place = directory.join(round.to_string());
@@ -52,7 +57,10 @@ fn start(url: &str, place: &Path, session: &str) -> Result<Child, Failed> {
 /// Hosts the members of a session until it is killed.
 pub(super) async fn host(url: &str, directory: &Path, session: AgentId) -> Result<Value, Failed> {
     let house = House::new(url, directory, 64)?;
-    let hosting = Hosting { session, members: Members::Free { most: None } };
+    let hosting = Hosting {
+        session,
+        members: Members::Free { most: None },
+    };
     let mut hosted = house.runtime.host(hosting, house.setup.clone()).await?;
     println!("{}", hosted.agents.len());
     while hosted.events.recv().await.is_some() {}

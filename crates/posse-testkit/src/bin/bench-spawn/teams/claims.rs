@@ -14,25 +14,60 @@ use crate::soon::{find, spread};
 
 /// Each task waits for the one before it. From the end of the reply that completes one to the request that begins the
 /// next, if that is another's.
-pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: u64) -> Result<Value, Failed> {
+pub(super) async fn run(
+    url: &str,
+    directory: &Path,
+    rounds: u32,
+    count: u64,
+) -> Result<Value, Failed> {
     let house = House::new(url, directory, 64)?;
     let (mut samples, mut own, mut next) = (Vec::new(), 0, 0);
     for _ in 0..rounds {
         let mut session = crewed(&house).await?;
         let team = Some(TEAM.parse()?);
         let task = |number: u64| {
-            let blocked_by = number.checked_sub(1).filter(|before| *before > 0).map(TaskId);
+            let blocked_by = number
+                .checked_sub(1)
+                .filter(|before| *before > 0)
+                .map(TaskId);
             let blocked_by = blocked_by.into_iter().collect();
-            let task = NewTask { subject: format!("part {number}"), blocked_by, ..NewTask::default() };
-            Op::CreateTask { team: team.clone(), task: Box::new(task) }
+            let task = NewTask {
+                subject: format!("part {number}"),
+                blocked_by,
+                ..NewTask::default()
+            };
+            Op::CreateTask {
+                team: team.clone(),
+                task: Box::new(task),
+            }
         };
         let ops = (1..=count).map(task).collect();
-        for result in house.store.operate(Order { realm: realm(&session), ops, at_ms: 5 }).await? {
+        for result in house
+            .store
+            .operate(Order {
+                realm: realm(&session),
+                ops,
+                at_ms: 5,
+            })
+            .await?
+        {
             result?;
         }
-        let list = ListId { realm: realm(&session), team: team.clone() };
-        let done = TaskFilter { status: Some(TaskStatus::Completed), ..TaskFilter::default() };
-        while (house.store.tasks(list.clone(), done.clone(), usize::MAX).await?.len() as u64) < count {
+        let list = ListId {
+            realm: realm(&session),
+            team: team.clone(),
+        };
+        let done = TaskFilter {
+            status: Some(TaskStatus::Completed),
+            ..TaskFilter::default()
+        };
+        while (house
+            .store
+            .tasks(list.clone(), done.clone(), usize::MAX)
+            .await?
+            .len() as u64)
+            < count
+        {
             rest(&mut session).await?;
         }
         let requests = record::since(url, &session.id(), &mut next).await?;

@@ -16,7 +16,12 @@ use crate::{Failed, cpu_ms};
 const MORE: usize = 3;
 
 /// What the process does in so many seconds while they are idle, and what they take in memory.
-pub(super) async fn run(url: &str, directory: &Path, count: usize, seconds: u64) -> Result<Value, Failed> {
+pub(super) async fn run(
+    url: &str,
+    directory: &Path,
+    count: usize,
+    seconds: u64,
+) -> Result<Value, Failed> {
     let house = House::new(url, directory, count + 10)?;
     let mut all = vec![crewed(&house).await?];
     let members = roster(&house, &all[0]).await?.members.len();
@@ -24,7 +29,9 @@ pub(super) async fn run(url: &str, directory: &Path, count: usize, seconds: u64)
         return Err(format!("{members} are in the team").into());
     }
     let cpu = cpu_ms()?;
-    SystemClock::default().sleep(Duration::from_secs(seconds)).await;
+    SystemClock::default()
+        .sleep(Duration::from_secs(seconds))
+        .await;
     let used = cpu_ms()? - cpu;
     let before = resident_kb()?;
     for _ in 0..MORE {

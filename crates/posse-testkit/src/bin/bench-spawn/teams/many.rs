@@ -16,15 +16,27 @@ pub(super) async fn run(url: &str, directory: &Path, count: usize) -> Result<Val
     let house = House::new(url, directory, count + 10)?;
     let session = crewed(&house).await?;
     let team = roster(&house, &session).await?;
-    let idle = team.members.iter().filter(|member| member.agent != team.lead);
-    let idle = idle.filter(|member| member.state == MemberState::Idle && member.held).count();
+    let idle = team
+        .members
+        .iter()
+        .filter(|member| member.agent != team.lead);
+    let idle = idle
+        .filter(|member| member.state == MemberState::Idle && member.held)
+        .count();
     let requests = record::of_session(url, &session.id()).await?;
     // The first makes the team.
-    let told = requests.iter().filter(|request| request.is_main()).nth(1).ok_or("nobody was started")?;
+    let told = requests
+        .iter()
+        .filter(|request| request.is_main())
+        .nth(1)
+        .ok_or("nobody was started")?;
     let mut seen = BTreeSet::new();
     let below = requests.iter().filter(|request| !request.is_main());
     let first = below.filter(|request| seen.insert(request.agent().to_owned()));
-    let last = first.map(|request| request.at_us).max().ok_or("nobody has asked anything")?;
+    let last = first
+        .map(|request| request.at_us)
+        .max()
+        .ok_or("nobody has asked anything")?;
     let took = millis(told.ended()?, last);
     Ok(json!({
         "ok": idle == count && seen.len() == count,

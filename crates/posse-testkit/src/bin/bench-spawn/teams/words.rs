@@ -13,7 +13,12 @@ use crate::soon::{Told, find, spread};
 /// So many teammates are written to in turn.
 pub(super) const MATES: usize = 4;
 
-pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: usize) -> Result<Value, Failed> {
+pub(super) async fn run(
+    url: &str,
+    directory: &Path,
+    rounds: u32,
+    count: usize,
+) -> Result<Value, Failed> {
     let house = House::new(url, directory, 64)?;
     let (mut waits, mut next) = (Waits::default(), 0);
     for _ in 0..rounds {
@@ -28,7 +33,9 @@ pub(super) async fn run(url: &str, directory: &Path, rounds: u32, count: usize) 
 pub(super) async fn exchange(session: &mut Session, count: usize) -> Result<(), Failed> {
     let mut told = Told::default();
     for number in 0..count {
-        session.say(&format!("write {number}. to m{}", number % MATES)).await?;
+        session
+            .say(&format!("write {number}. to m{}", number % MATES))
+            .await?;
         // Its last words come when it is idle again.
         while told.count() <= number || !told.idle {
             let event = session.event().await?;
@@ -54,8 +61,9 @@ impl Waits {
             let told = find(requests, true, &format!("answer {number}."))?;
             self.down.push(millis(lead.ended()?, mate.at_us));
             let ended = mate.ended()?;
-            let works =
-                |it: &&Request| it.is_main() && it.at_us < ended && it.ended_us.is_none_or(|at| at > ended);
+            let works = |it: &&Request| {
+                it.is_main() && it.at_us < ended && it.ended_us.is_none_or(|at| at > ended)
+            };
             match requests.iter().find(works) {
                 Some(_) => self.busy += 1,
                 None => self.up.push(millis(ended, told.at_us)),

@@ -75,10 +75,13 @@ impl Parts {
                 | u8::from(state.sent[at]);
             parts.holders[at] = known.holder.map(|host| host.0 as usize);
             for host in 0..world.hosts {
-                let Some(view) = state.views[host][at] else { continue };
+                let Some(view) = state.views[host][at] else {
+                    continue;
+                };
                 let current = view.epoch == known.epoch;
                 let task = view.task.filter(|_| current).map_or(0, |task| task.0 as u8);
-                parts.views[host][at] = 1 | u8::from(current) << 1 | u8::from(view.asleep) << 2 | task << 3;
+                parts.views[host][at] =
+                    1 | u8::from(current) << 1 | u8::from(view.asleep) << 2 | task << 3;
             }
         }
         parts.look_at_hosts(world, state);
@@ -139,12 +142,15 @@ impl Parts {
             *word = u32::from(self.hosts[host]);
             for at in 0..world.agents {
                 let held = u32::from(self.holders[at] == Some(host));
-                let theirs =
-                    held << 6 | u32::from(self.mail[host][at]) << 5 | u32::from(self.views[host][at]);
+                let theirs = held << 6
+                    | u32::from(self.mail[host][at]) << 5
+                    | u32::from(self.views[host][at]);
                 *word |= theirs << (4 + 7 * ((at + turn) % world.agents));
             }
         }
         hosts.sort_unstable();
-        hosts.into_iter().fold(packed, |packed, word| packed << 25 | u128::from(word))
+        hosts
+            .into_iter()
+            .fold(packed, |packed, word| packed << 25 | u128::from(word))
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use posse_protocol::{AgentId, ListId, MailId, MailKind, RealmId, TaskId, TaskStatus};
-use posse_runtime::port::store::{Address, AgentState, Epoch, Op, StateChange, Step, StepId, TaskChange};
+use posse_runtime::port::store::{
+    Address, AgentState, Epoch, Op, StateChange, Step, StepId, TaskChange,
+};
 use posse_testkit::store_contract;
 use uuid::Uuid;
 
@@ -18,7 +20,10 @@ pub(super) fn realm() -> RealmId {
 }
 
 pub(super) fn list() -> ListId {
-    ListId { realm: realm(), team: None }
+    ListId {
+        realm: realm(),
+        team: None,
+    }
 }
 
 /// An agent by its number, from 0.
@@ -38,17 +43,31 @@ pub(super) fn words(sender: usize) -> &'static str {
 
 /// A step that does nothing yet. Its id is that of all others: what was last is forgotten.
 pub(super) fn step(number: usize, epoch: u64) -> Step {
-    Step { id: StepId(Uuid::nil()), ..Step::new(realm(), agent(number), Epoch(epoch), 0) }
+    Step {
+        id: StepId(Uuid::nil()),
+        ..Step::new(realm(), agent(number), Epoch(epoch), 0)
+    }
 }
 
 pub(super) fn idle(step: Step) -> Step {
-    Step { state: Some(StateChange::UnlessMail(AgentState::Idle)), ..step }
+    Step {
+        state: Some(StateChange::UnlessMail(AgentState::Idle)),
+        ..step
+    }
 }
 
 /// Changes the status of a task.
 pub(super) fn operation(id: TaskId, status: TaskStatus) -> Op {
-    let change = Box::new(TaskChange { status: Some(status), ..TaskChange::default() });
-    Op::UpdateTask { team: None, id, expect: None, change }
+    let change = Box::new(TaskChange {
+        status: Some(status),
+        ..TaskChange::default()
+    });
+    Op::UpdateTask {
+        team: None,
+        id,
+        expect: None,
+        change,
+    }
 }
 
 pub(super) fn letter(from: usize, to: usize) -> Op {

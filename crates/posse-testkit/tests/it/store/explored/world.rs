@@ -26,7 +26,14 @@ pub(super) struct World {
 
 impl Default for World {
     fn default() -> Self {
-        Self { agents: 2, hosts: 2, tasks: 2, crashes: 1, stalls: 1, flaw: None }
+        Self {
+            agents: 2,
+            hosts: 2,
+            tasks: 2,
+            crashes: 1,
+            stalls: 1,
+            flaw: None,
+        }
     }
 }
 
@@ -114,7 +121,9 @@ impl State {
 
     /// Whether nobody has taken the agent from the process that believes this.
     pub(super) fn is_current(&self, actor: Actor, view: View) -> bool {
-        self.model.agent(agent(actor.agent)).is_some_and(|agent| agent.epoch == view.epoch)
+        self.model
+            .agent(agent(actor.agent))
+            .is_some_and(|agent| agent.epoch == view.epoch)
     }
 }
 
@@ -128,18 +137,28 @@ impl World {
         let worded = step(actor.agent, view.epoch);
         let op = match deed {
             Deed::Claim(id) => Op::Claim { team: None, id },
-            Deed::ClaimNext => Op::ClaimNext { team: None, takes: Takes::Any },
+            Deed::ClaimNext => Op::ClaimNext {
+                team: None,
+                takes: Takes::Any,
+            },
             Deed::Complete => operation(view.task.unwrap_or(TaskId(0)), TaskStatus::Completed),
             Deed::Send => letter(actor.agent, self.recipient(actor.agent)),
             Deed::Show => return show(&state.model, actor, worded),
             Deed::Idle => return idle(worded),
             Deed::End => {
                 let op = letter(actor.agent, self.recipient(actor.agent));
-                return idle(Step { operations: vec![Operation { call: None, op }], ..worded });
+                return idle(Step {
+                    operations: vec![Operation { call: None, op }],
+                    ..worded
+                });
             }
         };
         let operations = vec![Operation { call: None, op }];
-        Step { operations, state: Some(StateChange::To(AgentState::Running)), ..worded }
+        Step {
+            operations,
+            state: Some(StateChange::To(AgentState::Running)),
+            ..worded
+        }
     }
 
     /// Commits a step, so that nothing but what it did is left of it.
@@ -200,7 +219,10 @@ impl World {
             // Nothing has changed but that it asked.
             (Deed::Claim(_) | Deed::ClaimNext, _) => return None,
             (Deed::Complete, result) => {
-                let task = believed.task.take().filter(|_| matches!(result, Some(Ok(_))));
+                let task = believed
+                    .task
+                    .take()
+                    .filter(|_| matches!(result, Some(Ok(_))));
                 next.done |= task.map_or(0, |task| 1 << task.0);
             }
             (Deed::Send, _) => next.sent[actor.agent] = true,
@@ -232,7 +254,10 @@ impl World {
     /// have become claimable.
     fn hear(&self, next: &mut State, at: usize) {
         if next.model.hear_of_tasks(host(at)) {
-            next.views[at].iter_mut().flatten().for_each(|view| view.asleep = false);
+            next.views[at]
+                .iter_mut()
+                .flatten()
+                .for_each(|view| view.asleep = false);
         }
     }
 
@@ -241,9 +266,16 @@ impl World {
         match action {
             Action::Step(actor, deed) => self.step(state, next, actor, deed)?,
             Action::Deliver(host) => self.deliver(next, host),
-            Action::Take(Actor { host: at, agent: of }) => {
+            Action::Take(Actor {
+                host: at,
+                agent: of,
+            }) => {
                 let epoch = next.model.take(host(at), agent(of)).ok()?.0;
-                next.views[at][of] = Some(View { epoch, task: None, asleep: false });
+                next.views[at][of] = Some(View {
+                    epoch,
+                    task: None,
+                    asleep: false,
+                });
             }
             Action::Crash(at) => {
                 next.model.die(host(at));
@@ -267,7 +299,10 @@ fn show(model: &Model, actor: Actor, mut worded: Step) -> Step {
     if let Some(mail) = model.waiting(realm(), id).next() {
         let text = format!("in epoch {}: {}", worded.epoch.0, mail.body);
         worded.entries.push(entry(next, EntryKind::Prompt, &text));
-        worded.mail.push(TakenMail { number: mail.number, entry: next });
+        worded.mail.push(TakenMail {
+            number: mail.number,
+            entry: next,
+        });
     }
     worded.state = Some(StateChange::To(AgentState::Running));
     worded
@@ -282,25 +317,58 @@ impl stateright::Model for World {
         let hosts: Vec<HostNumber> = (0..self.hosts).map(|_| model.open()).collect();
         let mut views = [[None; AGENTS]; HOSTS];
         for (of, at) in (0..self.agents).map(|of| (of, of % self.hosts)) {
-            let mut born = Step { birth: birth(1).birth, ..step(of, 1) };
-            born.birth.iter_mut().for_each(|birth| birth.path = words(of).to_owned());
+            let mut born = Step {
+                birth: birth(1).birth,
+                ..step(of, 1)
+            };
+            born.birth
+                .iter_mut()
+                .for_each(|birth| birth.path = words(of).to_owned());
             born.state = Some(StateChange::To(AgentState::Running));
             assert!(model.commit(hosts[at], &born).is_ok());
             model.forget_step(agent(of));
-            views[at][of] = Some(View { epoch: 1, task: None, asleep: false });
+            views[at][of] = Some(View {
+                epoch: 1,
+                task: None,
+                asleep: false,
+            });
         }
         let task = |id| NewTask {
             // The third waits for the first.
             blocked_by: (id == 3).then_some(TaskId(1)).into_iter().collect(),
             ..NewTask::default()
         };
-        let ops =
-            (1..=self.tasks).map(|id| Op::CreateTask { team: None, task: Box::new(task(id)) }).collect();
-        assert!(model.operate(&Order { realm: realm(), ops, at_ms: 0 }).iter().all(Result::is_ok));
+        let ops = (1..=self.tasks)
+            .map(|id| Op::CreateTask {
+                team: None,
+                task: Box::new(task(id)),
+            })
+            .collect();
+        assert!(
+            model
+                .operate(&Order {
+                    realm: realm(),
+                    ops,
+                    at_ms: 0
+                })
+                .iter()
+                .all(Result::is_ok)
+        );
         hosts.iter().for_each(|host| drop(model.woken(*host)));
         let (sent, sketch) = ([false; AGENTS], Sketch::default());
-        let first = State { model, views, sent, done: 0, crashes: 0, stalls: 0, sketch };
-        vec![State { sketch: Sketch::of(self, &first), ..first }]
+        let first = State {
+            model,
+            views,
+            sent,
+            done: 0,
+            crashes: 0,
+            stalls: 0,
+            sketch,
+        };
+        vec![State {
+            sketch: Sketch::of(self, &first),
+            ..first
+        }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {

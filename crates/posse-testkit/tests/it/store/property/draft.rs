@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use posse_protocol::{
-    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RequestKind, RunKind,
-    RunStatus, RunUsage, Takes, TaskId, TaskStatus, Usage, WorktreeEnd,
+    Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RequestKind,
+    RunKind, RunStatus, RunUsage, Takes, TaskId, TaskStatus, Usage, WorktreeEnd,
 };
 use posse_runtime::port::store::{
-    Address, AgentState, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun, Joining, MAIL_BYTES,
-    NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
+    Address, AgentState, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun, Joining,
+    MAIL_BYTES, NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
 };
 use posse_testkit::store_contract::agent;
 use proptest::collection::vec;
@@ -275,33 +275,63 @@ fn births(realm: u64) -> impl Strategy<Value = Born> {
         3 => Just(Begin::Compaction),
         1 => (1..3_u64).prop_map(Begin::Number),
     ];
-    (of((source(), begin, 0..4_u64)), weighted(0.6, (source(), named)))
+    (
+        of((source(), begin, 0..4_u64)),
+        weighted(0.6, (source(), named)),
+    )
         .prop_map(|(segment, origin)| Born { segment, origin })
 }
 
 fn states() -> impl Strategy<Value = StateChange> {
     let all = || select(AgentState::ALL.to_vec());
-    prop_oneof![all().prop_map(StateChange::To), all().prop_map(StateChange::UnlessMail)]
+    prop_oneof![
+        all().prop_map(StateChange::To),
+        all().prop_map(StateChange::UnlessMail)
+    ]
 }
 
 fn endings() -> impl Strategy<Value = EndedRun> {
-    (any::<u128>(), of(Just("no money".to_owned())), any::<bool>()).prop_map(|(run, error, by_person)| {
-        let usage = RunUsage { total_tokens: 1, tool_uses: 2, duration_ms: 3 };
-        let value = by_person.then(RawJson::empty_object);
-        let worktree = error.clone().map(|kept| WorktreeEnd {
-            path: "/t/a".into(),
-            branch: "posse/a".into(),
-            base: "3f".into(),
-            kept: Some(kept),
-        });
-        EndedRun { run: Uuid::from_u128(run), error, by_person, usage, text: None, mail: 0, value, worktree }
-    })
+    (
+        any::<u128>(),
+        of(Just("no money".to_owned())),
+        any::<bool>(),
+    )
+        .prop_map(|(run, error, by_person)| {
+            let usage = RunUsage {
+                total_tokens: 1,
+                tool_uses: 2,
+                duration_ms: 3,
+            };
+            let value = by_person.then(RawJson::empty_object);
+            let worktree = error.clone().map(|kept| WorktreeEnd {
+                path: "/t/a".into(),
+                branch: "posse/a".into(),
+                base: "3f".into(),
+                kept: Some(kept),
+            });
+            EndedRun {
+                run: Uuid::from_u128(run),
+                error,
+                by_person,
+                usage,
+                text: None,
+                mail: 0,
+                value,
+                worktree,
+            }
+        })
 }
 
 fn calls() -> impl Strategy<Value = CallChangeKind> {
-    let outcome = CallOutcome { content: Arc::new([]), is_error: true };
+    let outcome = CallOutcome {
+        content: Arc::new([]),
+        is_error: true,
+    };
     select(vec![
-        CallChangeKind::Asked { id: "toolu".into(), tool: "Bash".into() },
+        CallChangeKind::Asked {
+            id: "toolu".into(),
+            tool: "Bash".into(),
+        },
         CallChangeKind::Begun,
         CallChangeKind::Done(outcome),
     ])
@@ -309,18 +339,25 @@ fn calls() -> impl Strategy<Value = CallChangeKind> {
 
 fn charges() -> impl Strategy<Value = Charge> {
     let purposes = prop_oneof![Just(Purpose::Work), select(Purpose::ALL.to_vec())];
-    (any::<bool>(), weighted(0.9, 0..100_u64), purposes).prop_map(|(which, tokens, purpose)| Charge {
-        model: if which { "one" } else { "two" }.into(),
-        usage: Usage { input: tokens.unwrap_or(1), ..Usage::default() },
-        cost: tokens.map(Cost::from_pico_usd),
-        purpose,
-        missed: tokens.unwrap_or_default() / 2,
+    (any::<bool>(), weighted(0.9, 0..100_u64), purposes).prop_map(|(which, tokens, purpose)| {
+        Charge {
+            model: if which { "one" } else { "two" }.into(),
+            usage: Usage {
+                input: tokens.unwrap_or(1),
+                ..Usage::default()
+            },
+            cost: tokens.map(Cost::from_pico_usd),
+            purpose,
+            missed: tokens.unwrap_or_default() / 2,
+        }
     })
 }
 
 fn seen() -> impl Strategy<Value = SeenFile> {
-    (any::<bool>(), any::<u64>())
-        .prop_map(|(which, version)| SeenFile { path: if which { "/a" } else { "/b" }.into(), version })
+    (any::<bool>(), any::<u64>()).prop_map(|(which, version)| SeenFile {
+        path: if which { "/a" } else { "/b" }.into(),
+        version,
+    })
 }
 
 fn runs() -> impl Strategy<Value = RunChangeKind> {
@@ -330,7 +367,10 @@ fn runs() -> impl Strategy<Value = RunChangeKind> {
         description: "builds".into(),
         output: "/out".into(),
     });
-    prop_oneof![began, select(RunStatus::ALL.to_vec()).prop_map(RunChangeKind::Ended)]
+    prop_oneof![
+        began,
+        select(RunStatus::ALL.to_vec()).prop_map(RunChangeKind::Ended)
+    ]
 }
 
 fn teams() -> impl Strategy<Value = Name> {
@@ -343,8 +383,21 @@ fn lists() -> impl Strategy<Value = Option<Name>> {
 
 /// Names of members; a few that are reserved or nobody's.
 fn names() -> impl Strategy<Value = Name> {
-    select(vec!["a1", "a2", "a3", "a4", "a1", "a2", "a3", "a4", "nobody", "user", "team-lead", "main"])
-        .prop_map(name)
+    select(vec![
+        "a1",
+        "a2",
+        "a3",
+        "a4",
+        "a1",
+        "a2",
+        "a3",
+        "a4",
+        "nobody",
+        "user",
+        "team-lead",
+        "main",
+    ])
+    .prop_map(name)
 }
 
 fn name(text: &str) -> Name {
@@ -367,7 +420,14 @@ fn joining(realm: u64) -> impl Strategy<Value = Box<Joining>> {
             backend: "in-process".into(),
             cwd: "/work".into(),
             role: color.map(Into::into),
-            takes: if color.is_some() { Takes::Any } else { Takes::Only { unmarked: true, roles: vec![] } },
+            takes: if color.is_some() {
+                Takes::Any
+            } else {
+                Takes::Only {
+                    unmarked: true,
+                    roles: vec![],
+                }
+            },
         })
     })
 }
@@ -392,9 +452,16 @@ fn tasks() -> impl Strategy<Value = TaskId> {
 }
 
 fn metadata() -> impl Strategy<Value = Map<String, Value>> {
-    let value = prop_oneof![Just(Value::Null), (0..3).prop_map(|number| json!({ "deep": number }))];
-    vec((select(vec!["k", "l"]), value), 0..2)
-        .prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    let value = prop_oneof![
+        Just(Value::Null),
+        (0..3).prop_map(|number| json!({ "deep": number }))
+    ];
+    vec((select(vec!["k", "l"]), value), 0..2).prop_map(|pairs| {
+        pairs
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
+    })
 }
 
 fn expected() -> impl Strategy<Value = Option<u64>> {
@@ -411,8 +478,8 @@ fn checks() -> impl Strategy<Value = String> {
 }
 
 fn takes() -> impl Strategy<Value = Takes> {
-    let only =
-        (any::<bool>(), vec(roles(), 0..3)).prop_map(|(unmarked, roles)| Takes::Only { unmarked, roles });
+    let only = (any::<bool>(), vec(roles(), 0..3))
+        .prop_map(|(unmarked, roles)| Takes::Only { unmarked, roles });
     prop_oneof![Just(Takes::Any), only]
 }
 
@@ -421,13 +488,30 @@ fn new_tasks() -> impl Strategy<Value = Box<NewTask>> {
     (of("[a-c]{0,3}"), vec(tasks(), 0..2), marks, metadata()).prop_map(
         |(active_form, blocked_by, (role, check), metadata)| {
             let (subject, description) = ("s".into(), String::new());
-            Box::new(NewTask { subject, description, active_form, blocked_by, role, check, metadata })
+            Box::new(NewTask {
+                subject,
+                description,
+                active_form,
+                blocked_by,
+                role,
+                check,
+                metadata,
+            })
         },
     )
 }
 
 fn changes() -> impl Strategy<Value = Box<TaskChange>> {
-    let owners = of(select(vec!["a1", "a2", "a3", "team-lead", "/a1", "/a2", "user", "nobody"]));
+    let owners = of(select(vec![
+        "a1",
+        "a2",
+        "a3",
+        "team-lead",
+        "/a1",
+        "/a2",
+        "user",
+        "nobody",
+    ]));
     (
         (weighted(0.2, Just(String::new())), weighted(0.2, "[a-c]{0,2}"), weighted(0.2, "[a-c]{0,2}")),
         weighted(0.5, select(TaskStatus::ALL.to_vec())),
@@ -450,9 +534,17 @@ fn changes() -> impl Strategy<Value = Box<TaskChange>> {
 
 /// Operations, so many of 200 about charges: an agent may not have them.
 fn deeds_of(realm: u64, charged: u32) -> impl Strategy<Value = Rough> {
-    let charge = (anybody(realm), charges())
-        .prop_map(|(number, charge)| Op::Charge { agent: agent(number), charge: Box::new(charge) });
-    let charge = charge.prop_map(|op| Rough { op, text: Text { letter: 'a', length: 0 } });
+    let charge = (anybody(realm), charges()).prop_map(|(number, charge)| Op::Charge {
+        agent: agent(number),
+        charge: Box::new(charge),
+    });
+    let charge = charge.prop_map(|op| Rough {
+        op,
+        text: Text {
+            letter: 'a',
+            length: 0,
+        },
+    });
     // In boxes: all that can be drawn at once does not fit on a stack.
     prop_oneof![200 - charged => ops(realm).boxed(), charged => charge.boxed()]
 }
@@ -469,8 +561,18 @@ fn kinds() -> impl Strategy<Value = RequestKind> {
 fn ops(realm: u64) -> impl Strategy<Value = Rough> {
     let mails = prop_oneof![4 => Just(MailKind::Text), 1 => select(MailKind::ALL.to_vec())];
     let letters = (any::<u128>(), addresses(realm), mails).prop_map(|(id, to, kind)| {
-        let (id, summary, body) = (MailId::from(Uuid::from_u128(id)), "in short".into(), String::new());
-        Op::Send { id, to, kind, summary, body }
+        let (id, summary, body) = (
+            MailId::from(Uuid::from_u128(id)),
+            "in short".into(),
+            String::new(),
+        );
+        Op::Send {
+            id,
+            to,
+            kind,
+            summary,
+            body,
+        }
     });
     let notes = (teams(), names(), expected()).prop_map(|(team, name, expect)| Op::WriteNote {
         team,
@@ -478,7 +580,12 @@ fn ops(realm: u64) -> impl Strategy<Value = Rough> {
         text: String::new(),
         expect,
     });
-    const { assert!(MAIL_BYTES == TEXT_BYTES, "both limits are met by the same texts") };
+    const {
+        assert!(
+            MAIL_BYTES == TEXT_BYTES,
+            "both limits are met by the same texts"
+        )
+    };
     let ops = prop_oneof![
         8 => letters,
         3 => (teams(), metadata(), joining(realm)).prop_map(|(team, settings, lead)| Op::CreateTeam {

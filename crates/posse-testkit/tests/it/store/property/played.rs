@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus};
+use posse_protocol::{
+    AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
+};
 use posse_runtime::port::store::{
-    AgentFilter, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Ready, Refusal, RunChange,
-    Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+    AgentFilter, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Ready, Refusal,
+    RunChange, Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
 use posse_testkit::store_contract::{
@@ -19,7 +21,9 @@ use posse_testkit::store_contract::{
 };
 use uuid::Uuid;
 
-use super::draft::{Begin, Born, Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants};
+use super::draft::{
+    Begin, Born, Deed, Draft, HOSTS, Rough, TEAMS, Taking, Which, home, inhabitants,
+};
 
 /// How long a hint may take that must come.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -59,9 +63,24 @@ impl<'a> Played<'a> {
     /// Plays a history.
     pub(super) async fn all(ground: Ground<'a>, deeds: &[Deed]) {
         let mut model = Model::default();
-        let hosts = (0..HOSTS).map(|_| (model.open(), (ground.open)())).collect();
-        let (told, epochs, last) = (vec![BTreeSet::new(); HOSTS], BTreeMap::new(), BTreeMap::new());
-        let mut played = Self { ground, model, hosts, told, epochs, last, now: 0, realms: 2 };
+        let hosts = (0..HOSTS)
+            .map(|_| (model.open(), (ground.open)()))
+            .collect();
+        let (told, epochs, last) = (
+            vec![BTreeSet::new(); HOSTS],
+            BTreeMap::new(),
+            BTreeMap::new(),
+        );
+        let mut played = Self {
+            ground,
+            model,
+            hosts,
+            told,
+            epochs,
+            last,
+            now: 0,
+            realms: 2,
+        };
         for deed in deeds {
             played.play(deed).await;
         }
@@ -74,26 +93,50 @@ impl<'a> Played<'a> {
         self.now += 1;
         match deed {
             Deed::Commit { host, steps } => self.commit(*host, steps).await,
-            Deed::Repeat { host, agent: number } => {
+            Deed::Repeat {
+                host,
+                agent: number,
+            } => {
                 if let Some(step) = self.last.get(&agent(*number)).cloned() {
                     self.commit_one(*host, step).await;
                 }
             }
-            Deed::Order { host, realm: number, ops } => {
+            Deed::Order {
+                host,
+                realm: number,
+                ops,
+            } => {
                 let order = ops.iter().map(Rough::op).collect();
-                let order = Order { realm: realm(*number), ops: order, at_ms: self.now };
+                let order = Order {
+                    realm: realm(*number),
+                    ops: order,
+                    at_ms: self.now,
+                };
                 let wanted = self.model.operate(&order);
                 let done = self.hosts[*host].1.operate(order).await.unwrap();
                 same(&plain(done), &plain(wanted), ops);
             }
             Deed::Take { host, agent } => self.take(*host, *agent).await,
-            Deed::Release { host, agent: number, epoch } => {
+            Deed::Release {
+                host,
+                agent: number,
+                epoch,
+            } => {
                 let (ours, theirs) = self.epoch(agent(*number), *epoch);
                 self.model.release(agent(*number), Epoch(ours));
-                self.hosts[*host].1.release(agent(*number), Epoch(theirs)).await.unwrap();
+                self.hosts[*host]
+                    .1
+                    .release(agent(*number), Epoch(theirs))
+                    .await
+                    .unwrap();
             }
             Deed::Restart { host, killed } => self.restart(*host, *killed).await,
-            Deed::Copy { host, realm, team, to } => self.copy(*host, (*realm, team), *to).await,
+            Deed::Copy {
+                host,
+                realm,
+                team,
+                to,
+            } => self.copy(*host, (*realm, team), *to).await,
             Deed::Compare { host } => self.compare(*host).await,
         }
     }
@@ -127,9 +170,21 @@ impl<'a> Played<'a> {
     /// Commits a step as the store was given it before.
     async fn commit_one(&mut self, host: usize, theirs: Step) {
         let (number, store) = self.hosts[host].clone();
-        let given = self.epochs.get(&theirs.agent).map_or(&[][..], Vec::as_slice);
-        let ours = given.iter().find(|(_, real)| *real == theirs.epoch.0).map_or(0, |(ours, _)| *ours);
-        let wanted = self.model.commit(number, &Step { epoch: Epoch(ours), ..theirs.clone() });
+        let given = self
+            .epochs
+            .get(&theirs.agent)
+            .map_or(&[][..], Vec::as_slice);
+        let ours = given
+            .iter()
+            .find(|(_, real)| *real == theirs.epoch.0)
+            .map_or(0, |(ours, _)| *ours);
+        let wanted = self.model.commit(
+            number,
+            &Step {
+                epoch: Epoch(ours),
+                ..theirs.clone()
+            },
+        );
         let about = ("again", theirs.agent, theirs.epoch);
         agree(&wanted, store.commit(theirs).await, &about);
     }
@@ -151,16 +206,28 @@ impl<'a> Played<'a> {
         worded.at_ms = self.now;
         let home = home(draft.agent);
         worded.realm = realm(if draft.astray { 1 - home } else { home });
-        if let Some(Born { segment, origin: from }) = draft.born.clone() {
+        if let Some(Born {
+            segment,
+            origin: from,
+        }) = draft.born.clone()
+        {
             worded.birth = birth(draft.agent).birth.map(|mut birth| {
                 birth.path = format!("/a{}", draft.agent - inhabitants(home).start() + 1);
                 let segments = segment.map(|(of, begin, to)| self.segment(agent(of), begin, to));
                 birth.segments = segments.into_iter().collect();
-                birth.origin = from.map(|(parent, name)| Box::new(Origin { name, ..*origin(parent) }));
+                birth.origin = from.map(|(parent, name)| {
+                    Box::new(Origin {
+                        name,
+                        ..*origin(parent)
+                    })
+                });
                 birth
             });
         }
-        let own = self.model.agent(id).map_or(0, |known| known.own.len() as u64);
+        let own = self
+            .model
+            .agent(id)
+            .map_or(0, |known| known.own.len() as u64);
         for (at, (kind, head)) in (own + draft.off..).zip(&draft.kinds) {
             let seq = if draft.gap && at > own { at + 1 } else { at };
             let text = format!("{} said {at}", draft.agent);
@@ -174,43 +241,90 @@ impl<'a> Played<'a> {
         }
         worded.charges.extend(draft.charge.clone());
         worded.seen.extend(draft.seen.clone());
-        worded.mail = self.taken(worded.realm, id, draft, worded.entries.first().map(|entry| entry.seq));
+        worded.mail = self.taken(
+            worded.realm,
+            id,
+            draft,
+            worded.entries.first().map(|entry| entry.seq),
+        );
         for (call, op) in &draft.ops {
-            let call = call.map(|(seq, ordinal)| posse_runtime::port::store::CallKey { seq, ordinal });
+            let call =
+                call.map(|(seq, ordinal)| posse_runtime::port::store::CallKey { seq, ordinal });
             worded.operations.push(Operation { call, op: op.op() });
         }
         let some = |number: u8| Uuid::from_u128(u128::from(number) + 1);
-        worded.runs.extend(draft.run.clone().map(|(id, change)| RunChange { id: some(id), change }));
+        worded
+            .runs
+            .extend(draft.run.clone().map(|(id, change)| RunChange {
+                id: some(id),
+                change,
+            }));
         (worded.state, worded.mode) = (draft.state, draft.mode);
         worded.types = draft.mode.map(|mode| u64::MAX - mode as u64);
-        (worded.ended, worded.starter) = (draft.ended.clone().map(Box::new), draft.starter.map(agent));
-        let ours = Step { epoch: Epoch(ours), ..worded.clone() };
+        (worded.ended, worded.starter) =
+            (draft.ended.clone().map(Box::new), draft.starter.map(agent));
+        let ours = Step {
+            epoch: Epoch(ours),
+            ..worded.clone()
+        };
         (worded, ours)
     }
 
     /// Entries of an agent: up to one, or so many from its last compaction on.
     fn segment(&self, source: AgentId, begin: Begin, to: u64) -> Segment {
         let since = self.model.agent(source).and_then(|known| {
-            known.own.iter().rfind(|entry| entry.kind == EntryKind::Compaction).map(|entry| entry.seq)
+            known
+                .own
+                .iter()
+                .rfind(|entry| entry.kind == EntryKind::Compaction)
+                .map(|entry| entry.seq)
         });
         match begin {
-            Begin::Number(from) => Segment { agent: source, from, to },
+            Begin::Number(from) => Segment {
+                agent: source,
+                from,
+                to,
+            },
             Begin::Compaction => {
                 let from = since.unwrap_or(0);
-                Segment { agent: source, from, to: from + to }
+                Segment {
+                    agent: source,
+                    from,
+                    to: from + to,
+                }
             }
         }
     }
 
-    fn taken(&self, realm: RealmId, id: AgentId, draft: &Draft, entry: Option<u64>) -> Vec<TakenMail> {
-        let waiting = self.model.mail(realm, id, MailFilter { waiting: true, after: 0 });
+    fn taken(
+        &self,
+        realm: RealmId,
+        id: AgentId,
+        draft: &Draft,
+        entry: Option<u64>,
+    ) -> Vec<TakenMail> {
+        let waiting = self.model.mail(
+            realm,
+            id,
+            MailFilter {
+                waiting: true,
+                after: 0,
+            },
+        );
         let numbers = waiting.iter().map(|mail| mail.number);
-        let all = |entry: u64| numbers.clone().map(move |number| TakenMail { number, entry });
+        let all = |entry: u64| {
+            numbers
+                .clone()
+                .map(move |number| TakenMail { number, entry })
+        };
         match (draft.mail, entry) {
             (None, _) | (Some(Taking::All | Taking::Twice), None) => Vec::new(),
             (Some(Taking::All), Some(entry)) => all(entry).collect(),
             (Some(Taking::Twice), Some(entry)) => all(entry).chain(all(entry)).collect(),
-            (Some(Taking::Number(number)), entry) => vec![TakenMail { number, entry: entry.unwrap_or(0) }],
+            (Some(Taking::Number(number)), entry) => vec![TakenMail {
+                number,
+                entry: entry.unwrap_or(0),
+            }],
             (Some(Taking::Elsewhere), entry) => all(entry.map_or(0, |entry| entry + 100)).collect(),
         }
     }
@@ -220,18 +334,30 @@ impl<'a> Played<'a> {
         let wanted = self.model.take(place, id);
         let taken = self.hosts[host].1.take(id).await;
         assert_eq!(fate(&taken), wanted.map_or_else(Fate::as_str, |_| "ok"));
-        let (Ok(taken), Ok(epoch)) = (taken, wanted) else { return };
+        let (Ok(taken), Ok(epoch)) = (taken, wanted) else {
+            return;
+        };
         let given = self.epochs.entry(id).or_default();
-        assert!(given.iter().all(|(_, before)| *before < taken.epoch.0), "{taken:?} after {given:?}");
+        assert!(
+            given.iter().all(|(_, before)| *before < taken.epoch.0),
+            "{taken:?} after {given:?}"
+        );
         given.push((epoch.0, taken.epoch.0));
         let known = self.model.agent(id).unwrap();
         assert_eq!(taken.transcript.open_calls, known.open_calls());
         let (sent, inherited) = known.sent();
-        same(&taken.transcript.entries.iter().map(Entry::from).collect(), &sent, &id);
+        same(
+            &taken.transcript.entries.iter().map(Entry::from).collect(),
+            &sent,
+            &id,
+        );
         assert_eq!(taken.transcript.inherited, inherited);
         assert_eq!(taken.seen, known.seen());
         assert_eq!(taken.mail, self.model.mail_waiting(known.realm, id));
-        assert_eq!(by_id(taken.runs, |run| run.id), by_id(known.runs(), |run| run.id));
+        assert_eq!(
+            by_id(taken.runs, |run| run.id),
+            by_id(known.runs(), |run| run.id)
+        );
     }
 
     /// Ends a host, if another is there that notices, and opens one in its place. One that is killed
@@ -245,14 +371,23 @@ impl<'a> Played<'a> {
         };
         // What others were told before is no answer to this.
         self.hear(other).await;
-        let held = self.model.agents().any(|(_, agent)| agent.holder == Some(gone));
-        let left = self.ground.hosts.filter(|_| killed).map(files).unwrap_or_default();
+        let held = self
+            .model
+            .agents()
+            .any(|(_, agent)| agent.holder == Some(gone));
+        let left = self
+            .ground
+            .hosts
+            .filter(|_| killed)
+            .map(files)
+            .unwrap_or_default();
         self.hosts.remove(host);
         for (path, content) in left.into_iter().filter(|(path, _)| !path.exists()) {
             fs::write(path, content).unwrap();
         }
         self.model.die(gone);
-        self.hosts.insert(host, (self.model.open(), (self.ground.open)()));
+        self.hosts
+            .insert(host, (self.model.open(), (self.ground.open)()));
         self.told[host].clear();
         if held {
             self.hear(other).await;
@@ -269,11 +404,22 @@ impl<'a> Played<'a> {
         archive.team.realm = realm(to.unwrap_or(self.realms - 1));
         let wanted = self.model.import(&archive);
         let imported = store.import(archive.clone()).await;
-        assert_eq!(fate(&imported), wanted.map_or_else(Fate::as_str, |()| "ok"), "{team} {from} {to:?}");
-        let found = store.export(archive.team.realm, team.clone()).await.unwrap();
+        assert_eq!(
+            fate(&imported),
+            wanted.map_or_else(Fate::as_str, |()| "ok"),
+            "{team} {from} {to:?}"
+        );
+        let found = store
+            .export(archive.team.realm, team.clone())
+            .await
+            .unwrap();
         same(&found, &self.model.export(archive.team.realm, team), team);
         if to.is_none() {
-            for task in archive.tasks.iter_mut().filter(|task| task.status == TaskStatus::InProgress) {
+            for task in archive
+                .tasks
+                .iter_mut()
+                .filter(|task| task.status == TaskStatus::InProgress)
+            {
                 (task.status, task.version) = (TaskStatus::Pending, task.version + 1);
                 task.lost_by = task.owner.take().map(|owner| owner.name);
             }
@@ -285,21 +431,34 @@ impl<'a> Played<'a> {
     async fn hear(&mut self, host: usize) {
         let (number, store) = self.hosts[host].clone();
         let nobody = HostId::from(Uuid::nil());
-        let plain = |wake: Wake| if matches!(wake, Wake::Died(_)) { Wake::Died(nobody) } else { wake };
+        let plain = |wake: Wake| {
+            if matches!(wake, Wake::Died(_)) {
+                Wake::Died(nobody)
+            } else {
+                wake
+            }
+        };
         let mut wanted: BTreeSet<Wake> = self.model.woken(number).into_iter().map(plain).collect();
         // A hint that has become empty may be left out.
         wanted.retain(|wake| match wake {
             Wake::Mail(to) => {
                 let waits = |agent: &&Agent| self.model.mail_waiting(agent.realm, *to) > 0;
-                self.model.agent(*to).filter(waits).is_some_and(|agent| agent.holder == Some(number))
+                self.model
+                    .agent(*to)
+                    .filter(waits)
+                    .is_some_and(|agent| agent.holder == Some(number))
             }
-            Wake::Tasks(_) => self.model.agents().any(|(_, agent)| agent.holder == Some(number)),
+            Wake::Tasks(_) => self
+                .model
+                .agents()
+                .any(|(_, agent)| agent.holder == Some(number)),
             _ => true,
         });
         let told = &mut self.told[host];
         while !wanted.is_subset(told) {
             let more = tokio::time::timeout(PATIENCE, store.woken()).await;
-            let more = more.unwrap_or_else(|_| panic!("host {host} was told {told:?}, not {wanted:?}"));
+            let more =
+                more.unwrap_or_else(|_| panic!("host {host} was told {told:?}, not {wanted:?}"));
             told.extend(more.unwrap().into_iter().map(plain));
         }
         told.clear();
@@ -309,7 +468,10 @@ impl<'a> Played<'a> {
     async fn compare(&mut self, host: usize) {
         self.hear(host).await;
         let (model, store) = (&self.model, self.hosts[host].1.as_ref());
-        let mut sessions: Vec<_> = model.agents().map(|(id, known)| known.session(id)).collect();
+        let mut sessions: Vec<_> = model
+            .agents()
+            .map(|(id, known)| known.session(id))
+            .collect();
         sessions.retain(|session| session.origin.is_none());
         sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
         let found = store.sessions(SessionFilter::default(), 100).await.unwrap();
@@ -317,10 +479,21 @@ impl<'a> Played<'a> {
         for (id, known) in model.agents() {
             let read = store.read(id).await.unwrap();
             let wanted: Vec<Entry> = known.all().cloned().collect();
-            same(&read.entries.iter().map(Entry::from).collect(), &wanted, &id);
-            assert_eq!((read.inherited, &read.segments), (known.inherited.len(), &known.segments.0));
+            same(
+                &read.entries.iter().map(Entry::from).collect(),
+                &wanted,
+                &id,
+            );
+            assert_eq!(
+                (read.inherited, &read.segments),
+                (known.inherited.len(), &known.segments.0)
+            );
             same(&read.open_calls, &known.open_calls(), &id);
-            same(&held(vec![read.session]), &held(vec![known.session(id)]), &id);
+            same(
+                &held(vec![read.session]),
+                &held(vec![known.session(id)]),
+                &id,
+            );
         }
         for number in 0..2 {
             self.compare_realm(store, number).await;
@@ -331,29 +504,62 @@ impl<'a> Played<'a> {
 
     /// Compares what is found of the agents of a realm.
     async fn compare_agents(&self, store: &dyn Store, realm: RealmId) {
-        let here = self.model.agents().filter(|(_, known)| known.realm == realm);
+        let here = self
+            .model
+            .agents()
+            .filter(|(_, known)| known.realm == realm);
         let mut all: Vec<_> = here.map(|(id, known)| known.session(id)).collect();
         all.sort_by(|a, b| (&a.path, a.created_ms, a.agent).cmp(&(&b.path, b.created_ms, b.agent)));
-        let filter = AgentFilter { realm: Some(realm), ..AgentFilter::default() };
-        let found = async |filter: &AgentFilter| held(store.agents(filter.clone(), 100).await.unwrap());
+        let filter = AgentFilter {
+            realm: Some(realm),
+            ..AgentFilter::default()
+        };
+        let found =
+            async |filter: &AgentFilter| held(store.agents(filter.clone(), 100).await.unwrap());
         same(&found(&filter).await, &held(all.clone()), &"agents");
         let unfinished = |it: &&Session| {
-            it.origin.is_some() && (it.state.is_open() || self.model.mail_waiting(realm, it.agent) > 0)
+            it.origin.is_some()
+                && (it.state.is_open() || self.model.mail_waiting(realm, it.agent) > 0)
         };
         let open: Vec<_> = all.iter().filter(unfinished).cloned().collect();
-        same(&found(&AgentFilter { unfinished: true, ..filter.clone() }).await, &held(open), &"unfinished");
+        same(
+            &found(&AgentFilter {
+                unfinished: true,
+                ..filter.clone()
+            })
+            .await,
+            &held(open),
+            &"unfinished",
+        );
         let name_of = |it: &Session| it.origin.as_ref().and_then(|origin| origin.name.clone());
         let parent_of = |it: &Session| it.origin.as_ref().map(|origin| origin.parent);
         for session in &all {
             let parent = Some(session.agent);
-            let mut children: Vec<_> = all.iter().filter(|it| parent_of(it) == parent).cloned().collect();
+            let mut children: Vec<_> = all
+                .iter()
+                .filter(|it| parent_of(it) == parent)
+                .cloned()
+                .collect();
             children.sort_by_key(|it| it.agent);
-            let filter = AgentFilter { parent, ..filter.clone() };
+            let filter = AgentFilter {
+                parent,
+                ..filter.clone()
+            };
             same(&found(&filter).await, &held(children), &"children");
             if let name @ Some(_) = name_of(session) {
-                let filter = AgentFilter { name, ..filter.clone() };
-                let filter = AgentFilter { parent: None, ..filter };
-                same(&found(&filter).await, &held(vec![session.clone()]), &"named");
+                let filter = AgentFilter {
+                    name,
+                    ..filter.clone()
+                };
+                let filter = AgentFilter {
+                    parent: None,
+                    ..filter
+                };
+                same(
+                    &found(&filter).await,
+                    &held(vec![session.clone()]),
+                    &"named",
+                );
             }
         }
     }
@@ -362,7 +568,10 @@ impl<'a> Played<'a> {
     async fn compare_realm(&self, store: &dyn Store, number: u64) {
         let (model, realm) = (&self.model, realm(number));
         self.compare_agents(store, realm).await;
-        for id in inhabitants(number).chain([*inhabitants(1 - number).start()]).map(agent) {
+        for id in inhabitants(number)
+            .chain([*inhabitants(1 - number).start()])
+            .map(agent)
+        {
             for (waiting, after) in [(true, 0), (false, number)] {
                 let filter = MailFilter { waiting, after };
                 let found = store.mail(realm, id, filter, 1000).await.unwrap();
@@ -370,13 +579,20 @@ impl<'a> Played<'a> {
             }
         }
         let mut found = store.teams(Some(realm), 100).await.unwrap();
-        assert!(found.is_sorted_by_key(|team| Reverse(team.created_ms)), "{found:?}");
+        assert!(
+            found.is_sorted_by_key(|team| Reverse(team.created_ms)),
+            "{found:?}"
+        );
         // The port does not say which of two comes first that are as old.
         found.sort_by_key(|team| (Reverse(team.created_ms), team.name.clone()));
         same(&found, &model.teams(Some(realm)), &number);
         let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
         for team in &teams {
-            same(&store.notes(realm, team.clone()).await.unwrap(), &model.notes(realm, team), team);
+            same(
+                &store.notes(realm, team.clone()).await.unwrap(),
+                &model.notes(realm, team),
+                team,
+            );
         }
         for agent in inhabitants(number).map(agent).map(Some).chain([None]) {
             let found = store.requests(realm, agent).await.unwrap();
@@ -389,11 +605,18 @@ impl<'a> Played<'a> {
         for team in teams.into_iter().map(Some).chain([None]) {
             let list = ListId { realm, team };
             for filter in filters(number) {
-                let found = store.tasks(list.clone(), filter.clone(), 1000).await.unwrap();
+                let found = store
+                    .tasks(list.clone(), filter.clone(), 1000)
+                    .await
+                    .unwrap();
                 same(&found, &model.tasks(&list, &filter), &(&list, filter));
             }
             for id in (1..9).map(TaskId) {
-                same(&store.task(list.clone(), id).await.unwrap(), &model.task(&list, id), &list);
+                same(
+                    &store.task(list.clone(), id).await.unwrap(),
+                    &model.task(&list, id),
+                    &list,
+                );
             }
         }
     }
@@ -401,27 +624,72 @@ impl<'a> Played<'a> {
 
 /// All tasks, and those that some agents of a realm have or could claim.
 fn filters(realm: u64) -> Vec<TaskFilter> {
-    let only = Takes::Only { unmarked: realm == 0, roles: vec!["lexer".into(), "lexer".into()] };
-    let anybody = Some(Ready { agent: None, takes: only.clone() });
+    let only = Takes::Only {
+        unmarked: realm == 0,
+        roles: vec!["lexer".into(), "lexer".into()],
+    };
+    let anybody = Some(Ready {
+        agent: None,
+        takes: only.clone(),
+    });
     let lost_by = || Some("a1".to_owned());
     let mut filters = vec![
         TaskFilter::default(),
-        TaskFilter { ready: anybody.clone(), ..TaskFilter::default() },
-        TaskFilter { assigned: true, ..TaskFilter::default() },
-        TaskFilter { lost_by: lost_by(), ..TaskFilter::default() },
-        TaskFilter { lost_by: Some("team-lead".into()), after: 1, ..TaskFilter::default() },
-        TaskFilter { lost_by: lost_by(), ready: anybody, ..TaskFilter::default() },
-        TaskFilter { assigned: true, owner: inhabitants(realm).next().map(agent), ..TaskFilter::default() },
+        TaskFilter {
+            ready: anybody.clone(),
+            ..TaskFilter::default()
+        },
+        TaskFilter {
+            assigned: true,
+            ..TaskFilter::default()
+        },
+        TaskFilter {
+            lost_by: lost_by(),
+            ..TaskFilter::default()
+        },
+        TaskFilter {
+            lost_by: Some("team-lead".into()),
+            after: 1,
+            ..TaskFilter::default()
+        },
+        TaskFilter {
+            lost_by: lost_by(),
+            ready: anybody,
+            ..TaskFilter::default()
+        },
+        TaskFilter {
+            assigned: true,
+            owner: inhabitants(realm).next().map(agent),
+            ..TaskFilter::default()
+        },
     ];
     for agent in inhabitants(realm).take(2).map(agent) {
         for takes in [only.clone(), Takes::Any] {
-            let ready = Some(Ready { agent: Some(agent), takes });
-            filters.push(TaskFilter { ready, ..TaskFilter::default() });
+            let ready = Some(Ready {
+                agent: Some(agent),
+                takes,
+            });
+            filters.push(TaskFilter {
+                ready,
+                ..TaskFilter::default()
+            });
         }
-        let ready = Some(Ready { agent: Some(agent), takes: Takes::Any });
-        filters.push(TaskFilter { ready, owner: Some(agent), after: 1, ..TaskFilter::default() });
+        let ready = Some(Ready {
+            agent: Some(agent),
+            takes: Takes::Any,
+        });
+        filters.push(TaskFilter {
+            ready,
+            owner: Some(agent),
+            after: 1,
+            ..TaskFilter::default()
+        });
         for status in [None, Some(TaskStatus::InProgress)] {
-            filters.push(TaskFilter { status, owner: Some(agent), ..TaskFilter::default() });
+            filters.push(TaskFilter {
+                status,
+                owner: Some(agent),
+                ..TaskFilter::default()
+            });
         }
     }
     filters
@@ -429,9 +697,14 @@ fn filters(realm: u64) -> Vec<TaskFilter> {
 
 /// The files of a directory, but for bells.
 fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let found = fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let found = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path());
     let plain = found.filter(|path| path.extension().is_none());
-    plain.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    plain
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
 }
 
 /// Says where two things differ, and no more: there are long texts in them.
@@ -441,9 +714,22 @@ fn same<T: Debug + PartialEq>(found: &T, wanted: &T, about: &dyn Debug) {
         return;
     }
     let (found, wanted) = (format!("{found:?}"), format!("{wanted:?}"));
-    let common = found.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
-    let near = |text: &str| -> String { text.chars().skip(common.saturating_sub(120)).take(240).collect() };
-    panic!("{about:?}: the store says …{}…, the model …{}…", near(&found), near(&wanted));
+    let common = found
+        .bytes()
+        .zip(wanted.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let near = |text: &str| -> String {
+        text.chars()
+            .skip(common.saturating_sub(120))
+            .take(240)
+            .collect()
+    };
+    panic!(
+        "{about:?}: the store says …{}…, the model …{}…",
+        near(&found),
+        near(&wanted)
+    );
 }
 
 fn agree(

@@ -35,7 +35,10 @@ fn alone() -> Talk {
 }
 
 fn event(talk: &mut Talk, number: u128, kind: EventKind) -> String {
-    written(talk.event(Event { agent: id(number), kind }))
+    written(talk.event(Event {
+        agent: id(number),
+        kind,
+    }))
 }
 
 fn written(said: Vec<Said>) -> String {
@@ -71,11 +74,16 @@ fn news(what: MemberChange) -> EventKind {
 }
 
 fn to(number: u128, command: Command) -> Option<Command> {
-    Some(Command::To { agent: id(number), command: Box::new(command) })
+    Some(Command::To {
+        agent: id(number),
+        command: Box::new(command),
+    })
 }
 
 fn ended() -> EventKind {
-    EventKind::Ended(Box::new(RunEnd { ..end(Outcome::Completed) }))
+    EventKind::Ended(Box::new(RunEnd {
+        ..end(Outcome::Completed)
+    }))
 }
 
 #[test]
@@ -85,7 +93,10 @@ fn typed_words_go_to_the_one_who_is_here() {
     typed(&mut talk, "  ");
     assert_eq!(talk.next_command(), None);
     typed(&mut talk, "look again");
-    assert_eq!(talk.next_command(), to(1, Command::Prompt(vec![ContentBlock::text("look again")])));
+    assert_eq!(
+        talk.next_command(),
+        to(1, Command::Prompt(vec![ContentBlock::text("look again")]))
+    );
     let mut several = Talk::new(team(), facts(), &[id(1), id(2)], None);
     assert!(typed(&mut several, "hello").contains("posse team attach MEMBER@parser"));
     assert_eq!(several.next_command(), None);
@@ -95,14 +106,28 @@ fn typed_words_go_to_the_one_who_is_here() {
 fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     let mut talk = alone();
     let asked = event(&mut talk, 1, question("a"));
-    assert!(asked.contains("Bash\n  │ rm x\n") && asked.contains("y or n"), "{asked}");
+    assert!(
+        asked.contains("Bash\n  │ rm x\n") && asked.contains("y or n"),
+        "{asked}"
+    );
     assert!(!asked.contains('\x1b'), "{asked}");
-    assert_eq!(event(&mut talk, 7, question("b")), "", "one after the other");
+    assert_eq!(
+        event(&mut talk, 7, question("b")),
+        "",
+        "one after the other"
+    );
     assert!(typed(&mut talk, "why?").contains("answer y or n first"));
     assert_eq!(talk.next_command(), None);
     let next = typed(&mut talk, "Yes");
     let allow = Answer::Allow { input: None };
-    assert_eq!(talk.next_command(), Some(Command::Answer { agent: id(1), call: "a".into(), answer: allow }));
+    assert_eq!(
+        talk.next_command(),
+        Some(Command::Answer {
+            agent: id(1),
+            call: "a".into(),
+            answer: allow
+        })
+    );
     assert!(next.contains("a sub-agent: Bash"), "{next}");
     typed(&mut talk, "n");
     let denied = talk.next_command();
@@ -112,24 +137,49 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     event(&mut talk, 1, question("c"));
     event(&mut talk, 1, EventKind::Withdrawn { call: "c".into() });
     typed(&mut talk, "y");
-    assert_eq!(talk.next_command(), to(1, Command::Prompt(vec![ContentBlock::text("y")])));
+    assert_eq!(
+        talk.next_command(),
+        to(1, Command::Prompt(vec![ContentBlock::text("y")]))
+    );
 }
 
 #[test]
 fn a_question_shows_all_that_would_be_allowed() {
     let asked = |tool: &str, input: &str| {
         let input = RawJson::parse(input).unwrap();
-        let question =
-            Question { call: "a".into(), tool: tool.into(), input, why: "w".repeat(900), from: None };
+        let question = Question {
+            call: "a".into(),
+            tool: tool.into(),
+            input,
+            why: "w".repeat(900),
+            from: None,
+        };
         event(&mut alone(), 1, EventKind::Asked(question))
     };
     let long = format!("echo {}; rm -rf ~", "x".repeat(5_000));
-    let told = asked("Bash", &serde_json::json!({"command": format!("{long}\n# \u{1b}[2J")}).to_string());
-    assert!(told.contains(&format!("  │ {long}\n  │ # \\u{{1b}}[2J\n")), "{told}");
-    assert!(told.lines().last().is_some_and(|line| line.chars().count() < 200), "{told}");
+    let told = asked(
+        "Bash",
+        &serde_json::json!({"command": format!("{long}\n# \u{1b}[2J")}).to_string(),
+    );
+    assert!(
+        told.contains(&format!("  │ {long}\n  │ # \\u{{1b}}[2J\n")),
+        "{told}"
+    );
+    assert!(
+        told.lines()
+            .last()
+            .is_some_and(|line| line.chars().count() < 200),
+        "{told}"
+    );
     let told = asked("Bash", r#"{"command": "ls", "run_in_background": true}"#);
-    assert!(told.contains("  │ ls\n  │ {\"run_in_background\":true}\n"), "{told}");
-    let input = format!(r#"{{"file_path":"/x","content":"{}end"}}"#, "y".repeat(5_000));
+    assert!(
+        told.contains("  │ ls\n  │ {\"run_in_background\":true}\n"),
+        "{told}"
+    );
+    let input = format!(
+        r#"{{"file_path":"/x","content":"{}end"}}"#,
+        "y".repeat(5_000)
+    );
     assert!(asked("Write", &input).contains(&format!("Write\n  │ {input}\n")));
 }
 
@@ -138,7 +188,10 @@ fn the_first_interrupt_is_for_the_member_and_the_second_for_us() {
     let mut talk = alone();
     event(&mut talk, 1, EventKind::Started);
     talk.interrupt();
-    assert_eq!((talk.next_command(), talk.over()), (to(1, Command::Interrupt), None));
+    assert_eq!(
+        (talk.next_command(), talk.over()),
+        (to(1, Command::Interrupt), None)
+    );
     event(&mut talk, 1, ended());
     event(&mut talk, 1, EventKind::Started);
     talk.interrupt();
@@ -189,18 +242,31 @@ fn who_has_nothing_to_do_and_no_lead_is_left_after_a_while() {
     assert_eq!(talk.over(), None, "the lead has come back in between");
     talk.passed(look, false);
     assert_eq!(talk.over(), Some(Over::Abandoned));
-    assert!(talk.farewell().contains("go on with: posse"), "{}", talk.farewell());
+    assert!(
+        talk.farewell().contains("go on with: posse"),
+        "{}",
+        talk.farewell()
+    );
 }
 
 #[test]
 fn of_several_each_line_says_whose_it_is() {
     let mut talk = Talk::new(team(), facts(), &[id(1), id(2)], None);
-    let call =
-        |title: &str| EventKind::CallStarted { call: "c".into(), tool: "Bash".into(), title: title.into() };
+    let call = |title: &str| EventKind::CallStarted {
+        call: "c".into(),
+        tool: "Bash".into(),
+        title: title.into(),
+    };
     let said = event(&mut talk, 2, call("Bash ls"));
-    assert!(said.contains("two@parser") && said.contains("→ Bash ls"), "{said}");
+    assert!(
+        said.contains("two@parser") && said.contains("→ Bash ls"),
+        "{said}"
+    );
     let said = event(&mut talk, 2, ended());
-    assert!(said.contains("two@parser") && said.contains("all done"), "{said}");
+    assert!(
+        said.contains("two@parser") && said.contains("all done"),
+        "{said}"
+    );
     let taken = event(&mut talk, 3, news(MemberChange::TakenOver));
     assert!(taken.contains("hosted here from now on"), "{taken}");
 }
@@ -208,8 +274,16 @@ fn of_several_each_line_says_whose_it_is() {
 // proves SM-11 (open: the frame for the model; attach and lists of mail)
 #[test]
 fn what_a_member_is_told_is_a_line() {
-    let said = |text: &str| told(&[ContentBlock::text("<context>\n"), ContentBlock::text(text)], &team());
-    assert_eq!(said("look again\nand again").as_deref(), Some("» look again"));
+    let said = |text: &str| {
+        told(
+            &[ContentBlock::text("<context>\n"), ContentBlock::text(text)],
+            &team(),
+        )
+    };
+    assert_eq!(
+        said("look again\nand again").as_deref(),
+        Some("» look again")
+    );
     let mail = "Mail from another agent.\n\n<mail from=\"two\" id=\"1\" summary=\"s\">\n\nhello\x1b[2J\nyou\n</mail>";
     assert_eq!(
         said(mail).as_deref(),
@@ -217,6 +291,10 @@ fn what_a_member_is_told_is_a_line() {
         "in its sender's colour"
     );
     let other = mail.replace("\"two\"", "\"user\"");
-    assert_eq!(said(&other).as_deref(), Some("» user: hello\\u{1b}[2J"), "who has none has none");
+    assert_eq!(
+        said(&other).as_deref(),
+        Some("» user: hello\\u{1b}[2J"),
+        "who has none has none"
+    );
     assert_eq!(said("\n"), None);
 }

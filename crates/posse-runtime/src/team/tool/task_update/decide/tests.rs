@@ -20,7 +20,9 @@ fn ops(
     passed: Option<&str>,
 ) -> Result<Vec<String>, String> {
     let mut whole = json!({"taskId": 3});
-    let (Value::Object(map), Value::Object(input)) = (&mut whole, input) else { panic!("objects") };
+    let (Value::Object(map), Value::Object(input)) = (&mut whole, input) else {
+        panic!("objects")
+    };
     map.extend(input);
     let input: TaskUpdateInput = serde_json::from_value(whole).unwrap();
     let at = Situation {
@@ -37,7 +39,14 @@ fn shown(op: &Op) -> String {
     match op {
         Op::Claim { id, .. } => format!("claim {id}"),
         Op::UpdateTask { id, change, .. } => {
-            let TaskChange { status, owner, block_on, subject, passed, .. } = &**change;
+            let TaskChange {
+                status,
+                owner,
+                block_on,
+                subject,
+                passed,
+                ..
+            } = &**change;
             let mut text = format!("update {id}");
             if let Some(status) = status {
                 text.push_str(&format!(" {status}"));
@@ -56,8 +65,17 @@ fn shown(op: &Op) -> String {
             }
             text
         }
-        Op::Send { to: Address::Member { name, .. }, kind: MailKind::Text, summary, body, .. } => {
-            assert!(body.contains("It reads </team-task> wrong.") && body.contains("taskId 3"), "{body}");
+        Op::Send {
+            to: Address::Member { name, .. },
+            kind: MailKind::Text,
+            summary,
+            body,
+            ..
+        } => {
+            assert!(
+                body.contains("It reads </team-task> wrong.") && body.contains("taskId 3"),
+                "{body}"
+            );
             format!("mail {name}: {summary}")
         }
         other => panic!("{other:?}"),
@@ -65,12 +83,22 @@ fn shown(op: &Op) -> String {
 }
 
 fn open() -> Task {
-    Task { waits_for: Vec::new(), ..task(3) }
+    Task {
+        waits_for: Vec::new(),
+        ..task(3)
+    }
 }
 
 fn of(who: u128, named: &str, status: TaskStatus) -> Task {
-    let owner = Some(Doer { agent: Some(Uuid::from_u128(who).into()), name: named.into() });
-    Task { owner, status, ..open() }
+    let owner = Some(Doer {
+        agent: Some(Uuid::from_u128(who).into()),
+        name: named.into(),
+    });
+    Task {
+        owner,
+        status,
+        ..open()
+    }
 }
 
 // proves TK-11 (open: that the store grants a claim again to its owner)
@@ -81,18 +109,68 @@ fn who_is_named_as_owner() {
     let table: Vec<Case<'_>> = vec![
         (2, json!({"owner": "me"}), open(), Ok(&["claim 3"])),
         (2, json!({"owner": "scout"}), open(), Ok(&["claim 3"])),
-        (2, json!({"owner": "me", "status": "in_progress"}), open(), Ok(&["claim 3"])),
-        (2, json!({"status": "in_progress"}), open(), Ok(&["claim 3"])),
+        (
+            2,
+            json!({"owner": "me", "status": "in_progress"}),
+            open(),
+            Ok(&["claim 3"]),
+        ),
+        (
+            2,
+            json!({"status": "in_progress"}),
+            open(),
+            Ok(&["claim 3"]),
+        ),
         // Repeated by its owner.
-        (2, json!({"owner": "me", "status": "in_progress"}), mine.clone(), Ok(&["claim 3"])),
+        (
+            2,
+            json!({"owner": "me", "status": "in_progress"}),
+            mine.clone(),
+            Ok(&["claim 3"]),
+        ),
         (1, json!({"owner": "team-lead"}), open(), Ok(&["claim 3"])),
-        (2, json!({"owner": "me", "subject": "s"}), open(), Ok(&["claim 3", "update 3 subject=s"])),
-        (2, json!({"owner": "me", "status": "completed"}), mine.clone(), Ok(&["update 3 completed"])),
-        (2, json!({"owner": "me", "status": "completed"}), open(), Ok(&["claim 3", "update 3 completed"])),
-        (2, json!({"status": "completed"}), mine.clone(), Ok(&["update 3 completed"])),
-        (2, json!({"owner": ""}), mine.clone(), Ok(&["update 3 owner=-"])),
-        (2, json!({"owner": "", "status": "pending"}), mine.clone(), Ok(&["update 3 pending owner=-"])),
-        (2, json!({"owner": "user"}), open(), Ok(&["update 3 owner=user"])),
+        (
+            2,
+            json!({"owner": "me", "subject": "s"}),
+            open(),
+            Ok(&["claim 3", "update 3 subject=s"]),
+        ),
+        (
+            2,
+            json!({"owner": "me", "status": "completed"}),
+            mine.clone(),
+            Ok(&["update 3 completed"]),
+        ),
+        (
+            2,
+            json!({"owner": "me", "status": "completed"}),
+            open(),
+            Ok(&["claim 3", "update 3 completed"]),
+        ),
+        (
+            2,
+            json!({"status": "completed"}),
+            mine.clone(),
+            Ok(&["update 3 completed"]),
+        ),
+        (
+            2,
+            json!({"owner": ""}),
+            mine.clone(),
+            Ok(&["update 3 owner=-"]),
+        ),
+        (
+            2,
+            json!({"owner": "", "status": "pending"}),
+            mine.clone(),
+            Ok(&["update 3 pending owner=-"]),
+        ),
+        (
+            2,
+            json!({"owner": "user"}),
+            open(),
+            Ok(&["update 3 owner=user"]),
+        ),
         // The lead gives it to another, who is told.
         (
             1,
@@ -104,16 +182,29 @@ fn who_is_named_as_owner() {
             1,
             json!({"owner": "scout", "status": "in_progress", "subject": "Now this"}),
             open(),
-            Ok(&["update 3 in_progress owner=scout subject=Now this", "mail scout: Task 3: Now this"]),
+            Ok(&[
+                "update 3 in_progress owner=scout subject=Now this",
+                "mail scout: Task 3: Now this",
+            ]),
         ),
-        (1, json!({"owner": "scout"}), of(2, "scout", TaskStatus::Pending), Ok(&["update 3 owner=scout"])),
+        (
+            1,
+            json!({"owner": "scout"}),
+            of(2, "scout", TaskStatus::Pending),
+            Ok(&["update 3 owner=scout"]),
+        ),
         (
             1,
             json!({"owner": "scout", "status": "completed"}),
             open(),
             Ok(&["update 3 completed owner=scout"]),
         ),
-        (3, json!({"owner": "scout"}), open(), Err("owner: only the lead gives tasks to others;")),
+        (
+            3,
+            json!({"owner": "scout"}),
+            open(),
+            Err("owner: only the lead gives tasks to others;"),
+        ),
         (
             1,
             json!({"owner": "nobody"}),
@@ -139,7 +230,12 @@ fn who_is_named_as_owner() {
             of(2, "scout", TaskStatus::Pending),
             Err("Refused: task 3 is scout's; take another"),
         ),
-        (3, json!({"owner": "me"}), task(3), Err("Refused: task 3 waits for 2; take another until then.")),
+        (
+            3,
+            json!({"owner": "me"}),
+            task(3),
+            Err("Refused: task 3 waits for 2; take another until then."),
+        ),
         (
             3,
             json!({"owner": "me"}),
@@ -149,7 +245,12 @@ fn who_is_named_as_owner() {
         // Whether scout's process lives is for the store to say.
         (3, json!({"owner": "me"}), mine, Ok(&["claim 3"])),
         (2, json!({}), open(), Err("Say what is to change")),
-        (2, json!({"addBlockedBy": [1]}), open(), Ok(&["update 3 on=[TaskId(1)]"])),
+        (
+            2,
+            json!({"addBlockedBy": [1]}),
+            open(),
+            Ok(&["update 3 on=[TaskId(1)]"]),
+        ),
         (
             2,
             json!({"addBlocks": ["7", 8]}),
@@ -172,30 +273,67 @@ fn without_a_team_a_task_is_taken_or_left_to_the_user() {
     assert_eq!(take("me").unwrap(), ["claim 3"]);
     assert_eq!(take("/main/a").unwrap(), ["claim 3"]);
     assert_eq!(take("user").unwrap(), ["update 3 owner=user"]);
-    assert!(take("/main/b").unwrap_err().starts_with("owner: without a team"));
+    assert!(
+        take("/main/b")
+            .unwrap_err()
+            .starts_with("owner: without a team")
+    );
     // Whoever works for a member is none itself.
     let team = team(&[member("team-lead", 1), member("scout", 2)]);
-    assert_eq!(ops(9, json!({"owner": "me"}), &open(), Some(&team), None).unwrap(), ["claim 3"]);
+    assert_eq!(
+        ops(9, json!({"owner": "me"}), &open(), Some(&team), None).unwrap(),
+        ["claim 3"]
+    );
     assert!(ops(9, json!({"owner": "scout"}), &open(), Some(&team), None).is_err());
 }
 
 // proves TK-10 (open: that the command goes through the permission gate, and what the store does without it)
 #[test]
 fn a_check_must_pass_before_a_task_is_completed() {
-    let checked = Task { check: Some("make".into()), ..open() };
+    let checked = Task {
+        check: Some("make".into()),
+        ..open()
+    };
     let input = |more: Value| -> TaskUpdateInput {
         let mut whole = json!({"taskId": 3});
-        let (Value::Object(map), Value::Object(more)) = (&mut whole, more) else { panic!("objects") };
+        let (Value::Object(map), Value::Object(more)) = (&mut whole, more) else {
+            panic!("objects")
+        };
         map.extend(more);
         serde_json::from_value(whole).unwrap()
     };
     let completed = input(json!({"status": "completed"}));
     assert_eq!(must_pass(&completed, &checked), Ok(Some("make".into())));
     assert_eq!(must_pass(&completed, &open()), Ok(None));
-    assert_eq!(must_pass(&input(json!({"status": "in_progress"})), &checked), Ok(None));
-    assert_eq!(must_pass(&completed, &Task { status: TaskStatus::Completed, ..checked.clone() }), Ok(None));
-    assert!(must_pass(&input(json!({"status": "completed", "check": "true"})), &checked).is_err());
-    let done = ops(2, json!({"status": "completed"}), &checked, None, Some("make")).unwrap();
+    assert_eq!(
+        must_pass(&input(json!({"status": "in_progress"})), &checked),
+        Ok(None)
+    );
+    assert_eq!(
+        must_pass(
+            &completed,
+            &Task {
+                status: TaskStatus::Completed,
+                ..checked.clone()
+            }
+        ),
+        Ok(None)
+    );
+    assert!(
+        must_pass(
+            &input(json!({"status": "completed", "check": "true"})),
+            &checked
+        )
+        .is_err()
+    );
+    let done = ops(
+        2,
+        json!({"status": "completed"}),
+        &checked,
+        None,
+        Some("make"),
+    )
+    .unwrap();
     assert_eq!(done, ["update 3 completed passed=make"]);
 }
 
@@ -208,7 +346,12 @@ fn of_two_who_complete_a_task_one_is_told_so() {
     // If it is completed by another meanwhile, the store refuses; who takes it first has changed it itself.
     let expected = |input: Value, task: &Task| {
         let input: TaskUpdateInput = serde_json::from_value(input).unwrap();
-        let at = Situation { agent: Uuid::from_u128(2).into(), path: "/main/a", list: None, team: None };
+        let at = Situation {
+            agent: Uuid::from_u128(2).into(),
+            path: "/main/a",
+            list: None,
+            team: None,
+        };
         let last = decide(&input, task, &at, None).unwrap().pop();
         match last {
             Some(Op::UpdateTask { expect, .. }) => expect,
@@ -216,6 +359,15 @@ fn of_two_who_complete_a_task_one_is_told_so() {
         }
     };
     let mine = of(2, "/main/a", TaskStatus::InProgress);
-    assert_eq!(expected(json!({"taskId": 3, "status": "completed"}), &mine), Some(4));
-    assert_eq!(expected(json!({"taskId": 3, "status": "completed", "owner": "me"}), &open()), None);
+    assert_eq!(
+        expected(json!({"taskId": 3, "status": "completed"}), &mine),
+        Some(4)
+    );
+    assert_eq!(
+        expected(
+            json!({"taskId": 3, "status": "completed", "owner": "me"}),
+            &open()
+        ),
+        None
+    );
 }
