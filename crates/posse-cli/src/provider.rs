@@ -7,8 +7,8 @@ use posse_model::price::PriceList;
 use posse_model::{
     Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError,
 };
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::model::Model;
+use posse_port::clock::SystemClock;
+use posse_port::model::Model;
 use posse_tools::Variable;
 
 use crate::environment::{posse_home, variable};

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use posse_permission::Policy;
+use posse_port::store::Store;
+use posse_port::tool::Toolbox;
 use posse_protocol::{AgentId, PermissionMode};
-use posse_runtime::permission::Policy;
-use posse_runtime::port::store::Store;
-use posse_runtime::tool::Toolbox;
 use posse_store::{Postgres, Sqlite};
 use posse_tools::{Guardian, Means, Reach};
 

@@ -8,8 +8,8 @@ pub(crate) mod teams;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
+use posse_permission::{Policy, RuleError, RuleList, Source};
 use posse_protocol::PermissionMode;
-use posse_runtime::permission::{Policy, RuleError, RuleList, Source};
 
 use self::agents::{AgentFlags, Agents};
 use self::file::SettingsFile;

@@ -2,7 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, CommandFactory, Error};
-use posse_runtime::spelling::closest;
+use posse_port::closest;
 
 /// Whether the command that was given has `--json`.
 pub(crate) fn wants_json(matches: &ArgMatches) -> bool {

@@ -9,12 +9,12 @@ mod stream;
 use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
-use posse_protocol::{ContentBlock, Message};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::model::{
+use posse_port::BoxFuture;
+use posse_port::model::{
     ApiError, Attribution, Body, Call, Failure, Model, Names, Piece, Place, Preamble, RateLimits,
     Reply, Request,
 };
+use posse_protocol::{ContentBlock, Message};
 
 use crate::connection::Connection;
 use crate::dialect::Dialect;

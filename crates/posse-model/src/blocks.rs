@@ -7,9 +7,9 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use posse_port::model::Piece;
+use posse_port::store::NewEntry;
 use posse_protocol::EntryKind;
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::NewEntry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

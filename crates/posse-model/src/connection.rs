@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use posse_port::clock::Clock;
+use posse_port::model::{Attribution, Body, Call, Failure, ModelError, ModelEvent, Reply};
 use posse_protocol::{ContentBlock, Usage};
-use posse_runtime::port::clock::Clock;
-use posse_runtime::port::model::{Attribution, Body, Call, Failure, ModelError, ModelEvent, Reply};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
@@ -362,7 +362,7 @@ struct Watch<'a> {
     stall: Duration,
     cancel: &'a CancellationToken,
     last_sign: Duration,
-    timer: posse_runtime::port::BoxFuture<'static, ()>,
+    timer: posse_port::BoxFuture<'static, ()>,
 }
 
 impl<'a> Watch<'a> {

@@ -3,10 +3,8 @@
 use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
+use posse_port::model::{ApiError, Attribution, ModelError, ModelEvent, RateLimits, Reply};
 use posse_protocol::{ContentBlock, Usage};
-use posse_runtime::port::model::{
-    ApiError, Attribution, ModelError, ModelEvent, RateLimits, Reply,
-};
 
 use crate::sse;
 

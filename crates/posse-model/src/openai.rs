@@ -8,12 +8,12 @@ mod stream;
 use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
-use posse_protocol::{ContentBlock, Message};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::model::{
+use posse_port::BoxFuture;
+use posse_port::model::{
     Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Names, Piece,
     Place, Preamble, RateLimits, Reply, Request,
 };
+use posse_protocol::{ContentBlock, Message};
 use serde::Deserialize;
 
 use crate::connection::Connection;

@@ -1,7 +1,7 @@
 //! Stringing finished pieces together, with cache marks spliced in at their stored offsets.
 
 use bytes::Bytes;
-use posse_runtime::port::model::{Body, Mark, Piece, Place, Request, Ttl};
+use posse_port::model::{Body, Mark, Piece, Place, Request, Ttl};
 
 const MARK_5M: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const MARK_1H: &[u8] = br#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;

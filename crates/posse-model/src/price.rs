@@ -1,7 +1,7 @@
 //! What tokens cost. The figures are data that users can override; see `prices.toml`.
 
+use posse_port::price::Prices;
 use posse_protocol::{Cost, Usage};
-use posse_runtime::port::price::Prices;
 use serde::Deserialize;
 
 /// Prices and limits of the models that posse knows by name.

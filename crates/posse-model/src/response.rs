@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode};
-use posse_runtime::port::model::ApiErrorKind;
+use posse_port::model::ApiErrorKind;
 
 /// The class of a status, for bodies that say nothing: gateways, proxies, compatible servers.
 pub(crate) fn from_status(status: StatusCode) -> ApiErrorKind {

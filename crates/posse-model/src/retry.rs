@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use posse_runtime::port::model::ModelError;
+use posse_port::model::ModelError;
 
 /// How often and how patiently a call is retried.
 #[derive(Clone, Copy, Debug)]

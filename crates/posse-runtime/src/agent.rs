@@ -7,7 +7,6 @@ mod branch;
 mod bring;
 mod build;
 mod fare;
-mod fault;
 mod history;
 mod inquiry;
 mod outlet;
@@ -25,7 +24,6 @@ pub use self::aside::{AsideError, Hear};
 pub(crate) use self::back::{is_mate, terms};
 pub(crate) use self::branch::Branch;
 pub(crate) use self::bring::{Joins, Plan};
-pub use self::fault::in_a_line;
 pub use self::inquiry::{Desk, Findings, Inquiry};
 pub(crate) use self::recover::facts as run_facts;
 
@@ -36,39 +34,17 @@ use self::reuse::Reuse;
 use self::step::unanswered;
 
 use crate::govern::Budget;
-use crate::permission::Policy;
-use crate::port::clock::Clock;
-use crate::port::memory::Memory;
-use crate::port::model::{Effort, Model, Preamble, Thinking};
-use crate::port::price::Prices;
-use crate::port::store::{
-    Birth, Epoch, Session, Store, StoreError, StoredEntry, Taken, Transcript,
-};
-use crate::port::worktree::Worktrees;
 use crate::skill::call::loadable;
 use crate::spawn::Spawning;
 use crate::spawn::house::House;
 use crate::spawn::offer::Offer;
 use crate::spawn::tool::startable;
 use crate::supervise::Living;
-use crate::tool::{Toolbox, Workspace};
-
-/// What the runtime reaches the outside through.
-#[derive(Clone)]
-pub struct Ports {
-    /// The model API.
-    pub model: Arc<dyn Model>,
-    /// Where transcripts live.
-    pub store: Arc<dyn Store>,
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// What model calls cost.
-    pub prices: Arc<dyn Prices>,
-    /// What is left of the machine's memory.
-    pub memory: Arc<dyn Memory>,
-    /// Checkouts that agents have for themselves.
-    pub worktrees: Arc<dyn Worktrees>,
-}
+use posse_permission::Policy;
+use posse_port::Ports;
+use posse_port::model::{Effort, Preamble, Thinking};
+use posse_port::store::{Birth, Epoch, Session, StoreError, StoredEntry, Taken, Transcript};
+use posse_port::tool::{Toolbox, Workspace};
 
 /// What an agent is for its whole life; kept in the store.
 #[derive(Clone, Debug)]

@@ -6,16 +6,12 @@
 pub mod agent;
 mod front;
 pub mod govern;
-pub mod permission;
-pub mod port;
 pub mod skill;
 pub mod spawn;
-pub mod spelling;
 mod supervise;
 pub mod team;
-pub mod tool;
 
-pub use agent::{Agent, AgentHandle, Asker, Character, Limits, Ports, Runtime, Setup, StartError};
+pub use agent::{Agent, AgentHandle, Asker, Character, Limits, Runtime, Setup, StartError};
 pub use govern::{Budget, Budgets};
 pub use spawn::{Background, Definition, Spawning};
 pub use team::host::{Hosted, Hosting, Members};

@@ -16,11 +16,11 @@ use std::sync::Arc;
 pub use self::body::{Body, Part, TooLong, Values};
 pub use self::name::check_name;
 
-use crate::permission::{Policy, RuleError, RuleList, Source};
-use crate::port::model::Effort;
 use crate::spawn::Catalogue;
 use crate::spawn::definition::GENERAL_PURPOSE;
-use crate::tool::Workspace;
+use posse_permission::{Policy, RuleError, RuleList, Source};
+use posse_port::model::Effort;
+use posse_port::tool::Workspace;
 
 /// The skills that there are, as they are now.
 pub type Skills = Catalogue<Skill>;

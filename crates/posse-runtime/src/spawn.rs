@@ -28,9 +28,9 @@ pub use catalogue::Catalogue;
 pub use definition::Definition;
 
 use crate::govern::Budgets;
-use crate::port::panes::Panes;
-use crate::port::worktree::{Base, Dirty};
 use crate::skill::Skills;
+use posse_port::panes::Panes;
+use posse_port::worktree::{Base, Dirty};
 
 /// How agents of a session may start others.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use posse_port::store::{Archive, METADATA_DEPTH, depth};
 use posse_protocol::{Member, Name, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Archive, METADATA_DEPTH, depth};
 
 /// From here one can count on for ever, and every program can read it.
 const MOST: u64 = 1 << 53;

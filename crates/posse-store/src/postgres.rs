@@ -24,12 +24,12 @@ use std::sync::Arc;
 use std::sync::mpsc as waiting;
 use std::thread::{self, JoinHandle};
 
-use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::store::{
+use posse_port::BoxFuture;
+use posse_port::store::{
     AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
     Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;

@@ -1,7 +1,7 @@
 //! How words are spelt in columns, whatever the engine.
 
+use posse_port::store::AgentState;
 use posse_protocol::{EntryKind, Purpose, RunStatus, TaskStatus};
-use posse_runtime::port::store::AgentState;
 use uuid::Uuid;
 
 pub(crate) fn kind(kind: EntryKind) -> i64 {

@@ -35,12 +35,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::store::{
+use posse_port::BoxFuture;
+use posse_port::store::{
     AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
     Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use posse_runtime::port::store::Wake;
+use posse_port::store::Wake;
 use tokio::sync::Notify;
 
 /// A set: what is told twice before anybody listens is heard once.

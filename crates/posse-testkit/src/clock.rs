@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::clock::Clock;
+use posse_port::BoxFuture;
+use posse_port::clock::Clock;
 use posse_scripted::Pace;
 use tokio::sync::{oneshot, watch};
 

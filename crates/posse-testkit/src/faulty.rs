@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::store::{
+use posse_port::BoxFuture;
+use posse_port::store::{
     AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
     Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
 };
+use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
 /// A real store in front of which steps can be refused.
 pub struct Faulty {

@@ -1,7 +1,7 @@
 //! What hosts of a fleet write down of what they do, to be held against the database when all is over.
 
+use posse_port::store::OpResult;
 use posse_protocol::{AgentId, MailId, RealmId};
-use posse_runtime::port::store::OpResult;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

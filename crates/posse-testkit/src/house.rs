@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
+use posse_permission::{Policy, RuleList, Source};
+use posse_port::Ports;
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
+use posse_port::model::{Model, Thinking};
+use posse_port::store::Store;
+use posse_port::tool::Workspace;
 use posse_protocol::{Event, EventKind, Outcome, PermissionMode, RunEnd};
-use posse_runtime::permission::{Policy, RuleList, Source};
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::port::model::{Model, Thinking};
-use posse_runtime::port::store::Store;
 use posse_runtime::spawn::definition::built_in;
-use posse_runtime::tool::Workspace;
 use posse_runtime::{
-    Agent, Asker, Background, Budget, Character, Limits, Ports, Runtime, Setup, Spawning,
+    Agent, Asker, Background, Budget, Character, Limits, Runtime, Setup, Spawning,
 };
 use posse_tools::{Guardian, Means, Reach};
 

@@ -19,10 +19,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use posse_port::store::{Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake};
 use posse_protocol::{AgentId, HostId, ListId, MailId, Name, RealmId};
-use posse_runtime::port::store::{
-    Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake,
-};
 use uuid::Uuid;
 
 pub use agent::{Agent, Entry};
@@ -53,15 +51,15 @@ pub enum Life {
 /// Why something was refused; the words are those of [`fate`](crate::store_contract::fate).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// [`StoreError::Fenced`](posse_runtime::port::store::StoreError::Fenced).
+    /// [`StoreError::Fenced`](posse_port::store::StoreError::Fenced).
     Fenced,
-    /// [`StoreError::Held`](posse_runtime::port::store::StoreError::Held).
+    /// [`StoreError::Held`](posse_port::store::StoreError::Held).
     Held,
-    /// [`StoreError::NotFound`](posse_runtime::port::store::StoreError::NotFound).
+    /// [`StoreError::NotFound`](posse_port::store::StoreError::NotFound).
     NotFound,
-    /// [`StoreError::NameTaken`](posse_runtime::port::store::StoreError::NameTaken).
+    /// [`StoreError::NameTaken`](posse_port::store::StoreError::NameTaken).
     NameTaken,
-    /// [`StoreError::BadStep`](posse_runtime::port::store::StoreError::BadStep).
+    /// [`StoreError::BadStep`](posse_port::store::StoreError::BadStep).
     BadStep,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use posse_runtime::port::store::{Store, StoreError};
+use posse_port::store::{Store, StoreError};
 use posse_store::{Postgres, Sqlite, Timing};
 
 use crate::postgres::Database;

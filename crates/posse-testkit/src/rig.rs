@@ -5,19 +5,20 @@ use std::sync::{Arc, OnceLock};
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
+use posse_permission::{Policy, RuleList, Source};
+use posse_port::Ports;
+use posse_port::clock::{Clock, SystemClock};
+use posse_port::memory::SystemMemory;
+use posse_port::model::Thinking;
+use posse_port::store::Store;
+use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
     AgentId, Command, ContentBlock, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode,
     RunEnd,
 };
-use posse_runtime::permission::{Policy, RuleList, Source};
-use posse_runtime::port::clock::{Clock, SystemClock};
-use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::port::model::Thinking;
-use posse_runtime::port::store::Store;
 use posse_runtime::spawn::definition::built_in;
-use posse_runtime::tool::{Toolbox, Workspace};
 use posse_runtime::{
-    Agent, Asker, Background, Budget, Budgets, Character, Limits, Ports, Runtime, Setup, Spawning,
+    Agent, Asker, Background, Budget, Budgets, Character, Limits, Runtime, Setup, Spawning,
 };
 use posse_scripted::Server;
 use tempfile::TempDir;

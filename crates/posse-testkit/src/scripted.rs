@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
-use posse_runtime::port::clock::Clock;
+use posse_port::clock::Clock;
 use posse_scripted::{Script, Server, ServerOptions};
 
 use crate::clock::TestClock;

@@ -26,12 +26,12 @@ mod words;
 
 use std::sync::Arc;
 
-use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, SeenFile, SessionFilter, StateChange,
     Store, StoreError,
 };
+use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
 
 pub use again::{
     a_step_is_committed_once, operations_commit_with_their_call, what_is_open_is_taken_along,
@@ -193,7 +193,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
             mark_at: (seq % 2 == 0).then_some(bytes.len()),
             bytes: bytes.into(),
         };
-        last = posse_runtime::port::store::checksum(last, seq, kind, None, &piece);
+        last = posse_port::store::checksum(last, seq, kind, None, &piece);
         let reply = (kind == EntryKind::Reply).then(|| facts(stops[seq as usize % 3].clone()));
         wanted.push(NewEntry {
             seq,
@@ -207,7 +207,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     store.commit(birth(1)).await.unwrap();
     for (number, entries) in wanted.chunks(3).enumerate() {
         let at_ms = 100 + number as i64;
-        let step = posse_runtime::port::store::Step {
+        let step = posse_port::store::Step {
             entries: entries.to_vec(),
             at_ms,
             ..step(1, 1)
@@ -426,7 +426,7 @@ pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
         vec![],
     ] {
         store
-            .commit(posse_runtime::port::store::Step { seen, ..step(1, 1) })
+            .commit(posse_port::store::Step { seen, ..step(1, 1) })
             .await
             .unwrap();
     }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use posse_runtime::tool::{ToolContext, ToolError, Workspace};
+use posse_port::tool::{ToolContext, ToolError, Workspace};
 use tokio_util::sync::CancellationToken;
 
 /// What is said when a call is cancelled.

@@ -7,10 +7,8 @@ mod foreground;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::tool::{
-    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
-};
+use posse_port::clock::SystemClock;
+use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use posse_runtime::tool::{Subject, ToolContext, ToolError, Workspace};
+use posse_port::tool::{Subject, ToolContext, ToolError, Workspace};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use memchr::memmem;
-use posse_runtime::tool::{
-    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
-};
+use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use posse_runtime::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -10,7 +10,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use posse_runtime::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -125,7 +125,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         }
         FileType::RegularFile
             if context
-                .policy
+                .reads
                 .denies_reading(&place.resolved, &context.workspace) =>
         {
             return Err(cannot("search", &place.named, "a rule denies it"));

@@ -29,7 +29,7 @@ mod web_fetch;
 mod worktree;
 mod write;
 
-use posse_runtime::tool::{Toolbox, typed};
+use posse_port::tool::{Toolbox, typed};
 
 pub use address::Reach;
 pub use bash::{Bash, BashInput, ForegroundBash, ForegroundBashInput};

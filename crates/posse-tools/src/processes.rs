@@ -6,7 +6,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use posse_runtime::port::clock::Clock;
+use posse_port::clock::Clock;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;

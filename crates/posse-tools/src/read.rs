@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use base64::Engine as _;
-use posse_protocol::ToolContent;
-use posse_runtime::tool::{
+use posse_port::tool::{
     Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
+use posse_protocol::ToolContent;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

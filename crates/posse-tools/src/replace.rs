@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use posse_runtime::tool::{Seen, ToolContext, ToolError};
+use posse_port::tool::{Seen, ToolContext, ToolError};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ignore::WalkBuilder;
 use ignore::overrides::Override;
 use ignore::types::Types;
-use posse_runtime::tool::{Intent, Subject, ToolContext, ToolError, Workspace};
+use posse_port::tool::{Intent, Subject, ToolContext, ToolError, Workspace};
 
 use crate::answer::{cannot, go_on, shown};
 use crate::beneath::{Access, Place};
@@ -54,7 +54,7 @@ pub(crate) fn walk(
     context: &ToolContext,
     mut each: impl FnMut(PathBuf) -> Enough,
 ) -> Result<LeftOut, ToolError> {
-    if context.policy.denies_reading(directory, &context.workspace) {
+    if context.reads.denies_reading(directory, &context.workspace) {
         return Err(cannot("search", directory, "a rule denies it"));
     }
     let mut builder = WalkBuilder::new(directory);
@@ -71,13 +71,13 @@ pub(crate) fn walk(
     if let Some(types) = filter.types {
         builder.types(types);
     }
-    let (policy, workspace) = (Arc::clone(&context.policy), Arc::clone(&context.workspace));
+    let (reads, workspace) = (Arc::clone(&context.reads), Arc::clone(&context.workspace));
     let left_out = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&left_out);
     builder.filter_entry(move |entry| {
-        let asks = policy.asks_reading(entry.path(), &workspace);
+        let asks = reads.asks_reading(entry.path(), &workspace);
         count.fetch_add(usize::from(asks), Ordering::Relaxed);
-        entry.file_name() != ".git" && !asks && !policy.denies_reading(entry.path(), &workspace)
+        entry.file_name() != ".git" && !asks && !reads.denies_reading(entry.path(), &workspace)
     });
     for entry in builder.build() {
         go_on(&context.cancel)?;

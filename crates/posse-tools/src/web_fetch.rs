@@ -6,9 +6,7 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use posse_runtime::tool::{
-    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
-};
+use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url};
 use schemars::JsonSchema;

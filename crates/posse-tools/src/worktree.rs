@@ -25,9 +25,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use posse_port::BoxFuture;
+use posse_port::worktree::{Made, Wanted, Worktree, Worktrees};
 use posse_protocol::AgentId;
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::worktree::{Made, Wanted, Worktree, Worktrees};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 

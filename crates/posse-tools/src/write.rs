@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use posse_runtime::tool::{
-    Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
-};
+use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
-use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
-use posse_runtime::port::model::{
+use posse_port::model::{
     Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
 };
+use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

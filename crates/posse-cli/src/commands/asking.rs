@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal, Read};
 
 use anyhow::Context;
+use posse_port::model::ModelEvent;
 use posse_protocol::StopReason;
-use posse_runtime::port::model::ModelEvent;
 use tokio_util::sync::CancellationToken;
 
 use crate::hint::Advised;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use posse_model::blocks::Shared;
+use posse_port::store::{AgentFilter, Session, Store, StoreError};
 use posse_protocol::{AgentId, Missed, Usage, misses};
-use posse_runtime::port::store::{AgentFilter, Session, Store, StoreError};
 use serde_json::{Value, json};
 
 use self::look::{Kin, Looked};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::process::ExitCode;
 
+use posse_port::store::{AgentFilter, Charge, Session};
 use posse_protocol::{AgentId, Cost, Purpose, Usage};
-use posse_runtime::port::store::{AgentFilter, Charge, Session};
 use serde_json::{Value, json};
 
 use crate::commands::agents::state;

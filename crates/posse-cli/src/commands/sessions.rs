@@ -7,8 +7,8 @@ mod show;
 
 use std::process::ExitCode;
 
+use posse_port::store::Session;
 use posse_protocol::{AgentId, Cost};
-use posse_runtime::port::store::Session;
 
 pub(crate) use self::export::value as entry_object;
 pub(crate) use self::show::paragraph;
@@ -76,9 +76,9 @@ pub(crate) mod made {
     use std::path::PathBuf;
 
     use bytes::Bytes;
+    use posse_port::model::Piece;
+    use posse_port::store::{AgentState, Charge, NewEntry, StoredEntry, Transcript};
     use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, Usage};
-    use posse_runtime::port::model::Piece;
-    use posse_runtime::port::store::{AgentState, Charge, NewEntry, StoredEntry, Transcript};
 
     use super::*;
 

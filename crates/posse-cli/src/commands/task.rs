@@ -8,8 +8,8 @@ mod update;
 
 use std::process::ExitCode;
 
+use posse_port::store::{Done, Op, OpResult, Order, Store};
 use posse_protocol::{ListId, Name, RealmId, Task, TaskId, Team};
-use posse_runtime::port::store::{Done, Op, OpResult, Order, Store};
 use serde_json::{Value, json};
 
 use crate::commands::sessions;
@@ -123,7 +123,7 @@ pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow
 /// The task of that number.
 async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Task> {
     let found = store.task(list.clone(), id).await?;
-    Ok(found.ok_or(posse_runtime::port::store::Refusal::NoSuchTask { id })?)
+    Ok(found.ok_or(posse_port::store::Refusal::NoSuchTask { id })?)
 }
 
 /// The number of a task as people write it: `3`, or `#3`.

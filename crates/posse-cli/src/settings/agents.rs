@@ -4,8 +4,8 @@
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
+use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;
-use posse_runtime::port::worktree::{Base, Dirty};
 use posse_runtime::{Background, Budget, Budgets};
 use serde::{Deserialize, Deserializer};
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SettingsError;
 use super::agents::{self, AgentsFile};
 use super::teams::{self, TeamsFile};
-use posse_runtime::spelling::closest;
+use posse_port::closest;
 
 /// What posse understands of a settings file.
 #[derive(Debug, Default, Deserialize)]

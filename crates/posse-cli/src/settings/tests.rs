@@ -3,10 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
+use posse_permission::{Verdict, decide};
+use posse_port::tool::ReadGuard;
+use posse_port::tool::{Intent, Subject, Workspace};
+use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;
-use posse_runtime::permission::{Verdict, decide};
-use posse_runtime::port::worktree::{Base, Dirty};
-use posse_runtime::tool::{Intent, Subject, Workspace};
 use posse_runtime::{Background, Budget};
 
 use posse_tools::Place;

@@ -9,10 +9,8 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use posse_port::store::{AgentFilter, AgentState, MailFilter, Session, Store as _, Transcript};
 use posse_protocol::{AgentId, EntryKind, MailKind, RealmId};
-use posse_runtime::port::store::{
-    AgentFilter, AgentState, MailFilter, Session, Store as _, Transcript,
-};
 use posse_scripted::Server;
 use posse_store::Sqlite;
 use serde_json::Value;

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use posse_protocol::{
-    AgentId, EntryKind, Missed, PermissionMode, RealmId, ReplyFacts, StopReason, Usage,
-};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     AgentState, Birth, CallKey, Epoch, NewEntry, Origin, Segment, StateChange, Step, Store,
     checksum,
+};
+use posse_protocol::{
+    AgentId, EntryKind, Missed, PermissionMode, RealmId, ReplyFacts, StopReason, Usage,
 };
 use posse_store::Sqlite;
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! `posse cost`.
 
-use posse_protocol::{AgentId, Cost, PermissionMode, Purpose, RealmId, Usage};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     AgentState, Birth, CallKey, Charge, Epoch, Origin, StateChange, Step, Store,
 };
+use posse_protocol::{AgentId, Cost, PermissionMode, Purpose, RealmId, Usage};
 use posse_store::Sqlite;
 use serde_json::Value;
 use uuid::Uuid;

@@ -8,8 +8,8 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use posse_port::store::{AgentFilter, MailFilter, OpenRequest, Store as _, TaskFilter};
 use posse_protocol::{AgentId, ListId, Mail, MailKind, RealmId, Task, TaskStatus, Team};
-use posse_runtime::port::store::{AgentFilter, MailFilter, OpenRequest, Store as _, TaskFilter};
 use posse_scripted::Server;
 use posse_store::Sqlite;
 

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use posse_port::worktree::{Base, Dirty, Wanted, Worktree, Worktrees};
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::{Base, Dirty, Wanted, Worktree, Worktrees};
 use posse_tools::GitWorktrees;
 use serde_json::{Value, json};
 

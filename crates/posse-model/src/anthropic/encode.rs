@@ -1,7 +1,7 @@
 //! Words spelt as the Messages API wants them.
 
+use posse_port::model::{Piece, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role};
-use posse_runtime::port::model::{Piece, Preamble, Thinking};
 use serde_json::Value;
 
 /// `"model":…,"tools":[…],"system":[…],"thinking":…,"output_config":…`, without braces around it.

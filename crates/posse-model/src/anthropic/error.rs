@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
-use posse_runtime::port::model::{ApiError, ApiErrorKind};
+use posse_port::model::{ApiError, ApiErrorKind};
 use serde::Deserialize;
 
 use crate::response::{excerpt, from_status, retry_after, should_retry};

@@ -1,7 +1,7 @@
 //! What the rate-limit headers say.
 
 use http::HeaderMap;
-use posse_runtime::port::model::{Allowance, RateLimits};
+use posse_port::model::{Allowance, RateLimits};
 
 pub(super) fn read(headers: &HeaderMap) -> RateLimits {
     RateLimits {

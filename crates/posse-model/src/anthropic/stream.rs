@@ -8,8 +8,8 @@
 mod tests;
 mod wire;
 
+use posse_port::model::{CacheMiss, ModelError, ModelEvent, RateLimits, Reply};
 use posse_protocol::{ContentBlock, RawJson, StopReason, Usage};
-use posse_runtime::port::model::{CacheMiss, ModelError, ModelEvent, RateLimits, Reply};
 use serde::Deserialize;
 
 use super::error;

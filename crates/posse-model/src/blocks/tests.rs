@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use posse_port::clock::SystemClock;
+use posse_port::model::{Model, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::model::{Model, Preamble, Thinking};
 
 use super::*;
 use crate::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use posse_runtime::port::model::Body;
+use posse_port::model::Body;
 
 /// Small parts are joined up to this size, so that a history of many entries is not as many writes.
 const JOIN_BELOW: usize = 16 << 10;

@@ -1,7 +1,7 @@
 //! Words spelt as Chat Completions wants them.
 
+use posse_port::model::{Piece, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role, ToolContent};
-use posse_runtime::port::model::{Piece, Preamble, Thinking};
 use serde_json::{Value, json};
 
 /// `"model":…,"tools":[…],"messages":[…` up to and including the system message: the list stays open.
@@ -24,7 +24,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
     }
     let effort = match (preamble.effort, preamble.thinking) {
         (_, Thinking::Off) => Some("none"),
-        (effort, _) => effort.map(posse_runtime::port::model::Effort::as_str),
+        (effort, _) => effort.map(posse_port::model::Effort::as_str),
     };
     if let Some(effort) = effort {
         out.push_str(&format!(r#","reasoning_effort":"{effort}""#));

@@ -4,8 +4,8 @@
 mod tests;
 
 use http::StatusCode;
+use posse_port::model::{ApiError, ModelError, ModelEvent, RateLimits, Reply};
 use posse_protocol::{ContentBlock, RawJson, StopReason, Usage};
-use posse_runtime::port::model::{ApiError, ModelError, ModelEvent, RateLimits, Reply};
 use serde::Deserialize;
 
 use super::{classify, read_error};

@@ -34,17 +34,17 @@ use super::reuse::Reuse;
 use super::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
 use super::{Branch, Setup};
 use crate::govern::{Account, Entry, Place, Warmth};
-use crate::port::BoxFuture;
-use crate::port::clock::Clock;
-use crate::port::model::{Attribution, Piece};
-use crate::port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
 use crate::spawn::ending;
 use crate::spawn::house::{By, House, Stop};
 use crate::spawn::nudge::{About, Nudge, Nudged};
 use crate::spawn::terms::Terms;
 use crate::spawn::tree::Tree;
 use crate::supervise::{Calls, Living};
-use crate::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
+use posse_port::BoxFuture;
+use posse_port::clock::Clock;
+use posse_port::model::{Attribution, Piece};
+use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
+use posse_port::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
 
 /// How long tools have to end when they are told to; then they are given up.
 const GRACE: Duration = Duration::from_millis(900);

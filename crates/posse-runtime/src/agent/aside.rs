@@ -9,14 +9,14 @@ use std::sync::Arc;
 use posse_protocol::{ContentBlock, Message, Missed, Purpose, ReplyFacts, Role, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use super::Ports;
 use super::fare::{self, Fare, Paid};
 use super::history::History;
 use crate::govern::{Account, Reservation};
-use crate::port::model::{
+use posse_port::Ports;
+use posse_port::model::{
     Attribution, Call, Failure, Mark, ModelError, ModelEvent, Piece, Place, Reply, Request, Ttl,
 };
-use crate::port::store::Charge;
+use posse_port::store::Charge;
 
 pub(crate) use self::hands::Hands;
 pub(crate) use self::words::{Words, placeholders};

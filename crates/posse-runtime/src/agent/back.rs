@@ -13,10 +13,6 @@ use super::actor::{Identity, Mate, Sub, last_resort, wall_ms};
 use super::bring::startable_at;
 use super::build::{About, Assembled, Below, Seed};
 use super::recover::{depth, facts};
-use crate::permission::Standing;
-use crate::port::store::{
-    AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
-};
 use crate::spawn::contract::Contract;
 use crate::spawn::house::House;
 use crate::spawn::nudge::About as Nudging;
@@ -26,7 +22,11 @@ use crate::spawn::terms::Terms;
 use crate::spawn::tree::Tree;
 use crate::spawn::{IN_PROCESS, door, ending, words};
 use crate::supervise::Living;
-use crate::tool::Workspace;
+use posse_permission::Standing;
+use posse_port::store::{
+    AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
+};
+use posse_port::tool::Workspace;
 
 /// More unfinished agents than this are not taken up at once.
 const UNFINISHED: usize = 10_000;

@@ -10,11 +10,11 @@ use super::fare::Paid;
 use super::history::History;
 use super::reuse::Reuse;
 use crate::govern::Warmth;
-use crate::port::model::Piece;
-use crate::port::store::Segment;
 use crate::spawn::terms::Terms;
 use crate::spawn::words;
-use crate::tool::Seen;
+use posse_port::model::Piece;
+use posse_port::store::Segment;
+use posse_port::tool::Seen;
 
 /// What forks of one reply have in common: nothing of it is copied for any of them.
 pub(crate) struct Branch {

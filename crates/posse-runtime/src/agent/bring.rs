@@ -12,13 +12,6 @@ use super::actor::{Identity, Mate, Sub, wall_ms};
 use super::build::{About, Below, Seed};
 use super::{Branch, Setup};
 use crate::govern::Account;
-use crate::permission::Standing;
-use crate::port::model::{Preamble, Thinking};
-use crate::port::panes::NewPane;
-use crate::port::store::{
-    AgentFilter, AgentState, Birth, Done, Epoch, Joining, Op, Operation, Origin, Session,
-    StateChange, Step, StoreError,
-};
 use crate::skill::call::loadable;
 use crate::skill::{self, Skill, Values};
 use crate::spawn::contract::Contract;
@@ -34,7 +27,15 @@ use crate::spawn::tree::{Common, Tree};
 use crate::spawn::{Definition, Quarters, words};
 use crate::team::mate::Card;
 use crate::team::words as team_words;
-use crate::tool::Toolbox;
+use posse_permission::Standing;
+use posse_port::model::{Preamble, Thinking};
+use posse_port::panes::NewPane;
+use posse_port::store::{
+    AgentFilter, AgentState, Birth, Done, Epoch, Greeting, Joining, Op, Operation, Origin, Session,
+    StateChange, Step, StoreError,
+};
+use posse_port::text;
+use posse_port::tool::Toolbox;
 
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {
@@ -353,7 +354,7 @@ impl House {
     async fn join(
         &self,
         plan: &Plan,
-        preamble: crate::port::model::Piece,
+        preamble: posse_port::model::Piece,
         told: Option<u64>,
     ) -> Result<Card, String> {
         let Some(Joins {
@@ -395,7 +396,10 @@ impl House {
             preamble,
             segments: Vec::new(),
         };
-        let greeting = Some(MailId::from(Uuid::now_v7()));
+        let greeting = Some(Greeting {
+            id: MailId::from(Uuid::now_v7()),
+            summary: text::summary(&member.prompt),
+        });
         let op = Op::Join {
             team: team.clone(),
             name: name.clone(),

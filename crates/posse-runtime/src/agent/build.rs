@@ -14,9 +14,6 @@ use super::reuse::Reuse;
 use super::step::{Life, Machine, Rights};
 use super::{Agent, AgentHandle, Branch, Setup, StartError, last_reply, restore, waits};
 use crate::govern::{Account, Budgets, Places};
-use crate::permission::Standing;
-use crate::port::model::{Attribution, Effort, Piece};
-use crate::port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use crate::spawn::contract::Contract;
 use crate::spawn::house::{House, Resident, Stop};
 use crate::spawn::nudge::{About as Nudging, Nudge};
@@ -25,7 +22,10 @@ use crate::spawn::tool::startable;
 use crate::spawn::tree::Tree;
 use crate::supervise::Living;
 use crate::team::host::Members;
-use crate::tool::{Seen, Toolbox, Workspace};
+use posse_permission::Standing;
+use posse_port::model::{Attribution, Effort, Piece};
+use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
+use posse_port::tool::{Seen, Toolbox, Workspace};
 
 /// Commands that may wait for an agent.
 pub(super) const COMMANDS: usize = 16;

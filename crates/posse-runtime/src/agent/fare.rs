@@ -3,11 +3,11 @@
 use posse_protocol::{Cost, Missed, Purpose, Usage};
 use tokio_util::sync::CancellationToken;
 
-use super::Ports;
 use crate::govern::{Account, Ask, Exceeded, Reservation};
-use crate::port::model::{Attribution, Failure, Piece, Reply, Ttl};
-use crate::port::price::Prices;
-use crate::port::store::Charge;
+use posse_port::Ports;
+use posse_port::model::{Attribution, Failure, Piece, Reply, Ttl};
+use posse_port::price::Prices;
+use posse_port::store::Charge;
 
 /// The lowest cap on a reply that is of any use.
 const LEAST_OUTPUT: u32 = 1024;

@@ -7,9 +7,9 @@
 use bytes::{Bytes, BytesMut};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
-use crate::port::model::{Mark, Piece, Place, Ttl};
-use crate::port::store::{NewEntry, Segment, checksum};
 use crate::spawn::words::FORK_TAG;
+use posse_port::model::{Mark, Piece, Place, Ttl};
+use posse_port::store::{NewEntry, Segment, checksum};
 
 /// Entries at the end that stay apart: the marks of the next request stand among them.
 const APART: usize = 4;

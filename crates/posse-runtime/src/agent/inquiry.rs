@@ -12,12 +12,12 @@ use super::aside::{Answer, Aside, AsideError, Hands, Hear, Words};
 use super::fare::{self, Paid};
 use super::{Runtime, StartError, last_reply, restore};
 use crate::govern::{Account, Budgets};
-use crate::permission::{Policy, Standing};
-use crate::port::model::{Attribution, Ttl};
-use crate::port::store::{Charge, NewEntry, Op, Order, Session, StoreError, Transcript};
 use crate::spawn::house::House;
 use crate::spawn::terms::{NOTING, Terms};
-use crate::tool::{Notes, Seen, Toolbox, Workspace};
+use posse_permission::{Policy, Standing};
+use posse_port::model::{Attribution, Ttl};
+use posse_port::store::{Charge, NewEntry, Op, Order, Session, StoreError, Transcript};
+use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
 
 /// How somebody asks.
 pub struct Inquiry {
@@ -208,7 +208,7 @@ impl House {
                 .into_iter()
                 .find_map(Result::err)
                 .map(|refusal| refusal.to_string()),
-            Err(error) => Some(super::in_a_line(&error)),
+            Err(error) => Some(posse_port::in_a_line(&error)),
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::fare::Fare;
 use crate::govern::{Lead, Warmth};
-use crate::port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
+use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
 
 /// Events that may wait for the front end.
 pub(super) const EVENTS: usize = 256;

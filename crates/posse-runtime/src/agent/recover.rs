@@ -9,17 +9,17 @@ use super::StartError;
 use super::actor::{Actor, marker};
 use super::back::terms;
 use super::step::{Decision, failure};
-use crate::port::store::{
-    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
-    Taken,
-};
 use crate::spawn::ending;
 use crate::spawn::house::House;
 use crate::spawn::run::shell_facts;
 use crate::spawn::tool::{AGENT, reader};
 use crate::spawn::words::{self, Returned};
 use crate::team::words::{self as team_words, Spawned};
-use crate::tool::{RunReport, ToolError, ToolOutput};
+use posse_port::store::{
+    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
+    Taken,
+};
+use posse_port::tool::{RunReport, ToolError, ToolOutput};
 
 /// An agent has no more children than this whose calls are looked for.
 const CHILDREN: usize = 100_000;

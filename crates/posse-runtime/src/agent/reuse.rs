@@ -3,8 +3,8 @@
 
 use posse_protocol::{EntryKind, Missed, Usage};
 
-use crate::port::model::{CacheMiss, Ttl};
-use crate::port::store::Transcript;
+use posse_port::model::{CacheMiss, Ttl};
+use posse_port::store::Transcript;
 
 /// What a token costs that is read from the cache, written to it for five minutes, and for an hour, in
 /// hundredths of one that is neither. Models differ a little in the first, hardly in the others.

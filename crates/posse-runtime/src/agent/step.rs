@@ -27,12 +27,12 @@ pub(super) use self::queue::PROMPTS;
 use self::queue::Queue;
 pub(super) use self::run::Run;
 use super::{Asker, Limits};
-use crate::permission::{Policy, Standing};
-use crate::port::model::{ApiErrorKind, Failure, ModelError, Reply};
-use crate::port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
 use crate::spawn::contract::Contract;
 use crate::spawn::words;
-use crate::tool::{Intent, ToolError};
+use posse_permission::{Policy, Standing};
+use posse_port::model::{ApiErrorKind, Failure, ModelError, Reply};
+use posse_port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
+use posse_port::tool::{Intent, ToolError};
 
 /// What an agent is allowed, and by whom.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::value::quoted;
 use super::yaml::{self, Broken};
 use super::{Field, Fields, Keys, Problem};
-use crate::spelling::closest;
+use posse_port::closest;
 
 /// Keys that are read one by one, each at the price of a document.
 const MOST: usize = 200;

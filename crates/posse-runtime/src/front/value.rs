@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::port::model::Effort;
-use crate::spelling::closest;
+use posse_port::closest;
+use posse_port::model::Effort;
 
 /// A text that is not empty, without white space around it.
 pub(crate) fn text(key: &str, value: Value) -> Result<String, String> {

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::below::{Below, Miss, Recent};
 use super::purse::{Hold, Left, Purse};
 use super::{Budgets, Exceeded, Short, Whose};
-use crate::port::store::Charge;
+use posse_port::store::Charge;
 
 /// An agent's account. Cheap to clone; all clones are the same account.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::mem::take;
 use posse_protocol::{AgentId, AgentMisses, Missed, Misses, Spent, Usage, misses};
 
 use super::purse::add;
-use crate::port::store::Charge;
+use posse_port::store::Charge;
 
 /// What an agent used, and missed in the cache, since the root was told last.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use posse_protocol::{Cost, Spent};
 
 use super::{Budget, Short};
-use crate::port::store::Charge;
+use posse_port::store::Charge;
 
 /// A budget with what is spent of it and what is set aside.
 #[derive(Debug, Default)]

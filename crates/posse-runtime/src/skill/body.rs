@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::arguments::{Quotes, quoted, split};
-use crate::port::model::Effort;
+use posse_port::model::Effort;
 
 /// How many commands a body may have.
 pub(crate) const MOST_COMMANDS: usize = 16;

@@ -8,9 +8,6 @@ use tokio_util::sync::CancellationToken;
 use super::gate::{Gate, Held, Stopped};
 use super::{Fork, Skill, Values, named, words};
 use crate::agent::Setup;
-use crate::permission::Policy;
-use crate::port::model::Effort;
-use crate::port::store::CallKey;
 use crate::spawn::Background;
 use crate::spawn::door::{Leash, Wish};
 use crate::spawn::house::House;
@@ -18,8 +15,11 @@ use crate::spawn::route::AgentInput;
 use crate::spawn::terms::Granted;
 use crate::spawn::tool::{AGENT, Caller, follow};
 use crate::spawn::words::{Returned, launched, result};
-use crate::spelling::closest;
-use crate::tool::{ToolError, ToolOutput, Toolbox};
+use posse_permission::Policy;
+use posse_port::closest;
+use posse_port::model::Effort;
+use posse_port::store::CallKey;
+use posse_port::tool::{ToolError, ToolOutput, Toolbox};
 
 /// A skill whose instructions are ready.
 pub(crate) struct Ready {

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::{Fork, Part, Skill, words};
 use crate::agent::Asker;
-use crate::permission::{Policy, Standing, Verdict};
 use crate::spawn::house::{House, Resident};
 use crate::spawn::tool::AGENT;
-use crate::spawn::words::neutral;
-use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
+use posse_permission::{Policy, Standing, Verdict};
+use posse_port::text::neutral;
+use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
 
 /// The tool that commands are run with.
 pub(crate) const SHELL: &str = "Bash";

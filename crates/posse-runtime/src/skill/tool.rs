@@ -12,10 +12,12 @@ use super::call::{
 };
 use super::gate::{Gate, SHELL};
 use super::{Skill, words};
-use crate::port::BoxFuture;
 use crate::spawn::Background;
 use crate::spawn::tool::{AGENT, Caller};
-use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace};
+use posse_port::BoxFuture;
+use posse_port::tool::{
+    Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
+};
 
 /// The tool that loads skills.
 pub(crate) const SKILL: &str = "Skill";
@@ -44,7 +46,7 @@ pub(crate) struct SkillTool {
 impl SkillTool {
     /// For an agent that has these tools besides.
     pub(crate) fn new(caller: Caller, skills: &[Arc<Skill>], tools: &Toolbox) -> Self {
-        let schema = crate::tool::schema::<SkillInput>();
+        let schema = posse_port::tool::schema::<SkillInput>();
         let listing = words::listing(&followable(skills, tools));
         let listing = if listing.is_empty() {
             " none yet"
@@ -143,7 +145,7 @@ impl Tool for SkillTool {
 }
 
 fn read(input: &RawJson) -> Result<SkillInput, ToolError> {
-    crate::tool::read(SKILL, input)
+    posse_port::tool::read(SKILL, input)
 }
 
 async fn run(

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::file::TOLD;
 use super::{Part, Skill, Values, named};
-use crate::spawn::words::{attribute, cut, line, neutral, reminder, shown};
+use crate::spawn::words::reminder;
+use posse_port::text::{attribute, cut, line, neutral, shown};
 
 /// How long the list of all skills is, in characters; of those beyond only the names are told.
 const LIST: usize = 24_000;

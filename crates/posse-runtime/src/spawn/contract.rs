@@ -10,7 +10,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use posse_protocol::RawJson;
 use serde_json::Value;
 
-use super::words::{neutral, plain_line};
+use posse_port::text::{neutral, plain_line};
 
 /// How long a schema may be.
 const MOST_BYTES: usize = 64 * 1024;

@@ -7,7 +7,7 @@ use posse_protocol::PermissionMode;
 use serde_json::Value;
 
 use super::model::SMALL;
-use crate::port::model::Effort;
+use posse_port::model::Effort;
 
 pub mod file;
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::house::House;
 use super::nudge::About;
-use crate::port::store::Wake;
+use posse_port::store::Wake;
 
 /// Waits for news until the house is gone.
 pub(super) async fn dispatch(house: Weak<House>, ended: CancellationToken) {

@@ -19,10 +19,10 @@ use super::tree::Tree;
 use super::{Definition, Spawning, words};
 use crate::agent::{Joins, Plan};
 use crate::govern::{Account, Ask, Budgets};
-use crate::port::store::{CallKey, Origin};
-use crate::port::worktree::{Made, Wanted, Worktree};
 use crate::team::mate::{Card, MateTerms};
-use crate::tool::Workspace;
+use posse_port::store::{CallKey, Origin};
+use posse_port::tool::Workspace;
+use posse_port::worktree::{Made, Wanted, Worktree};
 
 /// What a fork is told that wants to start somebody.
 const NO_FORKS: &str =

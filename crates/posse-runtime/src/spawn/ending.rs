@@ -4,7 +4,7 @@ use posse_protocol::{Limit, Notification, RunFacts, RunStatus, RunUsage};
 use uuid::Uuid;
 
 use super::house::By;
-use crate::tool::RunReport;
+use posse_port::tool::RunReport;
 
 /// So much of a result is kept in a message, as it is written there; all of it is in the output file.
 const MOST_BYTES: usize = 128 * 1024;

@@ -16,12 +16,13 @@ use super::nudge::{About, Nudge};
 use super::question::Questions;
 use super::run::Run;
 use super::tree::Tree;
-use crate::agent::{Branch, Ports};
+use crate::agent::Branch;
 use crate::govern::Account;
-use crate::permission::Standing;
-use crate::port::model::Effort;
 use crate::supervise::Supervisor;
 use crate::team::mate::Card;
+use posse_permission::Standing;
+use posse_port::Ports;
+use posse_port::model::Effort;
 
 /// All agents of a runtime.
 pub(crate) struct House {

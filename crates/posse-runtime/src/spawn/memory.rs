@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::definition::{Memory, MemoryScope};
-use super::words::{attribute, line, neutral, shown};
+use posse_port::text::{attribute, line, neutral, shown};
 
 /// What is read first, and what the agent keeps as its list of contents.
 const INDEX: &str = "MEMORY.md";

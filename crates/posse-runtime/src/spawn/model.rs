@@ -2,7 +2,7 @@
 
 use posse_protocol::PermissionMode;
 
-use crate::port::model::Names;
+use posse_port::model::Names;
 
 /// Short names that every provider is asked for; one that has no such model leaves the agent its parent's.
 const SHORT: [&str; 5] = ["opus", "sonnet", "haiku", "fable", SMALL];

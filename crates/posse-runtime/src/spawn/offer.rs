@@ -7,7 +7,7 @@ use super::{Definition, route, words};
 use crate::skill::call::followable;
 use crate::skill::tool::SKILL;
 use crate::skill::{self, Skill};
-use crate::tool::Toolbox;
+use posse_port::tool::Toolbox;
 
 /// The lists, each as the model reads it; none without the tool that lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::contract::Contract;
 use super::definition::{GENERAL_PURPOSE, Isolation};
-use super::words::neutral;
 use super::{Background, Definition};
-use crate::port::model::Effort;
+use posse_port::model::Effort;
+use posse_port::text::neutral;
 
 /// What the main agent is called by those it starts. Nobody else can be.
 pub const MAIN: &str = "main";
@@ -113,7 +113,7 @@ pub enum Forking {
 
 /// How the model is told of the Agent tool. `types` are those it may start.
 pub fn spec(background: Background, forking: Forking, types: &[Arc<Definition>]) -> ToolSpec {
-    let mut schema = crate::tool::schema::<AgentInput>();
+    let mut schema = posse_port::tool::schema::<AgentInput>();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         if background == Background::Off {
             properties.shift_remove("run_in_background");

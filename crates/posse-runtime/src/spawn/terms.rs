@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Definition;
-use crate::permission::{RuleList, Standing};
-use crate::port::model::Effort;
-use crate::port::store::Origin;
-use crate::port::worktree::Worktree;
 use crate::skill;
 use crate::team::mate::MateTerms;
-use crate::tool::Notes;
+use posse_permission::{RuleList, Standing};
+use posse_port::model::Effort;
+use posse_port::store::Origin;
+use posse_port::tool::Notes;
+use posse_port::worktree::Worktree;
 
 /// Model calls in the run of a fork.
 const FORK_TURNS: u32 = 200;
@@ -302,7 +302,7 @@ mod tests {
         };
         let origin = |terms: String| Origin {
             parent: uuid::Uuid::nil().into(),
-            call: crate::port::store::CallKey { seq: 0, ordinal: 0 },
+            call: posse_port::store::CallKey { seq: 0, ordinal: 0 },
             call_id: String::new(),
             agent_type: String::new(),
             name: None,

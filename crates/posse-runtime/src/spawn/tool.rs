@@ -27,7 +27,7 @@ use crate::agent::Setup;
 use crate::skill::call::loadable;
 use crate::skill::tool::{SKILL, SkillTool};
 use crate::team::tool::{Holder, tools as team_tools};
-use crate::tool::{Tool, Toolbox, typed};
+use posse_port::tool::{Tool, Toolbox, typed};
 
 /// The tool that starts agents.
 pub(crate) const AGENT: &str = "Agent";

@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 
 use crate::agent::{Asker, Setup};
 use crate::govern::{Account, Places, Warmth};
-use crate::permission::Standing;
-use crate::port::model::Piece;
 use crate::spawn::Definition;
+use posse_permission::Standing;
+use posse_port::model::Piece;
 
 /// So many preambles are kept.
 const PREAMBLES: usize = 64;

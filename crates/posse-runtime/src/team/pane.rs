@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use posse_protocol::{AgentId, Event, EventKind};
 
-use crate::port::panes::{NewPane, Panes};
-use crate::port::store::Epoch;
 use crate::spawn::house::House;
 use crate::spawn::tree::Tree;
 use crate::supervise::Living;
+use posse_port::panes::{NewPane, Panes};
+use posse_port::store::Epoch;
 
 /// How long the process in a pane has to take its member, and how often it is looked whether it has.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -14,14 +14,15 @@ use uuid::Uuid;
 
 use super::roster::has;
 use super::words::{self, Raised};
-use crate::port::store::{CallKey, Joining, NewTask, Op, TaskChange};
 use crate::spawn::definition::GENERAL_PURPOSE;
 use crate::spawn::door::{RoleWish, Wish};
 use crate::spawn::house::House;
 use crate::spawn::route::AgentInput;
 use crate::spawn::terms::Granted;
 use crate::spawn::tree::Tree;
-use crate::spawn::words::{line, reminder};
+use crate::spawn::words::reminder;
+use posse_port::store::{CallKey, Joining, NewTask, Op, TaskChange};
+use posse_port::text::line;
 
 /// Where the plan of a team is kept among its settings, and the goal.
 const PLAN: &str = "plan";

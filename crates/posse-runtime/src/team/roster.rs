@@ -6,9 +6,9 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, ListId, Member, MemberState, RealmId, Takes, Team};
 
 use super::mate::Card;
-use crate::port::store::{Membership, Ready, StoreError, TaskFilter};
 use crate::spawn::house::House;
 use crate::spawn::nudge::About;
+use posse_port::store::{Membership, Ready, StoreError, TaskFilter};
 
 /// A session has no more teams than this that are looked at.
 pub(crate) const TEAMS: usize = 1000;

@@ -27,9 +27,9 @@ use self::task_update::TaskUpdate;
 use self::team_create::TeamCreate;
 use self::team_delete::TeamDelete;
 use self::team_hand_over::TeamHandOver;
-use crate::port::store::OpResult;
 use crate::spawn::tool::{Caller, tell};
-use crate::tool::{Intent, Subject, Tool, ToolError, ToolOutput, Toolbox, typed};
+use posse_port::store::OpResult;
+use posse_port::tool::{Intent, Subject, Tool, ToolError, ToolOutput, Toolbox, typed};
 
 /// Who is to have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,11 +9,12 @@ use std::time::Duration;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
 use crate::agent::{StartError, is_mate, terms};
-use crate::port::store::{Epoch, Session, StoreError};
 use crate::spawn::house::House;
 use crate::spawn::tree::Tree;
-use crate::spawn::words::{line, reminder};
+use crate::spawn::words::reminder;
 use crate::spawn::{Quarters, WORKER};
+use posse_port::store::{Epoch, Session, StoreError};
+use posse_port::text::line;
 
 /// How long a member may wait for a worker until that is said, and how often it is looked.
 const PATIENCE: Duration = Duration::from_secs(15);

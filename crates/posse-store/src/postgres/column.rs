@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use posse_port::model::Piece;
 use posse_protocol::Name;
-use posse_runtime::port::model::Piece;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;

@@ -9,8 +9,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::store::Wake;
 use posse_protocol::{AgentId, ListId, RealmId};
-use posse_runtime::port::store::Wake;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

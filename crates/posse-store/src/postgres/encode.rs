@@ -8,16 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use posse_protocol::{
-    AgentId, EntryKind, Mail, MailId, Name, Request, Response, Sender, Takes, Task, Usage,
-};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
-    Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Joining,
+use posse_port::model::Piece;
+use posse_port::store::{
+    Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Greeting, Joining,
     METADATA_DEPTH, NewEntry, NewTask, Op, Order, RunChange, RunChangeKind, StateChange, Step,
     StoreError, TaskChange, depth,
 };
-use posse_runtime::spawn::words;
+use posse_protocol::{
+    AgentId, EntryKind, Mail, Name, Request, Response, Sender, Takes, Task, Usage,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -386,7 +385,7 @@ fn op(op: &Op) -> Result<Value, StoreError> {
             greeting,
         } => json!({
             "op": "join", "team": team, "name": name, "member": joining(member)?,
-            "greeting": greeting.map(|id| self::greeting(id, &member.prompt)),
+            "greeting": greeting.as_ref().map(|it| self::greeting(it, &member.prompt)),
         }),
         Op::HandOver { team, to } => json!({"op": "hand_over", "team": team, "to": to}),
         Op::Request {
@@ -488,8 +487,8 @@ fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
 }
 
 /// What is sent to one who joins, but for its text: that is the prompt.
-fn greeting(id: MailId, prompt: &str) -> Value {
-    let summary = words::summary(prompt);
+fn greeting(greeting: &Greeting, prompt: &str) -> Value {
+    let Greeting { id, summary } = greeting;
     json!({"id": id, "bytes": summary.len() + prompt.len(), "summary": summary})
 }
 

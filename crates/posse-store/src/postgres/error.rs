@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use deadpool_postgres::PoolError;
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use tokio_postgres::error::SqlState;
 
 /// Why something was not done.

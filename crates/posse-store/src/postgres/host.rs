@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use deadpool_postgres::Object;
+use posse_port::model::Piece;
+use posse_port::store::{Epoch, Step, StepId, StoreError, Wake};
 use posse_protocol::{AgentId, RealmId};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{Epoch, Step, StepId, StoreError, Wake};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use posse_port::store::{Committed, Epoch, Step, StepId, StoreError, Wake};
 use posse_protocol::{AgentId, ListId, Name, RealmId};
-use posse_runtime::port::store::{Committed, Epoch, Step, StepId, StoreError, Wake};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -75,7 +75,7 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> News {
     for novelty in novelties {
         match novelty {
             Novelty::Mail(host, agent) => {
-                drop(news.entry(host).or_default().insert(Wake::Mail(agent)))
+                news.entry(host).or_default().insert(Wake::Mail(agent));
             }
             Novelty::List(realm, team, hosts) => {
                 let wake = Wake::Tasks(list(realm, &team));
@@ -84,7 +84,9 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> News {
                 }
             }
             // Others find it at their next look.
-            Novelty::Freed(host) => drop(news.entry(host).or_default().insert(Wake::Fenced)),
+            Novelty::Freed(host) => {
+                news.entry(host).or_default().insert(Wake::Fenced);
+            }
         }
     }
     news

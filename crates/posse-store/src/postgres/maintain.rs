@@ -6,7 +6,7 @@ mod check;
 mod collect;
 mod rules;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use tokio::runtime::Builder;
 
 use super::error::Failure;

@@ -12,12 +12,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use deadpool_postgres::ClientWrapper;
-use posse_protocol::{AgentId, EntryKind, RealmId};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
     Taken, Transcript,
 };
+use posse_protocol::{AgentId, EntryKind, RealmId};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;

@@ -5,7 +5,7 @@
 //! removes what only the old one needed, when nobody runs it any more. `version.oldest` is the version that a posse must
 //! know at least.
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 
 use super::error::Failure;
 use super::link::Link;

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::io;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use tokio_postgres::error::SqlState;
 
 use super::error::Cause;

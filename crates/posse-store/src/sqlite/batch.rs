@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use posse_port::store::{Committed, StoreError};
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Committed, StoreError};
 use rusqlite::Connection;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! What an agent spends: each charge, and the sums by model and purpose.
 
-use posse_runtime::port::store::Charge;
+use posse_port::store::Charge;
 use rusqlite::{Connection, params};
 
 use super::column;

@@ -1,7 +1,7 @@
 //! Taking an agent and giving it up, in the open transaction.
 
+use posse_port::store::{Epoch, StoreError};
 use posse_protocol::{AgentId, RealmId};
-use posse_runtime::port::store::{Epoch, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! Bytes that many have in common, kept once per realm and named by their content: preambles, and what
 //! entries of siblings begin with.
 
-use posse_runtime::port::model::Piece;
+use posse_port::model::Piece;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::column;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use rusqlite::ErrorCode;
 
 use super::place::Place;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::{Ready, TaskFilter};
 use posse_protocol::{AgentId, Name, Owner, RealmId, Takes, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Ready, TaskFilter};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::column;

@@ -8,7 +8,7 @@ mod collect;
 
 use std::path::Path;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use rusqlite::Connection;
 
 use super::place::Place;

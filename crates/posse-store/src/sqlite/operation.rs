@@ -12,10 +12,10 @@ mod request;
 mod send;
 mod team;
 
-use posse_protocol::{AgentId, Name, Owner, RealmId, Response};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Charge, Done, METADATA_DEPTH, Op, OpResult, Order, Refusal, TEXT_BYTES, depth,
 };
+use posse_protocol::{AgentId, Name, Owner, RealmId, Response};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -108,7 +108,7 @@ impl Acting<'_> {
                 name,
                 member,
                 greeting,
-            } => self.join(team, name, member, *greeting),
+            } => self.join(team, name, member, greeting.as_ref()),
             Op::HandOver { team, to } => self.hand_over(team, to),
             Op::Leave { team, name } => self.leave(team, name),
             Op::Request { id, to, kind, text } => self.request(*id, to, *kind, text),

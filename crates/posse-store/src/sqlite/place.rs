@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::Access;
 use rustix::io::Errno;

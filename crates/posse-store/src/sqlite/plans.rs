@@ -1,6 +1,6 @@
 //! That what is asked often is answered by an index, however much there is.
 
-use posse_runtime::port::store::AgentFilter;
+use posse_port::store::AgentFilter;
 use rusqlite::Connection;
 use uuid::Uuid;
 

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, EntryKind, RealmId};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
     Taken, Transcript,
 };
+use posse_protocol::{AgentId, EntryKind, RealmId};
 use rusqlite::{Row, Transaction, params};
 
 use super::content::Hash;

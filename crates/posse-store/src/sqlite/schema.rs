@@ -2,7 +2,7 @@
 //!
 //! A version once released is never edited: a change is another element of [`VERSIONS`].
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use rusqlite::Connection;
 
 use super::error::Cause;
@@ -111,10 +111,10 @@ fn migrate(connection: &Connection) -> Result<(), Cause> {
 mod tests {
     use std::path::Path;
 
-    use posse_protocol::{Cost, EntryKind, Name, Purpose, RunKind, Takes, Usage};
-    use posse_runtime::port::store::{
+    use posse_port::store::{
         AgentFilter, AgentState, Charge, Done, Op, Order, Step, Store as _, checksum,
     };
+    use posse_protocol::{Cost, EntryKind, Name, Purpose, RunKind, Takes, Usage};
     use tokio::runtime::Builder;
     use uuid::Uuid;
 

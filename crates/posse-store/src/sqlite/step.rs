@@ -10,11 +10,11 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
-use posse_runtime::port::store::{
+use posse_port::store::{
     CallChange, CallChangeKind, CallKey, Committed, NewEntry, Op, OpResult, StateChange, Step,
     StoreError,
 };
+use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
-use posse_runtime::port::store::Wake;
+use posse_port::store::Wake;
 use rusqlite::Connection;
 use uuid::Uuid;
 

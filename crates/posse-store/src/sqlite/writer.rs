@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use posse_port::store::{Archive, Committed, Epoch, Order, Step, StoreError, Wake};
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Archive, Committed, Epoch, Order, Step, StoreError, Wake};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -278,9 +278,9 @@ impl Door {
 
 #[cfg(test)]
 mod tests {
+    use posse_port::model::Piece;
+    use posse_port::store::{Birth, NewEntry};
     use posse_protocol::{EntryKind, PermissionMode};
-    use posse_runtime::port::model::Piece;
-    use posse_runtime::port::store::{Birth, NewEntry};
 
     use super::*;
 

@@ -11,9 +11,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use posse_model::RetryPolicy;
+use posse_port::clock::SystemClock;
+use posse_port::model::{Attribution, Call, Model, Preamble, Request, Thinking};
 use posse_protocol::Message;
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::model::{Attribution, Call, Model, Preamble, Request, Thinking};
 use posse_testkit::{bare, scripted};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge, Committed,
     EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session,
     StateChange, Step, StepId, StoredEntry,
 };
+use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
 use uuid::Uuid;
 
 use super::{HostNumber, Said};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use posse_port::store::{Archive, MailFilter, Wake};
 use posse_protocol::{ListId, Name, RealmId};
-use posse_runtime::port::store::{Archive, MailFilter, Wake};
 
 use super::{Fate, Model, Said, Team};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, MailFilter, OpResult, Receipt, Refusal,
     Step, Wake,
 };
+use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
 
 use super::operation::Doer;
 use super::{Flaw, Model, Said};

@@ -1,7 +1,7 @@
 //! Operations: who does them, and where each is done.
 
+use posse_port::store::{Charge, Done, Op, OpResult, Refusal};
 use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Response};
-use posse_runtime::port::store::{Charge, Done, Op, OpResult, Refusal};
 
 use super::Model;
 use super::mail::Letter;
@@ -60,7 +60,7 @@ impl Model {
                 name,
                 member,
                 greeting,
-            } => self.join(realm, team, name, (member, *greeting), at_ms),
+            } => self.join(realm, team, name, (member, greeting.as_ref()), at_ms),
             Op::HandOver { team, to } => self.hand_over(doer, realm, team, to, at_ms),
             Op::Request { id, to, kind, text } => {
                 self.request(doer, realm, (*id, to, *kind), text, at_ms)

@@ -1,11 +1,11 @@
 //! Requests for a yes or no: open until they are answered.
 
+use posse_port::store::{
+    Address, Done, OpResult, OpenRequest, Receipt, Refusal, StateChange, Step,
+};
 use posse_protocol::{
     AgentId, MailId, MailKind, Member, MemberState, Name, RealmId, Request, RequestKind, Response,
     Sender,
-};
-use posse_runtime::port::store::{
-    Address, Done, OpResult, OpenRequest, Receipt, Refusal, StateChange, Step,
 };
 
 use super::mail::Letter;

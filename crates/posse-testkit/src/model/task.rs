@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Takes, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Done, METADATA_DEPTH, NewTask, OpResult, Refusal, TEXT_BYTES, TaskChange, TaskFilter, depth,
 };
+use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Takes, Task, TaskId, TaskStatus};
 use serde_json::{Map, Value};
 
 use super::operation::Doer;

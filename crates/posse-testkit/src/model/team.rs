@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use posse_protocol::{
-    AgentId, ListId, MailId, MailKind, Member, MemberState, Name, Note, RealmId, Sender,
-};
-use posse_runtime::port::store::{Done, Joining, Membership, OpResult, Refusal, TEXT_BYTES};
-use posse_runtime::spawn::words;
+use posse_port::store::{Done, Greeting, Joining, Membership, OpResult, Refusal, TEXT_BYTES};
+use posse_protocol::{AgentId, ListId, MailKind, Member, MemberState, Name, Note, RealmId, Sender};
 use serde_json::{Map, Value};
 
 use super::mail::Letter;
@@ -300,22 +297,17 @@ impl Model {
         realm: RealmId,
         team: &Name,
         wished: &Name,
-        (member, greeting): (&Joining, Option<MailId>),
+        (member, greeting): (&Joining, Option<&Greeting>),
         at_ms: i64,
     ) -> OpResult {
         let name = self
             .team(realm, team)?
             .free_name(wished, &self.registered(realm));
-        let (kind, summary, body) = (
-            MailKind::Text,
-            words::summary(&member.prompt),
-            &*member.prompt,
-        );
-        let letter = greeting.map(|id| Letter {
-            id,
-            kind,
-            summary: &summary,
-            body,
+        let letter = greeting.map(|greeting| Letter {
+            id: greeting.id,
+            kind: MailKind::Text,
+            summary: &greeting.summary,
+            body: &member.prompt,
             at_ms,
         });
         if let Some(letter) = &letter {

@@ -1,10 +1,10 @@
 //! The model by itself: the promises that no other test can see it keep.
 
-use posse_protocol::{EntryKind, ListId, MailId, MailKind, TaskId, TaskStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, AgentState, Epoch, NewTask, Op, Operation, Order, Refusal, StateChange, Step,
     TakenMail, Wake,
 };
+use posse_protocol::{EntryKind, ListId, MailId, MailKind, TaskId, TaskStatus};
 use uuid::Uuid;
 
 use super::{Fate, Life, Model};

@@ -1,10 +1,10 @@
 //! Promises about a step that is tried again, and about what is found open by whoever takes an agent.
 
-use posse_protocol::{EntryKind, RunKind, RunStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, BackgroundRun, CallChangeKind, CallKey, CallOutcome, Done, MailFilter, Operation,
     RunChange, RunChangeKind, Step,
 };
+use posse_protocol::{EntryKind, RunKind, RunStatus};
 use uuid::Uuid;
 
 use super::words::{acts, agent, birth, call, create, entry, fate, realm, send, step};

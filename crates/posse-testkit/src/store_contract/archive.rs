@@ -1,7 +1,7 @@
 //! Promises about teams that leave a store and come into one.
 
+use posse_port::store::{Address, Archive, Done, Op, Store, TakenMail, TaskChange};
 use posse_protocol::{EntryKind, Takes, TaskId, TaskStatus};
-use posse_runtime::port::store::{Address, Archive, Done, Op, Store, TakenMail, TaskChange};
 use uuid::Uuid;
 
 use super::Open;
@@ -106,7 +106,7 @@ pub async fn a_team_goes_out_and_comes_in(open: Open<'_>) {
             "z",
         ),
     ];
-    let order = posse_runtime::port::store::Order {
+    let order = posse_port::store::Order {
         realm: elsewhere,
         ops,
         at_ms: 10,

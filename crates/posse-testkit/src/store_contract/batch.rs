@@ -1,7 +1,7 @@
 //! Steps of many that are asked for at once: an engine may write them together, and nobody can tell.
 
+use posse_port::store::{Epoch, Step, Store};
 use posse_protocol::EntryKind;
-use posse_runtime::port::store::{Epoch, Step, Store};
 
 use super::charge::charge;
 use super::{Open, agent, asked, birth, call, entry, fate, step};

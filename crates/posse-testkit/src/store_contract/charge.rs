@@ -1,9 +1,9 @@
 //! Promises about what agents spend.
 
-use posse_protocol::{Cost, EntryKind, Purpose, Usage};
-use posse_runtime::port::store::{
+use posse_port::store::{
     AgentFilter, Charge, Done, Op, Order, Refusal, SessionFilter, Step, Store,
 };
+use posse_protocol::{Cost, EntryKind, Purpose, Usage};
 use uuid::Uuid;
 
 use super::Open;
@@ -126,7 +126,7 @@ pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
     ];
     assert_eq!(after.charges, charges);
     assert_eq!(
-        posse_runtime::port::store::Session {
+        posse_port::store::Session {
             charges: before.charges.clone(),
             ..after
         },
@@ -141,7 +141,7 @@ pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
     let in_a_step = acts(1, 1, vec![booked(1, Purpose::Question)]);
     assert_eq!(fate(&holder.commit(in_a_step).await), "bad step");
     holder
-        .release(agent(1), posse_runtime::port::store::Epoch(1))
+        .release(agent(1), posse_port::store::Epoch(1))
         .await
         .unwrap();
     let now = book(holder.as_ref(), realm(), vec![booked(1, Purpose::Progress)]).await;

@@ -1,10 +1,10 @@
 //! Promises about sub-agents: where they come from, what they are called, and how they are found.
 
-use posse_protocol::{AgentId, EntryKind, Sender};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, AgentFilter, AgentState, CallKey, MailFilter, Origin, Session, StateChange, Step,
     Store, StoreError, TakenMail,
 };
+use posse_protocol::{AgentId, EntryKind, Sender};
 use uuid::Uuid;
 
 use super::Open;

@@ -1,9 +1,7 @@
 //! Promises about claims.
 
+use posse_port::store::{Done, NewTask, Op, OpResult, Ready, Refusal, TaskChange, TaskFilter};
 use posse_protocol::{Owner, Takes, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{
-    Done, NewTask, Op, OpResult, Ready, Refusal, TaskChange, TaskFilter,
-};
 
 use super::Open;
 use super::words::{
@@ -253,7 +251,7 @@ pub async fn a_task_of_a_host_that_left_is_free(open: Open<'_>) {
     .await
     .unwrap();
     first
-        .release(agent(1), posse_runtime::port::store::Epoch(1))
+        .release(agent(1), posse_port::store::Epoch(1))
         .await
         .unwrap();
     let third = second.task(list("web"), TaskId(3)).await.unwrap().unwrap();

@@ -1,10 +1,8 @@
 //! Promises about histories that are shared, and about those that were compacted.
 
+use posse_port::model::Piece;
+use posse_port::store::{CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript};
 use posse_protocol::EntryKind::{self, Compaction, Prompt, Reply, Results};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
-    CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript,
-};
 
 use super::Open;
 use super::words::{agent, birth, call, chained, child, entry, fate, headed, origin, step, verify};

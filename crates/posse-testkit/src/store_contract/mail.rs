@@ -1,10 +1,10 @@
 //! Promises about mail.
 
-use posse_protocol::{AgentId, EntryKind, MailId, MailKind, PermissionMode, RunUsage, Sender};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, AgentState, CallKey, Committed, EndedRun, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES,
     MailFilter, Op, Receipt, Refusal, StateChange, Step, Store, TakenMail,
 };
+use posse_protocol::{AgentId, EntryKind, MailId, MailKind, PermissionMode, RunUsage, Sender};
 use uuid::Uuid;
 
 use super::Open;

@@ -1,7 +1,7 @@
 //! Promises about what is asked for at once, and about what nobody waits for.
 
+use posse_port::store::{Epoch, Step};
 use posse_protocol::EntryKind;
-use posse_runtime::port::store::{Epoch, Step};
 
 use super::{Open, agent, birth, entry, fate, step};
 

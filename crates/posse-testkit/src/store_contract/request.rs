@@ -1,10 +1,10 @@
 //! Promises about requests, and about signals that only some may send.
 
-use posse_protocol::{Mail, MailId, MailKind, Request, RequestKind, Response, Sender};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, AgentState, Done, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, OpResult, OpenRequest,
     Receipt, Refusal, StateChange, Step, Store, Wake,
 };
+use posse_protocol::{Mail, MailId, MailKind, Request, RequestKind, Response, Sender};
 use uuid::Uuid;
 
 use super::Open;

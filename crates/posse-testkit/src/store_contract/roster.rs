@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::{
+    Address, AgentState, Done, Epoch, Greeting, MAIL_BYTES, MailFilter, Op, OpResult, Receipt,
+    Refusal, StateChange, Step, Store, StoreError, TaskChange, TaskFilter,
+};
 use posse_protocol::{
     Mail, MailKind, Member, MemberState, Name, Request, Sender, TaskId, TaskStatus, Team,
-};
-use posse_runtime::port::store::{
-    Address, AgentState, Done, Epoch, MAIL_BYTES, MailFilter, Op, OpResult, Receipt, Refusal,
-    StateChange, Step, Store, StoreError, TaskChange, TaskFilter,
 };
 use uuid::Uuid;
 
@@ -207,13 +207,18 @@ pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
     store.commit(birth(1)).await.unwrap();
     order(store, vec![create_team("web", 1)]).await;
     let id = Uuid::from_u128(5).into();
-    let greeting = Some(id);
+    let greeting = || {
+        Some(Greeting {
+            id,
+            summary: "You are 2.".into(),
+        })
+    };
     let member = || joining(2);
     let hello = Op::Join {
         team: name("web"),
         name: name("dev"),
         member: member(),
-        greeting,
+        greeting: greeting(),
     };
     let state = Some(StateChange::To(AgentState::Idle));
     let born = Step {
@@ -231,7 +236,7 @@ pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
             })]
         );
     }
-    super::wake::told(store, &posse_runtime::port::store::Wake::Mail(agent(2))).await;
+    super::wake::told(store, &posse_port::store::Wake::Mail(agent(2))).await;
     let [mail] = &mail_of(store, 2).await[..] else {
         panic!("one mail")
     };
@@ -267,7 +272,7 @@ pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
         team: name("web"),
         name: name("dev"),
         member: long,
-        greeting,
+        greeting: greeting(),
     };
     let refused = order(store, vec![hello]).await.remove(0);
     assert!(
@@ -670,7 +675,7 @@ pub async fn who_ends_leads_no_more(open: Open<'_>) {
         );
     }
     assert_eq!(names(store).await, ["main", "ann"], "it is still there");
-    super::wake::told(store, &posse_runtime::port::store::Wake::Tasks(list("web"))).await;
+    super::wake::told(store, &posse_port::store::Wake::Tasks(list("web"))).await;
 }
 
 /// A member is removed by itself, its lead, its maker or a person.
@@ -821,7 +826,7 @@ pub async fn what_was_lost_is_found(open: Open<'_>) {
         (vec![4], vec![2])
     );
     assert_eq!(lost("eve", 0, 9).await, [0; 0]);
-    let ready = Some(posse_runtime::port::store::Ready {
+    let ready = Some(posse_port::store::Ready {
         agent: None,
         takes: posse_protocol::Takes::Any,
     });

@@ -1,9 +1,9 @@
 //! Promises about tasks.
 
-use posse_protocol::{Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Done, METADATA_DEPTH, NewTask, Op, OpResult, Refusal, Store, TEXT_BYTES, TaskChange, TaskFilter,
 };
+use posse_protocol::{Task, TaskId, TaskStatus};
 use serde_json::json;
 
 use super::Open;

@@ -1,9 +1,9 @@
 //! Promises about teams, their notes, and agents.
 
-use posse_protocol::{Member, MemberState, Name, Note, TaskId, TaskStatus, Team};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, AgentFilter, Done, Epoch, Joining, MailFilter, Op, Refusal, TEXT_BYTES, TaskFilter,
 };
+use posse_protocol::{Member, MemberState, Name, Note, TaskId, TaskStatus, Team};
 use uuid::Uuid;
 
 use super::Open;
@@ -116,7 +116,7 @@ pub async fn teams_have_members(open: Open<'_>) {
         store.teams(Some(Uuid::now_v7().into()), 9).await.unwrap(),
         []
     );
-    let later = posse_runtime::port::store::Order {
+    let later = posse_port::store::Order {
         realm: realm(),
         ops: vec![create_team("app", 2)],
         at_ms: 11,

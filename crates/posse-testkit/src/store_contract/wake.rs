@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ListId, MailKind, Takes, TaskId, TaskStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, Done, NewTask, Op, Operation, Order, Store, TaskChange, TaskFilter, Wake,
 };
+use posse_protocol::{AgentId, ListId, MailKind, Takes, TaskId, TaskStatus};
 use uuid::Uuid;
 
 use super::{Open, agent, birth, fate, realm, step};

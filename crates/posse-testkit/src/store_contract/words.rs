@@ -1,14 +1,14 @@
 //! Short ways to say steps, for contracts and properties.
 
-use posse_protocol::{
-    AgentId, EntryKind, ListId, MailId, MailKind, Name, PermissionMode, RealmId, RequestKind,
-    Takes, TaskId,
-};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask,
     Op, OpResult, Operation, Order, Origin, Receipt, Step, Store, StoreError, TaskChange,
     Transcript, checksum,
+};
+use posse_protocol::{
+    AgentId, EntryKind, ListId, MailId, MailKind, Name, PermissionMode, RealmId, RequestKind,
+    Takes, TaskId,
 };
 use uuid::Uuid;
 

@@ -25,12 +25,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::clock::SystemClock;
+use posse_port::store::{AgentFilter, AgentState, MailFilter, Session};
 use posse_protocol::{
     AgentId, Event, EventKind, Mail, MailKind, Notification, PermissionMode, RealmId, RunChange,
     RunNews,
 };
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Session};
 use posse_runtime::{Agent, Background};
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;

@@ -1,7 +1,7 @@
 //! Marks that the adapter splices in, and what the cache makes of them.
 
+use posse_port::model::{Mark, Model, Piece, Place, Request, Ttl};
 use posse_protocol::{ContentBlock, Message, Usage};
-use posse_runtime::port::model::{Mark, Model, Piece, Place, Request, Ttl};
 use posse_scripted::Pace;
 use posse_testkit::{TestClock, scripted};
 use std::time::Duration;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_model::RetryPolicy;
-use posse_protocol::{Message, RawJson, ToolSpec};
-use posse_runtime::port::clock::Clock;
-use posse_runtime::port::model::{
+use posse_port::clock::Clock;
+use posse_port::model::{
     Attribution, Body, Call, Failure, Mark, Model, ModelError, ModelEvent, Piece, Preamble, Reply,
     Request, Thinking,
 };
+use posse_protocol::{Message, RawJson, ToolSpec};
 use posse_testkit::TestClock;
 use tokio_util::sync::CancellationToken;
 

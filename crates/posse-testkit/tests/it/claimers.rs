@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{MailFilter, NewTask, Op, Order, Store, TaskFilter};
 use posse_protocol::{AgentId, ListId, MailKind, MemberState, RealmId, TaskId, TaskStatus};
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::store::{MailFilter, NewTask, Op, Order, Store, TaskFilter};
 use posse_testkit::place::{Ground, Place};
 use posse_testkit::scripted;
 

@@ -1,8 +1,8 @@
 //! Compaction: a summary takes the place of a history, and nothing that matters is lost with it.
 
+use posse_port::store::{NewTask, Op, Order};
 use posse_protocol::{Command, EntryKind, EventKind, Outcome, PermissionMode, Purpose};
 use posse_runtime::Agent;
-use posse_runtime::port::store::{NewTask, Op, Order};
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use posse_runtime::port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent};
+use posse_port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent};
 use posse_scripted::{Outcome, Server};
 use posse_testkit::{TestClock, scripted};
 use tokio_util::sync::CancellationToken;
@@ -248,7 +248,7 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
         () = time => unreachable!(),
         () = clock.run_sparing(&TIMEOUTS) => unreachable!(),
     };
-    let elapsed = posse_runtime::port::clock::Clock::now(&clock);
+    let elapsed = posse_port::clock::Clock::now(&clock);
     let requests = server.requests().len();
     (
         Run {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::{AgentFilter, AgentState, Session};
 use posse_protocol::{EventKind, Outcome, PermissionMode, Usage};
-use posse_runtime::port::store::{AgentFilter, AgentState, Session};
 use posse_runtime::{Agent, Asker, Background};
 use posse_scripted::Recorded;
 use posse_testkit::Rig;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use posse_port::store::{AgentFilter, AgentState, Session};
 use posse_protocol::{
     Cost, Event, EventKind, Limit, Outcome, PermissionMode, RealmId, RunChange, RunEnd, RunStatus,
     Spent, Usage,
 };
-use posse_runtime::port::store::{AgentFilter, AgentState, Session};
 use posse_runtime::{Agent, Budget, Budgets};
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use posse_port::store::{AgentFilter, AgentState, MailFilter, Op, Session, Step};
 use posse_protocol::{
     AgentId, Command, EventKind, Mail, MailKind, PermissionMode, RealmId, RunChange, RunEnd,
     RunStatus,
 };
-use posse_runtime::port::store::{AgentFilter, AgentState, MailFilter, Op, Session, Step};
 use posse_runtime::{Agent, Runtime};
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};

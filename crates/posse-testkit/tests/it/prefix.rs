@@ -4,14 +4,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use posse_port::BoxFuture;
+use posse_port::tool::{
+    Intent, Subject, Then, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+};
 use posse_protocol::{
     Command, ContentBlock, Outcome, PermissionMode, RawJson, ToolContent, ToolSpec, Usage,
 };
 use posse_runtime::Agent;
-use posse_runtime::port::BoxFuture;
-use posse_runtime::tool::{
-    Intent, Subject, Then, Tool, ToolContext, ToolError, ToolOutput, Workspace,
-};
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, until_end};

@@ -1,9 +1,7 @@
 //! Every request that the adapters can send is valid by the closed schemas of the real APIs.
 
+use posse_port::model::{Effort, Mark, Model, Piece, Place, Preamble, Request, Thinking, Ttl};
 use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
-use posse_runtime::port::model::{
-    Effort, Mark, Model, Piece, Place, Preamble, Request, Thinking, Ttl,
-};
 use posse_testkit::{TestClock, scripted};
 use proptest::prelude::*;
 use serde_json::Value;

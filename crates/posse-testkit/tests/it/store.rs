@@ -19,11 +19,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange,
     TaskFilter, Wake, checksum,
 };
+use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
 use posse_store::{Sqlite, Timing};
 use posse_testkit::store_contract::{
     self as contract, Open, agent, birth, entry, fate, step, verify,

@@ -7,12 +7,12 @@ mod tasks;
 
 use std::sync::Arc;
 
+use posse_port::store::{MailFilter, TaskFilter};
 use posse_protocol::{
     AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberNews,
     MemberState, PermissionMode, RealmId, RunEnd, Task, Team,
 };
 use posse_runtime::Agent;
-use posse_runtime::port::store::{MailFilter, TaskFilter};
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;
 use posse_testkit::rig::until_end;

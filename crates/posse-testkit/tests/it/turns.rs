@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use posse_port::BoxFuture;
+use posse_port::tool::{
+    Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
+};
 use posse_protocol::{
     Command, ContentBlock, Cost, Delta, EntryKind, EventKind, Limit, Outcome, PermissionMode,
     RawJson, ToolSpec,
-};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::tool::{
-    Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
 };
 use posse_runtime::{Asker, Budget, Limits};
 use posse_testkit::rig::{farewell, prompt, until_end};
@@ -248,7 +248,7 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
     for refused in [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results] {
         let mut rig = Rig::playing(FIX).unwrap();
         rig.file("sum.py", "return a - b\n").unwrap();
-        let refuse = Box::new(move |step: &posse_runtime::port::store::Step| {
+        let refuse = Box::new(move |step: &posse_port::store::Step| {
             step.entries.iter().any(|entry| entry.kind == refused)
         });
         rig.store = Arc::new(Faulty {
@@ -563,7 +563,7 @@ reply = [{ tool = "Bash", input = { command = "echo ~99999999999999999999" } }]
 #[tokio::test]
 async fn an_agent_that_panics_says_that_it_has_ended() {
     let mut rig = Rig::playing(FIX).unwrap();
-    let refuse = Box::new(|step: &posse_runtime::port::store::Step| -> bool {
+    let refuse = Box::new(|step: &posse_port::store::Step| -> bool {
         assert!(step.birth.is_some(), "a bug");
         false
     });

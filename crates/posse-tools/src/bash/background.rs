@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::clock::Clock;
+use posse_port::tool::{NewRun, RunReport, Then, ToolContext, ToolError, ToolOutput};
 use posse_protocol::{RunStatus, ToolContent};
-use posse_runtime::port::clock::Clock;
-use posse_runtime::tool::{NewRun, RunReport, Then, ToolContext, ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

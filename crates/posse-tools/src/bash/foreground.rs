@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use posse_runtime::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

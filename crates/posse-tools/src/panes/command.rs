@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::panes::{NewPane, Panes};
+use posse_port::BoxFuture;
+use posse_port::panes::{NewPane, Panes};
 use tokio::task::spawn_blocking;
 
 use super::launch::Launch;

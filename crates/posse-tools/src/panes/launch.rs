@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use posse_runtime::port::panes::NewPane;
+use posse_port::panes::NewPane;
 
 /// How a process is started that takes a member from the store.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::Worktree;
 
 use crate::git::Git;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::Worktree;
 
 use crate::git::{Failed, Git};
 

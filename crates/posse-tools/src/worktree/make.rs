@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
+use posse_port::worktree::{Dirty, Made, Wanted, Worktree};
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::{Dirty, Made, Wanted, Worktree};
 use uuid::Uuid;
 
 use crate::git::{Failed, Git};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use posse_runtime::port::worktree::Base;
+use posse_port::worktree::Base;
 
 use crate::git::{Failed, Git};
 

@@ -17,8 +17,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::Worktree;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

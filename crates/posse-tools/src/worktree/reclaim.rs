@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use posse_port::worktree::{Base, Worktree};
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::{Base, Worktree};
 use uuid::Uuid;
 
 use crate::git::Git;

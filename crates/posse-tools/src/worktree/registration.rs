@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::Worktree;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

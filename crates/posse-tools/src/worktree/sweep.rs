@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::Worktree;
 
 use super::end::{clear_if_clean, finish, raze, sink};
 use super::plot::{Plot, entries, tidy};

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use posse_port::tool::{NewRun, RunReport, Then, ToolContext, ToolOutput};
 use posse_protocol::RunStatus;
-use posse_runtime::tool::{NewRun, RunReport, Then, ToolContext, ToolOutput};
 use posse_tools::{Means, Reach};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use posse_port::tool::Subject;
 use posse_protocol::ToolContent;
-use posse_runtime::tool::Subject;
 use posse_tools::{Means, Reach};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;

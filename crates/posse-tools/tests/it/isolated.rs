@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use posse_permission::{Policy, RuleList, Source};
+use posse_port::tool::{Notes, ToolContext, ToolError, Workspace};
 use posse_protocol::RawJson;
-use posse_runtime::permission::{Policy, RuleList, Source};
-use posse_runtime::tool::{Notes, ToolContext, ToolError, Workspace};
 use posse_tools::Reach;
 use serde_json::{Value, json};
 
@@ -216,7 +216,7 @@ async fn rules_about_the_checkout_hold_while_a_search_runs() {
         ..RuleList::default()
     };
     policy.add(&source, &rules).unwrap();
-    world.context.policy = Arc::new(policy);
+    world.context.reads = Arc::new(policy);
     for (name, input) in [
         ("Grep", json!({"pattern": "needle"})),
         ("Glob", json!({"pattern": "*.txt"})),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use posse_runtime::port::panes::{NewPane, Panes as _};
+use posse_port::panes::{NewPane, Panes as _};
 use posse_tools::{CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable};
 
 /// An empty directory with a short path: a socket has no room for a long one.

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_runtime::tool::Subject;
+use posse_port::tool::Subject;
 use posse_tools::Reach;
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;

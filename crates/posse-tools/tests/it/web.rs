@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::tool::{Subject, ToolError, ToolOutput};
 use posse_protocol::RawJson;
-use posse_runtime::tool::{Subject, ToolError, ToolOutput};
 use posse_tools::Reach;
 use serde_json::json;
 

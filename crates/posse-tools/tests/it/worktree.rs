@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use posse_port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees as _};
 use posse_protocol::AgentId;
-use posse_runtime::port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees as _};
 use posse_tools::GitWorktrees;
 use uuid::Uuid;
 

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use posse_permission::Policy;
+use posse_port::BoxFuture;
+use posse_port::clock::{Clock, SystemClock};
+use posse_port::store::CallKey;
+use posse_port::tool::{Intent, Seen, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 use posse_protocol::{RawJson, ToolContent};
-use posse_runtime::permission::Policy;
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::clock::{Clock, SystemClock};
-use posse_runtime::port::store::CallKey;
-use posse_runtime::tool::{Intent, Seen, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 use posse_tools::{Means, Reach};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
@@ -61,10 +61,10 @@ impl World {
             key: CallKey { seq: 1, ordinal: 0 },
             call: "toolu_1".into(),
             marker: unique,
-            subject: posse_runtime::tool::Subject::Nothing,
+            subject: posse_port::tool::Subject::Nothing,
             workspace: Arc::new(workspace),
             seen: Seen::default(),
-            policy: Arc::new(Policy::default()),
+            reads: Arc::new(Policy::default()),
             clock: Arc::new(SystemClock::default()),
             first: None,
             cancel: CancellationToken::new(),

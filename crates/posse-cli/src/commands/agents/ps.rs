@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
+use posse_port::store::{AgentFilter, AgentState, Session, Store};
 use posse_protocol::{AgentId, Name, RealmId};
-use posse_runtime::port::store::{AgentFilter, AgentState, Session, Store};
 use serde_json::{Value, json};
 
 use super::pid;
@@ -173,7 +173,7 @@ fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_runtime::port::store::{CallKey, Origin};
+    use posse_port::store::{CallKey, Origin};
 
     use super::*;
     use crate::commands::sessions::made::session;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_runtime::spelling::closest;
+use posse_port::closest;
 use serde_json::json;
 
 use super::describe;

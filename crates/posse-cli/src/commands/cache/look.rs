@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use posse_model::blocks::{Prompt, Sent, Shared};
+use posse_port::store::{Origin, Segment, Store, Transcript};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
-use posse_runtime::port::store::{Origin, Segment, Store, Transcript};
 
 use super::{Line, Request, Row};
 use crate::hint::Advised;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use posse_runtime::agent::in_a_line;
+use posse_port::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};

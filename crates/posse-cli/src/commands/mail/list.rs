@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::process::ExitCode;
 
+use posse_port::store::{MailFilter, Store};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
-use posse_runtime::port::store::{MailFilter, Store};
 use serde_json::{Value, json};
 
 use super::WhereArgs;

@@ -1,7 +1,7 @@
 //! Who can have mail: the members of a team, or the agents of a session.
 
+use posse_port::store::{AgentFilter, Store};
 use posse_protocol::{AgentId, Name, RealmId};
-use posse_runtime::port::store::{AgentFilter, Store};
 
 use super::WhereArgs;
 use crate::commands::{sessions, team};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Address, Done, Op, Receipt, Refusal, Store};
 use posse_protocol::{MailKind, Name};
-use posse_runtime::port::store::{Address, Done, Op, Receipt, Refusal, Store};
 use serde_json::json;
 
 use super::WhereArgs;

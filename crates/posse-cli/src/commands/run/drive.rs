@@ -5,10 +5,10 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
+use posse_port::BoxFuture;
+use posse_port::clock::Clock;
 use posse_protocol::{Event, EventKind};
 use posse_runtime::AgentHandle;
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 

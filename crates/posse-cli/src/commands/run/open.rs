@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
+use posse_port::Ports;
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
+use posse_port::model::{Effort, Thinking};
+use posse_port::price::Prices;
+use posse_port::store::{Session, Store};
+use posse_port::tool::Workspace;
 use posse_protocol::{AgentId, Name, PermissionMode, Usage};
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::port::model::{Effort, Thinking};
-use posse_runtime::port::price::Prices;
-use posse_runtime::port::store::{Session, Store};
 use posse_runtime::spawn::{Quarters, Teaming};
-use posse_runtime::tool::Workspace;
-use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup, Spawning};
+use posse_runtime::{Agent, Asker, Budget, Character, Limits, Runtime, Setup, Spawning};
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 

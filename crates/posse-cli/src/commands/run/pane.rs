@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{SessionFilter, Store};
 use posse_protocol::{AgentId, Event, Name, Team};
 use posse_runtime::AgentHandle;
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::store::{SessionFilter, Store};
 use posse_runtime::team::host::{Hosted, Hosting, Members};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -108,7 +108,7 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
 /// The team that members are hosted of.
 async fn team_of(
     store: &dyn Store,
-    session: &posse_runtime::port::store::Session,
+    session: &posse_port::store::Session,
     joined: &Joined,
 ) -> anyhow::Result<Team> {
     let teams = store.teams(Some(session.realm), usize::MAX).await?;

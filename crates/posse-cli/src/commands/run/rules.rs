@@ -1,6 +1,6 @@
 //! Lists of permission rules, as flags give them.
 
-use posse_runtime::permission::{Policy, RuleList, Source};
+use posse_permission::{Policy, RuleList, Source};
 
 /// A list of allow rules.
 pub(super) fn allowing(list: &str) -> Result<Vec<String>, String> {

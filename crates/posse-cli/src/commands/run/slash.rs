@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use posse_permission::Policy;
+use posse_port::closest;
 use posse_protocol::{Command, ContentBlock};
-use posse_runtime::permission::Policy;
 use posse_runtime::skill::arguments::Called;
 use posse_runtime::skill::{Skill, Skills, named};
-use posse_runtime::spelling::closest;
 use serde_json::{Value, json};
 
 /// posse's own command.
@@ -99,7 +99,7 @@ fn is_path(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use posse_runtime::permission::{RuleList, Source};
+    use posse_permission::{RuleList, Source};
 
     use super::*;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::store::{AgentFilter, OpenRequest, Store, StoreError, TaskFilter};
 use posse_protocol::{
     AgentId, Cost, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team,
 };
-use posse_runtime::port::store::{AgentFilter, OpenRequest, Store, StoreError, TaskFilter};
 
 use super::panel::{Panel, Row};
 use crate::commands::{sessions, task};

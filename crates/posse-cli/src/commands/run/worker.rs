@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{AgentFilter, Store, StoreError};
 use posse_protocol::{AgentId, Event, MemberState, Name, Team};
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::store::{AgentFilter, Store, StoreError};
 use posse_runtime::spawn::WORKER;
 use posse_runtime::team::host::{Hosted, Hosting, Members};
 use posse_runtime::{AgentHandle, Asker, Runtime};
@@ -198,7 +198,7 @@ impl Here<'_> {
                 Ok(hosted) => looked.hosted.push(hosted),
                 Err(error) => looked
                     .left
-                    .push((session, posse_runtime::agent::in_a_line(error.as_ref()))),
+                    .push((session, posse_port::in_a_line(error.as_ref()))),
             }
         }
         Ok(looked)

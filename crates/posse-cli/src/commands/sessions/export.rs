@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use posse_port::store::StoredEntry;
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
-use posse_runtime::port::store::StoredEntry;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -109,7 +109,7 @@ fn described(stored: &StoredEntry) -> Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use posse_runtime::port::model::Piece;
+    use posse_port::model::Piece;
 
     use super::super::made::transcript;
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_runtime::port::store::{AgentFilter, AgentState, Session, SessionFilter, Store};
+use posse_port::store::{AgentFilter, AgentState, Session, SessionFilter, Store};
 
 use crate::commands::team;
 use crate::hint::Advised;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Session, SessionFilter};
 use posse_protocol::Cost;
-use posse_runtime::port::store::{Session, SessionFilter};
 use serde_json::{Value, json};
 
 use super::{cost, state};
@@ -171,7 +171,7 @@ mod tests {
         );
         assert!(rows.iter().all(|row| row.chars().count() < 80));
         let mut dead = session();
-        dead.state = posse_runtime::port::store::AgentState::Running;
+        dead.state = posse_port::store::AgentState::Running;
         assert_eq!(object(&dead)["state"], "broken");
         dead.holder = Some("pid 1".into());
         assert_eq!(object(&dead)["state"], "open");

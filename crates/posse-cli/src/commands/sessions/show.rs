@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use posse_runtime::port::store::Transcript;
+use posse_port::store::Transcript;
 use serde_json::json;
 
 use super::{cost, export, find, list, state};

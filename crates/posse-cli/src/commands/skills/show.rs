@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use posse_port::closest;
 use posse_runtime::skill::Skill;
-use posse_runtime::spelling::closest;
 use serde_json::{Value, json};
 
 use crate::definitions::skills::SkillSources;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Done, NewTask, Op, Store};
 use posse_protocol::{ListId, TaskId};
-use posse_runtime::port::store::{Done, NewTask, Op, Store};
 use serde_json::Value;
 
 use super::{metadata, object, operate, text};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Store, TaskFilter};
 use posse_protocol::{ListId, Task, TaskStatus};
-use posse_runtime::port::store::{Store, TaskFilter};
 
 use super::{numbers, object};
 use crate::output::{json_line, print, say_to_person, tame, width};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::Store;
 use posse_protocol::{ListId, Task, TaskId};
-use posse_runtime::port::store::Store;
 
 use super::{numbers, object};
 use crate::moment::minute;

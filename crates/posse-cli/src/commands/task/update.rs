@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
+use posse_port::store::{Done, Op, Store, TaskChange};
 use posse_protocol::{ListId, TaskId, TaskStatus};
-use posse_runtime::port::store::{Done, Op, Store, TaskChange};
 use serde_json::Value;
 
 use super::{metadata, numbers, object, operate, text};

@@ -6,9 +6,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use posse_port::clock::{Clock, SystemClock};
+use posse_port::store::{AgentFilter, Op, OpenRequest, Store, StoredEntry, TaskFilter};
 use posse_protocol::{MailKind, MemberState, RequestKind, TaskStatus};
-use posse_runtime::port::clock::{Clock, SystemClock};
-use posse_runtime::port::store::{AgentFilter, Op, OpenRequest, Store, StoredEntry, TaskFilter};
 use serde_json::json;
 use tokio::sync::mpsc;
 use uuid::Uuid;

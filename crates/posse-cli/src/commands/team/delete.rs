@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Op, Store};
 use posse_protocol::Name;
-use posse_runtime::port::store::{Op, Store};
 use serde_json::json;
 
 use super::find;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use posse_port::store::{Archive, Refusal, Store};
 use posse_protocol::Name;
-use posse_runtime::port::store::{Archive, Refusal, Store};
 use serde_json::{Value, json};
 
 use super::{archive, count, directory, find};

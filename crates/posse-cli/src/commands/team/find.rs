@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use posse_port::store::{SessionFilter, Store};
 use posse_protocol::{Name, Team};
-use posse_runtime::port::store::{SessionFilter, Store};
 
 use crate::commands::sessions::find;
 use crate::hint::Advised;
 use crate::moment::{age, now_ms};
 use crate::output::tame;
-use posse_runtime::spelling::closest;
+use posse_port::closest;
 
 /// How many candidates are named.
 const NAMED: usize = 8;

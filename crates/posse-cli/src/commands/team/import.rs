@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use posse_port::store::{AgentFilter, Archive, Store, StoreError};
 use posse_protocol::{AgentId, Sender, TaskStatus, Team};
-use posse_runtime::port::store::{AgentFilter, Archive, Store, StoreError};
 use uuid::Uuid;
 
 use super::archive::{self, Found, NAMED, Wrong};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Store, TaskFilter};
 use posse_protocol::{TaskStatus, Team};
-use posse_runtime::port::store::{Store, TaskFilter};
 use serde_json::{Value, json};
 
 use crate::commands::sessions::shown_ids;

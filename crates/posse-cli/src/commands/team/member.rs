@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use posse_port::closest;
+use posse_port::store::{Address, AgentFilter, Session, Store};
 use posse_protocol::{Member, Name, Team};
-use posse_runtime::port::store::{Address, AgentFilter, Session, Store};
-use posse_runtime::spelling::closest;
 
 use super::find;
 use crate::hint::Advised;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Done, Op, OpenRequest, Store};
 use posse_protocol::{MailId, RequestKind, Sender, Team};
-use posse_runtime::port::store::{Done, Op, OpenRequest, Store};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

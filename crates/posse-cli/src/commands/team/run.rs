@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use posse_port::store::{AgentFilter, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
-use posse_runtime::port::store::{AgentFilter, Store, TaskFilter};
 
 use super::find;
 use crate::commands::run::{Begin, Job, LeadWish, Options, Which, do_job, stdin_prompt};
@@ -15,7 +15,7 @@ use crate::hint::Advised;
 use crate::output::{say, tame};
 use crate::session;
 use crate::store::StoreArgs;
-use posse_runtime::spelling::closest;
+use posse_port::closest;
 
 /// The command, for complaints.
 const PATH: [&str; 2] = ["team", "run"];

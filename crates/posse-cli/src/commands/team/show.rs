@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
+use posse_port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
 use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
-use posse_runtime::port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
 use serde_json::{Value, json};
 
 use super::{find, list, member, requests};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use posse_port::store::{Done, Op, Store};
 use posse_protocol::{MailKind, RequestKind};
-use posse_runtime::port::store::{Done, Op, Store};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

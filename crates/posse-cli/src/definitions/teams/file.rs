@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use posse_port::closest;
+use posse_port::model::Effort;
 use posse_protocol::{Cost, Name, PermissionMode, PlannedTask, TeamPlan, TeamRole};
-use posse_runtime::port::model::Effort;
-use posse_runtime::spelling::closest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -1,7 +1,7 @@
 //! A recorded reply, cut and damaged at every byte, and noise.
 
+use posse_port::model::{ModelError, RateLimits, Reply};
 use posse_protocol::{ContentBlock, StopReason, Usage};
-use posse_runtime::port::model::{ModelError, RateLimits, Reply};
 use proptest::prelude::*;
 
 use super::Assembly;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use posse_port::model::CacheMiss;
 use posse_protocol::{StopReason, Usage};
-use posse_runtime::port::model::CacheMiss;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

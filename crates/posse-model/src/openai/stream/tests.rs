@@ -1,7 +1,7 @@
 //! A recorded completion, cut and damaged at every byte, and what compatible servers leave out.
 
+use posse_port::model::{ModelError, RateLimits, Reply};
 use posse_protocol::{ContentBlock, RawJson, StopReason};
-use posse_runtime::port::model::{ModelError, RateLimits, Reply};
 
 use super::Assembly;
 use crate::dialect::Assembly as _;

@@ -10,10 +10,10 @@ use super::super::fare::{self, Fare, Paid};
 use super::super::outlet::{Arriving, Warming};
 use super::super::step::{Input, Squeeze};
 use super::{Actor, Work, wall_ms};
-use crate::agent::Ports;
 use crate::govern::{Coming, Entry, Lead, Place};
-use crate::port::model::{Failure, ModelError, Reply, Request, Ttl};
-use crate::port::store::{AgentState, StoreError};
+use posse_port::Ports;
+use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
+use posse_port::store::{AgentState, StoreError};
 
 /// How long an agent waits for its sibling's reply to begin: one that hangs must not hold up all others.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -217,7 +217,7 @@ impl Actor {
         self.reuse.ttl(wall_ms(&*self.house.ports.clock))
     }
 
-    fn request(&self, max_tokens: u32, ttl: Ttl) -> crate::port::model::Body {
+    fn request(&self, max_tokens: u32, ttl: Ttl) -> posse_port::model::Body {
         self.house.ports.model.body(&Request {
             preamble: &self.preamble,
             entries: self.history.pieces(),

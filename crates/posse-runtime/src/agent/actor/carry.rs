@@ -10,12 +10,12 @@ use super::super::history::Part;
 use super::super::step::{Commit, Decision, Draft, Effect, Input};
 use super::mate::{HEAL, OwnTasks};
 use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
-use crate::port::model::Piece;
-use crate::port::store::{
+use crate::spawn::route::FORK;
+use posse_port::model::Piece;
+use posse_port::store::{
     AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,
 };
-use crate::spawn::route::FORK;
-use crate::tool::{Subject, ToolContext, ToolError};
+use posse_port::tool::{Subject, ToolContext, ToolError};
 
 impl Actor {
     pub(super) async fn carry_out(
@@ -369,7 +369,7 @@ impl Actor {
                 subject,
                 workspace,
                 seen,
-                policy,
+                reads: policy,
                 clock,
                 first,
                 cancel,

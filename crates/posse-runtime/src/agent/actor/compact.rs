@@ -9,13 +9,13 @@ use super::super::aside::{Answer, Aside, AsideError, Hands, Words};
 use super::super::fare::{self, Paid};
 use super::super::step::{Input, Squeeze};
 use super::{Actor, Work};
-use crate::port::model::{Failure, ModelError};
-use crate::port::store::{StoreError, TaskFilter};
 use crate::skill::call::loadable;
 use crate::spawn::house::House;
 use crate::spawn::offer::Offer;
 use crate::spawn::tool::startable;
 use crate::spawn::words::{self, Standing as Restated};
+use posse_port::model::{Failure, ModelError};
+use posse_port::store::{StoreError, TaskFilter};
 
 /// The longest summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;

@@ -14,17 +14,17 @@ use uuid::Uuid;
 use super::super::step::{Input, Resting};
 use super::runs::judged;
 use super::{Actor, Identity, Work};
-use crate::port::store::{
-    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
-    TaskFilter,
-};
 use crate::spawn::house::By;
 use crate::spawn::nudge::About;
-use crate::spawn::words;
 use crate::team::mate::Card;
 use crate::team::raise;
 use crate::team::roster::has;
 use crate::team::words::{self as team_words, Glance, Welcome};
+use posse_port::store::{
+    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
+    TaskFilter,
+};
+use posse_port::text;
 
 /// So many of the tasks that an agent is doing are looked at.
 const OWN: usize = 32;
@@ -422,7 +422,7 @@ impl Actor {
             .as_ref()
             .and_then(|sub| sub.worktree.as_ref())
             .map(|it| it.branch.clone());
-        let answer = words::cut(&resting.text, ANSWER, None).into_owned();
+        let answer = text::cut(&resting.text, ANSWER, None).into_owned();
         let report = IdleReport {
             team: card.team.clone(),
             reason,
@@ -432,7 +432,7 @@ impl Actor {
             branch,
         };
         let said = report.error.as_deref().unwrap_or(&report.answer);
-        let summary = words::summary(&format!("{}: {said}", reason.as_str()));
+        let summary = text::summary(&format!("{}: {said}", reason.as_str()));
         let body = serde_json::to_string(&report).unwrap_or_default();
         let Identity { realm, agent, .. } = self.identity;
         let leads = self.house.ports.store.membership(realm, agent).await?;

@@ -11,17 +11,17 @@ use uuid::Uuid;
 
 use super::super::step::{Closing, Effect, Run as Tally};
 use super::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
-use crate::port::store::{
-    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
-    StoreError,
-};
-use crate::port::worktree::Worktree;
 use crate::spawn::ending;
 use crate::spawn::house::{By, House, Shell, Stop};
 use crate::spawn::output::Output;
 use crate::spawn::run::{Run, shell_facts};
-use crate::spawn::words;
-use crate::tool::RunReport;
+use posse_port::store::{
+    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
+    StoreError,
+};
+use posse_port::text;
+use posse_port::tool::RunReport;
+use posse_port::worktree::Worktree;
 
 /// How long is looked at a checkout before the end of a run is told: who was told to stop is waited for
 /// about as long.
@@ -216,13 +216,13 @@ impl Actor {
         for block in &entry.message.content {
             match block {
                 ContentBlock::Text { text } if !text.trim().is_empty() => {
-                    summary = words::summary(text);
+                    summary = text::summary(text);
                     note(&mut sub.output, &format!("{}\n", text.trim_end()));
                 }
                 ContentBlock::ToolUse { name, input, .. } => {
                     note(
                         &mut sub.output,
-                        &format!("→ {name} {}\n", words::summary(input.get())),
+                        &format!("→ {name} {}\n", text::summary(input.get())),
                     );
                     sub.last_tool = Some(name.clone());
                 }

@@ -12,13 +12,13 @@ use uuid::Uuid;
 
 use super::super::step::{Delegated, Input, PROMPTS};
 use super::{Actor, Work, maybe};
-use crate::port::BoxFuture;
-use crate::port::store::CallKey;
 use crate::skill::call::{self, Delegation, Ready, Unready};
 use crate::skill::gate::{Gate, SHELL};
 use crate::skill::{Fork, Skill, words};
 use crate::spawn::tool::{Caller, reader};
-use crate::tool::{Subject, ToolContext, ToolError};
+use posse_port::BoxFuture;
+use posse_port::store::CallKey;
+use posse_port::tool::{Subject, ToolContext, ToolError};
 
 /// What a person has called and what waits behind it.
 #[derive(Default)]
@@ -148,7 +148,7 @@ impl Actor {
             subject: Subject::Nothing,
             workspace: Arc::clone(&self.setup.workspace),
             seen: self.seen.clone(),
-            policy: self.machine.policy(),
+            reads: self.machine.policy(),
             clock: Arc::clone(&self.house.ports.clock),
             first: None,
             cancel,

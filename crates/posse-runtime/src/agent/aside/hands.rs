@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::AsideError;
-use crate::permission::{Standing, Verdict};
-use crate::port::clock::Clock;
-use crate::port::store::CallKey;
 use crate::supervise::Calls;
-use crate::tool::{Intent, Seen, Then, ToolContext, ToolError, ToolOutput, Toolbox};
+use posse_permission::{Standing, Verdict};
+use posse_port::clock::Clock;
+use posse_port::store::CallKey;
+use posse_port::tool::{Intent, Seen, Then, ToolContext, ToolError, ToolOutput, Toolbox};
 
 /// So often is somebody asked who was told to use no tools.
 const TIED_TURNS: usize = 4;
@@ -72,7 +72,7 @@ impl Hands {
                         subject: intent.subject,
                         workspace: Arc::clone(standing.workspace()),
                         seen: seen.clone(),
-                        policy: standing.policy(),
+                        reads: standing.policy(),
                         clock: Arc::clone(clock),
                         first: None,
                         cancel: cancel.child_token(),

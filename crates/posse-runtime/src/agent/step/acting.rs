@@ -9,12 +9,12 @@ use posse_protocol::{
 
 use super::{Answered, Consequence, Decision, Effect, Life, Machine, State};
 use crate::agent::Asker;
-use crate::permission::Verdict;
-use crate::port::store::{
+use posse_permission::Verdict;
+use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall, Operation, RunChange,
     RunChangeKind, TakenMail,
 };
-use crate::tool::{Intent, Subject, ToolError};
+use posse_port::tool::{Intent, Subject, ToolError};
 
 /// The calls of a reply.
 pub(super) struct Acting {

@@ -8,8 +8,8 @@ use posse_protocol::{
 };
 
 use super::{Decision, Draft, Effect, Machine, Run, Squeeze, State};
-use crate::port::store::Charge;
 use crate::spawn::words;
+use posse_port::store::Charge;
 
 /// So much of what was said last is kept word for word, in bytes.
 const SAID_BYTES: usize = 256 * 1024;

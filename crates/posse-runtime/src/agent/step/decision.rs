@@ -10,12 +10,12 @@ use posse_protocol::{
 use uuid::Uuid;
 
 use super::Run;
-use crate::port::model::{Failure, Reply};
-use crate::port::store::{
+use posse_port::model::{Failure, Reply};
+use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange,
     TakenMail,
 };
-use crate::tool::{Intent, Subject, ToolError};
+use posse_port::tool::{Intent, Subject, ToolError};
 
 /// Something that an agent must react to.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ pub(crate) struct Answered {
     pub(crate) then: Consequence,
 }
 
-/// What an answer has for a consequence; see [`Then`](crate::tool::Then).
+/// What an answer has for a consequence; see [`Then`](posse_port::tool::Then).
 #[derive(Debug, Default)]
 pub(crate) enum Consequence {
     #[default]

@@ -6,8 +6,8 @@ use posse_protocol::{
 };
 
 use super::{Decision, Effect, Ended, Life, Machine, Resting, State};
-use crate::port::store::{AgentState, Op};
 use crate::team::words;
+use posse_port::store::{AgentState, Op};
 
 impl Machine {
     /// It has, or may have, tasks that it is doing.
@@ -247,7 +247,7 @@ impl Machine {
             return decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
         }
         self.begin(decision, words);
-        let operation = |op| crate::port::store::Operation { call: None, op };
+        let operation = |op| posse_port::store::Operation { call: None, op };
         decision
             .commit
             .operations

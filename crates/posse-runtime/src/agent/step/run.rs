@@ -3,7 +3,7 @@
 use posse_protocol::{ContentBlock, Denial, Missed, RawJson, Spent, StopReason, misses};
 
 use crate::govern;
-use crate::port::store::Charge;
+use posse_port::store::Charge;
 
 /// A run's tally.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,11 +13,11 @@ use posse_protocol::{
 use super::{Answered, Decision, Delegated, Effect, Input, Life, Machine, Rights};
 use crate::agent::{Asker, Limits};
 use crate::govern::Budget;
-use crate::permission::{Policy, Standing};
-use crate::port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
-use crate::port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
 use crate::spawn::contract::Contract;
-use crate::tool::{Intent, Subject, ToolError, Workspace};
+use posse_permission::{Policy, Standing};
+use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
+use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
+use posse_port::tool::{Intent, Subject, ToolError, Workspace};
 
 fn machine(asker: Asker, limits: Limits) -> Machine {
     living(

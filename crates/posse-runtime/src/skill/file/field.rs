@@ -7,9 +7,9 @@ use crate::front::Keys;
 use crate::front::value::{
     effort, joined, kind, mapping, names, one_of, quoted, text, truth, unknown,
 };
-use crate::permission::{Policy, RuleList, Source};
-use crate::port::model::Effort;
 use crate::spawn::route::FORK;
+use posse_permission::{Policy, RuleList, Source};
+use posse_port::model::Effort;
 
 /// Every key of front matter.
 const FIELDS: &[&str] = &[

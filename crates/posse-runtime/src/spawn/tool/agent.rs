@@ -6,7 +6,6 @@ use posse_protocol::{AgentId, Notification, RawJson, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, startable};
-use crate::port::BoxFuture;
 use crate::spawn::door::{Leash, Wish};
 use crate::spawn::house::By;
 use crate::spawn::route::{AgentInput, Forking, named, spec, wanted};
@@ -15,7 +14,9 @@ use crate::spawn::words::{self, Returned};
 use crate::spawn::{Background, Definition};
 use crate::team::mate::Card;
 use crate::team::words::{self as team_words, Spawned};
-use crate::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use posse_port::BoxFuture;
+use posse_port::text;
+use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// Starts agents.
 pub(super) struct AgentTool {
@@ -70,7 +71,7 @@ impl Tool for AgentTool {
         Ok(Intent {
             read_only: true,
             beside_others: true,
-            title: format!("{agent}: {}", words::summary(&input.description)),
+            title: format!("{agent}: {}", text::summary(&input.description)),
             subject: Subject::Starts { agent },
             waits: !in_background,
         })
@@ -87,7 +88,7 @@ impl Tool for AgentTool {
 }
 
 fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
-    crate::tool::read(super::AGENT, input)
+    posse_port::tool::read(super::AGENT, input)
 }
 
 async fn run(

@@ -13,11 +13,12 @@ use uuid::Uuid;
 use self::control::{Control, Message, read};
 use super::Caller;
 use super::watch::tell;
-use crate::port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};
 use crate::spawn::route::MAIN;
 use crate::spawn::words::{self, Delivery};
 use crate::team::tool::mate;
-use crate::tool::{
+use posse_port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};
+use posse_port::text;
+use posse_port::tool::{
     Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
@@ -62,7 +63,7 @@ impl TypedTool for SendMessage {
             beside_others: false,
             subject: Subject::Nothing,
             waits: false,
-            title: format!("write to {}", words::summary(&input.to)),
+            title: format!("write to {}", text::summary(&input.to)),
         })
     }
 
@@ -73,7 +74,7 @@ impl TypedTool for SendMessage {
             Message::Text(body) => {
                 let to = self.address(&input.to).await?;
                 let summary = input.summary.filter(|summary| !summary.trim().is_empty());
-                let summary = words::summary(summary.as_deref().unwrap_or(&body));
+                let summary = text::summary(summary.as_deref().unwrap_or(&body));
                 Op::Send {
                     id,
                     to,
@@ -123,12 +124,12 @@ impl TypedTool for SendMessage {
                 Ok(Done::Requested { request, receipt }) => told.push(format!(
                     "Asked {} to shut down (request_id {request}). The answer comes as mail; if there is none for long, \
                      TaskStop ends it.",
-                    words::line(&receipt.name)
+                    text::line(&receipt.name)
                 )),
                 Ok(Done::Responded(receipt)) => told.push(format!(
                     "Your answer is with {}, and the request is closed. If it was your own shutdown that you approved, \
                      end your turn now.",
-                    words::line(&receipt.name)
+                    text::line(&receipt.name)
                 )),
                 Ok(_) => {}
                 Err(refusal) => return Err(tell(format!("Nothing was sent: {refusal}."))),
@@ -229,7 +230,7 @@ impl SendMessage {
             ))),
             None => Err(tell(format!(
                 "Nothing was sent: {} is no teammate of yours. TaskStop stops a sub-agent.",
-                words::line(to)
+                text::line(to)
             ))),
         }
     }

@@ -11,7 +11,8 @@ use super::Caller;
 use super::watch::{Found, tell};
 use crate::spawn::output::{Tail, tail};
 use crate::spawn::words::{self, Waited};
-use crate::tool::{
+use posse_port::text;
+use posse_port::tool::{
     Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
@@ -55,7 +56,7 @@ impl TypedTool for TaskOutput {
             beside_others: true,
             subject: Subject::Nothing,
             waits: input.block.unwrap_or(true) && !timeout.is_zero(),
-            title: format!("output of {}", words::summary(&input.task_id)),
+            title: format!("output of {}", text::summary(&input.task_id)),
         })
     }
 

@@ -10,10 +10,11 @@ use uuid::Uuid;
 
 use super::Caller;
 use super::watch::{Found, tell};
-use crate::port::store::{Address, Done, Op, OpResult};
 use crate::spawn::house::By;
 use crate::spawn::words;
-use crate::tool::{
+use posse_port::store::{Address, Done, Op, OpResult};
+use posse_port::text;
+use posse_port::tool::{
     Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
@@ -47,7 +48,7 @@ impl TypedTool for TaskStop {
             beside_others: true,
             subject: Subject::Nothing,
             waits: true,
-            title: format!("stop {}", words::summary(&input.task_id)),
+            title: format!("stop {}", text::summary(&input.task_id)),
         })
     }
 
@@ -180,7 +181,7 @@ mod tests {
     use posse_protocol::ToolContent;
 
     use super::*;
-    use crate::port::store::{Receipt, Refusal};
+    use posse_port::store::{Receipt, Refusal};
 
     fn told(result: OpResult) -> String {
         match halted(&[result]).map(|output| output.content) {

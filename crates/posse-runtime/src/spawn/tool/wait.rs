@@ -12,7 +12,7 @@ use super::task_output::patience;
 use super::watch::{Found, tell};
 use crate::spawn::run::Run;
 use crate::spawn::words::Waited;
-use crate::tool::{
+use posse_port::tool::{
     Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 

@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::Caller;
 use crate::agent::run_facts;
-use crate::port::store::{MailFilter, Session};
 use crate::spawn::run::Run;
 use crate::spawn::words;
-use crate::tool::ToolError;
+use posse_port::store::{MailFilter, Session};
+use posse_port::tool::ToolError;
 
 /// No more mail than this is looked at.
 const MOST_MAIL: usize = 10_000;
@@ -93,7 +93,7 @@ impl Caller {
         realm: posse_protocol::RealmId,
         given: &str,
     ) -> Result<Option<Session>, ToolError> {
-        let failed = |error: crate::port::store::StoreError| tell(error.to_string());
+        let failed = |error: posse_port::store::StoreError| tell(error.to_string());
         if let Ok(name) = given.parse::<Name>()
             && let Some(found) = self.house.named(realm, &name).await.map_err(failed)?
         {

@@ -5,9 +5,10 @@ use std::path::Path;
 use posse_protocol::{AgentId, Notification, RunFacts, RunKind, RunStatus, WorktreeEnd};
 
 use super::frame::{framed, share};
-use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, line, neutral, or_nothing, shown, usage};
+use super::{LEAST_CHARACTERS, MOST_CHARACTERS, or_nothing, usage};
 use crate::spawn::output::Tail;
-use crate::tool::{ToolError, ToolOutput};
+use posse_port::text::{cut, line, neutral, shown};
+use posse_port::tool::{ToolError, ToolOutput};
 
 /// What tools the agent has that reads an answer: it is told of nothing that it cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use posse_protocol::{AgentId, RequestKind, RunFacts, RunKind, Task, TaskStatus, Team};
 
-use super::{cut, line, neutral, place::reminder, shown};
-use crate::port::store::OpenRequest;
+use super::place::reminder;
+use posse_port::store::OpenRequest;
+use posse_port::text::{cut, line, neutral, shown};
 
 /// How much is kept of each text that somebody said last.
 const SAID_CHARACTERS: usize = 32_000;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::{neutral, shown};
-use crate::port::worktree::Made;
+use posse_port::text::{neutral, shown};
+use posse_port::worktree::Made;
 
 /// By this a fork is known, also from its history alone.
 pub(crate) const FORK_TAG: &str = "<fork-directive>";

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use posse_protocol::{
     ContentBlock, Mail, MailKind, Name, Notification, RunKind, Sender, WorktreeEnd,
 };
 
-use super::neutral::{inside, is_bracket, neutral};
-use super::{LEAST_CHARACTERS, MOST_CHARACTERS, cut, or_nothing, plain_line, usage};
+use super::{LEAST_CHARACTERS, MOST_CHARACTERS, or_nothing, usage};
 use crate::team::words::{Idle, idle, spoken};
+use posse_port::text::{attribute, inside, neutral, time};
+use posse_port::text::{cut, plain_line};
 
 /// How much is told of all results in one message: many that end together must not fill a context.
 const MOST_TOGETHER: usize = 200_000;
@@ -168,27 +168,6 @@ pub fn mail(mail: &Mail) -> String {
         attribute(&mail.summary),
         neutral(text)
     )
-}
-
-/// A moment, to the second.
-pub(crate) fn time(ms: i64) -> String {
-    let seconds = Timestamp::from_second(ms.div_euclid(1000)).unwrap_or_default();
-    seconds.to_string()
-}
-
-/// A text between quotes.
-pub(crate) fn attribute(text: &str) -> String {
-    let mut out = String::new();
-    for c in plain_line(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            c if is_bracket(c) => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

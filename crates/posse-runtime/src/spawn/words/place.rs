@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::{neutral, shown};
-use crate::port::worktree::{Made, Worktree};
+use posse_port::text::{neutral, shown};
+use posse_port::worktree::{Made, Worktree};
 
 /// Words of posse's own.
 pub(crate) fn reminder(text: &str) -> String {

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::changes;
 use super::place::failed;
-use crate::port::store::{Address, Done, Op, OpResult};
 use crate::spawn::tool::{Caller, tell};
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{Address, Done, Op, OpResult};
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Hands plans in.
 pub(super) struct ExitPlanMode(pub(super) Caller);

@@ -3,7 +3,7 @@
 use posse_protocol::{AgentId, Member, Name, Team};
 
 use crate::spawn::tool::{Caller, tell};
-use crate::tool::ToolError;
+use posse_port::tool::ToolError;
 
 impl Caller {
     /// The teammate of the caller that a name, `name@team` or an id means.

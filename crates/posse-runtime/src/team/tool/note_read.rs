@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::looks;
 use super::place::failed;
 use crate::spawn::tool::{Caller, tell};
-use crate::spawn::words::line;
 use crate::team::words;
-use crate::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::text::line;
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Shows notes.
 pub(super) struct NoteRead(pub(super) Caller);
@@ -37,7 +37,7 @@ impl TypedTool for NoteRead {
 
     fn intent(&self, input: &NoteReadInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(looks(match &input.name {
-            Some(name) => format!("read note {}", crate::spawn::words::summary(name)),
+            Some(name) => format!("read note {}", posse_port::text::summary(name)),
             None => "list notes".to_owned(),
         }))
     }

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::changes;
-use crate::port::store::{Done, Op, OpResult, Refusal};
 use crate::spawn::tool::{Caller, tell};
-use crate::spawn::words;
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{Done, Op, OpResult, Refusal};
+use posse_port::text;
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Writes notes.
 pub(super) struct NoteWrite(pub(super) Caller);
@@ -44,7 +44,7 @@ impl TypedTool for NoteWrite {
     fn intent(&self, input: &NoteWriteInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(changes(format!(
             "write note {}",
-            words::summary(&input.name)
+            text::summary(&input.name)
         )))
     }
 

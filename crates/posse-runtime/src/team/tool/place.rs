@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use posse_protocol::{AgentId, ListId, Name, Team};
 
-use crate::port::store::{Membership, StoreError};
 use crate::spawn::house::Resident;
 use crate::spawn::tool::{Caller, tell};
-use crate::tool::ToolError;
+use posse_port::store::{Membership, StoreError};
+use posse_port::tool::ToolError;
 
 impl Caller {
     /// The caller as it lives here.

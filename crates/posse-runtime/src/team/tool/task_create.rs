@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::changes;
 use super::task_number::{TaskNumber, ids};
-use crate::port::store::{Done, NewTask, Op, OpResult};
 use crate::spawn::tool::{Caller, tell};
-use crate::spawn::words;
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{Done, NewTask, Op, OpResult};
+use posse_port::text;
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Makes tasks.
 pub(super) struct TaskCreate(pub(super) Caller);
@@ -56,7 +56,7 @@ impl TypedTool for TaskCreate {
     fn intent(&self, input: &TaskCreateInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(changes(format!(
             "new task: {}",
-            words::summary(&input.subject)
+            text::summary(&input.subject)
         )))
     }
 

@@ -11,7 +11,7 @@ use super::place::failed;
 use super::task_number::TaskNumber;
 use crate::spawn::tool::{Caller, tell};
 use crate::team::words;
-use crate::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Shows a task.
 pub(super) struct TaskGet(pub(super) Caller);

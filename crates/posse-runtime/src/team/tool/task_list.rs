@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::looks;
 use super::place::failed;
-use crate::port::store::TaskFilter;
 use crate::spawn::tool::Caller;
 use crate::team::words;
-use crate::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::TaskFilter;
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// So many tasks are shown at once.
 const TASKS: usize = 100;

@@ -13,11 +13,11 @@ use self::decide::{Situation, decide, must_pass, names_somebody};
 use super::changes;
 use super::place::failed;
 use super::task_number::TaskNumber;
-use crate::port::store::{CallOutcome, Done, OpResult, Refusal};
 use crate::spawn::tool::{Caller, tell};
-use crate::spawn::words::{cut, line, neutral};
 use crate::team::words;
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{CallOutcome, Done, OpResult, Refusal};
+use posse_port::text::{cut, line, neutral};
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// How long a check may take, in milliseconds.
 const CHECK_MS: u64 = 600_000;
@@ -234,8 +234,8 @@ mod tests {
     use posse_protocol::TaskId;
 
     use super::*;
-    use crate::port::store::Receipt;
     use crate::team::words::samples;
+    use posse_port::store::Receipt;
 
     fn text(output: Result<ToolOutput, ToolError>) -> Result<String, String> {
         let text = |output: ToolOutput| match output.content.into_iter().next() {

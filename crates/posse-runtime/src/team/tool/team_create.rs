@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::Map;
 
 use super::{changes, done};
-use crate::port::store::{Joining, Op, OpResult};
 use crate::spawn::route::MAIN;
 use crate::spawn::tool::{Caller, tell};
-use crate::spawn::words;
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{Joining, Op, OpResult};
+use posse_port::text;
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Makes teams.
 pub(super) struct TeamCreate(pub(super) Caller);
@@ -42,7 +42,7 @@ impl TypedTool for TeamCreate {
     fn intent(&self, input: &TeamCreateInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(changes(format!(
             "make team {}",
-            words::summary(&input.team_name)
+            text::summary(&input.team_name)
         )))
     }
 

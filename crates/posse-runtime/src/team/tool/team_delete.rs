@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{changes, done};
-use crate::port::store::{Op, OpResult, Refusal};
 use crate::spawn::tool::{Caller, tell};
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{Op, OpResult, Refusal};
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Removes teams.
 pub(super) struct TeamDelete(pub(super) Caller);

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{changes, done};
-use crate::port::store::{Address, Op, OpResult};
 use crate::spawn::tool::{Caller, tell};
-use crate::spawn::words;
-use crate::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::store::{Address, Op, OpResult};
+use posse_port::text;
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Hands the lead over.
 pub(super) struct TeamHandOver(pub(super) Caller);
@@ -40,7 +40,7 @@ impl TypedTool for TeamHandOver {
     fn intent(&self, input: &TeamHandOverInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(changes(format!(
             "hand the team over to {}",
-            words::summary(&input.to)
+            text::summary(&input.to)
         )))
     }
 

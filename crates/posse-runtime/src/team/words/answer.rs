@@ -2,7 +2,8 @@
 
 use posse_protocol::{AgentId, Name, Team};
 
-use crate::spawn::words::{line, reminder};
+use crate::spawn::words::reminder;
+use posse_port::text::line;
 
 /// A teammate that was started.
 #[derive(Clone, Copy, Debug)]

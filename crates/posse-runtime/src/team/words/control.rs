@@ -2,7 +2,7 @@
 
 use posse_protocol::{Mail, MailKind, Request, Response, Sender};
 
-use crate::spawn::words::line;
+use posse_port::text::line;
 
 /// Typed mail in words of posse's own, and what the sender says with it.
 pub(crate) struct Spoken {

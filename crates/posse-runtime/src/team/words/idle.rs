@@ -2,7 +2,7 @@
 
 use posse_protocol::{IdleReport, Mail, TaskReport};
 
-use crate::spawn::words::{attribute, cut, line, neutral, time};
+use posse_port::text::{attribute, cut, line, neutral, time};
 
 /// How much of all last words is told together, and of each at most and at least.
 const ANSWERS_TOGETHER: usize = 40_000;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use posse_protocol::{Name, Note};
 
-use crate::spawn::words::{attribute, cut, line, neutral, reminder, time};
+use crate::spawn::words::reminder;
+use posse_port::text::{attribute, cut, line, neutral, time};
 
 /// So many notes are listed.
 const NOTES: usize = 50;

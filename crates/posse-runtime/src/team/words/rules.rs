@@ -3,7 +3,8 @@
 use posse_protocol::{Member, Name, Note, Team};
 
 use super::note::listed;
-use crate::spawn::words::{line, reminder};
+use crate::spawn::words::reminder;
+use posse_port::text::line;
 
 /// So many members are named.
 const MEMBERS: usize = 100;

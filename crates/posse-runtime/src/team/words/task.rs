@@ -2,7 +2,8 @@
 
 use posse_protocol::{Task, TaskId, TaskStatus};
 
-use crate::spawn::words::{cut, line, neutral, reminder, time};
+use crate::spawn::words::reminder;
+use posse_port::text::{cut, line, neutral, time};
 
 /// So much of a description is shown.
 const DESCRIPTION_CHARACTERS: usize = 30_000;

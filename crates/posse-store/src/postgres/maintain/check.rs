@@ -4,10 +4,10 @@
 //! moment that lasts long would keep the server from sweeping.
 
 use deadpool_postgres::Transaction;
+use posse_port::in_a_line;
+use posse_port::model::Piece;
+use posse_port::store::{StoreError, checksum};
 use posse_protocol::EntryKind;
-use posse_runtime::agent::in_a_line;
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{StoreError, checksum};
 use tokio_postgres::{IsolationLevel, Row};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Removing realms that nobody has used for long.
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! Inboxes, and what waits for an agent: messages, requests, background commands.
 
+use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use posse_protocol::{AgentId, Mail, MailKind, RealmId, RequestKind, RunKind, Sender};
-use posse_runtime::port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

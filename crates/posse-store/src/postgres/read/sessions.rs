@@ -3,10 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 
 use bytes::Bytes;
+use posse_port::store::{AgentFilter, AgentState, CallKey, Charge, Origin, Session, SessionFilter};
 use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
-use posse_runtime::port::store::{
-    AgentFilter, AgentState, CallKey, Charge, Origin, Session, SessionFilter,
-};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;

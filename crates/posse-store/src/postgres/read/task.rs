@@ -2,8 +2,8 @@
 //!
 //! Which ones is found by an index first, so that no list is looked through for a few of it.
 
+use posse_port::store::{Ready, TaskFilter};
 use posse_protocol::{AgentId, ListId, Name, Takes, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Ready, TaskFilter};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 

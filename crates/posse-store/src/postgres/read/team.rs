@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use posse_port::store::{AgentState, Archive, Membership};
 use posse_protocol::{AgentId, Mail, Member, MemberState, Name, Note, RealmId, Team};
-use posse_runtime::port::store::{AgentState, Archive, Membership};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

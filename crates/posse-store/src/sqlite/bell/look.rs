@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::Wake;
 use posse_protocol::{ListId, Name};
-use posse_runtime::port::store::Wake;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::sync::oneshot;

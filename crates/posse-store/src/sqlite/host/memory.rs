@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use posse_runtime::port::store::Wake;
+use posse_port::store::Wake;
 use uuid::Uuid;
 
 use super::Waker;

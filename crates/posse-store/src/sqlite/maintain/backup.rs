@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use rusqlite::{Connection, InterruptHandle};
 
 use super::super::error::Cause;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use posse_runtime::agent::in_a_line;
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{StoreError, checksum};
+use posse_port::in_a_line;
+use posse_port::model::Piece;
+use posse_port::store::{StoreError, checksum};
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 

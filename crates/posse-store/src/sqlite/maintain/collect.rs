@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use posse_protocol::{
-    AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunKind, RunUsage, Usage,
-};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, Charge, EndedRun, Epoch,
     Joining, NewEntry, NewTask, Op, Order, Origin, RunChange, RunChangeKind, Segment, StateChange,
     Step, Store, StoreError, checksum,
+};
+use posse_protocol::{
+    AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunKind, RunUsage, Usage,
 };
 use rusqlite::Connection;
 use tokio::runtime::{Builder, Runtime};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::{Done, Refusal, TaskChange};
 use posse_protocol::{AgentId, Name, Owner, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Done, Refusal, TaskChange};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 

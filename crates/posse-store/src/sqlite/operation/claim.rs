@@ -1,7 +1,7 @@
 //! Claims a task: of any number of claimers one gets it, because one writer at a time is in the file.
 
+use posse_port::store::{Done, Refusal};
 use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
-use posse_runtime::port::store::{Done, Refusal};
 use rusqlite::params;
 use uuid::Uuid;
 

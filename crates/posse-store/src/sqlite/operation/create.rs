@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::{Done, NewTask, Refusal};
 use posse_protocol::{Name, TaskId};
-use posse_runtime::port::store::{Done, NewTask, Refusal};
 use rusqlite::params;
 
 use super::{Acting, Outcome, column, fits_task};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use posse_port::store::Archive;
 use posse_protocol::{AgentId, Mail, Member, Name, Sender, Task};
-use posse_runtime::port::store::Archive;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! Writes a team's notes.
 
+use posse_port::store::{Done, Refusal};
 use posse_protocol::Name;
-use posse_runtime::port::store::{Done, Refusal};
 use rusqlite::{OptionalExtension, params};
 
 use super::{Acting, Outcome, column, fits};

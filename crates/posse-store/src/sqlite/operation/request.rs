@@ -1,7 +1,7 @@
 //! Requests for a yes or no: asked by mail, open until they are answered by mail.
 
+use posse_port::store::{Address, Done, Receipt, Refusal};
 use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Response};
-use posse_runtime::port::store::{Address, Done, Receipt, Refusal};
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{From, Letter, Recipient};

@@ -1,9 +1,7 @@
 //! Sends a message: one statement finds the inbox, its room and its host.
 
+use posse_port::store::{Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, Receipt, Refusal};
 use posse_protocol::{AgentId, MailId, MailKind, Name};
-use posse_runtime::port::store::{
-    Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, Receipt, Refusal,
-};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use posse_protocol::{AgentId, MailId, MailKind, MemberState, Name, RequestKind};
-use posse_runtime::port::store::{AgentState, Done, Joining, Refusal};
-use posse_runtime::spawn::words;
+use posse_port::store::{AgentState, Done, Greeting, Joining, Refusal};
+use posse_protocol::{AgentId, MailKind, MemberState, Name, RequestKind};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -60,24 +59,19 @@ impl Acting<'_> {
         team: &Name,
         name: &Name,
         member: &Joining,
-        greeting: Option<MailId>,
+        greeting: Option<&Greeting>,
     ) -> Outcome {
         self.must_exist(team)?;
         let name = self.free_name(team, name)?;
-        let (kind, body, summary) = (
-            MailKind::Text,
-            &*member.prompt,
-            words::summary(&member.prompt),
-        );
         let to = Recipient {
             agent: member.agent,
             name: name.to_string(),
         };
-        let letter = greeting.map(|id| Letter {
-            id,
-            kind,
-            summary: &summary,
-            body,
+        let letter = greeting.map(|greeting| Letter {
+            id: greeting.id,
+            kind: MailKind::Text,
+            summary: &greeting.summary,
+            body: &member.prompt,
             always: false,
         });
         if let Some(letter) = &letter {

@@ -1,7 +1,7 @@
 //! Inboxes, and what waits for an agent: messages, requests, background commands.
 
+use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
-use posse_runtime::port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Failure, Reader, column};

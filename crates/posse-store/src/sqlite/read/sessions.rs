@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use posse_port::store::{AgentFilter, CallKey, Charge, Origin, Session, SessionFilter};
 use posse_protocol::{AgentId, Name, RealmId};
-use posse_runtime::port::store::{AgentFilter, CallKey, Charge, Origin, Session, SessionFilter};
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 

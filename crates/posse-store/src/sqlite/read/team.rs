@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use posse_port::store::{Archive, MailFilter, Membership, TaskFilter};
 use posse_protocol::{
     AgentId, ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team,
 };
-use posse_runtime::port::store::{Archive, MailFilter, Membership, TaskFilter};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Failure, Reader, column};

@@ -1,7 +1,7 @@
 //! Makes an agent: its row, its preamble, and what its history begins with.
 
+use posse_port::store::{AgentState, Birth, Committed, Origin, Segment, Step, StoreError};
 use posse_protocol::{AgentId, EntryKind, Name};
-use posse_runtime::port::store::{AgentState, Birth, Committed, Origin, Segment, Step, StoreError};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Mail that an agent takes: it is shown by an entry of the same step, or it still waits.
 
-use posse_runtime::port::store::{Step, TakenMail};
+use posse_port::store::{Step, TakenMail};
 use rusqlite::{OptionalExtension, params};
 
 use super::{Failure, Writing, brings, column};

@@ -1,7 +1,7 @@
 //! Background commands: each begins and ends, once and in this order.
 
+use posse_port::store::{RunChange, RunChangeKind};
 use posse_protocol::RunStatus;
-use posse_runtime::port::store::{RunChange, RunChangeKind};
 use rusqlite::params;
 
 use super::{Failure, Writing, column};

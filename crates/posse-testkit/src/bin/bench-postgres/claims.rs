@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
+use posse_port::store::{Done, Joining, NewTask, Op, Operation, Order, Refusal, Step, Store};
 use posse_protocol::{Name, RealmId, Takes};
-use posse_runtime::port::store::{
-    Done, Joining, NewTask, Op, Operation, Order, Refusal, Step, Store,
-};
 use posse_store::Postgres;
 use serde_json::Value;
 use tokio::task::JoinSet;

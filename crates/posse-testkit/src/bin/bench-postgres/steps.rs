@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_runtime::port::store::Store;
+use posse_port::store::Store;
 use posse_store::Postgres;
 use serde_json::Value;
 use tokio::task::JoinSet;

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use posse_port::store::{Store, Wake};
 use posse_protocol::{AgentId, RealmId};
-use posse_runtime::port::store::{Store, Wake};
 use posse_store::Postgres;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

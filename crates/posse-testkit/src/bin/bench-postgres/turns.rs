@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use posse_port::store::{Address, AgentState, Op, Operation, StateChange, Step, Store};
 use posse_protocol::{AgentId, EntryKind, MailId, MailKind};
-use posse_runtime::port::store::{Address, AgentState, Op, Operation, StateChange, Step, Store};
 use posse_store::Postgres;
 use serde_json::Value;
 use tokio::task::JoinSet;

@@ -4,11 +4,11 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use posse_protocol::{AgentId, EntryKind, Purpose, RealmId, ReplyFacts, StopReason, Usage};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     CallChange, CallChangeKind, CallKey, Charge, Epoch, NewEntry, Step, Store,
 };
+use posse_protocol::{AgentId, EntryKind, Purpose, RealmId, ReplyFacts, StopReason, Usage};
 use posse_store::Postgres;
 use posse_testkit::store_contract::birth;
 use tokio::task::JoinSet;

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use posse_model::{Anthropic, RetryPolicy};
+use posse_port::BoxFuture;
+use posse_port::clock::SystemClock;
+use posse_port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
 use posse_protocol::{ContentBlock, Message};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::model::{
-    Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request,
-};
 use posse_testkit::scripted;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_model::RetryPolicy;
-use posse_protocol::{ContentBlock, Message, StopReason, Usage};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::clock::{Clock, SystemClock};
-use posse_runtime::port::model::{
+use posse_port::BoxFuture;
+use posse_port::clock::{Clock, SystemClock};
+use posse_port::model::{
     Body, Call, Failure, Model, Names, Piece, Preamble, RateLimits, Reply, Request,
 };
+use posse_protocol::{ContentBlock, Message, StopReason, Usage};
 use posse_testkit::scripted;
 use serde_json::{Value, json};
 

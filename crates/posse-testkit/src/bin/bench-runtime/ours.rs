@@ -6,18 +6,17 @@ use std::time::Instant;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
+use posse_permission::Policy;
+use posse_port::Ports;
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
+use posse_port::model::{Model, Piece, Thinking};
+use posse_port::store::{AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store};
+use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
     AgentId, Command, ContentBlock, EntryKind, EventKind, Outcome, PermissionMode, RealmId,
 };
-use posse_runtime::permission::Policy;
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::port::model::{Model, Piece, Thinking};
-use posse_runtime::port::store::{
-    AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store,
-};
-use posse_runtime::tool::{Toolbox, Workspace};
-use posse_runtime::{Agent, Asker, Budget, Character, Limits, Ports, Runtime, Setup};
+use posse_runtime::{Agent, Asker, Budget, Character, Limits, Runtime, Setup};
 use posse_store::Sqlite;
 use posse_testkit::rig::spawning;
 use posse_testkit::scripted;

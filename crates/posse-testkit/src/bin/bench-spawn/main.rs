@@ -53,7 +53,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-use posse_runtime::port::clock::{Clock as _, SystemClock};
+use posse_port::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
 /// No measurement takes as long as this.

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Barrier;
 use std::time::Instant;
 
+use posse_port::worktree::{Base, Dirty, Wanted, Worktrees as _};
 use posse_protocol::{AgentId, PermissionMode};
-use posse_runtime::port::worktree::{Base, Dirty, Wanted, Worktrees as _};
 use posse_tools::GitWorktrees;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

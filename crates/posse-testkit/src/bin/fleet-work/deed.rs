@@ -1,12 +1,12 @@
 //! What agents and people do at random.
 
-use posse_protocol::{
-    AgentId, EntryKind, MailKind, Purpose, RealmId, Takes, TaskId, TaskStatus, Usage,
-};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{
+use posse_port::model::Piece;
+use posse_port::store::{
     Address, Charge, Done, Epoch, NewEntry, NewTask, Op, OpResult, Operation, Order, Step,
     TakenMail, TaskChange, checksum,
+};
+use posse_protocol::{
+    AgentId, EntryKind, MailKind, Purpose, RealmId, Takes, TaskId, TaskStatus, Usage,
 };
 use posse_testkit::fleet::{Began, Deed, draw};
 use uuid::Uuid;

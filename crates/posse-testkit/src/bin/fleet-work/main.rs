@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::model::Piece;
+use posse_port::store::{Birth, Epoch, Step, Store as _, Wake};
 use posse_protocol::{AgentId, PermissionMode, RealmId};
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::model::Piece;
-use posse_runtime::port::store::{Birth, Epoch, Step, Store as _, Wake};
 use posse_store::{Postgres, Timing};
 use posse_testkit::fleet::{Record, agent, realm};
 use tokio::task::JoinSet;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{MailFilter, OpResult, Order, Store as _, StoreError, TaskFilter};
 use posse_protocol::{AgentId, ListId, RealmId, TaskStatus};
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::store::{MailFilter, OpResult, Order, Store as _, StoreError, TaskFilter};
 use posse_store::Postgres;
 use posse_testkit::fleet::{Began, Record, agent, draw, realm};
 

@@ -2,7 +2,7 @@
 //! `release N EPOCH`. The answer is the line's first word and what came of it; `take` adds the epoch.
 //! What the host is told by the store is said as it comes: `woke died ID`.
 
-use posse_runtime::port::store::{Epoch, Store, Wake};
+use posse_port::store::{Epoch, Store, Wake};
 use posse_store::Timing;
 use posse_testkit::place::Place;
 use posse_testkit::store_contract::{agent, birth, fate, step};

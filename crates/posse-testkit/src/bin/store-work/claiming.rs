@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use posse_port::store::{Done, Store};
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Done, Store};
 use posse_store::Sqlite;
 use posse_testkit::store_contract::realm;
 use rusqlite::{Connection, OptionalExtension, params};

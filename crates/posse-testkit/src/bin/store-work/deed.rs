@@ -3,11 +3,11 @@
 
 use std::io::{self, Write};
 
-use posse_protocol::{EntryKind, MailId, MailKind, Name, Takes, TaskId, TaskStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step,
     Store, StoreError, TakenMail, TaskChange, checksum,
 };
+use posse_protocol::{EntryKind, MailId, MailKind, Name, Takes, TaskId, TaskStatus};
 use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
 use posse_testkit::place::Place;
 use posse_testkit::store_contract::{agent, birth, entry, realm, step};

@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use posse_port::store::{Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail};
 use posse_protocol::{AgentId, EntryKind, Name, Takes};
-use posse_runtime::port::store::{
-    Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail,
-};
 use posse_store::Sqlite;
 use posse_testkit::store_contract::{entry, realm};
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use posse_port::store::{Done, Refusal, Store};
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Done, Refusal, Store};
 use posse_store::Sqlite;
 use posse_testkit::place::Place;
 use serde_json::json;

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use posse_port::store::{MailFilter, Step, Store, TakenMail, Wake};
 use posse_protocol::{AgentId, EntryKind};
-use posse_runtime::port::store::{MailFilter, Step, Store, TakenMail, Wake};
 use posse_store::Timing;
 use posse_testkit::place::Place;
 use posse_testkit::store_contract::{entry, realm};

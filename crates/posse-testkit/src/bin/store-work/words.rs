@@ -1,7 +1,7 @@
 //! Agents and operations for measuring: as many as wanted, all of one realm.
 
+use posse_port::store::{Address, Epoch, NewTask, Op, Operation, Order, Step, Store};
 use posse_protocol::{AgentId, MailId, MailKind, Name, Takes};
-use posse_runtime::port::store::{Address, Epoch, NewTask, Op, Operation, Order, Step, Store};
 use posse_testkit::store_contract::{birth, realm};
 use uuid::Uuid;
 

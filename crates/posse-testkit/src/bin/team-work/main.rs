@@ -12,9 +12,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::StoreError;
 use posse_protocol::{Command, EventKind, PermissionMode};
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::store::StoreError;
 use posse_runtime::{Hosting, Members, StartError};
 use posse_testkit::house::{self, House, Session};
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use posse_runtime::port::worktree::{Base, Dirty, Wanted, Worktrees as _};
+use posse_port::worktree::{Base, Dirty, Wanted, Worktrees as _};
 use posse_tools::GitWorktrees;
 
 type Failed = Box<dyn Error + Send + Sync>;

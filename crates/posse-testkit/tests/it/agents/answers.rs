@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use posse_port::store::AgentState;
 use posse_protocol::{Outcome, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_runtime::spawn::Definition;
 use posse_runtime::spawn::definition::built_in;
 use posse_testkit::Rig;

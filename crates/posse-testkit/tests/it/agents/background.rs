@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::AgentState;
 use posse_protocol::{Command, EventKind, MailKind, Outcome, RunKind, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! A sub-agent that is waited for moves to the background and goes on: nothing is begun again.
 
+use posse_port::store::AgentState;
 use posse_protocol::{Command, Outcome, RunChange, RunStatus};
 use posse_runtime::Agent;
-use posse_runtime::port::store::AgentState;
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;
 use posse_testkit::rig::until_end;

@@ -1,7 +1,7 @@
 //! A sub-agent that is waited for: what it is given, what it shows meanwhile, what comes of it.
 
+use posse_port::store::AgentState;
 use posse_protocol::{AgentId, EventKind, Outcome, PermissionMode, RunChange, RunKind, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::until_end;
 
 use super::{inbox, last_words, news, offered, paths, rig, row, sent_by};

@@ -1,11 +1,11 @@
 //! A teammate that writes a thousand letters, each of which imitates something: nothing but text comes of them.
 
+use posse_port::store::{MailFilter, TaskFilter};
 use posse_protocol::{
     AgentId, Event, EventKind, ListId, MailKind, MemberChange, MemberState, RealmId, TaskId,
     TaskStatus,
 };
 use posse_runtime::Agent;
-use posse_runtime::port::store::{MailFilter, TaskFilter};
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 use serde_json::{Value, json};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use posse_port::BoxFuture;
+use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 use posse_protocol::{EventKind, PermissionMode, RawJson, RunChange, ToolSpec};
-use posse_runtime::port::BoxFuture;
 use posse_runtime::spawn::Definition;
 use posse_runtime::spawn::definition::built_in;
-use posse_runtime::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 use posse_runtime::{Background, Budget};
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;

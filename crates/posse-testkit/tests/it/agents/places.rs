@@ -1,7 +1,7 @@
 //! Places: how many agents work at once, and who comes next.
 
+use posse_port::store::AgentState;
 use posse_protocol::{Command, Outcome};
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::{prompt, until_end};
 
 use super::{SECOND, count, inbox, over, paced, paths, row, rows, sent_by};

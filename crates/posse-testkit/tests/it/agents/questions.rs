@@ -1,7 +1,7 @@
 //! Questions of sub-agents: a person answers them by the agent's id; late answers are reported.
 
+use posse_port::store::AgentState;
 use posse_protocol::{AgentId, Answer, Command, Event, EventKind, PermissionMode, Question};
-use posse_runtime::port::store::AgentState;
 use posse_runtime::{Agent, Asker};
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;

@@ -1,7 +1,7 @@
 //! Commands in the background: they are runs like agents'.
 
+use posse_port::store::AgentState;
 use posse_protocol::{MailKind, Outcome, RunChange, RunKind, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::until_end;
 
 use super::{

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::store::AgentState;
 use posse_protocol::{Command, RunStatus, Usage};
 use posse_runtime::Agent;
-use posse_runtime::port::store::AgentState;
 use posse_runtime::spawn::definition::built_in;
 use posse_scripted::Recorded;
 use posse_testkit::rig::{prompt, until_end};

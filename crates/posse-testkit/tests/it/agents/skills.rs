@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{
     Answer, Command, ContentBlock, Denial, EventKind, Outcome, PermissionMode, RunEnd,
 };
-use posse_runtime::permission::{Policy, RuleList, Source};
 use posse_runtime::skill::file::{Kind, read};
 use posse_runtime::skill::{Skill, Skills};
 use posse_runtime::spawn::Definition;

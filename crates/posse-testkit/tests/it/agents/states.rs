@@ -1,7 +1,7 @@
 //! States tell the truth: what a run came to, and what a later run of the same agent comes to.
 
+use posse_port::store::AgentState;
 use posse_protocol::{Outcome, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_runtime::spawn::Definition;
 use posse_runtime::spawn::definition::built_in;
 use posse_runtime::{Budget, Budgets};

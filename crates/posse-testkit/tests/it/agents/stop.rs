@@ -1,7 +1,7 @@
 //! Stopping: a run with all that it has started, by an agent or a person; nothing of it is left.
 
+use posse_port::store::AgentState;
 use posse_protocol::{AgentId, Command, EventKind, Outcome, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::{prompt, until_end};
 use uuid::Uuid;
 

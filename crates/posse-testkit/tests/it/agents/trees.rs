@@ -1,7 +1,7 @@
 //! Trees of agents: how deep they go, and that nobody is done before its children.
 
+use posse_port::store::AgentState;
 use posse_protocol::{AgentId, Outcome, RunStatus};
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::until_end;
 
 use super::{

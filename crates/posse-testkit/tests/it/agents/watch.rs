@@ -1,8 +1,8 @@
 //! TaskOutput and Wait: looking at runs, and sleeping until they end.
 
+use posse_port::store::AgentState;
 use posse_protocol::{EventKind, MailKind, Outcome};
 use posse_runtime::Agent;
-use posse_runtime::port::store::AgentState;
 use posse_testkit::rig::{prompt, until_end};
 
 use super::{SECOND, count, inbox, last_words, paced, sent_by, timed, until};

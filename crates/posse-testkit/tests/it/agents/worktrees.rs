@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::Arc;
 
+use posse_port::store::AgentState;
+use posse_port::worktree::{Base, Dirty};
 use posse_protocol::{Command, Notification, RunStatus};
-use posse_runtime::port::store::AgentState;
-use posse_runtime::port::worktree::{Base, Dirty};
 use posse_runtime::spawn::Definition;
 use posse_runtime::spawn::definition::{Isolation, built_in};
 use posse_testkit::Rig;

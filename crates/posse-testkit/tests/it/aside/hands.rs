@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use posse_port::store::AgentFilter;
 use posse_protocol::{AgentId, PermissionMode, RealmId};
 use posse_runtime::Definition;
 use posse_runtime::agent::AsideError;
-use posse_runtime::port::store::AgentFilter;
 use posse_runtime::spawn::definition::{Memory, MemoryScope};
 use posse_testkit::Rig;
 use posse_testkit::rig::farewell;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use posse_model::price::PriceList;
+use posse_port::Ports;
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
 use posse_protocol::{Purpose, Usage};
-use posse_runtime::port::clock::SystemClock;
-use posse_runtime::port::memory::SystemMemory;
-use posse_runtime::{Ports, Runtime, StartError};
+use posse_runtime::{Runtime, StartError};
 use posse_testkit::rig::farewell;
 use posse_testkit::{Rig, scripted};
 
@@ -155,7 +156,7 @@ async fn what_an_aside_takes_is_booked_under_its_purpose() {
     );
     let kept = rig.store.read(agent.id).await.unwrap().session.charges;
     for purpose in Purpose::ALL {
-        let sum = |charges: &[posse_runtime::port::store::Charge]| {
+        let sum = |charges: &[posse_port::store::Charge]| {
             let of = charges.iter().filter(|charge| charge.purpose == purpose);
             of.fold((Usage::default(), 0), |(usage, cost), charge| {
                 (usage + charge.usage, cost + charge.cost.unwrap().pico_usd())

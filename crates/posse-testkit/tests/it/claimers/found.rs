@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use posse_port::store::{AgentFilter, MailFilter, Session, Store, TaskFilter, Transcript};
 use posse_protocol::{AgentId, EntryKind, ListId, Mail, MailKind, RealmId, Task, TaskStatus};
-use posse_runtime::port::store::{AgentFilter, MailFilter, Session, Store, TaskFilter, Transcript};
 use serde_json::Value;
 
 pub(super) struct Found {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
+use posse_port::store::{Done, OpResult};
 use posse_protocol::AgentId;
-use posse_runtime::port::store::{Done, OpResult};
 use posse_store::maintain::postgres::check as posse_check;
 use posse_testkit::fleet::{Began, Deed, Record};
 use posse_testkit::postgres::sql;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use posse_runtime::port::clock::{Clock as _, SystemClock};
+use posse_port::clock::{Clock as _, SystemClock};
 use posse_testkit::fleet::draw;
 use posse_testkit::postgres::sql;
 use tempfile::TempDir;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use posse_runtime::port::clock::{Clock as _, SystemClock};
-use posse_runtime::port::store::{Address, Epoch, MailFilter, Store};
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{Address, Epoch, MailFilter, Store};
 use posse_store::Postgres;
 use posse_testkit::postgres::{Options, Server};
 use posse_testkit::store_contract::{acts, agent, birth, realm, send};

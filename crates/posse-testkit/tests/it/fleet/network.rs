@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use posse_runtime::port::store::StoreError;
+use posse_port::store::StoreError;
 use posse_store::Postgres;
 use posse_testkit::postgres::{Options, Server};
 

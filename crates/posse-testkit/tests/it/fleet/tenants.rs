@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, EntryKind, MailKind, Purpose, RealmId, RequestKind, RunKind, Usage};
-use posse_runtime::port::store::{
+use posse_port::store::{
     Address, AgentFilter, CallChangeKind, CallKey, Charge, Epoch, Joining, Op, OpResult, Operation,
     Order, RunChange, RunChangeKind, SeenFile, Segment, Step, Store,
 };
+use posse_protocol::{AgentId, EntryKind, MailKind, Purpose, RealmId, RequestKind, RunKind, Usage};
 use posse_store::{Postgres, Timing};
 use posse_testkit::postgres::{Options, Server, Sync, sql};
 use posse_testkit::store_contract::{

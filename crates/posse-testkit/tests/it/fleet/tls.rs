@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::process::Command;
 
-use posse_runtime::port::store::{Store, StoreError};
+use posse_port::store::{Store, StoreError};
 use posse_store::Postgres;
 use posse_testkit::postgres::{Options, Server};
 use posse_testkit::store_contract::{agent, birth};

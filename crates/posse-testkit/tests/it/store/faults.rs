@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use posse_port::store::{MailFilter, Store, TaskFilter};
 use posse_protocol::{ListId, Mail, Task, TaskStatus};
-use posse_runtime::port::store::{MailFilter, Store, TaskFilter};
 use posse_store::Sqlite;
 use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
 use posse_testkit::store_contract::{agent, realm, step, verify};

@@ -1,7 +1,7 @@
 //! Data on a server that are broken by hand, and those that nobody uses.
 
+use posse_port::store::{Segment, Step, Store};
 use posse_protocol::{AgentId, EntryKind};
-use posse_runtime::port::store::{Segment, Step, Store};
 use posse_store::Postgres;
 use posse_store::maintain::postgres::{check, collect, unused};
 use posse_store::maintain::{Collected, Health, Unused};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use posse_runtime::port::store::{Store, StoreError, Wake};
+use posse_port::store::{Store, StoreError, Wake};
 use posse_store::Timing;
 use posse_testkit::place::Place;
 use posse_testkit::postgres::Database;

@@ -2,10 +2,8 @@
 
 use std::fs;
 
+use posse_port::store::{AgentState, Charge, Epoch, NewEntry, Origin, Segment, StateChange, Step};
 use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, StopReason, Usage};
-use posse_runtime::port::store::{
-    AgentState, Charge, Epoch, NewEntry, Origin, Segment, StateChange, Step,
-};
 use posse_testkit::store_contract::{birth, child, entry, headed, realm};
 use uuid::Uuid;
 

@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::time::Duration;
 
+use posse_port::store::{Store, StoreError, Wake};
 use posse_protocol::{AgentId, ListId};
-use posse_runtime::port::store::{Store, StoreError, Wake};
 use posse_store::{Sqlite, Timing};
 use posse_testkit::place::Place;
 use posse_testkit::store_contract::{agent, birth, fate, realm, step, wake};

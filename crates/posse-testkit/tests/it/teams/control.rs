@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use posse_port::store::{Address, Op, Order};
 use posse_protocol::{Command, IdleReason, MailId, RequestKind, TaskStatus};
-use posse_runtime::port::store::{Address, Op, Order};
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
 

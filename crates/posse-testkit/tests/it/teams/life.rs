@@ -1,7 +1,7 @@
 //! What belongs to a long life: notes, order of mail, children, worktrees, compaction, and coming back.
 
+use posse_port::store::{Address, AgentFilter, NewTask, Op, Order};
 use posse_protocol::{Command, MailId, TaskStatus, TeamPlan};
-use posse_runtime::port::store::{Address, AgentFilter, NewTask, Op, Order};
 use posse_runtime::{Hosting, Members};
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use posse_runtime::port::worktree::{Dirty, Made, Wanted, Worktrees as _};
+use posse_port::worktree::{Dirty, Made, Wanted, Worktrees as _};
 
 use super::{Ground, git, write};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use posse_runtime::port::worktree::{Worktree, Worktrees as _};
+use posse_port::worktree::{Worktree, Worktrees as _};
 
 use super::{Ground, git, registration, write};
 

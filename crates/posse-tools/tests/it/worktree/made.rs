@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
-use posse_runtime::port::worktree::{Base, Made, Wanted, Worktree, Worktrees as _};
+use posse_port::worktree::{Base, Made, Wanted, Worktree, Worktrees as _};
 
 use super::{Ground, git, registration};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use posse_runtime::port::worktree::Worktrees as _;
+use posse_port::worktree::Worktrees as _;
 use posse_tools::GitWorktrees;
 
 use super::{Ground, git, registration, write};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use posse_port::store::{Archive, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, TEXT_BYTES};
 use posse_protocol::{Name, Task, TaskId};
-use posse_runtime::port::store::{Archive, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, TEXT_BYTES};
 
 use super::files::{inbox_file, note_file, task_file};
 use super::{CONFIG, Wrong};

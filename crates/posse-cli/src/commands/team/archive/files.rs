@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use posse_port::store::Archive;
 use posse_protocol::{Mail, Member, Name, Sender, Takes, Task, TaskId};
-use posse_runtime::port::store::Archive;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use posse_port::store::Archive;
 use posse_protocol::{
     AgentId, Mail, MailId, MailKind, Member, MemberState, Name, Note, Owner, RealmId, Sender,
     Takes, Task, TaskId, TaskStatus, Team,
 };
-use posse_runtime::port::store::Archive;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! What a line says that somebody types to a member.
 
-use posse_runtime::spelling::closest;
+use posse_port::closest;
 
 use crate::hint::Advised;
 use crate::output::tame;

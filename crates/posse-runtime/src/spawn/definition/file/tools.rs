@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::front::value::{joined, quoted};
-use crate::spelling::closest;
+use posse_port::closest;
 
 /// The tools that posse has. Others are kept: definitions are shared with programs that have them.
 const TOOLS: [&str; 13] = [

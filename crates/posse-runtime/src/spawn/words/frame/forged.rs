@@ -232,7 +232,7 @@ fn tags(text: &str) -> Vec<String> {
         format!("{close}{name}")
     });
     named
-        .filter(|name| super::super::neutral::FRAMES.contains(&name.trim_start_matches('/')))
+        .filter(|name| posse_port::text::FRAMES.contains(&name.trim_start_matches('/')))
         .collect()
 }
 

@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use super::super::task_number::ids;
 use super::TaskUpdateInput;
-use crate::port::store::{Address, Op, Refusal, TaskChange};
-use crate::spawn::words::summary;
 use crate::team::words;
+use posse_port::store::{Address, Op, Refusal, TaskChange};
+use posse_port::text::summary;
 
 /// What somebody calls itself who takes a task.
 const ME: &str = "me";

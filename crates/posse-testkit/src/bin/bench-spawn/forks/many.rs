@@ -4,11 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use posse_port::BoxFuture;
+use posse_port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
 use posse_protocol::{ContentBlock, Message};
-use posse_runtime::port::BoxFuture;
-use posse_runtime::port::model::{
-    Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request,
-};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

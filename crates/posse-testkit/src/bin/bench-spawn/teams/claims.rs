@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use posse_port::store::{NewTask, Op, Order, TaskFilter};
 use posse_protocol::{ListId, TaskId, TaskStatus};
-use posse_runtime::port::store::{NewTask, Op, Order, TaskFilter};
 use posse_testkit::house::House;
 use serde_json::Value;
 

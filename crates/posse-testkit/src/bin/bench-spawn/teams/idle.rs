@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use posse_runtime::port::clock::{Clock as _, SystemClock};
+use posse_port::clock::{Clock as _, SystemClock};
 use posse_testkit::house::House;
 use serde_json::{Value, json};
 

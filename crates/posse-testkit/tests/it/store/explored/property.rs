@@ -1,7 +1,7 @@
 //! What must always hold, and what must be possible.
 
+use posse_port::store::{AgentState, Wake};
 use posse_protocol::{TaskId, TaskStatus};
-use posse_runtime::port::store::{AgentState, Wake};
 use posse_testkit::model::{Agent, Fate, HostNumber, Life};
 use stateright::Property;
 

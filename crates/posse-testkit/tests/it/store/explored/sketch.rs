@@ -5,8 +5,8 @@
 //! the first), and what a process believes that has an old one. What is the same but for
 //! the names of hosts, or for where the ring of agents begins, is the same.
 
+use posse_port::store::{AgentState, Wake};
 use posse_protocol::TaskStatus;
-use posse_runtime::port::store::{AgentState, Wake};
 use posse_testkit::model::{HostNumber, Life};
 
 use super::words::{agent, list, number, realm};

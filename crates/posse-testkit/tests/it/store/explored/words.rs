@@ -2,10 +2,8 @@
 
 use std::sync::LazyLock;
 
+use posse_port::store::{Address, AgentState, Epoch, Op, StateChange, Step, StepId, TaskChange};
 use posse_protocol::{AgentId, ListId, MailId, MailKind, RealmId, TaskId, TaskStatus};
-use posse_runtime::port::store::{
-    Address, AgentState, Epoch, Op, StateChange, Step, StepId, TaskChange,
-};
 use posse_testkit::store_contract;
 use uuid::Uuid;
 

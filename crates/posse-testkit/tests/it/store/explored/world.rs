@@ -1,9 +1,9 @@
 //! Who is there, what they believe, and what can happen next.
 
-use posse_protocol::{EntryKind, Takes, TaskId, TaskStatus};
-use posse_runtime::port::store::{
+use posse_port::store::{
     AgentState, Committed, Done, NewTask, Op, Operation, Order, StateChange, Step, TakenMail, Wake,
 };
+use posse_protocol::{EntryKind, Takes, TaskId, TaskStatus};
 use posse_testkit::model::{Fate, Flaw, HostNumber, Life, Model};
 use posse_testkit::store_contract::{birth, entry};
 use stateright::Property;

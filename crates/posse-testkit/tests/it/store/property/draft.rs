@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use posse_port::store::{
+    Address, AgentState, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun, Greeting, Joining,
+    MAIL_BYTES, NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
+};
 use posse_protocol::{
     Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RequestKind,
     RunKind, RunStatus, RunUsage, Takes, TaskId, TaskStatus, Usage, WorktreeEnd,
-};
-use posse_runtime::port::store::{
-    Address, AgentState, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun, Joining,
-    MAIL_BYTES, NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
 };
 use posse_testkit::store_contract::agent;
 use proptest::collection::vec;
@@ -595,7 +595,7 @@ fn ops(realm: u64) -> impl Strategy<Value = Rough> {
         3 => (teams(), names(), joining(realm))
             .prop_map(|(team, name, member)| Op::Join { team, name, member, greeting: None }),
         2 => (teams(), names(), joining(realm), any::<u128>()).prop_map(|(team, name, member, id)| Op::Join {
-            team, name, member, greeting: Some(Uuid::from_u128(id).into()),
+            team, name, member, greeting: Some(Greeting { id: Uuid::from_u128(id).into(), summary: "hello".into() }),
         }),
         2 => (teams(), names()).prop_map(|(team, to)| Op::HandOver { team, to }),
         5 => (requests(), addresses(realm), kinds()).prop_map(|(id, to, kind)| Op::Request {

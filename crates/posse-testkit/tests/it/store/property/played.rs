@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{
-    AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
-};
-use posse_runtime::port::store::{
+use posse_port::store::{
     AgentFilter, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Ready, Refusal,
     RunChange, Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+};
+use posse_protocol::{
+    AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
 use posse_testkit::store_contract::{
@@ -248,8 +248,7 @@ impl<'a> Played<'a> {
             worded.entries.first().map(|entry| entry.seq),
         );
         for (call, op) in &draft.ops {
-            let call =
-                call.map(|(seq, ordinal)| posse_runtime::port::store::CallKey { seq, ordinal });
+            let call = call.map(|(seq, ordinal)| posse_port::store::CallKey { seq, ordinal });
             worded.operations.push(Operation { call, op: op.op() });
         }
         let some = |number: u8| Uuid::from_u128(u128::from(number) + 1);
@@ -734,7 +733,7 @@ fn same<T: Debug + PartialEq>(found: &T, wanted: &T, about: &dyn Debug) {
 
 fn agree(
     wanted: &Result<Committed, Fate>,
-    done: Result<Committed, posse_runtime::port::store::StoreError>,
+    done: Result<Committed, posse_port::store::StoreError>,
     about: &dyn Debug,
 ) {
     match (wanted, done) {

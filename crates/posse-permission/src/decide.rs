@@ -1,0 +1,280 @@
+//! The verdict on a tool call. Pure.
+
+use std::path::{Path, PathBuf};
+
+use posse_protocol::PermissionMode;
+
+use super::Policy;
+use super::mirror::RulePaths;
+use super::path::protected;
+use super::rule::{About, Rule};
+use super::shell::Line;
+use posse_port::tool::{Intent, Subject, Workspace};
+
+/// What becomes of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Allow,
+    /// A person is asked; the text says why.
+    Ask(String),
+    /// It does not run; the text says why.
+    Deny(String),
+}
+
+/// Decides on a call of `tool`: deny rules first, then ask rules, then allow rules, then the mode.
+pub fn decide(
+    policy: &Policy,
+    mode: PermissionMode,
+    workspace: &Workspace,
+    tool: &str,
+    intent: &Intent,
+) -> Verdict {
+    let line = match &intent.subject {
+        Subject::Runs(command) => Some(Line::read(command, workspace)),
+        _ => None,
+    };
+    let call = Call {
+        policy,
+        mode,
+        workspace,
+        tool,
+        intent,
+        line,
+    };
+    if let Some(rule) = call.ruled(&policy.deny) {
+        return Verdict::Deny(format!("the rule {rule} denies this"));
+    }
+    if let Some(why) = call.beyond_notes() {
+        return Verdict::Deny(why);
+    }
+    let doubted = call.perhaps_ruled(&policy.deny);
+    if mode == PermissionMode::BypassPermissions {
+        // Nobody is there to be asked.
+        return doubted.map_or(Verdict::Allow, |rule| {
+            Verdict::Deny(format!(
+                "the rule {rule} could be about what the wildcards stand for; name the files"
+            ))
+        });
+    }
+    if let Some(why) = call.untouchable() {
+        return Verdict::Deny(why);
+    }
+    if mode == PermissionMode::Plan && !intent.read_only {
+        return Verdict::Deny(format!(
+            "plan mode is on: only what changes nothing runs, and {tool} may change something; hand in the \
+             plan, or leave plan mode with another --permission-mode"
+        ));
+    }
+    let why = match (
+        call.ruled(&policy.ask),
+        doubted.or_else(|| call.perhaps_ruled(&policy.ask)),
+    ) {
+        (Some(rule), _) => format!("the rule {rule} wants a person to be asked"),
+        (None, Some(rule)) => {
+            format!("the rule {rule} could be about what the wildcards stand for")
+        }
+        (None, None) => match call.allowed() {
+            Ok(()) => return Verdict::Allow,
+            Err(why) => why,
+        },
+    };
+    match mode {
+        PermissionMode::DontAsk => Verdict::Deny(format!("{why} (mode dontAsk: nobody is asked)")),
+        _ => Verdict::Ask(why),
+    }
+}
+
+/// A call, and everything it is judged by.
+struct Call<'a> {
+    policy: &'a Policy,
+    mode: PermissionMode,
+    workspace: &'a Workspace,
+    tool: &'a str,
+    intent: &'a Intent,
+    line: Option<Line<'a>>,
+}
+
+impl Call<'_> {
+    /// The first of these deny or ask rules that is about this call.
+    fn ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
+        let touches = |rule: &&Rule| {
+            rule.names_tool(self.tool)
+                || match (&self.intent.subject, &rule.about) {
+                    (Subject::Reads(paths), About::Read(pattern)) => paths
+                        .iter()
+                        .any(|path| pattern.touches(path, self.workspace)),
+                    // What may not be read cannot be edited either.
+                    (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => paths
+                        .iter()
+                        .any(|path| pattern.touches(path, self.workspace)),
+                    (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
+                    (Subject::Starts { agent }, About::Agent(name)) => {
+                        name.matches(&agent.to_lowercase())
+                    }
+                    (Subject::Follows { skill }, About::Skill(name)) => {
+                        name.matches(&skill.to_lowercase())
+                    }
+                    _ => self
+                        .line
+                        .as_ref()
+                        .is_some_and(|line| line.touched_by(&rule.about)),
+                }
+        };
+        rules.iter().find(touches)
+    }
+
+    /// The first of these rules that could be about what a command's wildcards stand for.
+    fn perhaps_ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
+        let line = self.line.as_ref()?;
+        rules
+            .iter()
+            .find(|rule| line.perhaps_touched_by(&rule.about))
+    }
+
+    /// Whether an agent that may edit its notes only is about to edit something else.
+    fn beyond_notes(&self) -> Option<String> {
+        let notes = self.workspace.notes.as_ref().filter(|notes| notes.only)?;
+        let Subject::Edits(paths) = &self.intent.subject else {
+            return None;
+        };
+        let beyond = !paths.iter().all(|path| self.workspace.notes_hold(path));
+        beyond.then(|| {
+            let notes = notes.directory.display();
+            format!("an agent of this type may edit its notes only; they are in {notes}")
+        })
+    }
+
+    /// What no rule can allow.
+    fn untouchable(&self) -> Option<String> {
+        let strange = |text: &str| text.chars().any(char::is_control);
+        match &self.intent.subject {
+            Subject::Edits(paths) | Subject::Reads(paths)
+                if paths.iter().any(|path| strange(&path.to_string_lossy())) =>
+            {
+                Some("the path has control characters".into())
+            }
+            Subject::Fetches { host } if strange(host) => {
+                Some("the host's name has control characters".into())
+            }
+            Subject::Edits(paths) => paths
+                .iter()
+                .find_map(|path| forbidden_edit(path, self.workspace)),
+            Subject::Runs(_) => self.line.as_ref().and_then(Line::untouchable),
+            _ => None,
+        }
+    }
+
+    /// Whether a rule or the mode allows it; else why not, and what would.
+    fn allowed(&self) -> Result<(), String> {
+        if let Some(path) = self.original() {
+            return Err(format!(
+                "{} lies outside the workspace, in the checkout that this worktree was made from; work in \
+                 the worktree",
+                path.display()
+            ));
+        }
+        if self
+            .policy
+            .allow
+            .iter()
+            .any(|rule| rule.names_tool(self.tool))
+        {
+            return Ok(());
+        }
+        let free = match &self.intent.subject {
+            Subject::Runs(_) => {
+                return self
+                    .line
+                    .as_ref()
+                    .map_or(Ok(()), |line| line.allowed(self.policy));
+            }
+            // A server says itself whether its tools only read: its word is not enough.
+            Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),
+            Subject::Reads(paths) => paths.iter().all(|path| {
+                let inside = self.workspace.holds(path) || path.starts_with(&self.workspace.spill);
+                let rule = |about: &About| match about {
+                    About::Read(pattern) => pattern.allows(path, self.workspace),
+                    _ => false,
+                };
+                (inside && self.intent.read_only) || self.allows(rule)
+            }),
+            Subject::Edits(paths) => paths.iter().all(|path| {
+                let accepted =
+                    self.mode == PermissionMode::AcceptEdits && self.workspace.holds(path);
+                let rule = |about: &About| match about {
+                    About::Edit(pattern) => pattern.allows(path, self.workspace),
+                    _ => false,
+                };
+                accepted || self.workspace.notes_hold(path) || self.allows(rule)
+            }),
+            Subject::Fetches { host } => {
+                self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))
+            }
+            // What it may do is judged when it does it; it has no more rights than who starts it.
+            Subject::Starts { .. } | Subject::Follows { .. } => true,
+        };
+        if free {
+            Ok(())
+        } else {
+            Err(unallowed(&self.wanted()))
+        }
+    }
+
+    /// A file in what a worktree was made from, whatever rules say of it to those who work there.
+    fn original(&self) -> Option<&Path> {
+        let (Subject::Reads(paths) | Subject::Edits(paths)) = &self.intent.subject else {
+            return None;
+        };
+        paths
+            .iter()
+            .map(PathBuf::as_path)
+            .find(|path| self.workspace.is_original(path))
+    }
+
+    fn allows(&self, fits: impl Fn(&About) -> bool) -> bool {
+        self.policy.allow.iter().any(|rule| fits(&rule.about))
+    }
+
+    /// The rule that would allow it.
+    fn wanted(&self) -> String {
+        let last = |paths: &[PathBuf]| {
+            // What is named comes first and what it leads to last: both must be allowed.
+            let last = paths
+                .last()
+                .map(|path| self.workspace.lasting(path).display().to_string());
+            last.unwrap_or_default()
+        };
+        match &self.intent.subject {
+            Subject::Nothing | Subject::Runs(_) => self.tool.to_owned(),
+            Subject::Reads(paths) => format!("Read(/{})", last(paths)),
+            Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
+            Subject::Fetches { host } => format!("WebFetch(domain:{host})"),
+            Subject::Starts { agent } => format!("Agent({agent})"),
+            Subject::Follows { skill } => format!("Skill({skill})"),
+        }
+    }
+}
+
+/// Why nobody edits this path by a mere rule.
+pub(super) fn forbidden_edit(path: &Path, workspace: &Workspace) -> Option<String> {
+    protected(path, workspace).map(|name| is_protected(path, name))
+}
+
+/// How a person is told so.
+pub(super) fn is_protected(path: &Path, name: &str) -> String {
+    format!(
+        "{} is protected: what lies in {name} can run later or widen what may run; edit it yourself, or use \
+         --permission-mode bypassPermissions",
+        path.display()
+    )
+}
+
+/// How a person is told what would allow a call.
+pub(super) fn unallowed(rule: &str) -> String {
+    let quoted = rule.replace('\'', r"'\''");
+    format!("{rule} is not allowed by a rule; allow it with --allowedTools '{quoted}'")
+}
+
+#[cfg(test)]
+mod tests;

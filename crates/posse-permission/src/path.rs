@@ -1,0 +1,515 @@
+//! Paths in rules: gitignore patterns, and the places that nobody edits unasked. Never looks at the disk.
+
+use std::path::{Component, Path, PathBuf};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::mirror::RulePaths;
+use posse_port::tool::Workspace;
+
+/// What `Read(…)` or `Edit(…)` says about paths.
+#[derive(Clone, Debug)]
+pub(super) struct PathPattern {
+    exact: Beneath,
+    /// The same without regard to case.
+    folded: Beneath,
+    /// The one path it names, if there are no wildcards.
+    literal: Option<Literal>,
+    /// Its components, where there are wildcards; `**` is any number of them.
+    parts: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Literal {
+    path: PathBuf,
+    /// Whether the name is meant at any depth.
+    anywhere: bool,
+    /// Whether what lies beneath is meant, and not the path itself.
+    beneath: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Beneath {
+    base: PathBuf,
+    matcher: Gitignore,
+}
+
+impl PathPattern {
+    /// A gitignore line that holds beneath `base`.
+    pub(super) fn new(base: &Path, line: &str) -> Result<Self, String> {
+        if line.trim_matches('/').is_empty() {
+            return Err("it names no path".into());
+        }
+        if line.starts_with('!') {
+            return Err("a pattern cannot begin with `!`; write a rule of the other list".into());
+        }
+        let named = line.trim_end_matches("/**").trim_end_matches('/');
+        let literal = (!named.contains(['*', '?', '[', '\\', '{'])).then(|| {
+            let path = base.join(named.trim_start_matches('/'));
+            Literal {
+                path,
+                anywhere: !named.contains('/') && line == named,
+                beneath: line.ends_with("/**"),
+            }
+        });
+        let anywhere = if named.contains('/') { "" } else { "**" };
+        let above = base.to_string_lossy();
+        let parts = above
+            .split('/')
+            .chain([anywhere])
+            .chain(named.split('/'))
+            .map(fold_text);
+        let parts = parts.filter(|part| !part.is_empty()).collect();
+        let exact = Beneath::new(base.to_owned(), line)?;
+        let folded = Beneath::new(fold(base), &line.to_lowercase())?;
+        Ok(Self {
+            exact,
+            folded,
+            literal,
+            parts,
+        })
+    }
+
+    /// For allowing: the path just as it is.
+    pub(super) fn allows(&self, path: &Path, workspace: &Workspace) -> bool {
+        workspace
+            .twins(path)
+            .any(|path| self.exact.matches(&path, false))
+    }
+
+    /// Whether it names this very file and no other.
+    pub(super) fn is_just(&self, path: &Path, workspace: &Workspace) -> bool {
+        let just = |named: &Literal| {
+            !named.anywhere
+                && !named.beneath
+                && workspace.twins(path).any(|path| named.path == path)
+        };
+        self.literal.as_ref().is_some_and(just)
+    }
+
+    /// For denying and asking: `.ENV` is `.env`, and what could be a directory is one.
+    pub(super) fn touches(&self, path: &Path, workspace: &Workspace) -> bool {
+        workspace
+            .lookalikes(path)
+            .any(|path| self.is_touched(&path))
+    }
+
+    /// Whether a shell's glob, made absolute, could stand for something this pattern touches.
+    pub(super) fn may_be(&self, glob: &Path, workspace: &Workspace) -> bool {
+        workspace
+            .lookalikes(glob)
+            .any(|glob| self.stands_for(&glob))
+    }
+
+    /// Whether a shell's glob, made absolute, could stand for something that this pattern's own wildcards
+    /// stand for too.
+    pub(super) fn may_meet(&self, glob: &Path, workspace: &Workspace) -> bool {
+        let meets = |glob: &Path| {
+            let glob = folded_parts(glob);
+            glob.len() > DEEPEST || meet(&glob, &self.parts)
+        };
+        self.literal.is_none() && workspace.lookalikes(glob).any(|glob| meets(&glob))
+    }
+
+    fn is_touched(&self, path: &Path) -> bool {
+        self.folded.matches(&fold(path), true)
+    }
+
+    fn stands_for(&self, glob: &Path) -> bool {
+        let stand_in = glob.to_string_lossy().replace(['*', '?'], "x");
+        if self.is_touched(Path::new(&stand_in)) {
+            return true;
+        }
+        let Some(named) = &self.literal else {
+            return false;
+        };
+        let literal = match (named.anywhere, glob.parent(), named.path.file_name()) {
+            (true, Some(parent), Some(name)) => parent.join(name),
+            _ => named.path.clone(),
+        };
+        let (glob, literal) = (folded_parts(glob), folded_parts(&literal));
+        // A directory is read only through something beneath it.
+        glob.len() >= literal.len() + usize::from(named.beneath)
+            && glob
+                .iter()
+                .zip(&literal)
+                .all(|(glob, part)| overlap(glob, part))
+    }
+}
+
+/// Globs that go deeper could mean anything.
+const DEEPEST: usize = 64;
+
+fn folded_parts(path: &Path) -> Vec<String> {
+    path.components()
+        .skip(1)
+        .map(|part| fold_text(&part.as_os_str().to_string_lossy()))
+        .collect()
+}
+
+fn fold_text(text: &str) -> String {
+    text.to_lowercase()
+}
+
+fn meet(glob: &[String], pattern: &[String]) -> bool {
+    let Some((first, others)) = pattern.split_first() else {
+        return true;
+    };
+    if first == "**" {
+        return (0..=glob.len()).any(|at| meet(glob.get(at..).unwrap_or_default(), others));
+    }
+    glob.split_first()
+        .is_some_and(|(part, beneath)| overlap(part, first) && meet(beneath, others))
+}
+
+/// Whether a name could be meant by both: by a component of a shell's glob, and by one of a pattern.
+pub(super) fn overlap(glob: &str, pattern: &str) -> bool {
+    // The shell's wildcards do not match a leading dot.
+    if glob.starts_with(['*', '?', '[']) && pattern.starts_with('.') {
+        return false;
+    }
+    let (glob, pattern) = (wildcards(glob), wildcards(pattern));
+    // Row by row: whether the rests from here on can meet.
+    let mut below = vec![false; pattern.len() + 1];
+    for at in (0..=glob.len()).rev() {
+        let mut row = vec![false; pattern.len() + 1];
+        for over in (0..=pattern.len()).rev() {
+            let get = |row: &[bool], over: usize| row.get(over).copied().unwrap_or_default();
+            let met = match (glob.get(at), pattern.get(over)) {
+                (None, None) => true,
+                (Some(Wild::Many), Some(_)) => get(&below, over) || get(&row, over + 1),
+                (Some(Wild::Many), None) => get(&below, over),
+                (_, Some(Wild::Many)) => get(&row, over + 1) || get(&below, over),
+                (Some(Wild::Just(a)), Some(Wild::Just(b))) => a == b && get(&below, over + 1),
+                (Some(_), Some(_)) => get(&below, over + 1),
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            if let Some(cell) = row.get_mut(over) {
+                *cell = met;
+            }
+        }
+        below = row;
+    }
+    below.first().copied().unwrap_or_default()
+}
+
+enum Wild {
+    Many,
+    One,
+    Just(char),
+}
+
+/// Reads a component; what is not plain in it stands for anything.
+fn wildcards(text: &str) -> Vec<Wild> {
+    let mut out = Vec::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        out.push(match c {
+            '*' | '\\' => Wild::Many,
+            '?' => Wild::One,
+            '[' | '{' => {
+                let close = if c == '[' { ']' } else { '}' };
+                if let Some((_, after)) = rest.as_str().rsplit_once(close) {
+                    rest = after.chars();
+                }
+                Wild::Many
+            }
+            c => Wild::Just(c),
+        });
+    }
+    out
+}
+
+impl Beneath {
+    fn new(base: PathBuf, line: &str) -> Result<Self, String> {
+        let mut builder = GitignoreBuilder::new(&base);
+        let line = if line.starts_with('#') {
+            format!("\\{line}")
+        } else {
+            line.to_owned()
+        };
+        builder
+            .add_line(None, &line)
+            .map_err(|error| error.to_string())?;
+        let matcher = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { base, matcher })
+    }
+
+    fn matches(&self, path: &Path, is_directory: bool) -> bool {
+        // Component by component: `/w-evil` is not beneath `/w`.
+        path.strip_prefix(&self.base).is_ok_and(|inside| {
+            !inside.as_os_str().is_empty()
+                && self
+                    .matcher
+                    .matched_path_or_any_parents(inside, is_directory)
+                    .is_ignore()
+        })
+    }
+}
+
+/// The path as a file system that ignores case would see it.
+fn fold(path: &Path) -> PathBuf {
+    PathBuf::from(path.to_string_lossy().to_lowercase())
+}
+
+/// Makes a path absolute and takes `.` and `..` out of it, by its text alone. The ways around through
+/// `/proc` are undone.
+pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for component in cwd.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Normal(part) => out.push(part),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+        if let Some(real) = behind_proc(cwd, &out) {
+            out = real;
+        }
+    }
+    out
+}
+
+/// What `/proc/self/root` and `/proc/self/cwd` are.
+fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
+    let mut parts = path
+        .strip_prefix("/proc")
+        .ok()?
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy());
+    let last = parts.next_back()?;
+    let who = parts.next()?;
+    if !(who == "self" || who == "thread-self" || who.chars().all(|c| c.is_ascii_digit())) {
+        return None;
+    }
+    match &*last {
+        "root" => Some(PathBuf::from("/")),
+        "cwd" => Some(cwd.to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether the path lies beneath one of the roots.
+pub(super) fn is_beneath(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+/// What runs later, or says what may run: nobody edits it by a mere rule.
+const PROTECTED: &[&str] = &[
+    // Version control, and what tools of our kind are told by.
+    ".git",
+    ".gitmodules",
+    ".gitconfig",
+    ".posse",
+    ".claude",
+    ".agent",
+    ".mcp.json",
+    // Editors and package tools that run what they read.
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".npmrc",
+    ".ripgreprc",
+    // Shells.
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+];
+
+/// The protected name in the path, whether or not it exists. What a root itself is called does not count:
+/// a worktree lies beneath a `.posse`.
+pub(super) fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
+    named_protected(path, workspace, |name, part| name == part)
+}
+
+/// The protected name that a shell's glob, made absolute, could stand for.
+pub(super) fn may_be_protected(glob: &Path, workspace: &Workspace) -> Option<&'static str> {
+    named_protected(glob, workspace, |name, part| overlap(part, name))
+}
+
+fn named_protected(
+    path: &Path,
+    workspace: &Workspace,
+    is: impl Fn(&str, &str) -> bool,
+) -> Option<&'static str> {
+    let tops = workspace.tops().filter(|top| path.starts_with(top));
+    let top = tops.max_by_key(|top| top.components().count());
+    let inside = top
+        .and_then(|top| path.strip_prefix(top).ok())
+        .unwrap_or(path);
+    inside.components().find_map(|part| {
+        let part = part.as_os_str().to_string_lossy().to_lowercase();
+        PROTECTED.iter().find(|name| is(name, &part)).copied()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace(roots: &[&str]) -> Workspace {
+        Workspace {
+            cwd: "/w".into(),
+            roots: roots.iter().map(PathBuf::from).collect(),
+            spill: "/spill".into(),
+            home: None,
+            mirror: None,
+            notes: None,
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        let table = [
+            ("/w", "/secrets/**", "/w/secrets/a/b", true),
+            ("/w", "/secrets/**", "/w/sub/secrets/a", false),
+            ("/w", "/secrets/**", "/w-evil/secrets/a", false),
+            ("/w", "/src", "/w/src/deep/a.rs", true),
+            ("/w", "*.pem", "/w/deep/key.pem", true),
+            ("/w", ".env", "/w/deep/.env", true),
+            ("/w", ".env", "/w/.environment", false),
+            ("/", "/etc/**", "/etc/passwd", true),
+        ];
+        for (base, line, path, expected) in table {
+            let pattern = PathPattern::new(Path::new(base), line).unwrap();
+            assert_eq!(
+                pattern.allows(Path::new(path), &workspace(&[])),
+                expected,
+                "{line} beneath {base} and {path}"
+            );
+            assert_eq!(
+                pattern.touches(Path::new(path), &workspace(&[])),
+                expected,
+                "{line} beneath {base} and {path}"
+            );
+        }
+    }
+
+    #[test]
+    fn denying_ignores_case_and_allowing_does_not() {
+        let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
+        assert!(pattern.touches(Path::new("/W/.ENV"), &workspace(&[])));
+        assert!(!pattern.allows(Path::new("/w/.ENV"), &workspace(&[])));
+    }
+
+    #[test]
+    fn globs_that_may_be_a_denied_file() {
+        let pattern = PathPattern::new(Path::new("/w"), ".env").unwrap();
+        let beneath = PathPattern::new(Path::new("/w"), "/secrets/**").unwrap();
+        for (glob, expected) in [
+            ("/w/.e*v", true),
+            ("/w/.*", true),
+            ("/w/*", false),
+            ("/w/src/.e??", true),
+        ] {
+            assert_eq!(
+                pattern.may_be(Path::new(glob), &workspace(&[])),
+                expected,
+                "{glob}"
+            );
+        }
+        for (glob, expected) in [
+            ("/w/secrets/*", true),
+            ("/w/sec*", false),
+            ("/w/s*/key", true),
+            ("/w/x*", false),
+        ] {
+            assert_eq!(
+                beneath.may_be(Path::new(glob), &workspace(&[])),
+                expected,
+                "{glob}"
+            );
+        }
+    }
+
+    #[test]
+    fn globs_that_meet_wildcards() {
+        let table = [
+            ("*.pem", "/w/key.p*", true),
+            ("*.pem", "/w/key.pe[m]", true),
+            ("*.pem", "/w/deep/*", true),
+            ("*.pem", "/w/*.rs", false),
+            ("**/.env", "/w/a/.e*v", true),
+            ("**/.env", "/w/.en[v]", true),
+            ("**/.env", "/w/*", false),
+            ("/secrets/*.key", "/w/s*/a.k?y", true),
+            ("/secrets/*.key", "/w/src/*.k?y", false),
+            ("*.pem", "/out/*.pem", false),
+        ];
+        for (line, glob, expected) in table {
+            let pattern = PathPattern::new(Path::new("/w"), line).unwrap();
+            assert_eq!(
+                pattern.may_meet(Path::new(glob), &workspace(&[])),
+                expected,
+                "{line} and {glob}"
+            );
+        }
+        let workspace = workspace(&["/w"]);
+        for (glob, expected) in [
+            ("/w/.gi?/x", true),
+            ("/w/.[g]it/x", true),
+            ("/w/*/x", false),
+            ("/w/.gitig*", false),
+        ] {
+            assert_eq!(
+                may_be_protected(Path::new(glob), &workspace).is_some(),
+                expected,
+                "{glob}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_are_made_absolute() {
+        let table = [
+            ("a/./b/../c", "/w/a/c"),
+            ("/x/../../y", "/y"),
+            ("/proc/self/root/w/.env", "/w/.env"),
+            ("/proc/self/cwd/.env", "/w/.env"),
+            ("/proc/12/cwd/.env", "/w/.env"),
+            ("/proc/self/environ", "/proc/self/environ"),
+        ];
+        for (given, expected) in table {
+            assert_eq!(
+                absolute(Path::new("/w"), given),
+                Path::new(expected),
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn protected_places() {
+        let workspace = workspace(&["/h/.posse/trees/a", "/w"]);
+        let table = [
+            ("/w/.git", true),
+            ("/w/deep/.GIT/hooks/x", true),
+            ("/w/.posse/settings.json", true),
+            ("/w/.gitignore", false),
+            ("/h/.posse/trees/a/src/main.rs", false),
+            ("/h/.posse/trees/a/.mcp.json", true),
+            ("/h/.bashrc", true),
+        ];
+        for (path, expected) in table {
+            assert_eq!(
+                protected(Path::new(path), &workspace).is_some(),
+                expected,
+                "{path}"
+            );
+        }
+    }
+}

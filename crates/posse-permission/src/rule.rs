@@ -1,0 +1,352 @@
+//! Permission rules, and what they say about a call.
+
+mod grammar;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::path::PathPattern;
+use super::pattern::{CommandPattern, Domain, Glob};
+use posse_port::tool::{ReadGuard, Workspace};
+
+/// All rules that hold for a session.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    pub(super) deny: Vec<Rule>,
+    pub(super) ask: Vec<Rule>,
+    pub(super) allow: Vec<Rule>,
+}
+
+/// Where rules come from: what a rule's paths mean depends on it. The directories are absolute and
+/// resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// For people: a file's name, or a flag's.
+    pub name: String,
+    /// What `/` at the start of a pattern means: the settings file's root.
+    pub root: PathBuf,
+    /// What `./`, or nothing, at the start of a pattern means: where the agent works.
+    pub cwd: PathBuf,
+    /// What `~/` at the start of a pattern means.
+    pub home: Option<PathBuf>,
+}
+
+/// Rules as settings spell them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleList {
+    /// Never.
+    pub deny: Vec<String>,
+    /// Only if a person says so.
+    pub ask: Vec<String>,
+    /// Freely.
+    pub allow: Vec<String>,
+}
+
+/// A rule that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{rule}` is no permission rule: {why} ({place})")]
+pub struct RuleError {
+    /// The text.
+    pub rule: String,
+    /// What is wrong.
+    pub why: String,
+    /// Where it stands.
+    pub place: String,
+}
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    /// As it was written.
+    text: String,
+    /// Where it stands.
+    place: Arc<str>,
+    pub(super) about: About,
+}
+
+/// What a rule is about.
+#[derive(Clone, Debug)]
+pub(super) enum About {
+    /// Tools, whatever their input.
+    Tools(Glob),
+    /// All tools that read files.
+    Reading,
+    /// All tools that edit files.
+    Editing,
+    /// Reading these.
+    Read(PathPattern),
+    /// Editing these.
+    Edit(PathPattern),
+    /// Commands.
+    Command(CommandPattern),
+    /// Hosts.
+    Host(Domain),
+    /// Agents of this type.
+    Agent(Glob),
+    /// Skills of this name.
+    Skill(Glob),
+    /// Something of a tool that posse does not have.
+    Elsewhere,
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` ({})", self.text, self.place)
+    }
+}
+
+impl Rule {
+    /// Whether the rule is about a tool as such.
+    pub(super) fn names_tool(&self, tool: &str) -> bool {
+        match &self.about {
+            About::Tools(name) => name.matches(tool),
+            About::Reading => matches!(tool, "Read" | "Grep" | "Glob"),
+            About::Editing => matches!(tool, "Edit" | "Write"),
+            About::Command(pattern) => tool == "Bash" && pattern.is_everything(),
+            About::Host(domain) => tool == "WebFetch" && *domain == Domain::Any,
+            About::Agent(name) => tool == "Agent" && name.is_everything(),
+            About::Skill(name) => tool == "Skill" && name.is_everything(),
+            About::Read(_) | About::Edit(_) | About::Elsewhere => false,
+        }
+    }
+}
+
+impl Policy {
+    /// Adds the rules of one source. If one of them is wrong, none is added.
+    pub fn add(&mut self, source: &Source, rules: &RuleList) -> Result<(), RuleError> {
+        let place: Arc<str> = source.name.as_str().into();
+        let read = |texts: &[String], allows: bool| -> Result<Vec<Rule>, RuleError> {
+            let one = |text: &String| {
+                let about = grammar::read(text, source, allows).map_err(|why| RuleError {
+                    rule: text.clone(),
+                    why,
+                    place: source.name.clone(),
+                })?;
+                Ok(Rule {
+                    text: text.trim().to_owned(),
+                    place: place.clone(),
+                    about,
+                })
+            };
+            texts.iter().map(one).collect()
+        };
+        let (deny, ask) = (read(&rules.deny, false)?, read(&rules.ask, false)?);
+        let allow = read(&rules.allow, true)?;
+        self.deny.extend(deny);
+        self.ask.extend(ask);
+        self.allow.extend(allow);
+        Ok(())
+    }
+
+    /// The same without what it allows.
+    pub fn strict(&self) -> Self {
+        Self {
+            allow: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a tool is denied whatever its input: then the model is not told of it.
+    pub fn forbids_tool(&self, tool: &str) -> bool {
+        self.deny.iter().any(|rule| rule.names_tool(tool))
+    }
+
+    /// Whether agents of this type are denied: then the model is not told of it.
+    pub fn forbids_agent(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let denies =
+            |rule: &Rule| matches!(&rule.about, About::Agent(pattern) if pattern.matches(&name));
+        self.forbids_tool("Agent") || self.deny.iter().any(denies)
+    }
+
+    /// Whether skills of this name are denied: then the model is not told of it.
+    pub fn forbids_skill(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let denies =
+            |rule: &Rule| matches!(&rule.about, About::Skill(pattern) if pattern.matches(&name));
+        self.forbids_tool("Skill") || self.deny.iter().any(denies)
+    }
+
+    /// Whether another has the same rules from the same places.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        let same = |one: &[Rule], other: &[Rule]| {
+            let alike =
+                |(one, other): (&Rule, &Rule)| one.text == other.text && one.place == other.place;
+            one.len() == other.len() && one.iter().zip(other).all(alike)
+        };
+        same(&self.deny, &other.deny)
+            && same(&self.ask, &other.ask)
+            && same(&self.allow, &other.allow)
+    }
+
+    /// All rules of this and of others, which come after.
+    pub(super) fn with<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) -> Self {
+        let mut all = self.clone();
+        for other in others {
+            all.deny.extend(other.deny.iter().cloned());
+            all.ask.extend(other.ask.iter().cloned());
+            all.allow.extend(other.allow.iter().cloned());
+        }
+        all
+    }
+}
+
+impl ReadGuard for Policy {
+    fn denies_reading(&self, path: &Path, workspace: &Workspace) -> bool {
+        self.deny.iter().any(|rule| match &rule.about {
+            About::Reading => true,
+            About::Read(pattern) => pattern.touches(path, workspace),
+            _ => false,
+        })
+    }
+
+    fn asks_reading(&self, path: &Path, workspace: &Workspace) -> bool {
+        self.ask.iter().any(|rule| match &rule.about {
+            About::Read(pattern) => pattern.touches(path, workspace),
+            _ => false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source() -> Source {
+        Source {
+            name: "a test".into(),
+            root: "/w".into(),
+            cwd: "/w/sub".into(),
+            home: Some("/h".into()),
+        }
+    }
+
+    fn policy(deny: &[&str]) -> Policy {
+        let mut policy = Policy::default();
+        let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
+        policy
+            .add(
+                &source(),
+                &RuleList {
+                    deny,
+                    ..RuleList::default()
+                },
+            )
+            .unwrap();
+        policy
+    }
+
+    #[test]
+    fn agents_are_ruled_without_case() {
+        for (rule, agent, expected) in [
+            ("Agent(explore)", "Explore", true),
+            ("Task(EXPL*)", "explore", true),
+            ("Agent(Überprüfer)", "überprüfer", true),
+            ("Agent(Explore)", "Explorer", false),
+        ] {
+            assert_eq!(
+                policy(&[rule]).forbids_agent(agent),
+                expected,
+                "{rule} of {agent}"
+            );
+        }
+    }
+
+    #[test]
+    fn skills_are_ruled_without_case() {
+        for (rule, skill, expected) in [
+            ("Skill(Review)", "review", true),
+            ("Skill(git:*)", "git:tidy", true),
+            ("Skill(review)", "reviews", false),
+            ("Skill", "anything", true),
+            ("Agent(review)", "review", false),
+        ] {
+            assert_eq!(
+                policy(&[rule]).forbids_skill(skill),
+                expected,
+                "{rule} of {skill}"
+            );
+        }
+        assert!(
+            policy(&["Skill(*)"]).forbids_tool("Skill")
+                && !policy(&["Skill(x)"]).forbids_tool("Skill")
+        );
+    }
+
+    #[test]
+    fn where_paths_begin() {
+        let table = [
+            ("Read(//etc/passwd)", "/etc/passwd", true),
+            ("Read(~/.ssh/**)", "/h/.ssh/id_rsa", true),
+            ("Read(/secrets/**)", "/w/secrets/key", true),
+            ("Read(/secrets/**)", "/w/sub/secrets/key", false),
+            ("Read(./secrets/**)", "/w/sub/secrets/key", true),
+            ("Read(./secrets/**)", "/w/secrets/key", false),
+            ("Read(.env)", "/w/sub/deep/.env", true),
+            ("Read(.env)", "/w/.env", false),
+            ("Read(secrets/key)", "/w/sub/secrets/key", true),
+            ("Read", "/anything", true),
+            ("Edit(/a)", "/w/a", false),
+        ];
+        let workspace = Workspace {
+            cwd: "/w/sub".into(),
+            roots: vec!["/w".into()],
+            spill: "/spill".into(),
+            home: Some("/h".into()),
+            mirror: None,
+            notes: None,
+        };
+        for (rule, path, expected) in table {
+            assert_eq!(
+                policy(&[rule]).denies_reading(Path::new(path), &workspace),
+                expected,
+                "{rule} and {path}"
+            );
+        }
+    }
+
+    #[test]
+    fn tools_that_the_model_is_not_told_of() {
+        let table = [
+            ("Bash", "Bash", true),
+            ("Bash(*)", "Bash", true),
+            ("Bash(curl *)", "Bash", false),
+            ("Read", "Grep", true),
+            ("Grep", "Read", false),
+            ("Edit", "Write", true),
+            ("Write", "Edit", false),
+            ("*", "Anything", true),
+            ("mcp__*", "mcp__srv__get", true),
+            ("mcp__srv", "mcp__srv__get", true),
+            ("mcp__srv", "mcp__srvx__get", false),
+            ("mcp__srv__*", "mcp__srv__get", true),
+            ("mcp__srv__get_*", "mcp__srv__get_a", true),
+            ("mcp__srv__get_*", "mcp__srv__set_a", false),
+            ("Agent(scout)", "Agent", false),
+        ];
+        for (rule, tool, expected) in table {
+            assert_eq!(
+                policy(&[rule]).forbids_tool(tool),
+                expected,
+                "{rule} and {tool}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_says_where_it_stands() {
+        let wrong = RuleList {
+            deny: vec!["Bash".into()],
+            allow: vec!["Bsh(ls)".into()],
+            ..RuleList::default()
+        };
+        let mut policy = Policy::default();
+        let error = policy.add(&source(), &wrong).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("`Bsh(ls)` is no permission rule: ") && text.ends_with("(a test)"),
+            "{text}"
+        );
+        assert!(policy.deny.is_empty(), "nothing of a wrong list is added");
+    }
+}

@@ -1,0 +1,561 @@
+//! Shell commands, taken apart for the rules. Every command in a line counts for denying; for allowing,
+//! every one must be plain and allowed.
+
+mod lexical;
+mod options;
+mod script;
+mod within;
+mod word;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use self::script::{File, Script, Simple};
+use self::word::Word;
+use super::Policy;
+use super::decide::{forbidden_edit, is_protected, unallowed};
+use super::path::{absolute, may_be_protected};
+use super::pattern::CommandPattern;
+use super::rule::About;
+use crate::mirror::RulePaths;
+use posse_port::tool::Workspace;
+
+/// A longer command is nothing that a person has thought of when writing a rule.
+const LONGEST: usize = 10_000;
+
+/// So many directories are followed, and so many words looked at in them.
+const MOST_PLACES: usize = 16;
+const MOST_PATHS: usize = 50_000;
+
+/// Variables that may stand before an allowed command.
+const HARMLESS: &[&str] = &[
+    "CI",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "NODE_ENV",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TZ",
+];
+
+/// Commands that write no file that they are given the name of.
+const READERS: &[&str] = &[
+    "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "git", "grep", "head",
+    "ls", "printf", "rg", "stat", "tail", "test", "wc", "[",
+];
+
+/// What a parser makes of a text; none if it cannot, or panics (brush-parser does at `~99999999999`).
+fn parsed<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
+}
+
+/// A command line, read.
+pub(super) struct Line<'a> {
+    command: &'a str,
+    workspace: &'a Workspace,
+    script: Script,
+    /// What deny and ask rules are held against.
+    texts: Vec<String>,
+    /// Every directory in which a command of the line could run, as far as can be told.
+    places: Vec<PathBuf>,
+    /// Whether there are too many of them: then every path could be meant.
+    lost: bool,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn read(command: &'a str, workspace: &'a Workspace) -> Self {
+        let script = script::read(command, workspace);
+        let mut texts = vec![command.trim().to_owned()];
+        let mut places = vec![workspace.cwd.clone()];
+        let mut here = workspace.cwd.clone();
+        let mut lost = false;
+        for Simple { words, .. } in &script.commands {
+            let Some((first, arguments)) = words.split_first() else {
+                continue;
+            };
+            let name = within::name(words);
+            let rest: String = arguments
+                .iter()
+                .flat_map(|word| [" ", word.text.as_str()])
+                .collect();
+            if name != first.text {
+                texts.push(format!("{}{rest}", first.text));
+            }
+            texts.push(format!("{name}{rest}"));
+            if matches!(name, "cd" | "pushd") && !lost {
+                let home = workspace
+                    .home
+                    .as_deref()
+                    .and_then(Path::to_str)
+                    .unwrap_or("/");
+                let to = arguments.iter().find(|word| !word.text.starts_with('-'));
+                here = absolute(&here, to.map_or(home, |word| word.text.as_str()));
+                if !places.contains(&here) {
+                    places.push(here.clone());
+                }
+                lost = places.len() > MOST_PLACES;
+            }
+        }
+        let words: usize = script
+            .commands
+            .iter()
+            .map(|command| command.words.len())
+            .sum();
+        let copies = workspace
+            .mirror
+            .as_ref()
+            .map_or(0, |mirror| mirror.of.len());
+        lost |= words
+            .saturating_mul(places.len())
+            .saturating_mul(copies + 1)
+            > MOST_PATHS;
+        Self {
+            command,
+            workspace,
+            script,
+            texts,
+            places,
+            lost,
+        }
+    }
+
+    /// Whether a deny or ask rule is about something in the line.
+    pub(super) fn touched_by(&self, about: &About) -> bool {
+        match about {
+            About::Command(pattern) => self.texts.iter().any(|text| pattern.touches(text)),
+            About::Read(_) | About::Edit(_) if self.lost => true,
+            About::Read(pattern) => {
+                let named = |word: &Word| {
+                    self.paths(word).any(|path| {
+                        pattern.touches(&path, self.workspace)
+                            || (word.glob && pattern.may_be(&path, self.workspace))
+                    })
+                };
+                self.arguments().any(named)
+                    || self.script.files.iter().any(|file| named(&file.name))
+            }
+            About::Edit(pattern) => {
+                let named = |file: &File| {
+                    self.paths(&file.name)
+                        .any(|path| pattern.touches(&path, self.workspace))
+                };
+                self.written().any(named)
+            }
+            // A redirection is what the tool would do.
+            About::Editing => self.opens(true),
+            About::Reading => self.opens(false),
+            About::Tools(name) => {
+                ((name.matches("Edit") || name.matches("Write")) && self.opens(true))
+                    || (name.matches("Read") && self.opens(false))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a deny or ask rule could be about what the line's wildcards stand for.
+    pub(super) fn perhaps_touched_by(&self, about: &About) -> bool {
+        let globs = |word: &&Word| word.glob;
+        match about {
+            About::Read(pattern) => {
+                let mut words = self
+                    .arguments()
+                    .chain(self.script.files.iter().map(|file| &file.name));
+                let meets = |word: &Word| {
+                    self.paths(word)
+                        .any(|path| pattern.may_meet(&path, self.workspace))
+                };
+                words.by_ref().filter(globs).any(meets)
+            }
+            About::Edit(pattern) => {
+                let may = |path: PathBuf| {
+                    pattern.may_be(&path, self.workspace) || pattern.may_meet(&path, self.workspace)
+                };
+                let names = self.written().map(|file| &file.name);
+                names.filter(globs).any(|word| self.paths(word).any(may))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a redirection opens a file for writing, or for reading.
+    fn opens(&self, writes: bool) -> bool {
+        self.script
+            .files
+            .iter()
+            .any(|file| file.writes == writes && !file.is_free())
+    }
+
+    /// What no rule can allow: writing what is protected, and removing everything.
+    pub(super) fn untouchable(&self) -> Option<String> {
+        let forbidden = |file: &File| {
+            self.paths(&file.name)
+                .find_map(|path| self.forbidden(&file.name, &path))
+        };
+        self.written().find_map(forbidden).or_else(|| {
+            self.script.commands.iter().any(|command| self.removes_all(command)).then(|| {
+                "this would remove the whole workspace, the home directory or more; name what should go"
+                    .into()
+            })
+        })
+    }
+
+    /// Why nobody writes the path, which the word could be.
+    fn forbidden(&self, word: &Word, path: &Path) -> Option<String> {
+        let perhaps = || {
+            let name = may_be_protected(path, self.workspace).filter(|_| word.glob);
+            name.map(|name| is_protected(path, name))
+        };
+        forbidden_edit(path, self.workspace).or_else(perhaps)
+    }
+
+    /// Whether rules allow all of it; else why not.
+    pub(super) fn allowed(&self, policy: &Policy) -> Result<(), String> {
+        let patterns = || {
+            policy.allow.iter().filter_map(|rule| match &rule.about {
+                About::Command(pattern) => Some(pattern),
+                _ => None,
+            })
+        };
+        if patterns().any(|pattern| pattern.is_everything() || pattern.is_written(self.command)) {
+            return Ok(());
+        }
+        let beyond =
+            |why: &str| format!("no rule allows this command, since {why}; use plain commands");
+        if self.command.len() > LONGEST {
+            return Err(beyond("it is longer than 10 kB"));
+        }
+        if self.command.chars().any(is_invisible) {
+            return Err(beyond("it has characters that cannot be seen"));
+        }
+        if let Some(why) = self.script.opaque {
+            return Err(beyond(why));
+        }
+        if self.lost {
+            return Err(beyond("it is about too many directories"));
+        }
+        self.script
+            .files
+            .iter()
+            .try_for_each(|file| self.file_allowed(file, policy))?;
+        for command in self
+            .script
+            .commands
+            .iter()
+            .filter(|command| !command.within)
+        {
+            let allowing: Vec<_> = patterns().collect();
+            self.command_allowed(command, &allowing, policy)?;
+        }
+        Ok(())
+    }
+
+    fn command_allowed(
+        &self,
+        command: &Simple,
+        allowing: &[&CommandPattern],
+        policy: &Policy,
+    ) -> Result<(), String> {
+        let harmless = |name: &str| HARMLESS.contains(&name) || name.starts_with("LC_");
+        if let Some((name, _)) = command
+            .variables
+            .iter()
+            .find(|(name, known)| !known || !harmless(name))
+        {
+            return Err(format!(
+                "no rule allows setting {name} for a command; leave it out"
+            ));
+        }
+        let text = command
+            .words
+            .iter()
+            .map(|word| word.text.as_str())
+            .collect::<Vec<_>>()
+            .join(" ");
+        let Some((pattern, words)) = fitting(&command.words, allowing)? else {
+            return Err(unallowed(&format!("Bash({text})")));
+        };
+        if pattern.is_exact() {
+            return Ok(());
+        }
+        let beyond = |why: String| {
+            Err(format!(
+                "`{text}` does more than a rule with `*` covers: {why}"
+            ))
+        };
+        if let Some(option) = options::reach(words, |start| pattern.begins_with(start)) {
+            return beyond(format!("`{option}` can run or write something else"));
+        }
+        if self.places.len() > 1 && within::name(words) == "git" {
+            return beyond("git in another directory obeys that directory's settings".into());
+        }
+        let hides = policy
+            .deny
+            .iter()
+            .any(|rule| matches!(rule.about, About::Read(_)));
+        if hides && is_recursive(words) {
+            return beyond("it reads whole directories, and some files may not be read".into());
+        }
+        if let Some(path) = self.written_to(words, policy) {
+            return beyond(format!(
+                "it could write {}, which is protected",
+                path.display()
+            ));
+        }
+        match self.outside(words) {
+            Some(path) => beyond(format!("{} lies outside the workspace", path.display())),
+            None => Ok(()),
+        }
+    }
+
+    fn file_allowed(&self, file: &File, policy: &Policy) -> Result<(), String> {
+        let name = file.name.text.as_str();
+        if file.is_free() {
+            return Ok(());
+        }
+        // After a `cd`, and through links, a path may be another one: a rule must name the very file.
+        let path = absolute(&self.workspace.cwd, name);
+        let fixed = !file.name.glob && self.places.len() == 1;
+        let inside = fixed && self.workspace.holds(&path);
+        let named = |about: &About| match about {
+            About::Edit(pattern) => pattern.is_just(&path, self.workspace),
+            _ => false,
+        };
+        let free = match file.writes {
+            false => inside,
+            true if self.workspace.is_original(&path) => false,
+            true => fixed && policy.allow.iter().any(|rule| named(&rule.about)),
+        };
+        let verb = if file.writes { "writes" } else { "reads" };
+        let rule = format!("Edit(/{})", self.workspace.lasting(&path).display());
+        match free {
+            true => Ok(()),
+            false if file.writes && fixed => {
+                Err(format!("the command {verb} {name}: {}", unallowed(&rule)))
+            }
+            false => Err(format!(
+                "the command {verb} {name}, which cannot be judged or lies outside"
+            )),
+        }
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &Word> {
+        self.script.commands.iter().flat_map(|command| {
+            let is_path = |at: usize, word: &Word| at > 0 || word.text.contains('/');
+            command
+                .words
+                .iter()
+                .enumerate()
+                .filter(move |(at, word)| is_path(*at, word))
+                .map(|(_, word)| word)
+        })
+    }
+
+    fn written(&self) -> impl Iterator<Item = &File> {
+        self.script.files.iter().filter(|file| file.writes)
+    }
+
+    /// Every path that the word, or a value in it, could be.
+    fn paths(&self, word: &Word) -> impl Iterator<Item = PathBuf> {
+        values(word).flat_map(|value| self.places.iter().map(move |place| absolute(place, value)))
+    }
+
+    /// A path that must not be edited, where a command could write it.
+    fn written_to(&self, words: &[Word], policy: &Policy) -> Option<PathBuf> {
+        if READERS.contains(&within::name(words)) {
+            return None;
+        }
+        let denied = |word: &Word, path: &Path| {
+            policy.deny.iter().any(|rule| {
+                let About::Edit(pattern) = &rule.about else {
+                    return false;
+                };
+                let may = || {
+                    pattern.may_be(path, self.workspace) || pattern.may_meet(path, self.workspace)
+                };
+                pattern.touches(path, self.workspace) || (word.glob && may())
+            })
+        };
+        let forbidden = |word: &Word| {
+            self.paths(word)
+                .find(|path| denied(word, path) || self.forbidden(word, path).is_some())
+        };
+        words.iter().skip(1).find_map(forbidden)
+    }
+
+    /// The first path that is written as leading out of the workspace, and does.
+    fn outside(&self, words: &[Word]) -> Option<PathBuf> {
+        let name = within::name(words);
+        let skipped = match name {
+            "echo" | "printf" => return None,
+            // What is searched for is no path.
+            "grep" | "egrep" | "fgrep" | "rg" if !words.iter().skip(1).any(names_pattern) => words
+                .iter()
+                .skip(1)
+                .position(|word| !word.text.starts_with('-')),
+            _ => None,
+        };
+        let leads = |word: &Word| {
+            values(word)
+                .any(|value| value.starts_with('/') || value.split('/').any(|part| part == ".."))
+        };
+        let moved = self.places.len() > 1;
+        let arguments = words
+            .iter()
+            .skip(1)
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != skipped);
+        arguments
+            .filter(|(_, word)| moved || leads(word))
+            .find_map(|(_, word)| {
+                let free = |path: &PathBuf| {
+                    self.workspace.holds(path)
+                        || path.starts_with(&self.workspace.spill)
+                        || path == Path::new("/dev/null")
+                };
+                self.paths(word).find(|path| !free(path))
+            })
+    }
+
+    /// `rm -r` of a root, what it is a copy of, the home directory, or what they lie in.
+    fn removes_all(&self, command: &Simple) -> bool {
+        let words = command.words.as_slice();
+        let option = |text: &str| {
+            text.len() > 2 && "--recursive".starts_with(text)
+                || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R'])
+        };
+        if within::name(words) != "rm" || !words.iter().any(|word| option(&word.text)) {
+            return false;
+        }
+        let originals = self.workspace.mirror.iter().flat_map(|mirror| &mirror.of);
+        let kept = self
+            .workspace
+            .home
+            .iter()
+            .chain(originals)
+            .map(PathBuf::as_path);
+        let kept: Vec<_> = self.workspace.tops().chain(kept).collect();
+        let gone = |word: &Word| {
+            let text = word.text.as_str();
+            // `*` at the end is everything in the directory.
+            let directory = text
+                .strip_suffix('*')
+                .filter(|rest| rest.is_empty() || rest.ends_with('/'));
+            let directory = directory.map_or(text, |rest| if rest.is_empty() { "." } else { rest });
+            self.places.iter().any(|place| {
+                let path = absolute(place, directory);
+                kept.iter().any(|kept| kept.starts_with(&path))
+            })
+        };
+        words
+            .iter()
+            .skip(1)
+            .filter(|word| !word.text.starts_with('-') && !word.text.is_empty())
+            .any(gone)
+    }
+}
+
+/// The rule that allows a command, and the words that it is about. Wrappers allow nothing: where one has a
+/// rule with `*`, what it runs must be spelled out by that rule, or be allowed itself.
+fn fitting<'w, 'p>(
+    words: &'w [Word],
+    allowing: &[&'p CommandPattern],
+) -> Result<Option<(&'p CommandPattern, &'w [Word])>, String> {
+    let mut words = words;
+    loop {
+        if words.first().is_none_or(|first| first.glob) {
+            return Err("no rule allows a command whose name is not plain".into());
+        }
+        let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+        let mut fitting: Vec<_> = allowing
+            .iter()
+            .filter(|pattern| pattern.allows(&texts))
+            .collect();
+        // A rule that names the command in full is preferred: it is taken at its word.
+        fitting.sort_by_key(|pattern| !pattern.is_exact());
+        let inner = std::iter::successors(Some(words), |words| within::unwrapped(words))
+            .last()
+            .unwrap_or(words);
+        let spelled = texts
+            .get(..=words.len() - inner.len())
+            .unwrap_or_default()
+            .join(" ");
+        let covers = |pattern: &CommandPattern| {
+            pattern.is_exact()
+                || !within::wraps(words)
+                || pattern.begins_with(&format!("{spelled} "))
+        };
+        let plain = !within::wraps(inner) && !inner.first().is_none_or(|first| first.glob);
+        let found = fitting
+            .iter()
+            .find(|pattern| pattern.is_exact() || (plain && covers(pattern)));
+        match (found, within::unwrapped(words)) {
+            (Some(pattern), _) => return Ok(Some((pattern, inner))),
+            (None, Some(inner)) => words = inner,
+            (None, None) => return Ok(None),
+        }
+    }
+}
+
+/// Whether a search is told by this option what to look for: then every other word is a path.
+fn names_pattern(word: &Word) -> bool {
+    let text = word.text.as_str();
+    match text.strip_prefix("--") {
+        Some(long) => long.starts_with("reg") || long.starts_with('f'),
+        None => text.starts_with('-') && text.contains(['e', 'f']),
+    }
+}
+
+/// So many letters of a cluster of short options may stand before the value of the last one.
+const MOST_LETTERS: usize = 8;
+
+/// The word, and what follows an option, a `=`, an `@` or a `:` in it.
+fn values(word: &Word) -> impl Iterator<Item = &str> {
+    let text = word.text.as_str();
+    let short = text
+        .strip_prefix('-')
+        .filter(|rest| !rest.starts_with('-'))
+        .unwrap_or_default();
+    let attached = short
+        .char_indices()
+        .skip(1)
+        .take(MOST_LETTERS)
+        .filter_map(|(at, _)| short.get(at..));
+    let after = |mark| text.split_once(mark).map(|(_, value)| value);
+    // What follows the colon of a URL is no path.
+    let scoped = after(':').filter(|value| !value.starts_with("//"));
+    [Some(text), after('='), after('@'), scoped]
+        .into_iter()
+        .flatten()
+        .chain(attached)
+        .filter(|value| !value.is_empty())
+}
+
+/// Whether the command reads whatever lies beneath its arguments.
+fn is_recursive(words: &[Word]) -> bool {
+    let has = |letters: &[char], long: &[&str]| {
+        words.iter().skip(1).any(|word| {
+            let short = word
+                .text
+                .strip_prefix('-')
+                .filter(|rest| !rest.starts_with('-'));
+            short.is_some_and(|rest| rest.contains(letters))
+                || long.iter().any(|long| word.text.starts_with(long))
+        })
+    };
+    match within::name(words) {
+        "grep" | "egrep" | "fgrep" => has(&['r', 'R', 'd'], &["--rec", "--dereference-r", "--dir"]),
+        "diff" | "cp" | "scp" => has(&['r', 'R', 'a'], &["--rec", "--arch"]),
+        "rg" | "rgrep" | "ag" | "ack" | "tar" | "zip" | "rsync" => true,
+        _ => false,
+    }
+}
+
+/// Characters that a person would not see, or would see somewhere else.
+fn is_invisible(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}

@@ -1,0 +1,116 @@
+//! Tools with a typed input, whose doc comments are what the model reads.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+
+use posse_protocol::{RawJson, ToolSpec};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+
+use super::{Intent, Tool, ToolContext, ToolError, ToolOutput, Workspace, operated_plainly};
+use crate::BoxFuture;
+use crate::store::OpResult;
+
+/// A tool whose input has a type.
+pub trait TypedTool: Send + Sync + 'static {
+    /// The input. Unknown fields should be refused, so that the model learns of a slip.
+    type Input: DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// The name the model calls it by.
+    const NAME: &'static str;
+
+    /// What it does and when to use it, for the model.
+    fn description(&self) -> Cow<'static, str>;
+
+    /// See [`Tool::intent`].
+    fn intent(&self, input: &Self::Input, workspace: &Workspace) -> Result<Intent, ToolError>;
+
+    /// See [`Tool::run`].
+    fn run(
+        &self,
+        input: Self::Input,
+        context: ToolContext,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+
+    /// See [`Tool::operated`].
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        operated_plainly(results)
+    }
+
+    /// See [`Tool::abandon`].
+    fn abandon(&self, marker: String) -> impl Future<Output = ()> + Send {
+        drop(marker);
+        std::future::ready(())
+    }
+}
+
+/// A typed tool as the agent sees it.
+pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
+    Arc::new(Typed(Arc::new(tool)))
+}
+
+struct Typed<T>(Arc<T>);
+
+impl<T: TypedTool> Tool for Typed<T> {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: T::NAME.to_owned(),
+            description: self.0.description().into_owned(),
+            input_schema: RawJson::from(schema::<T::Input>().as_value()),
+        }
+    }
+
+    fn intent(&self, input: &RawJson, workspace: &Workspace) -> Result<Intent, ToolError> {
+        self.0.intent(&parse::<T>(input)?, workspace)
+    }
+
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let tool = Arc::clone(&self.0);
+        Box::pin(async move { tool.run(parse::<T>(&input)?, context).await })
+    }
+
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        self.0.operated(results)
+    }
+
+    fn abandon(&self, marker: String) -> BoxFuture<'static, ()> {
+        let tool = Arc::clone(&self.0);
+        Box::pin(async move { tool.abandon(marker).await })
+    }
+}
+
+/// How a model is told of an input.
+pub fn schema<I: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<I>();
+    // Names of Rust types are nothing to the model.
+    schema.remove("title");
+    schema
+}
+
+fn parse<T: TypedTool>(input: &RawJson) -> Result<T::Input, ToolError> {
+    read(T::NAME, input)
+}
+
+/// The input of the tool called `name`, or what the model is told is wrong with it.
+pub fn read<I: DeserializeOwned>(name: &str, input: &RawJson) -> Result<I, ToolError> {
+    serde_json::from_str(input.get()).map_err(|error| {
+        // Where in the text is of no use to a model; what is wrong is.
+        let what = error.to_string();
+        let what = what.split(" at line ").next().unwrap_or(&what);
+        ToolError::Tell(format!("the input does not fit {name}: {what}"))
+    })
+}
