@@ -1,5 +1,6 @@
 //! Sub-agents: the one door through which every agent but a root comes, and what becomes of them.
 
+pub mod agent_tool;
 pub mod catalogue;
 pub mod contract;
 pub mod definition;

@@ -3,6 +3,7 @@
 pub mod host;
 pub(crate) mod mate;
 mod pane;
+pub(crate) mod plan;
 pub(crate) mod raise;
 pub(crate) mod roster;
 pub(crate) mod tool;

@@ -4,6 +4,7 @@
 mod call;
 mod carry;
 mod compact;
+mod fork;
 mod mate;
 mod offer;
 mod runs;
@@ -27,9 +28,9 @@ pub(super) use self::mate::Mate;
 pub(super) use self::offer::Known;
 pub(super) use self::runs::{Sub, last_resort};
 use self::skills::{Followed, Following};
-use super::fare::Paid;
 use super::history::History;
 use super::outlet::Outlet;
+use super::request_size::Paid;
 use super::reuse::Reuse;
 use super::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
 use super::{Branch, Setup};

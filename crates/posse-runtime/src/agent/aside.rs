@@ -9,8 +9,9 @@ use std::sync::Arc;
 use posse_protocol::{ContentBlock, Message, Missed, Purpose, ReplyFacts, Role, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use super::fare::{self, Fare, Paid};
+use super::fare::{self, Fare};
 use super::history::History;
+use super::request_size::{self, Paid};
 use crate::govern::{Account, Reservation};
 use posse_port::Ports;
 use posse_port::model::{
@@ -170,7 +171,7 @@ impl Aside {
 
     /// One call, and what it took.
     async fn call(&mut self, talk: &mut Talk, purpose: Purpose) -> Result<Reply, AsideError> {
-        let size = fare::size(&self.preamble, &talk.pieces);
+        let size = request_size::size(&self.preamble, &talk.pieces);
         let reservation = self.pay(size).await?;
         let cancel = self.cancel.child_token();
         let body = self.ports.model.body(&Request {

@@ -6,10 +6,11 @@ use posse_protocol::{AgentId, Command, Event, PermissionMode};
 use tokio::sync::mpsc;
 
 use super::actor::{Actor, Identity, Known, Mate, Sub};
-use super::fare::Paid;
+use super::handle::COMMANDS;
 use super::history::History;
 use super::inquiry::paid;
 use super::outlet::{EVENTS, Outlet};
+use super::request_size::Paid;
 use super::reuse::Reuse;
 use super::step::{Life, Machine, Rights};
 use super::{Agent, AgentHandle, Branch, Setup, StartError, last_reply, restore, waits};
@@ -26,9 +27,6 @@ use posse_permission::Standing;
 use posse_port::model::{Attribution, Effort, Piece};
 use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use posse_port::tool::{Seen, Toolbox, Workspace};
-
-/// Commands that may wait for an agent.
-pub(super) const COMMANDS: usize = 16;
 
 /// Who is brought to life.
 pub(super) struct About {

@@ -5,51 +5,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::govern::{Account, Ask, Exceeded, Reservation};
 use posse_port::Ports;
-use posse_port::model::{Attribution, Failure, Piece, Reply, Ttl};
+use posse_port::model::{Attribution, Failure, Reply, Ttl};
 use posse_port::price::Prices;
 use posse_port::store::Charge;
 
 /// The lowest cap on a reply that is of any use.
 const LEAST_OUTPUT: u32 = 1024;
-/// More than a request has around its pieces, in bytes.
-const AROUND: usize = 1024;
-
-/// How large requests are, as far as it was paid for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Paid {
-    /// Tokens of the last request and its reply.
-    pub(super) tokens: u64,
-    /// Bytes of the last request.
-    pub(super) bytes: usize,
-    /// Whether any call was made.
-    pub(super) begun: bool,
-}
-
-impl Paid {
-    /// What is known of the first request of a fork.
-    pub(super) fn of_parent(self) -> Self {
-        Self {
-            begun: false,
-            ..self
-        }
-    }
-
-    /// The most tokens that a request of this size can be: no token is shorter than a byte.
-    pub(super) fn input(&self, size: usize) -> u64 {
-        self.tokens
-            .saturating_add(size.saturating_sub(self.bytes) as u64)
-    }
-}
-
-/// More than the size of a request of these pieces, in bytes.
-pub(super) fn size<'a>(preamble: &Piece, pieces: impl IntoIterator<Item = &'a Piece>) -> usize {
-    preamble.bytes.len()
-        + pieces
-            .into_iter()
-            .map(|piece| piece.bytes.len())
-            .sum::<usize>()
-        + AROUND
-}
 
 /// Sets aside what a call of `model` could take.
 pub(super) fn reserve(

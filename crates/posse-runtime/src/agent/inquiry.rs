@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::actor::wall_ms;
 use super::aside::{Answer, Aside, AsideError, Hands, Hear, Words};
-use super::fare::{self, Paid};
+use super::request_size::{self, Paid};
 use super::{Runtime, StartError, last_reply, restore};
 use crate::govern::{Account, Budgets};
 use crate::spawn::house::House;
@@ -272,7 +272,7 @@ pub(super) fn paid(transcript: &Transcript) -> Paid {
         .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
     Paid {
         tokens: usage.prompt().saturating_add(usage.output),
-        bytes: fare::size(&transcript.preamble, sent),
+        bytes: request_size::size(&transcript.preamble, sent),
         begun: true,
     }
 }

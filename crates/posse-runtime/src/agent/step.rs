@@ -8,6 +8,7 @@ mod mate;
 mod queue;
 mod run;
 
+use crate::agent::restore::unanswered;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -866,17 +867,6 @@ enum Wrong {
     Repairable(String),
     /// It was asked for once more already.
     Again(String),
-}
-
-/// Whether a transcript that ends with this entry waits for a reply.
-pub(crate) fn unanswered(last: EntryKind, reply: Option<&ReplyFacts>) -> bool {
-    match last {
-        EntryKind::Results => true,
-        // Of another agent's answer it is said that nobody waits for more.
-        EntryKind::Prompt => reply.is_none_or(|facts| facts.stop.is_none()),
-        EntryKind::Reply => reply.is_some_and(|facts| facts.stop == Some(StopReason::PauseTurn)),
-        EntryKind::Compaction => reply.is_none_or(|facts| facts.stop.is_none()),
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ use posse_port::model::Effort;
 
 pub mod file;
 
+/// What the main agent is called by those it starts. Nobody else can be.
+pub const MAIN: &str = "main";
+/// The type of an agent that goes on from exactly where its starter is. It is never listed.
+pub const FORK: &str = "fork";
 /// The type of a sub-agent for which none was named.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 

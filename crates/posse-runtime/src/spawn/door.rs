@@ -6,13 +6,14 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Cost, Name, PermissionMode, Takes, Team};
 use uuid::Uuid;
 
+use super::agent_tool::AgentInput;
 use super::contract::Contract;
 use super::definition::Isolation;
 use super::house::{House, Resident};
 use super::limits::{self, Situation};
 use super::memory::{self, Loaded};
 use super::model::{self, Wishes};
-use super::route::{AgentInput, Teams, Teamwork, route};
+use super::route::{Teams, Teamwork, route};
 use super::run::Run;
 use super::terms::{Granted, Terms};
 use super::tree::Tree;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::tool::AGENT;
-use super::{Definition, route, words};
+use super::{Definition, agent_tool, words};
 use crate::skill::call::followable;
 use crate::skill::tool::SKILL;
 use crate::skill::{self, Skill};
@@ -19,7 +19,7 @@ pub(crate) struct Offer {
 impl Offer {
     pub(crate) fn of(tools: &Toolbox, types: &[Arc<Definition>], skills: &[Arc<Skill>]) -> Self {
         Self {
-            types: tools.get(AGENT).map(|_| route::listing(types)),
+            types: tools.get(AGENT).map(|_| agent_tool::listing(types)),
             skills: tools
                 .get(SKILL)
                 .map(|_| skill::words::listing(&followable(skills, tools))),

@@ -6,8 +6,9 @@ use std::time::Duration;
 use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use super::super::fare::{self, Fare, Paid};
+use super::super::fare::{self, Fare};
 use super::super::outlet::{Arriving, Warming};
+use super::super::request_size::{self, Paid};
 use super::super::step::{Input, Squeeze};
 use super::{Actor, Work, wall_ms};
 use crate::govern::{Coming, Entry, Lead, Place};
@@ -154,7 +155,7 @@ impl Actor {
             return self.squeeze(squeeze, work).await;
         }
         let max_tokens = self.setup.limits.max_tokens;
-        let size = fare::size(&self.preamble, self.history.pieces());
+        let size = request_size::size(&self.preamble, self.history.pieces());
         let freed = self.account.freed();
         let at_ms = wall_ms(&*self.house.ports.clock);
         let (ports, input, ttl) = (

@@ -10,7 +10,7 @@ use super::super::history::Part;
 use super::super::step::{Commit, Decision, Draft, Effect, Input};
 use super::mate::{HEAL, OwnTasks};
 use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
-use crate::spawn::route::FORK;
+use crate::spawn::definition::FORK;
 use posse_port::model::Piece;
 use posse_port::store::{
     AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,

@@ -6,7 +6,7 @@ use posse_protocol::{AgentId, ContentBlock, EventKind, ListId, RealmId, StopReas
 use tokio_util::sync::CancellationToken;
 
 use super::super::aside::{Answer, Aside, AsideError, Hands, Words};
-use super::super::fare::{self, Paid};
+use super::super::request_size::{self, Paid};
 use super::super::step::{Input, Squeeze};
 use super::{Actor, Work};
 use crate::skill::call::loadable;
@@ -48,7 +48,7 @@ impl Actor {
         let Some(most) = self.setup.limits.compact_at.or_else(window) else {
             return false;
         };
-        let size = fare::size(&self.preamble, self.history.pieces());
+        let size = request_size::size(&self.preamble, self.history.pieces());
         let grown = (size.saturating_sub(self.paid.bytes) / TOKEN_BYTES) as u64;
         // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
         // part of the whole at most. If it is more after all, the model says so.

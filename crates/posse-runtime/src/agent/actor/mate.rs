@@ -17,9 +17,9 @@ use super::{Actor, Identity, Work};
 use crate::spawn::house::By;
 use crate::spawn::nudge::About;
 use crate::team::mate::Card;
-use crate::team::raise;
+use crate::team::plan;
 use crate::team::roster::has;
-use crate::team::words::{self as team_words, Glance, Welcome};
+use crate::team::words::{self as team_words, Glance, Raised, Welcome};
 use posse_port::store::{
     Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
     TaskFilter,
@@ -521,11 +521,17 @@ impl Actor {
     pub(super) fn make_team(
         &mut self,
         name: Name,
-        plan: &TeamPlan,
+        declared: &TeamPlan,
         words: Vec<ContentBlock>,
     ) -> Input {
         let (model, cwd) = (self.model.clone(), self.setup.workspace.cwd.clone());
-        let (ops, told) = raise::founding(&name, plan, &words, (self.identity.agent, model, cwd));
+        let lead = self.identity.agent;
+        let ops = plan::founding(&name, declared, &words, (lead, model, cwd));
+        let told = team_words::raised(&Raised {
+            team: &plan::expected(&name, declared, lead),
+            tasks: declared.tasks.len(),
+            missing: &[],
+        });
         let words = words
             .into_iter()
             .chain([ContentBlock::text(told)])

@@ -7,7 +7,7 @@ use crate::front::Keys;
 use crate::front::value::{
     effort, joined, kind, mapping, names, one_of, quoted, text, truth, unknown,
 };
-use crate::spawn::route::FORK;
+use crate::spawn::definition::FORK;
 use posse_permission::{Policy, RuleList, Source};
 use posse_port::model::Effort;
 

@@ -6,9 +6,10 @@ use posse_protocol::{AgentId, Notification, RawJson, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, startable};
+use crate::spawn::agent_tool::{AgentInput, Forking, spec};
 use crate::spawn::door::{Leash, Wish};
 use crate::spawn::house::By;
-use crate::spawn::route::{AgentInput, Forking, named, spec, wanted};
+use crate::spawn::route::{named, wanted};
 use crate::spawn::terms::Granted;
 use crate::spawn::words::{self, Returned};
 use crate::spawn::{Background, Definition};

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use self::control::{Control, Message, read};
 use super::Caller;
 use super::watch::tell;
-use crate::spawn::route::MAIN;
+use crate::spawn::definition::MAIN;
 use crate::spawn::words::{self, Delivery};
 use crate::team::tool::mate;
 use posse_port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};

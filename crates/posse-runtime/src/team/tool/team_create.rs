@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Map;
 
 use super::{changes, done};
-use crate::spawn::route::MAIN;
+use crate::spawn::definition::MAIN;
 use crate::spawn::tool::{Caller, tell};
 use posse_port::store::{Joining, Op, OpResult};
 use posse_port::text;

@@ -1,0 +1,30 @@
+//! Why an agent could not be started.
+
+use posse_protocol::AgentId;
+
+use posse_port::store::StoreError;
+
+/// Why an agent could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// This runtime has it already.
+    #[error("agent {agent} is at work in this process already")]
+    AlreadyHere {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// Where it worked cannot be worked in.
+    #[error("{0}")]
+    Place(String),
+    /// The session was held in another provider's words.
+    #[error("the session was held with the {stored} API, which is spelt otherwise than {asked}'s")]
+    OtherDialect {
+        /// What it was held in.
+        stored: String,
+        /// What was asked for.
+        asked: &'static str,
+    },
+}
