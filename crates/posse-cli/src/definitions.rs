@@ -14,9 +14,9 @@ mod watch;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use posse_runtime::skill::Skill;
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::file;
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::file;
+use posse_runtime::definition::skill::Skill;
 
 pub(crate) use self::given::Given;
 use self::place::Directory;

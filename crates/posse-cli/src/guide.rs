@@ -1,6 +1,7 @@
 //! The types of agents that posse brings along, with the one that answers from these pages.
 
-use posse_runtime::spawn::{Definition, definition};
+use posse_runtime::definition::agent_type as definition;
+use posse_runtime::definition::agent_type::Definition;
 
 /// What users read. The inner papers would only mislead.
 const DOCUMENTATION: &str = concat!(

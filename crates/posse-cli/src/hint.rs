@@ -7,7 +7,7 @@ use posse_port::in_a_line;
 use posse_port::model::ModelError;
 use posse_port::store::{Refusal, StoreError};
 use posse_protocol::{Fault, FaultClass};
-use posse_runtime::StartError;
+use posse_runtime::session::start_error::StartError;
 use posse_store::{ServerTrouble, Trouble, server_trouble, trouble};
 
 use crate::output::{json_line, print, say, tame};

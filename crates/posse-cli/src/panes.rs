@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use posse_runtime::spawn::Quarters;
+use posse_runtime::definition::spawning::Quarters;
 use posse_tools::{CommandPanes, Inside, Launch, TmuxPanes};
 
 use crate::environment::variable;

@@ -1,32 +1,11 @@
 //! Agents: how they are started and spoken to.
 
-mod actor;
-mod aside;
-mod back;
-mod branch;
-mod bring;
-mod build;
-mod fare;
-mod handle;
-mod history;
-mod inquiry;
-mod outlet;
-mod recover;
-mod request_size;
-mod restore;
-mod reuse;
-mod runtime;
-mod setup;
-mod start_error;
-mod step;
-pub use self::aside::{AsideError, Hear};
-pub(crate) use self::back::{is_mate, terms};
-pub(crate) use self::branch::Branch;
-pub(crate) use self::bring::{Joins, Plan};
-pub use self::handle::{Agent, AgentHandle, Gone};
-pub use self::inquiry::{Desk, Findings, Inquiry};
-pub(crate) use self::recover::facts as run_facts;
-pub(crate) use self::restore::{last_reply, restore, waits};
-pub use self::runtime::Runtime;
-pub use self::setup::{Asker, Character, Limits, Setup};
-pub use self::start_error::StartError;
+pub(crate) mod actor;
+mod call_cost;
+pub(crate) mod ending;
+pub(crate) mod events;
+pub mod output;
+pub mod side_query;
+pub(crate) mod step;
+
+pub use crate::agent::side_query::{AsideError, Hear};

@@ -4,14 +4,21 @@
 //! Front ends send `Command`s to an [`AgentHandle`] and read `Event`s; there is no other way in or out.
 
 pub mod agent;
-mod front;
+pub mod definition;
 pub mod govern;
-pub mod skill;
-pub mod spawn;
+pub(crate) mod history;
+pub mod live;
+pub mod prompt;
+pub mod runtime;
+pub mod session;
 mod supervise;
-pub mod team;
+pub(crate) mod toolset;
 
-pub use agent::{Agent, AgentHandle, Asker, Character, Limits, Runtime, Setup, StartError};
+pub use crate::definition::agent_type::Definition;
+pub use crate::definition::spawning::{Background, Spawning};
+pub use crate::session::team::host::{Hosted, Hosting, Members};
 pub use govern::{Budget, Budgets};
-pub use spawn::{Background, Definition, Spawning};
-pub use team::host::{Hosted, Hosting, Members};
+pub use live::handle::{Agent, AgentHandle};
+pub use live::setup::{Asker, Character, Limits, Setup};
+pub use runtime::Runtime;
+pub use session::start_error::StartError;

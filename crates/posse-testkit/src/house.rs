@@ -14,10 +14,12 @@ use posse_port::model::{Model, Thinking};
 use posse_port::store::Store;
 use posse_port::tool::Workspace;
 use posse_protocol::{Event, EventKind, Outcome, PermissionMode, RunEnd};
-use posse_runtime::spawn::definition::built_in;
-use posse_runtime::{
-    Agent, Asker, Background, Budget, Character, Limits, Runtime, Setup, Spawning,
-};
+use posse_runtime::definition::agent_type::built_in;
+use posse_runtime::definition::spawning::{Background, Spawning};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::runtime::Runtime;
 use posse_tools::{Guardian, Means, Reach};
 
 use crate::place::Place;

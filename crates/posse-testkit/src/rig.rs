@@ -16,10 +16,12 @@ use posse_protocol::{
     AgentId, Command, ContentBlock, Event, EventKind, Fault, FaultClass, Outcome, PermissionMode,
     RunEnd,
 };
-use posse_runtime::spawn::definition::built_in;
-use posse_runtime::{
-    Agent, Asker, Background, Budget, Budgets, Character, Limits, Runtime, Setup, Spawning,
-};
+use posse_runtime::definition::agent_type::built_in;
+use posse_runtime::definition::spawning::{Background, Spawning};
+use posse_runtime::govern::budget::{Budget, Budgets};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::runtime::Runtime;
 use posse_scripted::Server;
 use tempfile::TempDir;
 
@@ -223,7 +225,7 @@ pub fn spawning() -> Spawning {
         auto_background: None,
         budgets: Budgets::default(),
         least_memory: 64 << 20,
-        teams: posse_runtime::spawn::Teaming::default(),
+        teams: posse_runtime::definition::spawning::Teaming::default(),
     }
 }
 

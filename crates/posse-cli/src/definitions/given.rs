@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::file::{self, Read};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::file;
+use posse_runtime::definition::agent_type::file::Read;
 use serde_json::Value;
 
 use super::{Remark, Weight, memory, same, scan};

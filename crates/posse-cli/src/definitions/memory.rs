@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use posse_runtime::spawn::definition::{Memory, MemoryScope};
+use posse_runtime::definition::agent_type::{Memory, MemoryScope};
 
 use super::Source;
 use super::place::Directory;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use posse_runtime::skill::Skill;
-use posse_runtime::skill::file::{self, Kind, Read};
+use posse_runtime::definition::skill::Skill;
+use posse_runtime::definition::skill::file;
+use posse_runtime::definition::skill::file::{Kind, Read};
 
 use super::place::{self, Directory};
 use super::scan::{self, Look};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use posse_runtime::spawn::definition::MemoryScope;
+use posse_runtime::definition::agent_type::MemoryScope;
 
 use super::*;
 use crate::settings::tests::Disk;

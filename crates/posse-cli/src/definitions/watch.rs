@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use posse_runtime::spawn::Catalogue;
+use posse_runtime::definition::catalogue::Catalogue;
 
 use super::{Loaded, Named, Remark};
 use crate::output::{say, tame};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;
-use posse_runtime::{Background, Budget, Budgets};
+use posse_runtime::definition::spawning::Background;
+use posse_runtime::govern::budget::{Budget, Budgets};
 use serde::{Deserialize, Deserializer};
 
 use super::{Layer, Trust};

@@ -8,7 +8,8 @@ use posse_port::tool::ReadGuard;
 use posse_port::tool::{Intent, Subject, Workspace};
 use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;
-use posse_runtime::{Background, Budget};
+use posse_runtime::definition::spawning::Background;
+use posse_runtime::govern::budget::Budget;
 
 use posse_tools::Place;
 

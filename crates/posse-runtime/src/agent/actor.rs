@@ -22,24 +22,25 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::call::{Admission, Called};
-use self::compact::Squeezed;
-pub(super) use self::mate::Mate;
-pub(super) use self::offer::Known;
-pub(super) use self::runs::{Sub, last_resort};
-use self::skills::{Followed, Following};
-use super::history::History;
-use super::outlet::Outlet;
-use super::request_size::Paid;
-use super::reuse::Reuse;
-use super::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
-use super::{Branch, Setup};
+use crate::agent::actor::call::{Admission, Called};
+use crate::agent::actor::compact::Squeezed;
+pub(crate) use crate::agent::actor::mate::Mate;
+pub(crate) use crate::agent::actor::offer::Known;
+pub(crate) use crate::agent::actor::runs::{Sub, last_resort};
+use crate::agent::actor::skills::{Followed, Following};
+use crate::agent::ending;
+use crate::agent::events::Outlet;
+use crate::agent::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
+use crate::definition::terms::Terms;
 use crate::govern::{Account, Entry, Place, Warmth};
-use crate::spawn::ending;
-use crate::spawn::house::{By, House, Stop};
-use crate::spawn::nudge::{About, Nudge, Nudged};
-use crate::spawn::terms::Terms;
-use crate::spawn::tree::Tree;
+use crate::history::History;
+use crate::history::cache_ttl::Reuse;
+use crate::history::fork_point::Branch;
+use crate::history::request_size::Paid;
+use crate::live::registry::{By, House, Stop};
+use crate::live::session::Tree;
+use crate::live::setup::Setup;
+use crate::live::wakeup::{About, Nudge, Nudged};
 use crate::supervise::{Calls, Living};
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
@@ -56,10 +57,10 @@ const MAIL: usize = 256;
 
 /// Who an agent is.
 #[derive(Clone, Copy)]
-pub(super) struct Identity {
-    pub(super) realm: RealmId,
-    pub(super) agent: AgentId,
-    pub(super) epoch: Epoch,
+pub(crate) struct Identity {
+    pub(crate) realm: RealmId,
+    pub(crate) agent: AgentId,
+    pub(crate) epoch: Epoch,
 }
 
 type Ran = Result<ToolOutput, ToolError>;
@@ -67,60 +68,60 @@ type Ran = Result<ToolOutput, ToolError>;
 /// One agent.
 pub(crate) struct Actor {
     /// The first to go: whoever sees the agent's events end may bring it to life again.
-    pub(super) living: Option<Living>,
-    pub(super) house: Arc<House>,
-    pub(super) tree: Arc<Tree>,
-    pub(super) setup: Setup,
-    pub(super) identity: Identity,
-    pub(super) attribution: Arc<Attribution>,
+    pub(crate) living: Option<Living>,
+    pub(crate) house: Arc<House>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) setup: Setup,
+    pub(crate) identity: Identity,
+    pub(crate) attribution: Arc<Attribution>,
     /// The model's name, for charges of calls that nobody answered.
-    pub(super) model: String,
-    pub(super) preamble: Piece,
+    pub(crate) model: String,
+    pub(crate) preamble: Piece,
     /// The histories of others that its own begins with.
-    pub(super) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
     /// What was agreed with a sub-agent.
-    pub(super) terms: Option<Box<Terms>>,
+    pub(crate) terms: Option<Box<Terms>>,
     /// Where it stands, once a call of its last reply has asked for a fork.
-    pub(super) branch: Option<Arc<Branch>>,
+    pub(crate) branch: Option<Arc<Branch>>,
     /// Where its parent stands that it is a fork of, until its own first entry.
-    pub(super) opening: Option<Arc<Branch>>,
+    pub(crate) opening: Option<Arc<Branch>>,
     /// Until the first step has been committed.
-    pub(super) birth: Option<Box<Birth>>,
-    pub(super) history: History,
-    pub(super) previous_reply: Option<String>,
-    pub(super) reuse: Reuse,
-    pub(super) machine: Machine,
-    pub(super) seen: Seen,
-    pub(super) outlet: Outlet,
-    pub(super) stop: Stop,
-    pub(super) nudge: Arc<Nudge>,
-    pub(super) account: Account,
+    pub(crate) birth: Option<Box<Birth>>,
+    pub(crate) history: History,
+    pub(crate) previous_reply: Option<String>,
+    pub(crate) reuse: Reuse,
+    pub(crate) machine: Machine,
+    pub(crate) seen: Seen,
+    pub(crate) outlet: Outlet,
+    pub(crate) stop: Stop,
+    pub(crate) nudge: Arc<Nudge>,
+    pub(crate) account: Account,
     /// While it works.
-    pub(super) place: Option<Place>,
+    pub(crate) place: Option<Place>,
     /// Whether what it shares with its siblings can be read from the cache: its first call waits for that.
-    pub(super) warmth: Option<Arc<Warmth>>,
-    pub(super) paid: Paid,
+    pub(crate) warmth: Option<Arc<Warmth>>,
+    pub(crate) paid: Paid,
     /// Whether its history could not be compacted: not before the next reply it is tried again.
-    pub(super) unsqueezed: bool,
+    pub(crate) unsqueezed: bool,
     /// Whether the store was told that it waits for a place.
-    pub(super) told_queued: bool,
+    pub(crate) told_queued: bool,
     /// Whether mail waited when its last run ended.
-    pub(super) mail_waits: bool,
+    pub(crate) mail_waits: bool,
     /// The newest mail that it has looked at.
-    pub(super) last_mail: u64,
-    pub(super) known: Known,
+    pub(crate) last_mail: u64,
+    pub(crate) known: Known,
     /// What makes it a sub-agent.
-    pub(super) sub: Option<Sub>,
+    pub(crate) sub: Option<Sub>,
     /// What makes it a teammate.
-    pub(super) mate: Option<Mate>,
+    pub(crate) mate: Option<Mate>,
     /// Tasks that it has had, by list.
-    pub(super) tasks: BTreeSet<(Option<Name>, TaskId)>,
+    pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
     /// Whether its last run ended by itself.
-    pub(super) completed: bool,
+    pub(crate) completed: bool,
 }
 
 /// What is under way.
-struct Work {
+pub(crate) struct Work {
     /// What is to be looked at before anything else.
     inputs: VecDeque<Input>,
     /// Whether it may call at once, as far as its siblings are concerned; from before a commit until after it.
@@ -202,7 +203,7 @@ enum Next {
 impl Actor {
     /// Lives until it is told to end and has nothing left to do. Whether mail has come for it that it
     /// did not look at.
-    pub(super) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
+    pub(crate) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.house.ports.clock.now());
         Box::pin(self.arrive()).await;
         let mut lost = None;
@@ -514,7 +515,7 @@ impl Actor {
     }
 
     /// Looks into the inbox before it lives. Nothing begins by it yet.
-    pub(super) async fn look_for_mail(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn look_for_mail(&mut self) -> Result<(), StoreError> {
         let mail = self.fetch_mail().await?;
         self.machine.step(mail);
         Ok(())
@@ -525,7 +526,7 @@ impl Actor {
     }
 
     /// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
-    pub(super) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
         let (outlet, house, identity) =
             (self.outlet.clone(), Arc::clone(&self.house), self.identity);
         let run = self.sub.as_ref().map(|sub| Arc::clone(&sub.run));
@@ -679,6 +680,6 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// Unique to a call, for ever.
-pub(super) fn marker(agent: AgentId, key: CallKey) -> String {
+pub(crate) fn marker(agent: AgentId, key: CallKey) -> String {
     format!("{agent}.{}.{}", key.seq, key.ordinal)
 }

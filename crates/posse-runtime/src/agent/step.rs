@@ -7,8 +7,11 @@ mod decision;
 mod mate;
 mod queue;
 mod run;
+#[cfg(test)]
+mod tests;
 
-use crate::agent::restore::unanswered;
+use crate::history::restore::unanswered;
+use crate::prompt;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,19 +20,18 @@ use posse_protocol::{
     PermissionMode, RawJson, ReplyFacts, Role, StopReason, Usage,
 };
 
-use self::acting::Acting;
-pub(super) use self::acting::failure;
-use self::compact::Compaction;
-pub(crate) use self::decision::{
+use crate::agent::step::acting::Acting;
+pub(crate) use crate::agent::step::acting::failure;
+use crate::agent::step::compact::Compaction;
+pub(crate) use crate::agent::step::decision::{
     Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input,
     Resting, Squeeze,
 };
-pub(super) use self::queue::PROMPTS;
-use self::queue::Queue;
-pub(super) use self::run::Run;
-use super::{Asker, Limits};
-use crate::spawn::contract::Contract;
-use crate::spawn::words;
+pub(crate) use crate::agent::step::queue::PROMPTS;
+use crate::agent::step::queue::Queue;
+pub(crate) use crate::agent::step::run::Run;
+use crate::definition::output_schema::Contract;
+pub(crate) use crate::live::setup::{Asker, Limits};
 use posse_permission::{Policy, Standing};
 use posse_port::model::{ApiErrorKind, Failure, ModelError, Reply};
 use posse_port::store::{AgentState, CallKey, CallOutcome, Charge, OpenCall, TakenMail};
@@ -519,7 +521,7 @@ impl Machine {
         notices
             .into_iter()
             .map(ContentBlock::text)
-            .chain(words::arrivals(&mail))
+            .chain(prompt::arrivals(&mail))
             .collect()
     }
 
@@ -868,6 +870,3 @@ enum Wrong {
     /// It was asked for once more already.
     Again(String),
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,6 +7,9 @@
 //! What is booked is added up in the account and in every one above it at once. An account that nobody
 //! holds any more, and that has none below it, is gone; what it came to stays in the sums above.
 
+#[cfg(test)]
+mod tests;
+
 use std::iter::successors;
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,9 +18,9 @@ use std::time::Duration;
 use posse_protocol::{AgentId, Cost, Missed, Misses, Spent};
 use tokio::sync::Notify;
 
-use super::below::{Below, Miss, Recent};
-use super::purse::{Hold, Left, Purse};
-use super::{Budgets, Exceeded, Short, Whose};
+use crate::govern::below::{Below, Miss, Recent};
+use crate::govern::purse::{Hold, Left, Purse};
+use crate::govern::{Budgets, Exceeded, Short, Whose};
 use posse_port::store::Charge;
 
 /// An agent's account. Cheap to clone; all clones are the same account.
@@ -315,6 +318,3 @@ fn each_mut(chain: &mut Chain<'_>, mut change: impl FnMut(&mut Purse)) {
         change(&mut sums.subtree);
     }
 }
-
-#[cfg(test)]
-mod tests;

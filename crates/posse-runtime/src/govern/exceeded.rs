@@ -17,7 +17,7 @@ pub struct Exceeded {
 
 impl Exceeded {
     /// Whether only calls that are under way stand against it: once they are settled it may fit.
-    /// [`Account::freed`](super::Account::freed) waits for that.
+    /// [`Account::freed`](crate::govern::Account::freed) waits for that.
     pub fn may_pass(&self) -> bool {
         match self.short {
             Short::Tokens {

@@ -4,6 +4,9 @@
 //! thousand does not hold up another that starts one. Whoever had a place and gave it back while it
 //! waited for a child or a person goes before all of them: what has begun is finished first.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::replace;
 use std::pin::Pin;
@@ -223,6 +226,3 @@ impl Room {
         self.anew.iter().position(|(other, _)| *other == whose)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use posse_protocol::{Cost, Spent};
 
-use super::{Budget, Short};
+use crate::govern::{Budget, Short};
 use posse_port::store::Charge;
 
 /// A budget with what is spent of it and what is set aside.

@@ -4,6 +4,9 @@
 //! write the same bytes, and each pay for it: so the first goes alone, and the others follow when its reply
 //! begins. If that comes to nothing, the next one leads; nobody waits for one who has gone.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -147,6 +150,3 @@ struct Room {
     /// Who waits, by the number of their arrival.
     queue: BTreeMap<u64, oneshot::Sender<Option<Lead>>>,
 }
-
-#[cfg(test)]
-mod tests;

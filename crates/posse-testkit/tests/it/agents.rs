@@ -31,7 +31,8 @@ use posse_protocol::{
     AgentId, Event, EventKind, Mail, MailKind, Notification, PermissionMode, RealmId, RunChange,
     RunNews,
 };
-use posse_runtime::{Agent, Background};
+use posse_runtime::definition::spawning::Background;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;
 use posse_testkit::scripted::play_on;

@@ -5,8 +5,8 @@ mod prefix;
 mod stops;
 
 use posse_protocol::{AgentId, EventKind, Outcome, Usage};
-use posse_runtime::Agent;
-use posse_runtime::agent::{Desk, Findings, Inquiry};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::session::side_query::{Desk, Findings, Inquiry};
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use posse_protocol::{Command, Delta, EventKind, Outcome, PermissionMode, RunEnd};
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 

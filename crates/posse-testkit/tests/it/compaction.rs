@@ -2,7 +2,7 @@
 
 use posse_port::store::{NewTask, Op, Order};
 use posse_protocol::{Command, EntryKind, EventKind, Outcome, PermissionMode, Purpose};
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};

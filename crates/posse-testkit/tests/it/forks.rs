@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use posse_port::store::{AgentFilter, AgentState, Session};
 use posse_protocol::{EventKind, Outcome, PermissionMode, Usage};
-use posse_runtime::{Agent, Asker, Background};
+use posse_runtime::definition::spawning::Background;
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::Asker;
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};

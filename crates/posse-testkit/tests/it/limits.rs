@@ -7,7 +7,8 @@ use posse_protocol::{
     Cost, Event, EventKind, Limit, Outcome, PermissionMode, RealmId, RunChange, RunEnd, RunStatus,
     Spent, Usage,
 };
-use posse_runtime::{Agent, Budget, Budgets};
+use posse_runtime::govern::budget::{Budget, Budgets};
+use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 use serde_json::Value;

@@ -8,7 +8,8 @@ use posse_protocol::{
     AgentId, Command, EventKind, Mail, MailKind, PermissionMode, RealmId, RunChange, RunEnd,
     RunStatus,
 };
-use posse_runtime::{Agent, Runtime};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::runtime::Runtime;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};
 use serde_json::Value;

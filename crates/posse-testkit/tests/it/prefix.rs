@@ -11,7 +11,7 @@ use posse_port::tool::{
 use posse_protocol::{
     Command, ContentBlock, Outcome, PermissionMode, RawJson, ToolContent, ToolSpec, Usage,
 };
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, until_end};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use posse_port::clock::Clock;
 use posse_port::store::{AgentState, CallChangeKind, Step};
 use posse_protocol::{Command, EventKind, FaultClass, Outcome, PermissionMode};
-use posse_runtime::StartError;
+use posse_runtime::session::start_error::StartError;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig, TestClock, scripted};
 

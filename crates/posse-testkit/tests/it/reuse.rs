@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_protocol::{Event, EventKind, Missed, PermissionMode, ReplyFacts};
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Rig, TestClock, scripted};
 

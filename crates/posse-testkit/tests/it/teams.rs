@@ -12,7 +12,7 @@ use posse_protocol::{
     AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberNews,
     MemberState, PermissionMode, RealmId, RunEnd, Task, Team,
 };
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;
 use posse_testkit::rig::until_end;

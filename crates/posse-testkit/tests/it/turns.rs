@@ -11,7 +11,8 @@ use posse_protocol::{
     Command, ContentBlock, Cost, Delta, EntryKind, EventKind, Limit, Outcome, PermissionMode,
     RawJson, ToolSpec,
 };
-use posse_runtime::{Asker, Budget, Limits};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::setup::{Asker, Limits};
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};
 use serde_json::Value;

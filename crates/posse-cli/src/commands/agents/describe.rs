@@ -1,6 +1,6 @@
 //! A type of agents, for programs and for people.
 
-use posse_runtime::spawn::definition::{Definition, Isolation, MemoryScope};
+use posse_runtime::definition::agent_type::{Definition, Isolation, MemoryScope};
 use serde_json::{Value, json};
 
 use crate::definitions::Known;

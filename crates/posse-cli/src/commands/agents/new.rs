@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use posse_runtime::spawn::definition::file;
+use posse_runtime::definition::agent_type::file;
 use serde_json::json;
 
 use crate::definitions::{Sources, shown};

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
 use posse_protocol::{Event, EventKind};
-use posse_runtime::AgentHandle;
+use posse_runtime::live::handle::AgentHandle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 

@@ -14,8 +14,12 @@ use posse_port::price::Prices;
 use posse_port::store::{Session, Store};
 use posse_port::tool::Workspace;
 use posse_protocol::{AgentId, Name, PermissionMode, Usage};
-use posse_runtime::spawn::{Quarters, Teaming};
-use posse_runtime::{Agent, Asker, Budget, Character, Limits, Runtime, Setup, Spawning};
+use posse_runtime::definition::spawning::Spawning;
+use posse_runtime::definition::spawning::{Quarters, Teaming};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::runtime::Runtime;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 

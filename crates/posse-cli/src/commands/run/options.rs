@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-use posse_runtime::{Asker, Limits};
+use posse_runtime::live::setup::{Asker, Limits};
 
 use super::face::Face;
 use super::lines::Lines;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_port::store::{SessionFilter, Store};
 use posse_protocol::{AgentId, Event, Name, Team};
-use posse_runtime::AgentHandle;
-use posse_runtime::team::host::{Hosted, Hosting, Members};
+use posse_runtime::live::handle::AgentHandle;
+use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use posse_permission::Policy;
 use posse_port::closest;
 use posse_protocol::{Command, ContentBlock};
-use posse_runtime::skill::arguments::Called;
-use posse_runtime::skill::{Skill, Skills, named};
+use posse_runtime::definition::skill::arguments::Called;
+use posse_runtime::definition::skill::{Skill, Skills, named};
 use serde_json::{Value, json};
 
 /// posse's own command.

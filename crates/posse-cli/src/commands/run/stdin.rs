@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 
 use anyhow::Context;
 use posse_protocol::ContentBlock;
-use posse_runtime::skill::arguments::Called;
+use posse_runtime::definition::skill::arguments::Called;
 use tokio::sync::mpsc;
 
 use crate::hint::Advised;

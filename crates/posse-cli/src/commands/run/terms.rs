@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use posse_protocol::{Cost, PermissionMode};
-use posse_runtime::{Asker, Budget, Limits};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::setup::{Asker, Limits};
 
 use super::open::{Which, Wish};
 use super::options::seconds;

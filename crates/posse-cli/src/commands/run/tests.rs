@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use posse_protocol::Cost;
-use posse_runtime::{Asker, Budget};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::setup::Asker;
 
 use super::*;
 

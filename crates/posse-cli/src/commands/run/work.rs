@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use posse_port::clock::SystemClock;
 use posse_protocol::{Command, ContentBlock, Name, Outcome, TeamPlan};
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use serde_json::json;
 use uuid::Uuid;
 

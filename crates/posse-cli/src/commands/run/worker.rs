@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_port::store::{AgentFilter, Store, StoreError};
 use posse_protocol::{AgentId, Event, MemberState, Name, Team};
-use posse_runtime::spawn::WORKER;
-use posse_runtime::team::host::{Hosted, Hosting, Members};
-use posse_runtime::{AgentHandle, Asker, Runtime};
+use posse_runtime::definition::spawning::WORKER;
+use posse_runtime::live::handle::AgentHandle;
+use posse_runtime::live::setup::Asker;
+use posse_runtime::runtime::Runtime;
+use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

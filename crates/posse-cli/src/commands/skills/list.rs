@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_runtime::skill::Skill;
+use posse_runtime::definition::skill::Skill;
 use serde_json::json;
 
 use super::show;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use posse_port::closest;
-use posse_runtime::skill::Skill;
+use posse_runtime::definition::skill::Skill;
 use serde_json::{Value, json};
 
 use crate::definitions::skills::SkillSources;

@@ -6,12 +6,14 @@ use std::time::Duration;
 use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use super::super::fare::{self, Fare};
-use super::super::outlet::{Arriving, Warming};
-use super::super::request_size::{self, Paid};
-use super::super::step::{Input, Squeeze};
-use super::{Actor, Work, wall_ms};
+use crate::agent::actor::{Actor, Work, wall_ms};
+use crate::agent::call_cost;
+use crate::agent::call_cost::Fare;
+use crate::agent::events::{Arriving, Warming};
+use crate::agent::step::{Input, Squeeze};
 use crate::govern::{Coming, Entry, Lead, Place};
+use crate::history::request_size;
+use crate::history::request_size::Paid;
 use posse_port::Ports;
 use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
 use posse_port::store::{AgentState, StoreError};
@@ -164,7 +166,7 @@ impl Actor {
             self.reuse.ttl(at_ms),
         );
         let reservation =
-            match fare::reserve(ports, &self.account, &self.model, (input, ttl), max_tokens) {
+            match call_cost::reserve(ports, &self.account, &self.model, (input, ttl), max_tokens) {
                 Ok(reservation) => reservation,
                 Err(exceeded) if exceeded.may_pass() => {
                     // Others have set aside what they will not use: when they are done there may be enough.
@@ -256,7 +258,7 @@ impl Actor {
             mut fare,
         } = called;
         work.api += took;
-        let mut charges = fare::charges(
+        let mut charges = call_cost::charges(
             &*self.house.ports.prices,
             &self.model,
             Purpose::Work,

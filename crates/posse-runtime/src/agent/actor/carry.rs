@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, RunEnd};
 
-use super::super::history::Part;
-use super::super::step::{Commit, Decision, Draft, Effect, Input};
-use super::mate::{HEAL, OwnTasks};
-use super::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
-use crate::spawn::definition::FORK;
+use crate::agent::actor::mate::{HEAL, OwnTasks};
+use crate::agent::actor::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
+use crate::agent::step::{Commit, Decision, Draft, Effect, Input};
+use crate::definition::agent_type::FORK;
+use crate::history::Part;
 use posse_port::model::Piece;
 use posse_port::store::{
     AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,
@@ -319,7 +319,10 @@ impl Actor {
             agent,
             epoch,
         } = self.identity;
-        let starter = self.sub.as_mut().and_then(super::Sub::untold_starter);
+        let starter = self
+            .sub
+            .as_mut()
+            .and_then(crate::agent::actor::Sub::untold_starter);
         Step {
             starter,
             ..Step::new(realm, agent, epoch, wall_ms(&*self.house.ports.clock))
@@ -339,7 +342,7 @@ impl Actor {
     }
 
     /// Settles what a dead process left open, before the agent lives.
-    pub(in crate::agent) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
+    pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
         let began = self.house.ports.clock.now();
         self.commit(decision.commit, &decision.after, began)
             .await

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, ContentBlock, EventKind, ListId, RealmId, StopReason, TaskStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::super::aside::{Answer, Aside, AsideError, Hands, Words};
-use super::super::request_size::{self, Paid};
-use super::super::step::{Input, Squeeze};
-use super::{Actor, Work};
-use crate::skill::call::loadable;
-use crate::spawn::house::House;
-use crate::spawn::offer::Offer;
-use crate::spawn::tool::startable;
-use crate::spawn::words::{self, Standing as Restated};
+use crate::agent::actor::{Actor, Work};
+use crate::agent::side_query::{Answer, Aside, AsideError, Hands};
+use crate::agent::step::{Input, Squeeze};
+use crate::history::request_size;
+use crate::history::request_size::Paid;
+use crate::live::registry::House;
+use crate::prompt;
+use crate::prompt::advertised::Offer;
+use crate::prompt::side_query::Words;
+use crate::toolset::skill::call::loadable;
+use crate::toolset::startable;
 use posse_port::model::{Failure, ModelError};
 use posse_port::store::{StoreError, TaskFilter};
 
@@ -141,13 +143,13 @@ impl Actor {
                 }
                 let cut = squeeze.overfull.then(|| self.history.after_last_request());
                 let known = self.restated().await?;
-                let mut content = words::compacted(&summary, cut.as_deref(), &known);
+                let mut content = prompt::compacted(&summary, cut.as_deref(), &known);
                 if self
                     .terms
                     .as_ref()
                     .is_some_and(|terms| terms.fork.is_some())
                 {
-                    content.insert(0, words::fork_rules());
+                    content.insert(0, prompt::fork_rules());
                 }
                 // What is sent from now on is another prompt, of which nothing is known yet.
                 (self.previous_reply, self.paid) = (
@@ -184,7 +186,7 @@ impl Actor {
     }
 
     /// What the agent must still know, as it is now.
-    async fn restated(&self) -> Result<Restated, StoreError> {
+    async fn restated(&self) -> Result<prompt::Standing, StoreError> {
         let (realm, agent) = (self.identity.realm, self.identity.agent);
         let runs = self
             .house
@@ -195,7 +197,7 @@ impl Actor {
         let setup = &self.tree.setup;
         let Offer { types, skills } =
             Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
-        Ok(Restated {
+        Ok(prompt::Standing {
             files: self.seen.paths(),
             runs,
             types,
@@ -218,7 +220,7 @@ fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
 
 impl House {
     /// The task lists that concern an agent: the session's, and those of its teams.
-    async fn lists(&self, realm: RealmId, agent: AgentId) -> Result<Vec<words::List>, StoreError> {
+    async fn lists(&self, realm: RealmId, agent: AgentId) -> Result<Vec<prompt::List>, StoreError> {
         let store = &self.ports.store;
         let open = async |list: ListId| -> Result<Vec<posse_protocol::Task>, StoreError> {
             let mut found = Vec::new();
@@ -231,7 +233,7 @@ impl House {
             }
             Ok(found)
         };
-        let mut lists = vec![words::List {
+        let mut lists = vec![prompt::List {
             team: None,
             tasks: open(ListId { realm, team: None }).await?,
         }];
@@ -242,7 +244,7 @@ impl House {
                     team: Some(team.name.clone()),
                 })
                 .await?;
-                lists.push(words::List {
+                lists.push(prompt::List {
                     team: Some(team),
                     tasks,
                 });

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use posse_protocol::ContentBlock;
 
-use super::Actor;
-use crate::agent::aside::placeholders;
-use crate::agent::branch::Branch;
-use crate::spawn::words;
+use crate::agent::actor::Actor;
+use crate::history::fork_point::Branch;
+use crate::prompt;
+use crate::prompt::side_query::placeholders;
 
 impl Actor {
     /// Where the agent stands with the calls of its last reply open; made once for all of them.
@@ -18,7 +18,7 @@ impl Actor {
             return Arc::clone(branch);
         }
         let mut answers = placeholders(&self.machine.call_ids().collect::<Vec<_>>());
-        answers.push(ContentBlock::text(words::fork_rules()));
+        answers.push(ContentBlock::text(prompt::fork_rules()));
         let branch = Arc::new(Branch {
             seq,
             preamble: self.preamble.clone(),

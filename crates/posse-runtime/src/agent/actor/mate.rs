@@ -11,15 +11,16 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use super::super::step::{Input, Resting};
-use super::runs::judged;
-use super::{Actor, Identity, Work};
-use crate::spawn::house::By;
-use crate::spawn::nudge::About;
-use crate::team::mate::Card;
-use crate::team::plan;
-use crate::team::roster::has;
-use crate::team::words::{self as team_words, Glance, Raised, Welcome};
+use crate::agent::actor::runs::judged;
+use crate::agent::actor::{Actor, Identity, Work};
+use crate::agent::step::{Input, Resting};
+use crate::definition::team_plan;
+use crate::definition::teammate::Card;
+use crate::live::registry::By;
+use crate::live::wakeup::About;
+use crate::prompt;
+use crate::prompt::team::{Glance, Raised, Welcome};
+use crate::session::team::roster::has;
 use posse_port::store::{
     Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
     TaskFilter,
@@ -32,13 +33,13 @@ const OWN: usize = 32;
 const ANSWER: usize = 8_000;
 
 /// How often a main agent looks whether its teams still do something, if nobody tells it.
-pub(super) const HEAL: Duration = Duration::from_secs(5);
+pub(crate) const HEAL: Duration = Duration::from_secs(5);
 
 /// What makes an agent a teammate.
-pub(in crate::agent) struct Mate {
-    pub(in crate::agent) card: Arc<Card>,
+pub(crate) struct Mate {
+    pub(crate) card: Arc<Card>,
     /// What the front ends are told of it when it begins to live here.
-    pub(in crate::agent) arrival: Option<MemberChange>,
+    pub(crate) arrival: Option<MemberChange>,
     /// What it tells its lead when it is idle.
     report: Option<IdleReport>,
     /// What it has been told of its team's notes.
@@ -46,7 +47,7 @@ pub(in crate::agent) struct Mate {
 }
 
 impl Mate {
-    pub(in crate::agent) fn new(card: Arc<Card>, arrival: MemberChange) -> Self {
+    pub(crate) fn new(card: Arc<Card>, arrival: MemberChange) -> Self {
         Self {
             card,
             arrival: Some(arrival),
@@ -57,7 +58,7 @@ impl Mate {
 }
 
 /// What a step does to tasks, and to the agent itself.
-pub(super) struct OwnTasks {
+pub(crate) struct OwnTasks {
     /// The tasks, by the operation that touches them.
     touched: Vec<(usize, Option<Name>, TaskId)>,
     /// The operation that agrees to end.
@@ -65,7 +66,7 @@ pub(super) struct OwnTasks {
 }
 
 impl OwnTasks {
-    pub(super) fn of(operations: &[Operation]) -> Self {
+    pub(crate) fn of(operations: &[Operation]) -> Self {
         let touched =
             operations
                 .iter()
@@ -92,7 +93,7 @@ impl OwnTasks {
 
 impl Actor {
     /// Tells the front ends that a teammate is here.
-    pub(super) async fn arrive(&mut self) {
+    pub(crate) async fn arrive(&mut self) {
         let Some(mate) = &mut self.mate else { return };
         if let Some(arrival) = mate.arrival.take() {
             let news = mate.card.news(arrival);
@@ -101,7 +102,7 @@ impl Actor {
     }
 
     /// Tells a teammate that has done nothing yet who it is.
-    pub(in crate::agent) async fn welcome(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn welcome(&mut self) -> Result<(), StoreError> {
         let Some(mate) = &mut self.mate else {
             return Ok(());
         };
@@ -121,7 +122,7 @@ impl Actor {
                 .as_ref()
                 .and_then(|terms| terms.mate.as_ref())
                 .is_some_and(|mate| mate.plan);
-            self.machine.tell(team_words::welcome(Welcome {
+            self.machine.tell(prompt::team::welcome(Welcome {
                 team,
                 me: &card.name,
                 plan,
@@ -132,7 +133,7 @@ impl Actor {
     }
 
     /// Before it wakes, a teammate looks at its team's notes.
-    pub(super) async fn look_at_notes(&mut self, input: &Input) -> Result<(), StoreError> {
+    pub(crate) async fn look_at_notes(&mut self, input: &Input) -> Result<(), StoreError> {
         let wakes = match input {
             Input::Mail(mail) => !mail.is_empty(),
             Input::Prompt(_)
@@ -158,7 +159,7 @@ impl Actor {
     }
 
     /// A teammate is back: it has the tasks again that it was at, and knows who it is if it has done nothing yet.
-    pub(in crate::agent) async fn back_among_mates(&mut self, new: bool) -> Result<(), StoreError> {
+    pub(crate) async fn back_among_mates(&mut self, new: bool) -> Result<(), StoreError> {
         if self.mate.is_none() {
             return Ok(());
         }
@@ -213,7 +214,7 @@ impl Actor {
     }
 
     /// A run begins.
-    pub(super) async fn at_work(&self) {
+    pub(crate) async fn at_work(&self) {
         if let Some(mate) = &self.mate {
             self.follow_main().await;
             self.outlet
@@ -223,14 +224,14 @@ impl Actor {
     }
 
     /// Whether it would take a task is known to those who tell of tasks.
-    pub(super) fn show_seeking(&self) {
+    pub(crate) fn show_seeking(&self) {
         if self.mate.is_some() {
             self.house.seeks(self.identity.agent, self.machine.seeks());
         }
     }
 
     /// There may be a task for it; if it cannot look now, somebody else may.
-    pub(super) fn hint(&self) -> Option<Input> {
+    pub(crate) fn hint(&self) -> Option<Input> {
         self.show_seeking();
         if self.machine.seeks() {
             return Some(Input::Look);
@@ -256,7 +257,7 @@ impl Actor {
     }
 
     /// A teammate is told to stop: for good, or because its process ends.
-    pub(super) fn told_to_stop(&mut self) {
+    pub(crate) fn told_to_stop(&mut self) {
         match self.stop.by() {
             _ if self.mate.is_none() => {}
             By::Shutdown => self.machine.suspend(),
@@ -265,7 +266,7 @@ impl Actor {
     }
 
     /// A dismissal among its mail ends a teammate at once; its model does not see it.
-    pub(super) fn heed_dismissal(&self, mail: &mut Vec<Mail>) {
+    pub(crate) fn heed_dismissal(&self, mail: &mut Vec<Mail>) {
         if self.mate.is_none() {
             return;
         }
@@ -279,7 +280,7 @@ impl Actor {
     }
 
     /// Remembers which tasks the agent has had, and whether it has agreed to end.
-    pub(super) fn own(&mut self, own: OwnTasks, results: &[OpResult]) {
+    pub(crate) fn own(&mut self, own: OwnTasks, results: &[OpResult]) {
         let done = |at: &usize| results.get(*at).is_some_and(Result::is_ok);
         let touched = own.touched.into_iter().filter(|(at, ..)| done(at));
         self.tasks.extend(touched.map(|(_, team, id)| (team, id)));
@@ -297,7 +298,7 @@ impl Actor {
     }
 
     /// Looks which tasks the agent is doing; if it does none, and `claim`, takes the next one.
-    pub(super) async fn look(&mut self, claim: bool) -> Result<Input, StoreError> {
+    pub(crate) async fn look(&mut self, claim: bool) -> Result<Input, StoreError> {
         let agent = self.identity.agent;
         let store = Arc::clone(&self.house.ports.store);
         // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
@@ -378,7 +379,7 @@ impl Actor {
     }
 
     /// What the step says by which a teammate becomes idle: its state, and what its lead is told.
-    pub(super) async fn rest(
+    pub(crate) async fn rest(
         &mut self,
         resting: &Resting,
     ) -> Result<(StateChange, Option<Operation>), StoreError> {
@@ -462,7 +463,7 @@ impl Actor {
     }
 
     /// A teammate is idle now.
-    pub(super) async fn rested(&mut self) {
+    pub(crate) async fn rested(&mut self) {
         self.tasks.clear();
         let Some(mate) = &mut self.mate else { return };
         if let Some(report) = mate.report.take() {
@@ -472,7 +473,7 @@ impl Actor {
     }
 
     /// What a teammate that ends does last.
-    pub(super) fn leaves(&self) -> Option<Operation> {
+    pub(crate) fn leaves(&self) -> Option<Operation> {
         let Card { team, name, .. } = (*self.mate.as_ref()?.card).clone();
         Some(Operation {
             call: None,
@@ -481,7 +482,7 @@ impl Actor {
     }
 
     /// How many members of its teams do something, if it is the main agent.
-    pub(super) async fn busy_members(&self) -> Result<usize, StoreError> {
+    pub(crate) async fn busy_members(&self) -> Result<usize, StoreError> {
         let Identity { realm, agent, .. } = self.identity;
         if self.sub.is_some() || self.birth.is_some() {
             return Ok(0);
@@ -492,7 +493,7 @@ impl Actor {
 
     /// The main agent's run is over, and its teams did something then. If they do not any more, and nothing has come
     /// of it that begins another run, that is told: whoever waits for the end of everything need not wait.
-    pub(super) async fn look_at_teams(&mut self, work: &mut Work) -> Result<(), StoreError> {
+    pub(crate) async fn look_at_teams(&mut self, work: &mut Work) -> Result<(), StoreError> {
         work.heal = None;
         if !self.machine.is_idle() {
             return Ok(());
@@ -513,12 +514,12 @@ impl Actor {
     }
 
     /// A teammate does nothing though no mail says so: the main agent may wait for that.
-    pub(super) fn quiet_again(&self) {
+    pub(crate) fn quiet_again(&self) {
         self.house.nudge(self.tree.root, About::Settle);
     }
 
     /// A person's first words, with the team that is to be raised for them.
-    pub(super) fn make_team(
+    pub(crate) fn make_team(
         &mut self,
         name: Name,
         declared: &TeamPlan,
@@ -526,9 +527,9 @@ impl Actor {
     ) -> Input {
         let (model, cwd) = (self.model.clone(), self.setup.workspace.cwd.clone());
         let lead = self.identity.agent;
-        let ops = plan::founding(&name, declared, &words, (lead, model, cwd));
-        let told = team_words::raised(&Raised {
-            team: &plan::expected(&name, declared, lead),
+        let ops = team_plan::founding(&name, declared, &words, (lead, model, cwd));
+        let told = prompt::team::raised(&Raised {
+            team: &team_plan::expected(&name, declared, lead),
             tasks: declared.tasks.len(),
             missing: &[],
         });
@@ -540,7 +541,7 @@ impl Actor {
     }
 
     /// What posse has to tell the main agent of its teams.
-    pub(super) fn hear_notices(&mut self) {
+    pub(crate) fn hear_notices(&mut self) {
         if self.sub.is_none() {
             self.tree
                 .take_notices()
@@ -550,7 +551,7 @@ impl Actor {
     }
 
     /// The main agent is done, and nothing is left to do: its teammates end with it.
-    pub(super) async fn dismiss(&mut self) {
+    pub(crate) async fn dismiss(&mut self) {
         if self.sub.is_some() {
             return;
         }

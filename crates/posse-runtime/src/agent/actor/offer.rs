@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use super::Actor;
-use crate::skill::Skill;
-use crate::skill::call::loadable;
-use crate::spawn::catalogue::{Listed, Types};
-use crate::spawn::offer::Offer;
-use crate::spawn::tool::startable;
+use crate::agent::actor::Actor;
+use crate::definition::catalogue::{Listed, Types};
+use crate::definition::skill::Skill;
+use crate::prompt::advertised::Offer;
+use crate::toolset::skill::call::loadable;
+use crate::toolset::startable;
 
 /// What the model knows.
 #[derive(Default)]
-pub(in crate::agent) struct Known {
+pub(crate) struct Known {
     /// A fingerprint of what it was told last; none if it is offered nothing, or nobody remembers.
-    pub(in crate::agent) told: Option<u64>,
+    pub(crate) told: Option<u64>,
     /// The same in words, if this process knows.
     offer: Option<Offer>,
     /// What it will know when the news is told.
@@ -24,7 +24,7 @@ pub(in crate::agent) struct Known {
 }
 
 impl Known {
-    pub(in crate::agent) fn told(told: Option<u64>) -> Self {
+    pub(crate) fn told(told: Option<u64>) -> Self {
         Self {
             told,
             ..Self::default()

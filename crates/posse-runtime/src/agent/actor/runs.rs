@@ -9,12 +9,12 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use super::super::step::{Closing, Effect, Run as Tally};
-use super::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
-use crate::spawn::ending;
-use crate::spawn::house::{By, House, Shell, Stop};
-use crate::spawn::output::Output;
-use crate::spawn::run::{Run, shell_facts};
+use crate::agent::actor::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
+use crate::agent::ending;
+use crate::agent::output::Output;
+use crate::agent::step::{Closing, Effect, Run as Tally};
+use crate::live::registry::{By, House, Shell, Stop};
+use crate::live::run::{Run, shell_facts};
 use posse_port::store::{
     Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
     StoreError,
@@ -28,29 +28,24 @@ use posse_port::worktree::Worktree;
 const LOOK: Duration = Duration::from_millis(1500);
 
 /// What makes an agent a sub-agent.
-pub(in crate::agent) struct Sub {
-    pub(in crate::agent) run: Arc<Run>,
-    pub(in crate::agent) parent: AgentId,
-    pub(in crate::agent) output: Output,
+pub(crate) struct Sub {
+    pub(crate) run: Arc<Run>,
+    pub(crate) parent: AgentId,
+    pub(crate) output: Output,
     /// What it was told first; of one that is brought back, nothing.
-    pub(in crate::agent) prompt: String,
+    pub(crate) prompt: String,
     /// Whether the store knows who is told of its end.
-    pub(in crate::agent) starter_kept: bool,
+    pub(crate) starter_kept: bool,
     /// The tool it used last.
-    pub(in crate::agent) last_tool: Option<String>,
+    pub(crate) last_tool: Option<String>,
     /// What it came to.
-    pub(in crate::agent) end: Option<Notification>,
+    pub(crate) end: Option<Notification>,
     /// The checkout that it has for itself.
-    pub(in crate::agent) worktree: Option<Worktree>,
+    pub(crate) worktree: Option<Worktree>,
 }
 
 impl Sub {
-    pub(in crate::agent) fn new(
-        run: Arc<Run>,
-        parent: AgentId,
-        output: Output,
-        prompt: String,
-    ) -> Self {
+    pub(crate) fn new(run: Arc<Run>, parent: AgentId, output: Output, prompt: String) -> Self {
         Self {
             run,
             parent,
@@ -64,7 +59,7 @@ impl Sub {
     }
 
     /// Whom the store is to be told of as its starter, if it was not yet.
-    pub(super) fn untold_starter(&mut self) -> Option<AgentId> {
+    pub(crate) fn untold_starter(&mut self) -> Option<AgentId> {
         let untold = self.run.is_background() && !self.starter_kept;
         self.starter_kept |= untold;
         untold.then(|| self.run.starter())
@@ -72,15 +67,15 @@ impl Sub {
 }
 
 /// What the last step of a run says besides.
-pub(super) struct LastWords {
-    pub(super) state: StateChange,
-    pub(super) ended: Option<Box<EndedRun>>,
-    pub(super) notification: Option<Operation>,
+pub(crate) struct LastWords {
+    pub(crate) state: StateChange,
+    pub(crate) ended: Option<Box<EndedRun>>,
+    pub(crate) notification: Option<Operation>,
 }
 
 impl Actor {
     /// It has a checkout for itself; it is given back when the agent departs.
-    pub(in crate::agent) fn has_worktree(&mut self, worktree: Option<Worktree>) {
+    pub(crate) fn has_worktree(&mut self, worktree: Option<Worktree>) {
         if let Some(sub) = &mut self.sub {
             sub.worktree = worktree;
         }
@@ -94,7 +89,7 @@ impl Actor {
 
     /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
     /// will hear of any more is stopped first.
-    pub(super) async fn close(
+    pub(crate) async fn close(
         &mut self,
         closing: &Closing,
         after: &[Effect],
@@ -188,7 +183,7 @@ impl Actor {
     }
 
     /// A step is durable: the run is born by its first, and goes on if its last one ended nothing.
-    pub(super) async fn written(&mut self, mail_waits: bool) {
+    pub(crate) async fn written(&mut self, mail_waits: bool) {
         let Some(sub) = &mut self.sub else { return };
         if mail_waits {
             sub.end = None;
@@ -207,7 +202,7 @@ impl Actor {
     }
 
     /// Writes down what an entry says for those who look on.
-    pub(super) fn note(&mut self, entry: &Entry, began: Duration) {
+    pub(crate) fn note(&mut self, entry: &Entry, began: Duration) {
         let Some(sub) = &mut self.sub else { return };
         if entry.kind != EntryKind::Reply {
             return;
@@ -244,7 +239,7 @@ impl Actor {
     }
 
     /// Lets a command go on in the background.
-    pub(super) fn start_run(&mut self, id: Uuid, work: &mut Work) {
+    pub(crate) fn start_run(&mut self, id: Uuid, work: &mut Work) {
         let Some((begun, call)) = work.begun.remove(&id) else {
             return;
         };
@@ -274,7 +269,7 @@ impl Actor {
     }
 
     /// A background command has ended: that is kept, and told to the agent by mail, in one step.
-    pub(super) async fn shell_done(
+    pub(crate) async fn shell_done(
         &mut self,
         id: Uuid,
         report: Option<RunReport>,
@@ -318,7 +313,7 @@ impl Actor {
     }
 
     /// Keeps that a background command has ended, and tells the agent by mail unless that is told anyway.
-    pub(in crate::agent) async fn keep_shell_end(
+    pub(crate) async fn keep_shell_end(
         &mut self,
         end: &Notification,
         quiet: bool,
@@ -339,7 +334,7 @@ impl Actor {
     }
 
     /// Tells its background commands to end. A sub-agent that is stopped hears nothing of theirs.
-    pub(super) fn stop_shells(&self) {
+    pub(crate) fn stop_shells(&self) {
         for shell in self.house.shells(self.identity.agent) {
             shell.stop.stop(By::Shutdown);
         }
@@ -363,7 +358,7 @@ impl Actor {
     }
 
     /// Ends what is left under way.
-    pub(super) async fn wind_up(&mut self, work: &mut Work, can_write: bool) {
+    pub(crate) async fn wind_up(&mut self, work: &mut Work, can_write: bool) {
         self.stop_shells();
         let mut grace = Some(self.house.ports.clock.sleep(GRACE));
         while !work.calls.is_empty() || !work.shells.is_empty() {
@@ -385,7 +380,7 @@ impl Actor {
     }
 
     /// Leaves the house, and tells whoever waits how it ended. Whether mail may have come for it since.
-    pub(super) async fn depart(mut self, lost: Option<EventKind>) -> bool {
+    pub(crate) async fn depart(mut self, lost: Option<EventKind>) -> bool {
         let agent = self.identity.agent;
         // Of a run that breaks off nobody has looked yet.
         let looked = if lost.is_some() {
@@ -485,7 +480,7 @@ impl Actor {
     }
 
     /// It was put together, and will not live after all.
-    pub(in crate::agent) async fn give_back(mut self) {
+    pub(crate) async fn give_back(mut self) {
         self.house.leave(self.identity.agent);
         // If it fails, others find out by themselves that this process has ended.
         let _ = self
@@ -501,7 +496,7 @@ impl Actor {
 }
 
 /// What is to be told of a checkout at the end of a run.
-pub(super) async fn worktree_end(house: &House, worktree: &Worktree) -> WorktreeEnd {
+pub(crate) async fn worktree_end(house: &House, worktree: &Worktree) -> WorktreeEnd {
     let mut late = house.ports.clock.sleep(LOOK);
     let kept = tokio::select! {
         kept = house.ports.worktrees.changes(worktree) => kept,
@@ -534,7 +529,7 @@ fn note(output: &mut Output, text: &str) {
 
 /// A run broke off: tries to keep that, and to tell its starter. If that fails too, it is found open by
 /// whoever takes the agent next.
-pub(in crate::agent) async fn last_resort(
+pub(crate) async fn last_resort(
     house: &House,
     who: Identity,
     run: &Run,
@@ -571,7 +566,7 @@ pub(in crate::agent) async fn last_resort(
 }
 
 /// The mail that tells of an end.
-pub(super) fn notification(end: &Notification, to: AgentId) -> Operation {
+pub(crate) fn notification(end: &Notification, to: AgentId) -> Operation {
     let body = serde_json::to_string(end).unwrap_or_default();
     let (id, summary) = (MailId::from(end.run), end.summary.clone());
     let op = Op::Send {
@@ -585,7 +580,7 @@ pub(super) fn notification(end: &Notification, to: AgentId) -> Operation {
 }
 
 /// Tells those who look on. Who does not read does not hold up anybody: there will be more to see.
-fn tell(outlet: &super::super::outlet::Outlet, run: &RunFacts, what: News) {
+fn tell(outlet: &crate::agent::events::Outlet, run: &RunFacts, what: News) {
     let news = RunNews {
         run: run.clone(),
         what,
@@ -597,7 +592,7 @@ fn tell(outlet: &super::super::outlet::Outlet, run: &RunFacts, what: News) {
 }
 
 /// How a run that came to this ended, and why.
-pub(super) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
+pub(crate) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
     match outcome {
         Outcome::Completed => (RunStatus::Completed, AgentState::Completed, None),
         Outcome::Partial(limit) => (

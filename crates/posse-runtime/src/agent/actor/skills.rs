@@ -10,12 +10,14 @@ use posse_protocol::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::step::{Delegated, Input, PROMPTS};
-use super::{Actor, Work, maybe};
-use crate::skill::call::{self, Delegation, Ready, Unready};
-use crate::skill::gate::{Gate, SHELL};
-use crate::skill::{Fork, Skill, words};
-use crate::spawn::tool::{Caller, reader};
+use crate::agent::actor::{Actor, Work, maybe};
+use crate::agent::step::{Delegated, Input, PROMPTS};
+use crate::definition::skill::{Fork, Skill};
+use crate::prompt;
+use crate::toolset::skill::call;
+use crate::toolset::skill::call::{Delegation, Ready, Unready};
+use crate::toolset::skill::gate::{Gate, SHELL};
+use crate::toolset::{Caller, reader};
 use posse_port::BoxFuture;
 use posse_port::store::CallKey;
 use posse_port::tool::{Subject, ToolContext, ToolError};
@@ -182,7 +184,8 @@ impl Actor {
             Followed::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
                 Ok(outcome) => came(outcome, stopped),
                 Err(why) => {
-                    let told = words::delegation(&format!("It could not be started: {why}"));
+                    let told =
+                        prompt::skill::delegation(&format!("It could not be started: {why}"));
                     let outcome = if stopped {
                         Outcome::Interrupted
                     } else {
@@ -233,7 +236,7 @@ impl Actor {
                         ready.text.push_str(text);
                     }
                 }
-                words.push(ContentBlock::text(words::delegated(&ready.skill)));
+                words.push(ContentBlock::text(prompt::skill::delegated(&ready.skill)));
                 work.following.delegation = Some((ready, fork));
                 Input::Delegate(words)
             }
@@ -294,7 +297,7 @@ fn came(outcome: call::Outcome, stopped: bool) -> Delegated {
     Delegated {
         outcome: end,
         text,
-        told: words::delegation(&told),
+        told: prompt::skill::delegation(&told),
     }
 }
 

@@ -7,8 +7,8 @@ use posse_protocol::{
     Question, RawJson, Role, RunKind, ToolContent,
 };
 
-use super::{Answered, Consequence, Decision, Effect, Life, Machine, State};
-use crate::agent::Asker;
+use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State};
+pub(crate) use crate::live::setup::Asker;
 use posse_permission::Verdict;
 use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall, Operation, RunChange,

@@ -7,8 +7,8 @@ use posse_protocol::{
     Role, StopReason,
 };
 
-use super::{Decision, Draft, Effect, Machine, Run, Squeeze, State};
-use crate::spawn::words;
+use crate::agent::step::{Decision, Draft, Effect, Machine, Run, Squeeze, State};
+use crate::prompt;
 use posse_port::store::Charge;
 
 /// So much of what was said last is kept word for word, in bytes.
@@ -78,7 +78,7 @@ impl Compaction {
         {
             let (block, bytes) = match block {
                 ContentBlock::Text { text } => {
-                    let text = words::verbatim(text);
+                    let text = prompt::verbatim(text);
                     let bytes = text.len();
                     (ContentBlock::text(text), bytes)
                 }

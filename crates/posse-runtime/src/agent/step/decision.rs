@@ -9,7 +9,7 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use super::Run;
+use crate::agent::step::Run;
 use posse_port::model::{Failure, Reply};
 use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange,

@@ -5,8 +5,8 @@ use posse_protocol::{
     ReplyFacts, Response, Role, StopReason, Task, Usage,
 };
 
-use super::{Decision, Effect, Ended, Life, Machine, Resting, State};
-use crate::team::words;
+use crate::agent::step::{Decision, Effect, Ended, Life, Machine, Resting, State};
+use crate::prompt;
 use posse_port::store::{AgentState, Op};
 
 impl Machine {
@@ -111,7 +111,10 @@ impl Machine {
                     run,
                 })));
             }
-            return self.begin(decision, vec![ContentBlock::text(words::claimed(&task))]);
+            return self.begin(
+                decision,
+                vec![ContentBlock::text(prompt::team::claimed(&task))],
+            );
         }
         if !run_open {
             self.state = State::Idle;
@@ -125,7 +128,10 @@ impl Machine {
         }
         if !open.is_empty() && !self.run.reminded {
             self.run.reminded = true;
-            return self.go_on(decision, vec![ContentBlock::text(words::unfinished(open))]);
+            return self.go_on(
+                decision,
+                vec![ContentBlock::text(prompt::team::unfinished(open))],
+            );
         }
         self.conclude(decision);
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use posse_protocol::{ContentBlock, Mail};
 
 /// So many prompts may wait for the run before them.
-pub(in crate::agent) const PROMPTS: usize = 64;
+pub(crate) const PROMPTS: usize = 64;
 /// So many bytes of mail go into one entry; more waits for the next.
 const SHOWN_BYTES: usize = 512 * 1024;
 

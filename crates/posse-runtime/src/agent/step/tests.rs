@@ -10,10 +10,10 @@ use posse_protocol::{
     RawJson, ReplyFacts, StopReason, ToolContent, Usage,
 };
 
-use super::{Answered, Decision, Delegated, Effect, Input, Life, Machine, Rights};
-use crate::agent::{Asker, Limits};
+use crate::agent::step::{Answered, Decision, Delegated, Effect, Input, Life, Machine, Rights};
+use crate::definition::output_schema::Contract;
 use crate::govern::Budget;
-use crate::spawn::contract::Contract;
+use crate::live::setup::{Asker, Limits};
 use posse_permission::{Policy, Standing};
 use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
 use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
@@ -232,7 +232,7 @@ fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
     assert_eq!((end.run.text.as_str(), end.run.turns), ("found", 0));
     let entry = &ended.commit.entries[0];
     assert!(
-        !super::unanswered(entry.kind, entry.reply.as_ref()),
+        !crate::history::restore::unanswered(entry.kind, entry.reply.as_ref()),
         "nothing is left to do"
     );
     let next = machine.next().unwrap();
@@ -817,7 +817,7 @@ fn a_turn_that_the_provider_paused_is_not_finished() {
 fn prompts_wait_their_turn_and_the_queue_has_an_end() {
     let mut machine = started(Asker::Nobody, FREE);
     let prompt = |text: &str| Input::Prompt(vec![ContentBlock::text(text)]);
-    for _ in 0..super::PROMPTS {
+    for _ in 0..crate::agent::step::PROMPTS {
         assert_eq!(machine.step(prompt("later")), Decision::default());
     }
     assert!(

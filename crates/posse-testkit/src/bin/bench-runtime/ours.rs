@@ -16,7 +16,10 @@ use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
     AgentId, Command, ContentBlock, EntryKind, EventKind, Outcome, PermissionMode, RealmId,
 };
-use posse_runtime::{Agent, Asker, Budget, Character, Limits, Runtime, Setup};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::runtime::Runtime;
 use posse_store::Sqlite;
 use posse_testkit::rig::spawning;
 use posse_testkit::scripted;

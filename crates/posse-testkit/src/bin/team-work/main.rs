@@ -15,7 +15,8 @@ use std::time::Duration;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_port::store::StoreError;
 use posse_protocol::{Command, EventKind, PermissionMode};
-use posse_runtime::{Hosting, Members, StartError};
+use posse_runtime::session::start_error::StartError;
+use posse_runtime::session::team::host::{Hosting, Members};
 use posse_testkit::house::{self, House, Session};
 
 type Failed = Box<dyn Error + Send + Sync>;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use posse_port::store::AgentState;
 use posse_protocol::{Outcome, RunStatus};
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::built_in;
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::built_in;
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use posse_port::store::AgentState;
 use posse_protocol::{Command, Outcome, RunChange, RunStatus};
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
 use posse_testkit::clock::TestClock;
 use posse_testkit::rig::until_end;

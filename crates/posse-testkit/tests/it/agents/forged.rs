@@ -5,7 +5,7 @@ use posse_protocol::{
     AgentId, Event, EventKind, ListId, MailKind, MemberChange, MemberState, RealmId, TaskId,
     TaskStatus,
 };
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 use serde_json::{Value, json};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use posse_port::BoxFuture;
 use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 use posse_protocol::{EventKind, PermissionMode, RawJson, RunChange, ToolSpec};
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::built_in;
-use posse_runtime::{Background, Budget};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::built_in;
+use posse_runtime::definition::spawning::Background;
+use posse_runtime::govern::budget::Budget;
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 
@@ -200,7 +201,7 @@ async fn no_agent_is_started_past_a_limit() {
 // proves AG-08 (open: coordinator mode; here it is `Background::Always`)
 #[tokio::test]
 async fn where_a_run_goes() {
-    let kinds = |background: bool| -> Arc<posse_runtime::spawn::Catalogue> {
+    let kinds = |background: bool| -> Arc<posse_runtime::definition::catalogue::Catalogue> {
         Arc::new(
             built_in()
                 .into_iter()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use posse_protocol::{Outcome, PermissionMode};
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::{Memory, MemoryScope, built_in};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::{Memory, MemoryScope, built_in};
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 

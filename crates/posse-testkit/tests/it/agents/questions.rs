@@ -2,7 +2,8 @@
 
 use posse_port::store::AgentState;
 use posse_protocol::{AgentId, Answer, Command, Event, EventKind, PermissionMode, Question};
-use posse_runtime::{Agent, Asker};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::Asker;
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 

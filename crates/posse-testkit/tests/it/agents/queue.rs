@@ -22,7 +22,7 @@ reply = [{ text = "turn {{turn}}" }]
 "#;
 
 /// Told two things while it works, after its sub-agent has ended; then it may go on.
-async fn told_meanwhile(rig: &Rig) -> posse_runtime::Agent {
+async fn told_meanwhile(rig: &Rig) -> posse_runtime::live::handle::Agent {
     let (begun, hold) = (pipe(rig, "begun"), pipe(rig, "hold"));
     let mut agent = rig.prompted("go").await.unwrap();
     super::ready(begun).await;

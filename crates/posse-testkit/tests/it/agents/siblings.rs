@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use posse_port::store::AgentState;
 use posse_protocol::{Command, RunStatus, Usage};
-use posse_runtime::Agent;
-use posse_runtime::spawn::definition::built_in;
+use posse_runtime::definition::agent_type::built_in;
+use posse_runtime::live::handle::Agent;
 use posse_scripted::Recorded;
 use posse_testkit::rig::{prompt, until_end};
 use posse_testkit::{Rig, TestClock};

@@ -7,11 +7,12 @@ use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{
     Answer, Command, ContentBlock, Denial, EventKind, Outcome, PermissionMode, RunEnd,
 };
-use posse_runtime::skill::file::{Kind, read};
-use posse_runtime::skill::{Skill, Skills};
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::built_in;
-use posse_runtime::{Agent, Asker};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::built_in;
+use posse_runtime::definition::skill::file::{Kind, read};
+use posse_runtime::definition::skill::{Skill, Skills};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::Asker;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use serde_json::Value;

@@ -2,9 +2,9 @@
 
 use posse_port::store::AgentState;
 use posse_protocol::{Outcome, RunStatus};
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::built_in;
-use posse_runtime::{Budget, Budgets};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::built_in;
+use posse_runtime::govern::budget::{Budget, Budgets};
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};
 

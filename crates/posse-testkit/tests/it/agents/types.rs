@@ -1,8 +1,8 @@
 //! Types of agents that come and go while a session lives: models are told, and what was sent stays.
 
 use posse_protocol::Outcome;
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::built_in;
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::built_in;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use posse_port::store::AgentState;
 use posse_protocol::{EventKind, MailKind, Outcome};
-use posse_runtime::Agent;
+use posse_runtime::live::handle::Agent;
 use posse_testkit::rig::{prompt, until_end};
 
 use super::{SECOND, count, inbox, last_words, paced, sent_by, timed, until};

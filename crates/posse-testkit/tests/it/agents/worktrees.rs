@@ -7,8 +7,8 @@ use std::sync::Arc;
 use posse_port::store::AgentState;
 use posse_port::worktree::{Base, Dirty};
 use posse_protocol::{Command, Notification, RunStatus};
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::{Isolation, built_in};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::{Isolation, built_in};
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use posse_port::store::AgentFilter;
 use posse_protocol::{AgentId, PermissionMode, RealmId};
-use posse_runtime::Definition;
 use posse_runtime::agent::AsideError;
-use posse_runtime::spawn::definition::{Memory, MemoryScope};
+use posse_runtime::definition::agent_type::Definition;
+use posse_runtime::definition::agent_type::{Memory, MemoryScope};
 use posse_testkit::Rig;
 use posse_testkit::rig::farewell;
 

@@ -7,7 +7,8 @@ use posse_port::Ports;
 use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
 use posse_protocol::{Purpose, Usage};
-use posse_runtime::{Runtime, StartError};
+use posse_runtime::runtime::Runtime;
+use posse_runtime::session::start_error::StartError;
 use posse_testkit::rig::farewell;
 use posse_testkit::{Rig, scripted};
 
@@ -29,7 +30,7 @@ reply = [{ thinking = "Well." }, { text = "Done: a reply of some words, so that 
 "#;
 
 /// A conversation of a few long prompts. What the last request used.
-async fn grown(rig: &Rig) -> (posse_runtime::Agent, Usage) {
+async fn grown(rig: &Rig) -> (posse_runtime::live::handle::Agent, Usage) {
     let mut agent = rig
         .prompted(&format!("0: {}", "words ".repeat(500)))
         .await

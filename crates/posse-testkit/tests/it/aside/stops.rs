@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use posse_port::model::ModelEvent;
 use posse_protocol::Purpose;
-use posse_runtime::Budget;
-use posse_runtime::agent::{AsideError, Inquiry};
+use posse_runtime::agent::AsideError;
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::session::side_query::Inquiry;
 use posse_testkit::Rig;
 use posse_testkit::rig::farewell;
 use tokio_util::sync::CancellationToken;

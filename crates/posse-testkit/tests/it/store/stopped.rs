@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use posse_port::store::StoreError;
-use posse_runtime::StartError;
+use posse_runtime::session::start_error::StartError;
 use posse_store::Timing;
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};

@@ -2,7 +2,7 @@
 
 use posse_port::store::{Address, AgentFilter, NewTask, Op, Order};
 use posse_protocol::{Command, MailId, TaskStatus, TeamPlan};
-use posse_runtime::{Hosting, Members};
+use posse_runtime::session::team::host::{Hosting, Members};
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
 

@@ -3,8 +3,8 @@
 use posse_protocol::{Mail, MailId, MailKind, Name, Response, Sender, Task, TaskId, TaskStatus};
 use uuid::Uuid;
 
-use super::super::{Consequence, Resting};
 use super::*;
+use crate::agent::step::{Consequence, Resting};
 
 fn mate() -> Machine {
     living(
@@ -209,7 +209,7 @@ fn an_interruption_makes_it_idle_and_only_a_new_word_wakes_it() {
     assert_eq!(
         (
             decision.commit.mail.len(),
-            super::super::unanswered(entry.kind, entry.reply.as_ref())
+            crate::history::restore::unanswered(entry.kind, entry.reply.as_ref())
         ),
         (1, false)
     );

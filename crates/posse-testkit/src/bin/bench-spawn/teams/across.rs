@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use posse_protocol::AgentId;
-use posse_runtime::team::host::{Hosting, Members};
+use posse_runtime::session::team::host::{Hosting, Members};
 use posse_testkit::house::House;
 use serde_json::{Value, json};
 

@@ -1,0 +1,137 @@
+//! What a model call takes: set aside before it, once more for each further attempt, and booked after it.
+
+use posse_protocol::{Cost, Missed, Purpose, Usage};
+use tokio_util::sync::CancellationToken;
+
+use crate::govern::{Account, Ask, Exceeded, Reservation};
+use posse_port::Ports;
+use posse_port::model::{Attribution, Failure, Reply, Ttl};
+use posse_port::price::Prices;
+use posse_port::store::Charge;
+
+/// The lowest cap on a reply that is of any use.
+const LEAST_OUTPUT: u32 = 1024;
+
+/// Sets aside what a call of `model` could take.
+pub(crate) fn reserve(
+    ports: &Ports,
+    account: &Account,
+    model: &str,
+    (input, ttl): (u64, Ttl),
+    max_tokens: u32,
+) -> Result<Reservation, Exceeded> {
+    let price = |input: u64, output: u32| -> Option<Cost> {
+        // Nothing costs more than to be written to the cache.
+        let (cache_write_5m, cache_write_1h) = if ttl == Ttl::OneHour {
+            (0, input)
+        } else {
+            (input, 0)
+        };
+        let output = output.into();
+        ports.prices.cost(
+            model,
+            &Usage {
+                cache_write_5m,
+                cache_write_1h,
+                output,
+                ..Usage::default()
+            },
+        )
+    };
+    let ask = Ask {
+        input,
+        output: max_tokens,
+        least: LEAST_OUTPUT.min(max_tokens),
+        price: &price,
+    };
+    account.reserve(&ask, ports.clock.now())
+}
+
+/// What a call that came to this is charged.
+pub(crate) fn charges(
+    prices: &dyn Prices,
+    asked: &str,
+    purpose: Purpose,
+    result: &Result<Reply, Failure>,
+) -> Vec<Charge> {
+    let (model, spent): (&str, Vec<Usage>) = match result {
+        Ok(reply) => {
+            let model = if reply.model.is_empty() {
+                asked
+            } else {
+                &reply.model
+            };
+            (
+                model,
+                reply.wasted.iter().copied().chain([reply.usage]).collect(),
+            )
+        }
+        Err(failure) => (asked, failure.spent.clone()),
+    };
+    let charge = |usage: Usage| Charge {
+        model: model.to_owned(),
+        usage,
+        // A gateway may call the model by a name of its own.
+        cost: prices
+            .cost(model, &usage)
+            .or_else(|| prices.cost(asked, &usage)),
+        purpose,
+        missed: 0,
+    };
+    spent.into_iter().map(charge).collect()
+}
+
+/// What is set aside for a call that is under way.
+pub(crate) struct Fare {
+    reservation: Reservation,
+    broke: bool,
+    cancel: CancellationToken,
+}
+
+impl Fare {
+    /// `cancel` ends the call if another attempt cannot be paid for.
+    pub(crate) fn new(reservation: Reservation, cancel: CancellationToken) -> Self {
+        Self {
+            reservation,
+            broke: false,
+            cancel,
+        }
+    }
+
+    /// An attempt has failed: what was used may have to be paid for, and so will another.
+    pub(crate) fn retried(&mut self) {
+        if !self.reservation.again() {
+            self.broke = true;
+            self.cancel.cancel();
+        }
+    }
+
+    /// The cap on the output that is paid for.
+    pub(crate) fn output(&self) -> u32 {
+        self.reservation.output
+    }
+
+    /// Why the call was ended, if another attempt could not have been paid for.
+    pub(crate) fn broke(&self) -> Option<String> {
+        self.broke
+            .then(|| "the attempt failed, and the budget does not hold another".to_owned())
+    }
+
+    /// The call of this agent missed something in the cache: booked with it, and kept with the charge of its
+    /// reply.
+    pub(crate) fn miss(&mut self, who: &Attribution, missed: &Missed, charges: &mut [Charge]) {
+        charges
+            .iter_mut()
+            .next_back()
+            .into_iter()
+            .for_each(|charge| charge.missed = missed.tokens);
+        if let Ok(agent) = who.agent.parse() {
+            self.reservation.miss(agent, &who.path, missed.clone());
+        }
+    }
+
+    /// The call is over, and this is what it took.
+    pub(crate) fn settle(self, charges: &[Charge]) {
+        self.reservation.settle(charges);
+    }
+}

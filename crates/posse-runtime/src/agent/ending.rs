@@ -1,0 +1,145 @@
+//! What a run came to, as its starter is told.
+
+use posse_protocol::{Limit, Notification, RunFacts, RunStatus, RunUsage};
+use uuid::Uuid;
+
+use crate::live::registry::By;
+use posse_port::tool::RunReport;
+
+/// So much of a result is kept in a message, as it is written there; all of it is in the output file.
+const MOST_BYTES: usize = 128 * 1024;
+
+/// And so much of the rest.
+const MOST_LINE: usize = 1024;
+const MOST_ERROR: usize = 8 * 1024;
+
+/// The end of a sub-agent's run.
+pub(crate) fn of_agent(
+    facts: &RunFacts,
+    run: Uuid,
+    (status, error): (RunStatus, Option<String>),
+    text: &str,
+    usage: RunUsage,
+) -> Notification {
+    let summary = format!("{} {}", facts.description, status.as_str());
+    ended(facts, run, (status, summary, error), text, usage)
+}
+
+/// The end of a background command.
+pub(crate) fn of_shell(facts: &RunFacts, report: &RunReport, usage: RunUsage) -> Notification {
+    let summary = format!("{}: {}", facts.description, report.summary);
+    let error = (report.status != RunStatus::Completed).then(|| report.summary.clone());
+    ended(
+        facts,
+        facts.task,
+        (report.status, summary, error),
+        &report.result,
+        usage,
+    )
+}
+
+fn ended(
+    facts: &RunFacts,
+    run: Uuid,
+    (status, summary, error): (RunStatus, String, Option<String>),
+    text: &str,
+    usage: RunUsage,
+) -> Notification {
+    let short = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
+    let kept = fitting(text, MOST_BYTES);
+    let mut result = text[..kept].to_owned();
+    if kept < text.len() {
+        result.push_str(&format!(
+            "\n[… {} bytes more are in the output file]",
+            text.len() - kept
+        ));
+    }
+    Notification {
+        task: facts.task,
+        run,
+        call: facts.call.clone(),
+        kind: facts.kind,
+        description: short(&facts.description, MOST_LINE),
+        output_file: facts.output_file.clone(),
+        status,
+        summary: short(&summary, MOST_LINE),
+        result,
+        error: error.map(|error| short(&error, MOST_ERROR)),
+        usage,
+        model: String::new(),
+        value: None,
+        worktree: None,
+    }
+}
+
+/// How much of a text takes no more than so many bytes in JSON.
+fn fitting(text: &str, most: usize) -> usize {
+    let mut taken = 0;
+    let too_much = |(_, c): &(usize, char)| {
+        taken += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        taken > most
+    };
+    text.char_indices()
+        .find(too_much)
+        .map_or(text.len(), |(at, _)| at)
+}
+
+/// A run of which nothing more can be said.
+pub(crate) fn broken(facts: &RunFacts, run: Uuid, error: String) -> Notification {
+    of_agent(
+        facts,
+        run,
+        (RunStatus::Failed, Some(error)),
+        "",
+        RunUsage::default(),
+    )
+}
+
+/// The limit that stopped a run.
+pub(crate) fn limit(limit: Limit) -> String {
+    match limit {
+        Limit::Turns => "it reached its number of turns",
+        Limit::Budget => "its budget holds no more",
+        Limit::Output => "its last reply was cut at its longest",
+        Limit::Context => "its conversation fills the model's context window",
+    }
+    .to_owned()
+}
+
+/// Who stopped a run.
+pub(crate) fn stopped(by: By) -> String {
+    match by {
+        By::Person => "the user stopped it",
+        By::Agent(_) => "it was stopped",
+        By::Above { .. } => "what it belongs to was stopped",
+        By::Shutdown => "posse was ended",
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_fits_into_a_message_whatever_it_is() {
+        for text in [
+            "\u{1b}".repeat(400_000),
+            "\"\\\n".repeat(200_000),
+            "ü".repeat(300_000),
+        ] {
+            let kept = fitting(&text, MOST_BYTES);
+            let told = serde_json::to_string(&text[..kept]).unwrap();
+            assert!(
+                told.len() <= MOST_BYTES + 2 && told.len() > MOST_BYTES - 8,
+                "{}",
+                told.len()
+            );
+        }
+        assert_eq!(fitting("short", MOST_BYTES), 5);
+    }
+}

@@ -1,0 +1,166 @@
+//! What may be done in an aside besides answering.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_protocol::{ContentBlock, RawJson, ToolContent};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::agent::side_query::AsideError;
+use crate::supervise::Calls;
+use posse_permission::{Standing, Verdict};
+use posse_port::clock::Clock;
+use posse_port::store::CallKey;
+use posse_port::tool::{Intent, Seen, Then, ToolContext, ToolError, ToolOutput, Toolbox};
+
+/// So often is somebody asked who was told to use no tools.
+const TIED_TURNS: usize = 4;
+/// The same for somebody who may use some.
+const FREE_TURNS: usize = 16;
+/// How long a tool has to end when it is told to.
+const GRACE: Duration = Duration::from_millis(900);
+
+const NO_TOOLS: &str = "Not run: this is asked on the side, and no tools are used for it. Answer in words, from what \
+                        you know already.";
+const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
+
+/// The tools that the model may use in an aside.
+pub(crate) enum Hands {
+    /// None.
+    Tied,
+    /// These, as far as the rights go. Nobody is asked.
+    Free {
+        /// The tools.
+        tools: Toolbox,
+        /// The rights.
+        standing: Standing,
+        /// Files whose content the model has seen in the aside; the agent's own are not touched.
+        seen: Seen,
+    },
+}
+
+type Ran = Result<ToolOutput, ToolError>;
+
+impl Hands {
+    /// So many replies there may be.
+    pub(super) fn turns(&self) -> usize {
+        match self {
+            Self::Tied => TIED_TURNS,
+            Self::Free { .. } => FREE_TURNS,
+        }
+    }
+
+    /// The results of the calls in a reply, one after another; none if there are no calls.
+    pub(super) async fn answer(
+        &self,
+        content: &[ContentBlock],
+        clock: &Arc<dyn Clock>,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<ContentBlock>, AsideError> {
+        let mut results = Vec::new();
+        for block in content {
+            let ContentBlock::ToolUse { id, name, input } = block else {
+                continue;
+            };
+            let ran = match self.allowed(name, input) {
+                Ok((tools, standing, seen, intent)) => {
+                    let context = ToolContext {
+                        key: CallKey { seq: 0, ordinal: 0 },
+                        call: id.clone(),
+                        marker: format!("aside.{}", Uuid::now_v7()),
+                        subject: intent.subject,
+                        workspace: Arc::clone(standing.workspace()),
+                        seen: seen.clone(),
+                        reads: standing.policy(),
+                        clock: Arc::clone(clock),
+                        first: None,
+                        cancel: cancel.child_token(),
+                    };
+                    run(tools, name, input.clone(), context).await?
+                }
+                Err(why) => Err(ToolError::Tell(why)),
+            };
+            results.push(result(id, ran));
+        }
+        Ok(results)
+    }
+
+    /// What is needed to run a call; else what the model is told.
+    fn allowed(
+        &self,
+        tool: &str,
+        input: &RawJson,
+    ) -> Result<(&Toolbox, &Standing, &Seen, Intent), String> {
+        let Self::Free {
+            tools,
+            standing,
+            seen,
+        } = self
+        else {
+            return Err(NO_TOOLS.to_owned());
+        };
+        if tools.get(tool).is_none() {
+            let names = tools.names().join(", ");
+            return Err(format!(
+                "Not run: this is asked on the side, and only {names} may be used for it."
+            ));
+        }
+        let intent = tools
+            .intent(tool, input, standing.workspace())
+            .map_err(|error| error.to_string())?;
+        match standing.verdict(tool, &intent) {
+            Verdict::Allow => Ok((tools, standing, seen, intent)),
+            Verdict::Ask(why) => Err(format!("Denied, since nobody is there to be asked: {why}")),
+            Verdict::Deny(why) => Err(format!("Denied: {why}")),
+        }
+    }
+}
+
+/// Runs a call to its end, or until it must end.
+async fn run(
+    tools: &Toolbox,
+    name: &str,
+    input: RawJson,
+    context: ToolContext,
+) -> Result<Ran, AsideError> {
+    let Some(tool) = tools.get(name).cloned() else {
+        return Ok(Err(ToolError::Tell(NO_TOOLS.into())));
+    };
+    let (cancel, clock) = (context.cancel.clone(), Arc::clone(&context.clock));
+    let mut calls: Calls<(), Ran> = Calls::new();
+    calls.start((), |_| tool.run(input, context));
+    let ended = tokio::select! {
+        ended = calls.next() => ended,
+        () = cancel.cancelled() => {
+            tokio::select! {
+                _ = calls.next() => {}
+                () = clock.sleep(GRACE) => calls.give_up(),
+            }
+            return Err(AsideError::Cancelled);
+        }
+    };
+    let crashed = || Err(ToolError::Tell(CRASHED.into()));
+    Ok(ended.and_then(|((), ran)| ran).unwrap_or_else(crashed))
+}
+
+fn result(id: &str, ran: Ran) -> ContentBlock {
+    let (content, is_error) = match ran {
+        Ok(ToolOutput {
+            content,
+            then: Then::Nothing,
+        }) => (content, false),
+        Ok(_) => (
+            vec![ToolContent::text(
+                "Not done: nothing may follow from what is asked on the side.",
+            )],
+            true,
+        ),
+        Err(error) => (vec![ToolContent::text(error.to_string())], true),
+    };
+    ContentBlock::ToolResult {
+        tool_use_id: id.to_owned(),
+        content,
+        is_error,
+    }
+}

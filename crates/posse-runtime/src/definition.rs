@@ -1,0 +1,12 @@
+//! What people declare: types of agents, skills, teams, and the terms that follow from them. Pure.
+
+pub mod agent_type;
+pub mod catalogue;
+mod front;
+pub mod model_choice;
+pub mod output_schema;
+pub mod skill;
+pub mod spawning;
+pub(crate) mod team_plan;
+pub(crate) mod teammate;
+pub(crate) mod terms;

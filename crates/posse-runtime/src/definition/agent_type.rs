@@ -1,0 +1,247 @@
+//! Types of sub-agents, and those that posse brings along.
+
+pub mod file;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_protocol::PermissionMode;
+use serde_json::Value;
+
+use crate::definition::model_choice::SMALL;
+use posse_port::model::Effort;
+
+/// What the main agent is called by those it starts. Nobody else can be.
+pub const MAIN: &str = "main";
+/// The type of an agent that goes on from exactly where its starter is. It is never listed.
+pub const FORK: &str = "fork";
+/// The type of a sub-agent for which none was named.
+pub const GENERAL_PURPOSE: &str = "general-purpose";
+
+/// What an agent has that changes nothing.
+const READING: [&str; 4] = ["Read", "Grep", "Glob", "WebFetch"];
+
+/// A type of sub-agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// What the model calls it. Found without regard to case.
+    pub name: String,
+    /// When to use it, for the model.
+    pub description: String,
+    /// Its system prompt.
+    pub prompt: String,
+    /// The only tools it has; none for all that its parent has.
+    pub tools: Option<Vec<String>>,
+    /// Tools that it does not have, whatever `tools` says.
+    pub disallowed: Vec<String>,
+    /// Its model, or a short name of one; none for its parent's.
+    pub model: Option<String>,
+    /// How hard it tries; none for its parent's.
+    pub effort: Option<Effort>,
+    /// Its mode; it never has more rights than its parent.
+    pub mode: Option<PermissionMode>,
+    /// Whether it runs in the background unless the call says otherwise.
+    pub background: bool,
+    /// Whether it answers once: nobody writes to it later, so its id is not told.
+    pub one_shot: bool,
+    /// Model calls in a run.
+    pub max_turns: Option<u32>,
+    /// What it works in, if not where its parent does.
+    pub isolation: Option<Isolation>,
+    /// Where it keeps notes from one life to the next.
+    pub memory: Option<Memory>,
+    /// What it is told before its prompt.
+    pub initial_prompt: Option<String>,
+    /// The JSON Schema that its answer must fit.
+    pub output_schema: Option<Arc<Value>>,
+    /// MCP servers without which it is not started, by name or pattern.
+    pub required_mcp_servers: Vec<String>,
+    /// MCP servers it is given; kept as written.
+    pub mcp_servers: Vec<Value>,
+    /// Skills that it begins with, by name.
+    pub skills: Vec<String>,
+    /// Hooks of its own; kept as written.
+    pub hooks: Option<Value>,
+    /// The colour that front ends show it in.
+    pub color: Option<String>,
+}
+
+impl Definition {
+    /// What agents of the type are called in paths.
+    pub(crate) fn label(&self) -> String {
+        self.name.to_lowercase()
+    }
+}
+
+/// What an agent works in that has a place of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// A git worktree.
+    Worktree,
+}
+
+/// Notes that an agent of a type keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Whose they are.
+    pub scope: MemoryScope,
+    /// Where they are; made when the first agent of the type is started.
+    pub directory: PathBuf,
+}
+
+/// Whose notes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryScope {
+    /// The user's, in all projects.
+    User,
+    /// The project's, for everybody who works on it.
+    Project,
+    /// The project's, on this machine only.
+    Local,
+}
+
+/// The types that posse brings along, but for its [`guide`].
+pub fn built_in() -> Vec<Definition> {
+    let general = Definition {
+        name: GENERAL_PURPOSE.to_owned(),
+        description:
+            "Work of several steps that needs no other type: finding out, changing, checking. \
+                      Has all your tools."
+                .to_owned(),
+        prompt: concat!(
+            include_str!("../prompt/types/every.md"),
+            include_str!("../prompt/types/general-purpose.md")
+        )
+        .to_owned(),
+        ..Definition::default()
+    };
+    let explore = Definition {
+        name: "Explore".to_owned(),
+        description:
+            "Fast search of a code base or of documentation: where something is, who uses it, how \
+                      it hangs together. Changes nothing. Say how thorough it should be."
+                .to_owned(),
+        prompt: concat!(
+            include_str!("../prompt/types/every.md"),
+            include_str!("../prompt/types/explore.md")
+        )
+        .to_owned(),
+        model: Some(SMALL.to_owned()),
+        ..reading()
+    };
+    let plan = Definition {
+        name: "Plan".to_owned(),
+        description:
+            "Reads the code and hands in a plan for a change: approach, steps, tests, risks. \
+                      Changes nothing."
+                .to_owned(),
+        prompt: concat!(
+            include_str!("../prompt/types/every.md"),
+            include_str!("../prompt/types/plan.md")
+        )
+        .to_owned(),
+        ..reading()
+    };
+    let bash = Definition {
+        name: "Bash".to_owned(),
+        description:
+            "Runs commands and tells in brief what came of them: builds, tests, git. Has a shell and \
+                      nothing else."
+                .to_owned(),
+        prompt: concat!(include_str!("../prompt/types/every.md"), include_str!("../prompt/types/bash.md")).to_owned(),
+        tools: Some(vec!["Bash".to_owned()]),
+        ..Definition::default()
+    };
+    vec![general, explore, plan, bash]
+}
+
+/// The type that answers questions about posse, from its documentation.
+pub fn guide(documentation: &str) -> Definition {
+    let prompt = concat!(
+        include_str!("../prompt/types/every.md"),
+        include_str!("../prompt/types/guide.md")
+    );
+    Definition {
+        name: "guide".to_owned(),
+        description:
+            "Answers questions about posse itself from its documentation: commands, options, settings, \
+                      agents, permissions. Changes nothing."
+                .to_owned(),
+        prompt: format!("{prompt}\n{documentation}"),
+        model: Some(SMALL.to_owned()),
+        ..reading()
+    }
+}
+
+/// What those have in common that answer once and change nothing.
+fn reading() -> Definition {
+    Definition {
+        tools: Some(READING.map(str::to_owned).to_vec()),
+        mode: Some(PermissionMode::Plan),
+        one_shot: true,
+        ..Definition::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves AD-03 (open: that `Plan` hands in a plan by a tool, and `fork`)
+    #[test]
+    fn what_is_built_in() {
+        let facts = |kind: Definition| {
+            let tools = kind.tools.map(|tools| tools.join(" "));
+            (kind.name, tools, kind.model, kind.mode, kind.one_shot)
+        };
+        let (plan, small) = (Some(PermissionMode::Plan), Some("small".to_owned()));
+        let only = |tools: &str| Some(tools.to_owned());
+        let reading = only("Read Grep Glob WebFetch");
+        assert_eq!(
+            built_in()
+                .into_iter()
+                .chain([guide("")])
+                .map(facts)
+                .collect::<Vec<_>>(),
+            [
+                ("general-purpose".to_owned(), None, None, None, false),
+                (
+                    "Explore".to_owned(),
+                    reading.clone(),
+                    small.clone(),
+                    plan,
+                    true
+                ),
+                ("Plan".to_owned(), reading.clone(), None, plan, true),
+                ("Bash".to_owned(), only("Bash"), None, None, false),
+                ("guide".to_owned(), reading, small, plan, true),
+            ]
+        );
+    }
+
+    #[test]
+    fn prompts_are_short_and_say_what_a_sub_agent_must_know() {
+        for Definition { name, prompt, .. } in built_in().into_iter().chain([guide("")]) {
+            let words = prompt.split_whitespace().count();
+            assert!(words <= 250, "{name}: {words} words");
+            for part in [
+                "sub-agent",
+                "last message",
+                "absolute paths",
+                "`SendMessage`",
+                "`main`",
+            ] {
+                assert!(prompt.contains(part), "{name}: nothing about {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_guide_has_the_documentation_last() {
+        assert!(
+            guide("## A page\n")
+                .prompt
+                .ends_with("# The documentation of posse\n\n## A page\n")
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! A definition from its text: Markdown with YAML in front, or an entry of `--agents`.
+
+mod field;
+mod name;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use serde_json::Value;
+
+use crate::definition::agent_type::{Definition, MemoryScope};
+use crate::definition::front::{Page, value};
+
+pub use crate::definition::agent_type::file::name::check_name;
+use crate::definition::front::Problem;
+
+/// A definition that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The definition; its `memory` is none, for where notes lie is not in the text.
+    pub definition: Definition,
+    /// Whose notes it keeps, if any.
+    pub memory: Option<MemoryScope>,
+    /// What is odd but no error.
+    pub notes: Vec<Problem>,
+}
+
+/// Reads a file's text. None: it has no front matter, so it is no definition (a README beside them).
+pub fn read(text: &str) -> Result<Option<Read>, Problem> {
+    let page = Page::of(text, &field::KEYS)?;
+    if !page.has_front {
+        return Ok(None);
+    }
+    let mut read = Read {
+        notes: page.notes,
+        ..Read::default()
+    };
+    for field in page.fields {
+        let mut odd = Vec::new();
+        field::take(&mut read, &field.key, field.value, &mut odd)
+            .map_err(|reason| Problem::new(field.line, reason))?;
+        read.notes.extend(
+            odd.into_iter()
+                .map(|reason| Problem::new(field.line, reason)),
+        );
+    }
+    read.notes.sort_by_key(|note| note.line);
+    read.definition.prompt = page.body;
+    match field::missing(&read.definition) {
+        Some("prompt") => Err(Problem::new(
+            page.closing,
+            "there is no prompt: what the agent is told stands below this line",
+        )),
+        Some(key) => Err(Problem::new(page.opening, format!("`{key}` is missing"))),
+        None => Ok(Some(read)),
+    }
+}
+
+/// Reads one entry of `--agents`: the fields of front matter, and `prompt`. It has no lines; all notes
+/// have the first.
+pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
+    check_name(name)?;
+    let Value::Object(fields) = entry else {
+        return Err(format!(
+            "a definition is an object, not {}",
+            value::kind(entry)
+        ));
+    };
+    let mut read = Read::default();
+    let mut odd = Vec::new();
+    for (key, value) in fields {
+        match key.as_str() {
+            "name" => odd.push("`name` is not heeded: the entry has the name already".to_owned()),
+            "prompt" => read.definition.prompt = value::text(key, value.clone())?,
+            _ => field::take(&mut read, key, value.clone(), &mut odd)?,
+        }
+    }
+    name.clone_into(&mut read.definition.name);
+    if let Some(key) = field::missing(&read.definition) {
+        return Err(format!("`{key}` is missing"));
+    }
+    read.notes = odd
+        .into_iter()
+        .map(|reason| Problem::new(1, reason))
+        .collect();
+    Ok(read)
+}

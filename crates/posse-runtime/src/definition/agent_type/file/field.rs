@@ -1,0 +1,219 @@
+//! The fields of a definition: what each may be, and what it does.
+
+use std::sync::Arc;
+
+use posse_protocol::PermissionMode;
+use serde_json::{Map, Value};
+
+use crate::definition::agent_type::Definition;
+use crate::definition::agent_type::file::{Read, check_name, tools};
+use crate::definition::agent_type::{Isolation, MemoryScope};
+use crate::definition::front::Keys;
+use crate::definition::front::value::{
+    effort, idle, kind, mapping, names, one_of, quoted, text, truth, unknown,
+};
+use crate::definition::output_schema::Contract;
+
+/// Every key of front matter.
+pub(super) const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "tools",
+    "disallowedTools",
+    "model",
+    "effort",
+    "permissionMode",
+    "background",
+    "isolation",
+    "maxTurns",
+    "color",
+    "memory",
+    "skills",
+    "mcpServers",
+    "requiredMcpServers",
+    "hooks",
+    "initialPrompt",
+    "outputSchema",
+];
+
+/// The same by what they may be.
+pub(super) const KEYS: Keys = Keys {
+    all: FIELDS,
+    texts: &["name", "description", "model", "color", "initialPrompt"],
+    prose: &["description", "initialPrompt"],
+    lists: &["tools", "disallowedTools", "skills", "requiredMcpServers"],
+};
+
+/// Keys that other programs have, or that come to mind, for what is called otherwise here.
+const OTHERWISE: [(&str, &str); 6] = [
+    ("allowedtools", "tools"),
+    ("deniedtools", "disallowedTools"),
+    ("mode", "permissionMode"),
+    ("schema", "outputSchema"),
+    ("turns", "maxTurns"),
+    ("worktree", "isolation"),
+];
+
+const COLOURS: [&str; 8] = [
+    "red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan",
+];
+
+/// Takes one field over; what is odd about it comes into `notes`.
+pub(super) fn take(
+    read: &mut Read,
+    key: &str,
+    value: Value,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let definition = &mut read.definition;
+    if value.is_null() && FIELDS.contains(&key) && !matches!(key, "name" | "description" | "tools")
+    {
+        notes.push(format!(
+            "`{key}` has no value; it is as if it were not there"
+        ));
+        return Ok(());
+    }
+    match key {
+        "name" => {
+            definition.name = text(key, value)?;
+            check_name(&definition.name)?;
+        }
+        "description" => definition.description = text(key, value)?,
+        "tools" => definition.tools = tools::granted(&value, notes)?,
+        "disallowedTools" => definition.disallowed = tools::denied(&value, notes)?,
+        "model" => definition.model = Some(text(key, value)?),
+        "effort" => definition.effort = effort(&value, notes)?,
+        "permissionMode" => definition.mode = Some(mode(&value)?),
+        "background" => definition.background = truth(key, &value)?,
+        "isolation" => definition.isolation = Some(isolation(&value)?),
+        "maxTurns" => definition.max_turns = Some(turns(&value)?),
+        "color" => definition.color = Some(colour(value, notes)?),
+        "memory" => read.memory = Some(memory(&value)?),
+        "skills" => definition.skills = names(key, value)?,
+        "mcpServers" => {
+            definition.mcp_servers = servers(value)?;
+            notes.extend((!definition.mcp_servers.is_empty()).then(|| idle(key)));
+        }
+        "requiredMcpServers" => definition.required_mcp_servers = names(key, value)?,
+        "hooks" => {
+            let hooks = mapping(key, value)?;
+            notes.extend((!hooks.is_empty()).then(|| idle(key)));
+            definition.hooks = Some(Value::Object(hooks));
+        }
+        "initialPrompt" => definition.initial_prompt = Some(text(key, value)?),
+        "outputSchema" => definition.output_schema = Some(schema(key, value)?),
+        "prompt" => notes
+            .push("`prompt` is not heeded: the text below the front matter is the prompt".into()),
+        other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
+    }
+    Ok(())
+}
+
+/// What no definition can do without and this one has not.
+pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
+    let Definition {
+        name,
+        description,
+        prompt,
+        ..
+    } = definition;
+    let needed = [
+        ("name", name),
+        ("description", description),
+        ("prompt", prompt),
+    ];
+    needed
+        .into_iter()
+        .find(|(_, value)| value.is_empty())
+        .map(|(key, _)| key)
+}
+
+fn mode(value: &Value) -> Result<PermissionMode, String> {
+    match value.as_str().map(str::trim) {
+        // What other programs call it.
+        Some("manual") => Ok(PermissionMode::Default),
+        _ => one_of(
+            "permissionMode",
+            value,
+            &PermissionMode::ALL.map(|mode| (mode.as_str(), mode)),
+        ),
+    }
+}
+
+fn isolation(value: &Value) -> Result<Isolation, String> {
+    match value.as_str().map(str::trim) {
+        Some("remote") => Err("`isolation: remote` is not there yet; `worktree` is".to_owned()),
+        _ => one_of("isolation", value, &[("worktree", Isolation::Worktree)]),
+    }
+}
+
+fn memory(value: &Value) -> Result<MemoryScope, String> {
+    let scopes = [
+        ("user", MemoryScope::User),
+        ("project", MemoryScope::Project),
+        ("local", MemoryScope::Local),
+    ];
+    one_of("memory", value, &scopes)
+}
+
+fn turns(value: &Value) -> Result<u32, String> {
+    let number = value
+        .as_u64()
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number > 0);
+    number.ok_or_else(|| match value {
+        Value::String(_) => format!(
+            "`maxTurns` is a whole number from 1 on, not the text {}",
+            kind(value)
+        ),
+        _ => format!(
+            "`maxTurns` is a whole number from 1 on, not {}",
+            kind(value)
+        ),
+    })
+}
+
+fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
+    let colour = text("color", value)?;
+    if !COLOURS.contains(&colour.as_str()) {
+        notes.push(format!(
+            "`{}` is none of the colours {}",
+            quoted(&colour),
+            COLOURS.join(", ")
+        ));
+    }
+    Ok(colour)
+}
+
+/// MCP servers: names and servers in a list, or servers by name.
+fn servers(value: Value) -> Result<Vec<Value>, String> {
+    match value {
+        Value::Array(items) => {
+            let fits = |item: &Value| {
+                item.is_object() || item.as_str().is_some_and(|name| !name.trim().is_empty())
+            };
+            match items.iter().find(|item| !fits(item)) {
+                Some(odd) => Err(format!(
+                    "`mcpServers` lists names and servers, not {}",
+                    kind(odd)
+                )),
+                None => Ok(items),
+            }
+        }
+        Value::Object(servers) => Ok(servers
+            .into_iter()
+            .map(|(name, server)| Value::Object(Map::from_iter([(name, server)])))
+            .collect()),
+        other => Err(format!(
+            "`mcpServers` is a list or a mapping, not {}",
+            kind(&other)
+        )),
+    }
+}
+
+/// A schema that answers can be held against.
+fn schema(key: &str, value: Value) -> Result<Arc<Value>, String> {
+    let schema = Value::Object(mapping(key, value)?);
+    Contract::new(&schema).map_err(|reason| format!("`{key}` cannot be used: {reason}"))?;
+    Ok(Arc::new(schema))
+}

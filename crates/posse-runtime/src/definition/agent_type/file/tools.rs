@@ -1,0 +1,134 @@
+//! Lists of tools.
+
+use serde_json::Value;
+
+use crate::definition::front::value::{joined, quoted};
+use posse_port::closest;
+
+/// The tools that posse has. Others are kept: definitions are shared with programs that have them.
+const TOOLS: [&str; 13] = [
+    "Agent",
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "Read",
+    "SendMessage",
+    "Skill",
+    "TaskOutput",
+    "TaskStop",
+    "Wait",
+    "WebFetch",
+    "Write",
+];
+
+/// Names in a list.
+const MOST: usize = 500;
+
+/// The tools that `tools` names; none for all.
+pub(super) fn granted(
+    value: &Value,
+    notes: &mut Vec<String>,
+) -> Result<Option<Vec<String>>, String> {
+    if value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty()) {
+        return Err(
+            "`tools` has no value: leave it out for all tools, write `[]` for none".to_owned(),
+        );
+    }
+    let names = names("tools", value, notes, |tool, part| {
+        format!(
+            "`({part})` is not heeded, the agent gets all of `{tool}`; permission rules can forbid a part of it"
+        )
+    })?;
+    Ok((!names.iter().any(|name| name == "*")).then_some(names))
+}
+
+/// The tools that `disallowedTools` names.
+pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, String> {
+    let names = names("disallowedTools", value, notes, |tool, part| {
+        format!(
+            "`({part})` is not heeded, the agent has no `{tool}` at all; permission rules can forbid a part of it"
+        )
+    })?;
+    if names.iter().any(|name| name == "*") {
+        return Err(
+            "`disallowedTools` takes names; an agent without tools has `tools: []`".to_owned(),
+        );
+    }
+    Ok(names)
+}
+
+fn names(
+    key: &str,
+    value: &Value,
+    notes: &mut Vec<String>,
+    partly: impl Fn(&str, &str) -> String,
+) -> Result<Vec<String>, String> {
+    let mut names: Vec<String> = Vec::new();
+    let text = joined(key, value)?;
+    let parts = split(&text);
+    if parts.len() > MOST {
+        return Err(format!("`{key}` has more than {MOST} names"));
+    }
+    for written in parts {
+        let (name, part) = cut(written)?;
+        let name = if name == "Task" { "Agent" } else { name };
+        if let Some(part) = part {
+            notes.push(partly(name, &quoted(part)));
+        }
+        if !TOOLS.contains(&name)
+            && name.len() <= 64
+            && let Some(meant) = closest(name, &TOOLS)
+        {
+            notes.push(format!(
+                "there is no tool `{}`; did you mean `{meant}`?",
+                quoted(name)
+            ));
+        }
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// A tool's name, and what is in parentheses behind it.
+fn cut(written: &str) -> Result<(&str, Option<&str>), String> {
+    let (name, part) = match written.split_once('(') {
+        Some((name, rest)) => {
+            let part = rest.strip_suffix(')');
+            let open = || {
+                format!(
+                    "`{}` has a parenthesis that is not closed at its end",
+                    quoted(written)
+                )
+            };
+            (name.trim_end(), Some(part.ok_or_else(open)?))
+        }
+        None => (written, None),
+    };
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ')') {
+        return Err(format!(
+            "`{}` is no name of a tool; names have commas between them",
+            quoted(written)
+        ));
+    }
+    Ok((name, part))
+}
+
+/// The parts between commas that are in no parentheses; empty ones are left out.
+fn split(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let parts = text.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
+}

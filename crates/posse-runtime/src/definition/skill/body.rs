@@ -1,0 +1,455 @@
+//! The instructions of a skill: text with places for arguments, for facts, and for what commands print. A
+//! body is taken apart once, before anything is put in: what an argument says is never read as a place.
+
+use std::path::Path;
+
+use crate::definition::skill::arguments::{Quotes, quoted, split};
+use posse_port::model::Effort;
+
+/// How many commands a body may have.
+pub(crate) const MOST_COMMANDS: usize = 16;
+
+/// How long a body may be with everything put in, in bytes: a place may stand in it often, and an argument be long.
+const LONGEST: usize = 1024 * 1024;
+
+/// With everything put in, a body is longer than anybody could follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("with its arguments it is longer than 1 MiB")]
+pub struct TooLong;
+
+/// Instructions, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// As they are written.
+    pub text: String,
+    pieces: Vec<Piece>,
+}
+
+/// A part of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// Something that is put in.
+    Place(Place),
+    /// What a command prints.
+    Command(Vec<Piece>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// All arguments as they were written.
+    Arguments,
+    /// One of them, from 0.
+    Argument(usize),
+    Session,
+    SkillDirectory,
+    ProjectDirectory,
+    Effort,
+}
+
+/// What is put in.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// What was written after the name.
+    pub arguments: &'a str,
+    /// The session's id.
+    pub session: &'a str,
+    /// Where the skill's files are.
+    pub directory: &'a Path,
+    /// Where the agent works.
+    pub project: &'a Path,
+    /// How hard the model tries, if that was said.
+    pub effort: Option<Effort>,
+}
+
+/// A part of what comes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// A command, in whose place comes what it prints.
+    Command(String),
+}
+
+impl Body {
+    /// Takes a text apart. `names` are those of the arguments, in their order. Else, by line from 0, what is
+    /// wrong with it.
+    pub fn new(text: &str, names: &[String]) -> Result<Self, (usize, String)> {
+        let mut pieces = Vec::new();
+        let (mut rest, mut commands) = (text, 0);
+        while let Some((at, end)) = next_command(rest) {
+            pieces.extend(places(&rest[..at], names));
+            commands += 1;
+            let line = || text.len() - rest.len() + at;
+            let line = || text[..line()].matches('\n').count();
+            let command = rest[at + 2..end].trim();
+            if command.is_empty() {
+                return Err((
+                    line(),
+                    "there is no command between the backquotes".to_owned(),
+                ));
+            }
+            if commands > MOST_COMMANDS {
+                return Err((
+                    line(),
+                    format!("there are more than {MOST_COMMANDS} commands"),
+                ));
+            }
+            pieces.push(Piece::Command(places(command, names)));
+            rest = &rest[end + 1..];
+        }
+        pieces.extend(places(rest, names));
+        Ok(Self {
+            text: text.to_owned(),
+            pieces,
+        })
+    }
+
+    /// Whether it runs commands.
+    pub fn has_commands(&self) -> bool {
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Command(_)))
+    }
+
+    /// The body with everything put in but what commands print. Arguments that it has no place for follow it.
+    pub fn expand(&self, values: &Values<'_>) -> Result<Vec<Part>, TooLong> {
+        let words = split(values.arguments);
+        let mut parts: Vec<Part> = Vec::new();
+        let mut left = LONGEST;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Command(command) => {
+                    parts.push(Part::Command(in_command(
+                        command, values, &words, &mut left,
+                    )?));
+                }
+                piece => add(&mut parts, &put(piece, values, &words), &mut left)?,
+            }
+        }
+        if !values.arguments.is_empty() && !takes_arguments(&self.pieces) {
+            add(
+                &mut parts,
+                &format!("\n\nARGUMENTS: {}", values.arguments),
+                &mut left,
+            )?;
+        }
+        Ok(parts)
+    }
+}
+
+/// A command with everything put in, such that a shell reads each value as what it is, never as more of the
+/// command.
+fn in_command(
+    pieces: &[Piece],
+    values: &Values<'_>,
+    words: &[String],
+    left: &mut usize,
+) -> Result<String, TooLong> {
+    let (mut command, mut quotes) = (String::new(), Quotes::default());
+    for piece in pieces {
+        let text = match piece {
+            Piece::Text(text) => {
+                quotes.read(text);
+                text.clone()
+            }
+            // Where the command has no quotes they are several words.
+            Piece::Place(Place::Arguments) if !quotes.open() => words
+                .iter()
+                .map(|word| quoted(word))
+                .collect::<Vec<_>>()
+                .join(" "),
+            Piece::Place(Place::Argument(at)) if words.len() <= *at => String::new(),
+            piece => quotes.put(&put(piece, values, words)),
+        };
+        take(left, &text)?;
+        command.push_str(&text);
+    }
+    Ok(command)
+}
+
+fn take(left: &mut usize, text: &str) -> Result<(), TooLong> {
+    *left = left.checked_sub(text.len()).ok_or(TooLong)?;
+    Ok(())
+}
+
+fn add(parts: &mut Vec<Part>, text: &str, left: &mut usize) -> Result<(), TooLong> {
+    take(left, text)?;
+    match parts.last_mut() {
+        Some(Part::Text(last)) => last.push_str(text),
+        _ => parts.push(Part::Text(text.to_owned())),
+    }
+    Ok(())
+}
+
+/// Whether arguments have a place.
+fn takes_arguments(pieces: &[Piece]) -> bool {
+    pieces.iter().any(|piece| match piece {
+        Piece::Place(place) => matches!(place, Place::Arguments | Place::Argument(_)),
+        Piece::Command(command) => takes_arguments(command),
+        Piece::Text(_) => false,
+    })
+}
+
+fn put(piece: &Piece, values: &Values<'_>, words: &[String]) -> String {
+    match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Place(Place::Arguments) => values.arguments.to_owned(),
+        Piece::Place(Place::Argument(at)) => words.get(*at).cloned().unwrap_or_default(),
+        Piece::Place(Place::Session) => values.session.to_owned(),
+        Piece::Place(Place::SkillDirectory) => values.directory.display().to_string(),
+        Piece::Place(Place::ProjectDirectory) => values.project.display().to_string(),
+        Piece::Place(Place::Effort) => values
+            .effort
+            .map(Effort::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        // Commands are not nested.
+        Piece::Command(_) => String::new(),
+    }
+}
+
+/// Where the next `` !`…` `` begins, and where its last backquote is. It stands alone: after white space or
+/// at the beginning, and on one line.
+fn next_command(text: &str) -> Option<(usize, usize)> {
+    text.match_indices("!`").find_map(|(at, mark)| {
+        let alone = text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace);
+        let after = at + mark.len();
+        // Not further than it must: there may be many of them on one long line.
+        let end = if alone {
+            text[after..].find(['`', '\n'])
+        } else {
+            None
+        };
+        end.map(|end| (at, after + end))
+            .filter(|(_, end)| text[*end..].starts_with('`'))
+    })
+}
+
+/// The places in a text.
+fn places(text: &str, names: &[String]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, from) = rest.split_at(at);
+        if let Some(before) = before.strip_suffix('\\') {
+            // A dollar that is meant as such.
+            plain.push_str(before);
+            plain.push('$');
+            rest = &from[1..];
+            continue;
+        }
+        plain.push_str(before);
+        match place(&from[1..], names) {
+            Some((place, length)) => {
+                if !plain.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                }
+                pieces.push(Piece::Place(place));
+                rest = &from[1 + length..];
+            }
+            None => {
+                plain.push('$');
+                rest = &from[1..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        pieces.push(Piece::Text(plain));
+    }
+    pieces
+}
+
+/// The place that follows a dollar, and how long its name is.
+fn place(after: &str, names: &[String]) -> Option<(Place, usize)> {
+    const FACTS: [(&str, Place); 4] = [
+        ("{CLAUDE_SESSION_ID}", Place::Session),
+        ("{CLAUDE_SKILL_DIR}", Place::SkillDirectory),
+        ("{CLAUDE_PROJECT_DIR}", Place::ProjectDirectory),
+        ("{CLAUDE_EFFORT}", Place::Effort),
+    ];
+    if let Some((name, place)) = FACTS.iter().find(|(name, _)| after.starts_with(name)) {
+        return Some((*place, name.len()));
+    }
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
+    let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number < 1_000);
+    let word = after
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(after.len());
+    if let Some(index) = after.strip_prefix("ARGUMENTS[") {
+        let end = digits(index);
+        if let (Some(at), true) = (number(&index[..end]), index[end..].starts_with(']')) {
+            return Some((Place::Argument(at), "ARGUMENTS[".len() + end + 1));
+        }
+    }
+    match &after[..word] {
+        "ARGUMENTS" => Some((Place::Arguments, word)),
+        name if let Some(at) = names.iter().position(|known| known == name) => {
+            Some((Place::Argument(at), word))
+        }
+        name if !name.is_empty() && digits(name) == name.len() => {
+            number(name).map(|at| (Place::Argument(at), word))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(body: &str, arguments: &str) -> Vec<Part> {
+        let names = ["file".to_owned(), "level".to_owned()];
+        let values = Values {
+            arguments,
+            session: "s-1",
+            directory: Path::new("/skills/x"),
+            project: Path::new("/work"),
+            effort: Some(Effort::High),
+        };
+        Body::new(body, &names).unwrap().expand(&values).unwrap()
+    }
+
+    fn text(body: &str, arguments: &str) -> String {
+        let one = |part| match part {
+            Part::Text(text) => text,
+            Part::Command(command) => format!("«{command}»"),
+        };
+        expanded(body, arguments).into_iter().map(one).collect()
+    }
+
+    // proves HK-05 (open: how it is found, and by whom)
+    #[test]
+    fn everything_comes_in_its_place() {
+        let table = [
+            ("Look at $ARGUMENTS.", "a.rs b.rs", "Look at a.rs b.rs."),
+            ("Look at $ARGUMENTS.", "", "Look at ."),
+            ("$0 and $1 and $2.", "'a b' c", "a b and c and ."),
+            ("$ARGUMENTS[1]$ARGUMENTS[0]", "a b", "ba"),
+            ("$ARGUMENTS[x] $ARGUMENTS[", "a", "a[x] a["),
+            (
+                "$file at $level, $files",
+                "a.rs high",
+                "a.rs at high, $files",
+            ),
+            (
+                "in ${CLAUDE_SKILL_DIR}/x of ${CLAUDE_PROJECT_DIR}",
+                "",
+                "in /skills/x/x of /work",
+            ),
+            (
+                "${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT} ${HOME} ${CLAUDE_X}",
+                "",
+                "s-1 high ${HOME} ${CLAUDE_X}",
+            ),
+            (r"it costs \$1, not $1", "a b", "it costs $1, not b"),
+            ("a $ alone, $HOME and $", "", "a $ alone, $HOME and $"),
+            // What has no place comes last.
+            ("Do it.", "now please", "Do it.\n\nARGUMENTS: now please"),
+            ("Do it.", "", "Do it."),
+            ("Do ${CLAUDE_EFFORT}.", "x", "Do high.\n\nARGUMENTS: x"),
+            // Nothing of an argument is read again.
+            (
+                "$0|$1",
+                "'$1' '${CLAUDE_SESSION_ID}'",
+                "$1|${CLAUDE_SESSION_ID}",
+            ),
+            ("$ARGUMENTS", "$ARGUMENTS !`rm x`", "$ARGUMENTS !`rm x`"),
+            ("Do it.", "$0 !`rm x`", "Do it.\n\nARGUMENTS: $0 !`rm x`"),
+            // Commands.
+            ("Now: !`git diff`.", "", "Now: «git diff»."),
+            ("!`cat $0` !` ls `", "'a b'", "«cat 'a b'» «ls»"),
+            ("!`cat $0`", "'x` y'", "«cat 'x` y'»"),
+            // A shell reads no value as more of the command.
+            (
+                "!`ls $ARGUMENTS $3`",
+                "-l 'a b' ;rm",
+                "«ls -l 'a b' ';rm' »",
+            ),
+            (r#"!`grep "$0" f`"#, "$(rm)", r#"«grep ""'$(rm)'"" f»"#),
+            ("!`grep '$ARGUMENTS' f`", "a;b c", "«grep '''a;b c''' f»"),
+            (
+                r#"!`echo "$(cat "$0")" $0`"#,
+                r"a\;b",
+                r#"«echo "$(cat ""'a;b'"")" 'a;b'»"#,
+            ),
+            ("!`echo $0`", r#""it's""#, r"«echo 'it'\''s'»"),
+            ("!`${CLAUDE_SKILL_DIR}/x $0`", "''", "«/skills/x/x ''»"),
+            (
+                "wow!`no` and `code` and !`open",
+                "",
+                "wow!`no` and `code` and !`open",
+            ),
+            ("!`a\nb` x", "", "!`a\nb` x"),
+            ("ü !`é`ö$0-ä $0ä", "ß", "ü «é»öß-ä $0ä"),
+        ];
+        for (body, arguments, expected) in table {
+            assert_eq!(text(body, arguments), expected, "{body} with {arguments}");
+        }
+        assert_eq!(expanded("a", "").len(), 1);
+        assert_eq!(expanded("", ""), []);
+    }
+
+    #[test]
+    fn what_is_no_body_says_where() {
+        let wrong = |text: &str| Body::new(text, &[]).unwrap_err();
+        assert_eq!(
+            wrong("a\nb !` `"),
+            (1, "there is no command between the backquotes".to_owned())
+        );
+        let many = "!`a`\n".repeat(MOST_COMMANDS + 1);
+        assert_eq!(
+            wrong(&many),
+            (MOST_COMMANDS, "there are more than 16 commands".to_owned())
+        );
+        assert!(Body::new("!`a`", &[]).unwrap().has_commands());
+        assert!(!Body::new("a", &[]).unwrap().has_commands());
+    }
+
+    #[test]
+    fn what_is_put_in_has_a_longest_length() {
+        let body = Body::new(&"$ARGUMENTS !`echo $0`\n".repeat(16), &[]).unwrap();
+        let expand = |body: &Body, length: usize| {
+            let (arguments, nowhere) = (&"x".repeat(length)[..], Path::new(""));
+            let values = Values {
+                arguments,
+                session: "",
+                directory: nowhere,
+                project: nowhere,
+                effort: None,
+            };
+            body.expand(&values)
+        };
+        assert!(expand(&body, 32_000).is_ok());
+        assert_eq!(expand(&body, 33_000), Err(TooLong));
+        assert_eq!(
+            expand(&Body::new("Do it.", &[]).unwrap(), LONGEST),
+            Err(TooLong)
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_body_without_places_is_what_it_was(text in "[a-z \\n!`{}\\[\\]ü.]{0,40}", arguments in "\\PC{0,12}") {
+            let body = Body::new(&text, &[]);
+            proptest::prop_assume!(body.as_ref().is_ok_and(|body| !body.has_commands()));
+            let values = Values {
+                arguments: arguments.trim(), session: "", directory: Path::new(""), project: Path::new(""), effort: None,
+            };
+            let expected = match arguments.trim() {
+                "" => text.clone(),
+                arguments => format!("{text}\n\nARGUMENTS: {arguments}"),
+            };
+            let expected = if expected.is_empty() { vec![] } else { vec![Part::Text(expected)] };
+            proptest::prop_assert_eq!(body.unwrap().expand(&values), Ok(expected));
+        }
+    }
+}

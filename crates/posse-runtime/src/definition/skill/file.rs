@@ -1,0 +1,104 @@
+//! A skill from its text: Markdown, usually with YAML in front.
+
+mod field;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use crate::definition::front::Page;
+use crate::definition::front::Problem;
+use crate::definition::front::value::quoted;
+use crate::definition::skill::file::field::Fields;
+use crate::definition::skill::{Body, Skill, check_name};
+
+/// How much a model is told of what a skill is for, in characters.
+pub(crate) const TOLD: usize = 1_536;
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `SKILL.md` in a directory of its own, which gives it its name.
+    Skill,
+    /// A file of its own, whose path gives it its name.
+    Command,
+}
+
+/// A skill that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The skill.
+    pub skill: Skill,
+    /// What is odd but no error.
+    pub notes: Vec<Problem>,
+}
+
+/// Reads a file's text. Its name is that of its place, whatever it says.
+pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Problem> {
+    let page = Page::of(text, &field::KEYS)?;
+    check_name(name).map_err(|reason| Problem::new(1, reason))?;
+    let mut fields = Fields::default();
+    let mut notes = page.notes;
+    for field in page.fields {
+        let mut odd = Vec::new();
+        fields
+            .take(&field.key, field.value, &mut odd)
+            .map_err(|reason| Problem::new(field.line, reason))?;
+        odd.extend(fields.misplaced(&field.key, name));
+        notes.extend(
+            odd.into_iter()
+                .map(|reason| Problem::new(field.line, reason)),
+        );
+    }
+    if page.body.is_empty() {
+        let reason = "there are no instructions: what is to be done stands below this line";
+        return Err(Problem::new(page.closing, reason));
+    }
+    let description = match fields.description.take() {
+        Some(description) => description,
+        None => {
+            let reason =
+                "`description` is missing: the first line of the instructions is taken for it";
+            notes.extend((kind == Kind::Skill).then(|| Problem::new(page.opening, reason)));
+            first_line(&page.body)
+        }
+    };
+    let body = Body::new(&page.body, &fields.arguments)
+        .map_err(|(line, reason)| Problem::new(page.body_line + line, reason))?;
+    let (fork, alone) = fields.fork();
+    notes.extend(
+        alone
+            .into_iter()
+            .map(|reason| Problem::new(page.opening, reason)),
+    );
+    if !fields.for_model && !fields.for_user {
+        let reason =
+            "neither a model nor a person may call it; agents that name it in `skills` have it";
+        notes.push(Problem::new(page.opening, reason));
+    }
+    notes.sort_by_key(|note| note.line);
+    let skill = Skill {
+        name: name.to_owned(),
+        description,
+        when_to_use: fields.when_to_use,
+        argument_hint: fields.argument_hint,
+        arguments: fields.arguments,
+        for_model: fields.for_model,
+        for_user: fields.for_user,
+        allowed: fields.allowed,
+        disallowed: fields.disallowed,
+        fork,
+        body,
+        path: PathBuf::from(path),
+    };
+    Ok(Read { skill, notes })
+}
+
+/// What a text is about, if nothing says it: its first line.
+fn first_line(body: &str) -> String {
+    let line = body
+        .lines()
+        .map(|line| line.trim_start_matches('#').trim())
+        .find(|line| !line.is_empty());
+    quoted(line.unwrap_or_default())
+}

@@ -1,0 +1,69 @@
+//! What a skill may be called.
+
+use crate::definition::front::value::quoted;
+
+/// Letters of a name.
+const LONGEST: usize = 64;
+
+/// Names that mean something of posse's own.
+const RESERVED: [&str; 1] = ["compact"];
+
+/// Whether a name can be given to a skill; else why not. In a command's name `:` stands between the
+/// directories that its file is in.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let shown = quoted(name);
+    if name.is_empty() {
+        return Err("the name is empty".to_owned());
+    }
+    if name.chars().count() > LONGEST {
+        return Err(format!(
+            "the name `{shown}` has more than {LONGEST} characters"
+        ));
+    }
+    if RESERVED.contains(&name.to_lowercase().as_str()) {
+        return Err(format!("the name `{shown}` is taken by posse itself"));
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Err(format!(
+            "the name `{shown}` does not begin with a letter or a digit"
+        ));
+    }
+    match name
+        .chars()
+        .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')))
+    {
+        None => Ok(()),
+        Some(bad) if bad.is_whitespace() || bad.is_control() => Err(format!(
+            "the name `{shown}` has white space in it, and so it could not be called"
+        )),
+        Some(bad) => Err(format!(
+            "the name `{shown}` has `{bad}` in it; letters a to z, digits, `-` and `_` may be"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let long = "x".repeat(64);
+        for name in ["a", "code-review", "git:tidy_up", "9", "Review", &long] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for (name, why) in [
+            ("", "is empty"),
+            (&format!("{long}x"), "more than 64"),
+            ("Compact", "taken by posse"),
+            ("-x", "does not begin"),
+            (":x", "does not begin"),
+            ("a b", "white space"),
+            ("a/b", "has `/` in it"),
+            ("größe", "has `ö` in it"),
+        ] {
+            let told = check_name(name).unwrap_err();
+            assert!(told.contains(why), "{name}: {told}");
+        }
+    }
+}

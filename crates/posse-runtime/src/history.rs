@@ -1,0 +1,470 @@
+//! An agent's history: bytes that were made once, in an order that never changes.
+//!
+//! Entries that no mark will stand at any more are joined to larger pieces, so that a request of ten
+//! megabytes is strung together from a handful of pieces. Joining copies each byte a few times in the
+//! history's whole life; cloning a history copies none.
+
+pub(crate) mod cache_ttl;
+pub(crate) mod fork_point;
+pub(crate) mod request_size;
+pub(crate) mod restore;
+
+use bytes::{Bytes, BytesMut};
+use posse_protocol::{AgentId, EntryKind, ReplyFacts};
+
+use crate::prompt::FORK_TAG;
+use posse_port::model::{Mark, Piece, Place, Ttl};
+use posse_port::store::{NewEntry, Segment, checksum};
+
+/// Entries at the end that stay apart: the marks of the next request stand among them.
+const APART: usize = 4;
+/// So many entries wait before they are joined.
+const JOIN_AT: usize = 16;
+/// A piece of this size is not joined with others any more.
+const LARGE: usize = 1 << 20;
+
+/// An agent's history.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    /// The first `shared` ones are another agent's, or the same as its siblings'; then joined ones, then one
+    /// for each of `apart`.
+    pieces: Vec<Piece>,
+    shared: usize,
+    /// Where the last request ended that was answered: its own, or that of the agent it was forked from. No
+    /// pieces are joined across it.
+    request_end: Option<usize>,
+    apart: Vec<EntryKind>,
+    next_seq: u64,
+    chain: u64,
+    /// The own entry that it begins with, if that took the place of all before it, and its size.
+    since: Option<u64>,
+    summary: usize,
+    /// Whether it says of itself that it is a fork's.
+    tagged: bool,
+}
+
+/// An entry in the making.
+pub(crate) struct Part {
+    pub(crate) kind: EntryKind,
+    pub(crate) head: Option<Piece>,
+    pub(crate) piece: Piece,
+    pub(crate) reply: Option<ReplyFacts>,
+}
+
+impl History {
+    /// A history that begins with all of another's: the bytes are shared.
+    pub(crate) fn forked(&self) -> Self {
+        Self {
+            shared: self.pieces.len(),
+            request_end: self.request_end,
+            apart: Vec::new(),
+            next_seq: 0,
+            chain: 0,
+            since: None,
+            summary: self.summary,
+            tagged: self.tagged,
+            pieces: self.pieces.clone(),
+        }
+    }
+
+    /// The number that the next own entry gets.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// All of it as the store has it, for another to begin with. `inherited` is what it began with itself.
+    pub(crate) fn segments(&self, agent: AgentId, inherited: Vec<Segment>) -> Vec<Segment> {
+        let mut segments = if self.since.is_some() {
+            Vec::new()
+        } else {
+            inherited
+        };
+        let (from, to) = (self.since.unwrap_or(0), self.next_seq);
+        segments.extend((from < to).then_some(Segment { agent, from, to }));
+        segments
+    }
+
+    /// The size of the summary that it begins with, if it does.
+    pub(crate) fn summary(&self) -> Option<usize> {
+        Some(self.summary).filter(|size| *size > 0)
+    }
+
+    /// Whether a model has said anything in it.
+    pub(crate) fn has_replied(&self) -> bool {
+        self.request_end.is_some()
+    }
+
+    /// The same up to the end of the last request that was answered.
+    pub(crate) fn before_last_reply(&self) -> Self {
+        let kept = self.request_end.map_or(0, |end| end + 1);
+        let mut before = self.clone();
+        before.pieces.truncate(kept);
+        (before.shared, before.apart) = (before.shared.min(kept), Vec::new());
+        before
+    }
+
+    /// What came after that, as it was sent.
+    pub(crate) fn after_last_request(&self) -> String {
+        let from = self.request_end.map_or(0, |end| end + 1);
+        let parts: Vec<&[u8]> = self.pieces[from..]
+            .iter()
+            .map(|piece| &piece.bytes[..])
+            .collect();
+        String::from_utf8_lossy(&parts.join(&b","[..])).into_owned()
+    }
+
+    /// Whether it says of itself that it is a fork's.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.tagged
+    }
+
+    /// Makes the entries that follow; they are part of the history once they are [`push`](Self::push)ed.
+    pub(crate) fn draft(&self, parts: Vec<Part>) -> Vec<NewEntry> {
+        let (mut seq, mut chain) = (self.next_seq, self.chain);
+        let entry = |Part {
+                         kind,
+                         head,
+                         piece,
+                         reply,
+                     }: Part| {
+            chain = checksum(chain, seq, kind, head.as_ref(), &piece);
+            seq += 1;
+            NewEntry {
+                seq: seq - 1,
+                kind,
+                head,
+                piece,
+                checksum: chain,
+                reply,
+            }
+        };
+        parts.into_iter().map(entry).collect()
+    }
+
+    /// Adds an entry that is durable.
+    pub(crate) fn push(&mut self, entry: &NewEntry) {
+        self.next_seq = entry.seq + 1;
+        self.chain = entry.checksum;
+        if entry.kind == EntryKind::Compaction {
+            (self.pieces, self.apart) = (Vec::new(), Vec::new());
+            (self.shared, self.request_end, self.since) = (0, None, Some(entry.seq));
+            (self.summary, self.tagged) = (
+                entry.piece.bytes.len(),
+                self.tagged || says_fork(&entry.piece),
+            );
+        }
+        if entry.kind == EntryKind::Reply {
+            self.request_end = self.pieces.len().checked_sub(1);
+        }
+        if let Some(head) = &entry.head {
+            self.pieces.push(head.clone());
+            self.apart.clear();
+            self.shared = self.pieces.len();
+        }
+        self.tagged |= entry.head.as_ref().is_some_and(says_fork);
+        self.pieces.push(entry.piece.clone());
+        self.apart.push(entry.kind);
+        if self.apart.len() >= APART + JOIN_AT {
+            self.join();
+        }
+    }
+
+    /// Adds an entry that a store had, if it is the one that was stored.
+    pub(crate) fn restore(&mut self, entry: &NewEntry) -> Result<(), u64> {
+        let expected = checksum(
+            self.chain,
+            entry.seq,
+            entry.kind,
+            entry.head.as_ref(),
+            &entry.piece,
+        );
+        let follows = entry.seq == self.next_seq || entry.kind == EntryKind::Compaction;
+        if !follows || entry.checksum != expected {
+            return Err(self.next_seq);
+        }
+        self.push(entry);
+        Ok(())
+    }
+
+    fn join(&mut self) {
+        let start = self.pieces.len() - self.apart.len();
+        let mut end = self.pieces.len() - APART;
+        if let Some(at) = self.request_end.filter(|at| (start..end).contains(at)) {
+            (end, self.request_end) = (at + 1, Some(start));
+        } else if let Some(at) = self.request_end.as_mut().filter(|at| **at >= end) {
+            *at -= end - start - 1;
+        }
+        let joined = join(&self.pieces[start..end]);
+        self.pieces.splice(start..end, [joined]);
+        self.apart.drain(..end - start);
+        // Like a counter that carries: pieces at the front are at least twice as large as the next.
+        loop {
+            let end = self.pieces.len() - self.apart.len();
+            let [.., before, last] = &self.pieces[self.shared..end] else {
+                return;
+            };
+            let large = before.bytes.len() >= LARGE || before.bytes.len() >= 2 * last.bytes.len();
+            if large || self.request_end == Some(end - 2) {
+                return;
+            }
+            if let Some(at) = self.request_end.as_mut().filter(|at| **at + 1 >= end) {
+                *at -= 1;
+            }
+            let joined = join(&self.pieces[end - 2..end]);
+            self.pieces.splice(end - 2..end, [joined]);
+        }
+    }
+
+    /// What a request is strung together from.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Where the cache should keep what it reads, for the agent's whole life: the preamble, what is shared
+    /// with others, the end of the request before this one, and the end of this one. The first request of
+    /// a fork has its parent's last one before it.
+    pub(crate) fn marks(&self, ttl: Ttl) -> Vec<Mark> {
+        let mut marks = self.marks_before(ttl);
+        let end = Place::Entry(self.pieces.len().saturating_sub(1));
+        if !self.pieces.is_empty() && marks.last().is_none_or(|mark| mark.place != end) {
+            marks.push(Mark { place: end, ttl });
+        }
+        marks
+    }
+
+    /// The same but for the end of this one: what others have left is read, and nothing is left.
+    pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<Mark> {
+        let mut places: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
+            .into_iter()
+            .flatten()
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        let entries = places.into_iter().map(Place::Entry);
+        [Place::Preamble]
+            .into_iter()
+            .chain(entries)
+            .map(|place| Mark { place, ttl })
+            .collect()
+    }
+}
+
+/// Whether what an entry begins with says that it is a fork's.
+fn says_fork(head: &Piece) -> bool {
+    head.bytes
+        .windows(FORK_TAG.len())
+        .any(|window| window == FORK_TAG.as_bytes())
+}
+
+fn join(pieces: &[Piece]) -> Piece {
+    let [piece] = pieces else {
+        let mut bytes =
+            BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len() + 1).sum());
+        let mut mark_at = None;
+        for (index, piece) in pieces.iter().enumerate() {
+            if index > 0 {
+                bytes.extend_from_slice(b",");
+            }
+            mark_at = piece.mark_at.map(|at| bytes.len() + at);
+            bytes.extend_from_slice(&piece.bytes);
+        }
+        return Piece {
+            bytes: Bytes::from(bytes),
+            mark_at,
+        };
+    };
+    piece.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(index: usize) -> Piece {
+        let text = format!("{{entry {index} {}}}", "x".repeat(index % 97));
+        Piece {
+            mark_at: Some(text.len() - 1),
+            bytes: text.into(),
+        }
+    }
+
+    fn part(kind: EntryKind, index: usize) -> Part {
+        Part {
+            kind,
+            head: None,
+            piece: entry(index),
+            reply: None,
+        }
+    }
+
+    fn kind(index: usize) -> EntryKind {
+        if index.is_multiple_of(2) {
+            EntryKind::Prompt
+        } else {
+            EntryKind::Reply
+        }
+    }
+
+    fn grown(entries: usize) -> History {
+        let mut history = History::default();
+        for index in 0..entries {
+            for new in history.draft(vec![part(kind(index), index)]) {
+                history.push(&new);
+            }
+        }
+        history
+    }
+
+    fn text(history: &History) -> Vec<u8> {
+        let parts: Vec<&[u8]> = history
+            .pieces()
+            .iter()
+            .map(|piece| &piece.bytes[..])
+            .collect();
+        parts.join(&b","[..])
+    }
+
+    #[test]
+    fn joining_changes_no_byte_and_keeps_pieces_few() {
+        let mut expected = Vec::new();
+        for entries in 0..2_000 {
+            if entries > 0 {
+                if entries > 1 {
+                    expected.extend_from_slice(b",");
+                }
+                expected.extend_from_slice(&entry(entries - 1).bytes);
+            }
+            if entries.is_multiple_of(37) || entries < 50 {
+                let history = grown(entries);
+                assert_eq!(text(&history), expected);
+                assert!(
+                    history.pieces().len() <= APART + JOIN_AT + 12,
+                    "{}",
+                    history.pieces().len()
+                );
+                assert_eq!(history.next_seq(), entries as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn marks_stand_where_the_last_request_ended_and_where_this_one_does() {
+        for entries in [1, 3, 5, 19, 21, 23, 41, 999] {
+            let history = grown(entries);
+            let ends = |place: Place| match place {
+                Place::Preamble => None,
+                Place::Entry(index) => Some({
+                    let piece = &history.pieces()[index];
+                    String::from_utf8(piece.bytes[..piece.mark_at.unwrap()].to_vec()).unwrap()
+                }),
+            };
+            let marked: Vec<String> = history
+                .marks(Ttl::FiveMinutes)
+                .iter()
+                .filter_map(|mark| ends(mark.place))
+                .collect();
+            let spelt = |index: usize| format!("{{entry {index} {}", "x".repeat(index % 97));
+            let last = |text: &String| {
+                text.rsplit_once("},{")
+                    .map_or(text.clone(), |(_, last)| format!("{{{last}"))
+            };
+            let marked: Vec<String> = marked.iter().map(last).collect();
+            let expected: Vec<String> = [entries.checked_sub(3), Some(entries - 1)]
+                .into_iter()
+                .flatten()
+                .map(spelt)
+                .collect();
+            assert_eq!(marked, expected, "{entries} entries");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_last_request_is_marked_however_much_comes_after_it_unanswered() {
+        for unanswered in [1, 3, 5, 17, 25, 60, 200] {
+            let mut history = grown(42);
+            let sent = text(&history);
+            let mut push = |kind, index| {
+                for new in history.draft(vec![part(kind, index)]) {
+                    history.push(&new);
+                }
+            };
+            push(EntryKind::Prompt, 300);
+            push(EntryKind::Reply, 301);
+            (0..unanswered).for_each(|index| push(EntryKind::Prompt, 400 + index));
+            let before = text(&history.before_last_reply());
+            assert_eq!(before[..sent.len()], sent[..]);
+            assert_eq!(
+                before[sent.len() + 1..],
+                entry(300).bytes[..],
+                "{unanswered}"
+            );
+            let marked = history.marks(Ttl::FiveMinutes);
+            let [
+                _,
+                Mark {
+                    place: Place::Entry(at),
+                    ..
+                },
+                _,
+            ] = marked[..]
+            else {
+                panic!("{marked:?}")
+            };
+            let up_to: Vec<&[u8]> = history.pieces()[..=at]
+                .iter()
+                .map(|piece| &piece.bytes[..])
+                .collect();
+            assert_eq!(up_to.join(&b","[..]), before, "{unanswered}");
+            assert!(history.after_last_request().starts_with("{entry 301"));
+        }
+    }
+
+    // proves FK-07 (open: on disk)
+    #[test]
+    fn a_fork_shares_bytes_and_keeps_its_boundary_for_ever() {
+        let parent = grown(57);
+        let mut fork = parent.forked();
+        for index in 0..500 {
+            for new in fork.draft(vec![part(kind(index), index)]) {
+                fork.push(&new);
+            }
+        }
+        for (mine, theirs) in fork.pieces().iter().zip(parent.pieces()) {
+            assert_eq!(
+                mine.bytes.as_ptr(),
+                theirs.bytes.as_ptr(),
+                "the same memory"
+            );
+        }
+        assert!(
+            fork.marks(Ttl::FiveMinutes)
+                .iter()
+                .any(|mark| mark.place == Place::Entry(parent.pieces().len() - 1))
+        );
+        assert_eq!(fork.next_seq(), 500);
+    }
+
+    #[test]
+    fn what_a_store_changed_is_found() {
+        let source = grown(3);
+        let drafts = source.draft(vec![part(EntryKind::Prompt, 8), part(EntryKind::Reply, 9)]);
+        let restored = |change: &dyn Fn(&mut Vec<NewEntry>)| {
+            let (mut history, mut entries) = (source.clone(), drafts.clone());
+            change(&mut entries);
+            entries.iter().try_for_each(|entry| history.restore(entry))
+        };
+        assert_eq!(restored(&|_| {}), Ok(()));
+        assert_eq!(restored(&|entries| entries.swap(0, 1)), Err(3));
+        assert_eq!(restored(&|entries| drop(entries.remove(0))), Err(3));
+        assert_eq!(
+            restored(&|entries| entries[1].kind = EntryKind::Results),
+            Err(4)
+        );
+        let flip = |entries: &mut Vec<NewEntry>| {
+            let mut bytes = entries[1].piece.bytes.to_vec();
+            bytes[3] ^= 1;
+            entries[1].piece.bytes = bytes.into();
+        };
+        assert_eq!(restored(&flip), Err(4));
+    }
+}

@@ -1,0 +1,54 @@
+//! Where an agent stands when it asks for forks: what all forks of one reply have in common.
+
+use std::sync::Arc;
+
+use crate::definition::terms::Terms;
+use crate::govern::Warmth;
+use crate::history::History;
+use crate::history::cache_ttl::Reuse;
+use crate::history::request_size::Paid;
+use posse_port::model::Piece;
+use posse_port::store::Segment;
+use posse_port::tool::Seen;
+
+/// What forks of one reply have in common: nothing of it is copied for any of them.
+pub(crate) struct Branch {
+    /// The reply that asks for them.
+    pub(crate) seq: u64,
+    pub(crate) preamble: Piece,
+    /// All of the parent's history, with that reply for its end.
+    pub(crate) history: History,
+    /// The same as the store has it.
+    pub(crate) segments: Vec<Segment>,
+    /// What the first message of every fork begins with: an answer for each call of the reply, the same for
+    /// every call, and how forks work.
+    pub(crate) head: Piece,
+    pub(crate) previous_reply: Option<String>,
+    pub(crate) paid: Paid,
+    /// What the parent can read from the cache, and so can a fork.
+    pub(crate) reuse: Reuse,
+    /// Whether what the forks share can be read yet.
+    pub(crate) warmth: Arc<Warmth>,
+    pub(crate) seen: Seen,
+    /// The types of agents that the parent's model was told of.
+    pub(crate) told: Option<u64>,
+    /// The parent's terms; none if it is a main agent.
+    pub(crate) terms: Option<Terms>,
+}
+
+impl Branch {
+    /// Whether the history says that it is itself a fork's.
+    pub(crate) fn is_fork(&self) -> bool {
+        self.history.is_tagged()
+    }
+
+    /// The gate that its forks pass before their first calls.
+    pub(crate) fn warmth(&self) -> Arc<Warmth> {
+        Arc::clone(&self.warmth)
+    }
+
+    /// What the parent's terms make of a fork's: it has what its parent has, for as long as forks live.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms::of_fork(self.terms.as_ref())
+    }
+}

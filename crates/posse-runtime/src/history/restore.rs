@@ -1,0 +1,63 @@
+//! A stored transcript, made into a history again.
+
+use posse_protocol::{EntryKind, ReplyFacts, StopReason};
+
+use crate::history::History;
+use posse_port::store::{StoreError, StoredEntry, Transcript};
+
+pub(crate) fn last_reply(transcript: &Transcript) -> Option<String> {
+    let is_new = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Compaction;
+    // What tells of another agent's answer has facts too, and is no reply.
+    let replied = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Prompt;
+    let entries = transcript
+        .entries
+        .iter()
+        .rev()
+        .take_while(is_new)
+        .filter(replied);
+    let mut replies = entries.filter_map(|stored| stored.entry.reply.as_ref());
+    replies
+        .next()
+        .map(|facts| facts.id.clone())
+        .filter(|id| !id.is_empty())
+}
+
+/// Whether the transcript ends with something that the model has not answered.
+pub(crate) fn waits(transcript: &Transcript) -> bool {
+    transcript
+        .entries
+        .last()
+        .is_some_and(|last| unanswered(last.entry.kind, last.entry.reply.as_ref()))
+}
+
+/// The history as it was, if that is what is stored.
+pub(crate) fn restore(transcript: &Transcript) -> Result<History, StoreError> {
+    let mut history = History::default();
+    let mut whose = None;
+    for stored in &transcript.entries {
+        if whose
+            .replace(stored.agent)
+            .is_some_and(|before| before != stored.agent)
+        {
+            history = history.forked();
+        }
+        let damaged = |seq| StoreError::Damaged {
+            agent: stored.agent,
+            seq,
+        };
+        history.restore(&stored.entry).map_err(damaged)?;
+    }
+    let mine = whose.is_none_or(|agent| agent == transcript.session.agent);
+    Ok(if mine { history } else { history.forked() })
+}
+
+/// Whether a transcript that ends with this entry waits for a reply.
+pub(crate) fn unanswered(last: EntryKind, reply: Option<&ReplyFacts>) -> bool {
+    match last {
+        EntryKind::Results => true,
+        // Of another agent's answer it is said that nobody waits for more.
+        EntryKind::Prompt => reply.is_none_or(|facts| facts.stop.is_none()),
+        EntryKind::Reply => reply.is_some_and(|facts| facts.stop == Some(StopReason::PauseTurn)),
+        EntryKind::Compaction => reply.is_none_or(|facts| facts.stop.is_none()),
+    }
+}

@@ -1,0 +1,9 @@
+//! The agents that live in this process, and what they share.
+
+pub mod handle;
+pub(crate) mod questions;
+pub(crate) mod registry;
+pub(crate) mod run;
+pub(crate) mod session;
+pub mod setup;
+pub(crate) mod wakeup;

@@ -1,0 +1,695 @@
+//! The house: who lives in this process, who has started whom, and the ways between them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use posse_protocol::{
+    AgentId, Command, Event, EventKind, ListId, Notification, RunChange, RunNews,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use uuid::Uuid;
+
+use crate::definition::teammate::Card;
+use crate::govern::Account;
+use crate::history::fork_point::Branch;
+use crate::live::questions::Questions;
+use crate::live::run::Run;
+use crate::live::session::Tree;
+use crate::live::wakeup::{About, Nudge};
+use crate::supervise::Supervisor;
+use posse_permission::Standing;
+use posse_port::Ports;
+use posse_port::model::Effort;
+
+/// All agents of a runtime.
+pub(crate) struct House {
+    pub(crate) ports: Ports,
+    pub(crate) supervisor: Supervisor,
+    residents: Mutex<HashMap<AgentId, Lodging>>,
+    /// Sessions that live elsewhere, and whose free members are taken up here.
+    hosted: Mutex<Vec<Weak<Tree>>>,
+    pub(crate) questions: Questions,
+    /// Agents that could not be brought back, with the newest mail for them then.
+    pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
+    /// Members that a worker leaves to others, and has said why.
+    pub(crate) left: Mutex<HashSet<AgentId>>,
+    /// Whether this process was taken for dead.
+    pub(crate) fenced: AtomicBool,
+    /// Ends the dispatcher with the house.
+    dispatching: OnceLock<DropGuard>,
+}
+
+/// An agent that lives in the house.
+pub(crate) struct Resident {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) parent: Option<AgentId>,
+    pub(crate) path: String,
+    pub(crate) depth: u32,
+    pub(crate) model: String,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) standing: Standing,
+    pub(crate) account: Account,
+    /// The way to a sub-agent; a root is spoken to by its front end.
+    pub(crate) commands: Option<mpsc::Sender<Command>>,
+    pub(crate) stop: Stop,
+    /// A sub-agent's run.
+    pub(crate) run: Option<Arc<Run>>,
+    /// Whether it is a fork.
+    pub(crate) fork: bool,
+    /// Who it is in its team.
+    pub(crate) mate: Option<Arc<Card>>,
+}
+
+/// A resident, and what changes about it.
+struct Lodging {
+    who: Arc<Resident>,
+    nudge: Arc<Nudge>,
+    /// Whether it may start nothing any more.
+    frozen: bool,
+    /// Runs that it has started, that nobody waits for, and that are not over.
+    live: HashSet<Uuid>,
+    /// Its background commands.
+    shells: HashMap<Uuid, Shell>,
+    /// Where it stands while its calls may make forks.
+    branch: Option<Arc<Branch>>,
+    /// Whether it is a teammate that would take a task.
+    seeks: bool,
+}
+
+/// A background command of an agent.
+#[derive(Clone)]
+pub(crate) struct Shell {
+    pub(crate) run: Arc<Run>,
+    pub(crate) stop: Stop,
+    /// When it began.
+    pub(crate) began: Duration,
+}
+
+/// Who stops something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A person.
+    Person,
+    /// An agent.
+    Agent(AgentId),
+    /// Whoever stops what it belongs to: nobody is told of it apart.
+    Above {
+        /// Whether that is a person.
+        person: bool,
+    },
+    /// posse ends.
+    Shutdown,
+}
+
+impl By {
+    /// Whether a person wanted it so.
+    pub(crate) fn is_person(self) -> bool {
+        matches!(self, Self::Person | Self::Above { person: true })
+    }
+
+    /// The same for what was started by what is stopped.
+    pub(crate) fn below(self) -> Self {
+        Self::Above {
+            person: self.is_person(),
+        }
+    }
+}
+
+/// How something is told to end, and by whom.
+#[derive(Clone)]
+pub(crate) struct Stop {
+    pub(crate) token: CancellationToken,
+    by: Arc<OnceLock<By>>,
+}
+
+impl Stop {
+    pub(crate) fn new(token: CancellationToken) -> Self {
+        Self {
+            token,
+            by: Arc::new(OnceLock::new()),
+        }
+    }
+
+    /// Tells it to end. The first who does counts.
+    pub(crate) fn stop(&self, by: By) {
+        let _ = self.by.set(by);
+        self.token.cancel();
+    }
+
+    pub(crate) fn by(&self) -> By {
+        self.by.get().copied().unwrap_or(By::Shutdown)
+    }
+}
+
+impl House {
+    pub(crate) fn new(ports: Ports) -> Self {
+        Self {
+            ports,
+            supervisor: Supervisor::default(),
+            residents: Mutex::default(),
+            hosted: Mutex::default(),
+            questions: Questions::default(),
+            beyond_reach: Mutex::default(),
+            left: Mutex::default(),
+            fenced: AtomicBool::new(false),
+            dispatching: OnceLock::new(),
+        }
+    }
+
+    /// Lets an agent live here, and gives the nudge by which it hears of things. None if the one who
+    /// starts it may start nothing any more.
+    pub(crate) fn enter(self: &Arc<Self>, agent: AgentId, who: Resident) -> Option<Arc<Nudge>> {
+        let nudge = Arc::new(Nudge::default());
+        self.dispatch();
+        let mut residents = self.residents();
+        if who
+            .parent
+            .is_some_and(|parent| residents.get(&parent).is_some_and(|above| above.frozen))
+        {
+            return None;
+        }
+        // Of teammates that do nothing nobody waits for an end.
+        if let Some(run) = who
+            .run
+            .as_ref()
+            .filter(|run| run.is_background() && who.mate.is_none())
+        {
+            for one in [Some(run.starter()), host(&residents, &who)]
+                .into_iter()
+                .flatten()
+            {
+                if let Some(it) = residents.get_mut(&one) {
+                    it.live.insert(run.facts.task);
+                }
+            }
+        }
+        let (live, shells) = (HashSet::new(), HashMap::new());
+        // Until it has looked for itself, a teammate may find something to do.
+        let seeks = who.mate.is_some();
+        let (who, nudged) = (Arc::new(who), Arc::clone(&nudge));
+        residents.insert(
+            agent,
+            Lodging {
+                who,
+                nudge: nudged,
+                frozen: false,
+                live,
+                shells,
+                branch: None,
+                seeks,
+            },
+        );
+        Some(nudge)
+    }
+
+    /// The agent lives here no more; whoever has started it hears of it. Whether mail has come that it
+    /// did not look at, though nobody has stopped it.
+    pub(crate) fn leave(&self, agent: AgentId) -> bool {
+        let mut residents = self.residents();
+        let Some(left) = residents.remove(&agent) else {
+            return false;
+        };
+        let starter = left.who.run.as_ref().map(|run| run.starter());
+        for one in [starter, left.who.parent].into_iter().flatten() {
+            if let Some(it) = residents.get_mut(&one) {
+                settle(it, agent.uuid());
+            }
+        }
+        left.nudge.is_raised(About::Mail) && !left.who.stop.token.is_cancelled()
+    }
+
+    /// Who lives here under this id.
+    pub(crate) fn resident(&self, agent: AgentId) -> Option<Arc<Resident>> {
+        self.residents()
+            .get(&agent)
+            .map(|lodging| Arc::clone(&lodging.who))
+    }
+
+    /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
+    pub(crate) fn stands(&self, agent: AgentId, branch: Option<Arc<Branch>>) {
+        if let Some(resident) = self.residents().get_mut(&agent) {
+            resident.branch = branch;
+        }
+    }
+
+    /// Where an agent stands whose calls may make forks.
+    pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<Branch>> {
+        self.residents()
+            .get(&agent)
+            .and_then(|resident| resident.branch.clone())
+    }
+
+    /// Whether a teammate would take a task from now on.
+    pub(crate) fn seeks(&self, agent: AgentId, seeks: bool) {
+        if let Some(resident) = self.residents().get_mut(&agent) {
+            resident.seeks = seeks;
+        }
+    }
+
+    /// Whether a teammate that lives here would take a task; none if it does not live here.
+    pub(crate) fn is_seeking(&self, agent: AgentId) -> Option<bool> {
+        self.residents().get(&agent).map(|resident| resident.seeks)
+    }
+
+    /// Teammates of a list that would take a task.
+    pub(crate) fn seekers(&self, list: &ListId) -> Vec<(AgentId, Arc<Card>)> {
+        let seeks = |(agent, it): (&AgentId, &Lodging)| {
+            let card = it.who.mate.as_ref().filter(|_| it.seeks)?;
+            let theirs = it.who.tree.realm == list.realm && list.team.as_ref() == Some(&card.team);
+            theirs.then(|| (*agent, Arc::clone(card)))
+        };
+        let mut seekers: Vec<_> = self.residents().iter().filter_map(seeks).collect();
+        seekers.sort_unstable_by_key(|(agent, _)| *agent);
+        seekers
+    }
+
+    /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
+    pub(crate) fn stays(self: &Arc<Self>, tree: &Arc<Tree>) {
+        self.dispatch();
+        let mut hosted = self.hosted();
+        hosted.retain(|tree| tree.strong_count() > 0);
+        hosted.push(Arc::downgrade(tree));
+    }
+
+    /// The session with this main agent, if its free members are taken up here.
+    pub(crate) fn stays_for(&self, root: AgentId) -> Option<Arc<Tree>> {
+        self.hosted()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|tree| tree.root == root)
+    }
+
+    fn hosted(&self) -> MutexGuard<'_, Vec<Weak<Tree>>> {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sessions of which something lives here, or is to.
+    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
+        let mut trees: Vec<Arc<Tree>> = self.hosted().iter().filter_map(Weak::upgrade).collect();
+        for resident in self.residents().values() {
+            if !trees
+                .iter()
+                .any(|tree| Arc::ptr_eq(tree, &resident.who.tree))
+            {
+                trees.push(Arc::clone(&resident.who.tree));
+            }
+        }
+        trees
+    }
+
+    /// Whether a member of its teams that nobody has may be taken up here.
+    pub(crate) fn has_room(&self, tree: &Arc<Tree>) -> bool {
+        let residents = self.residents();
+        // A worker counts all that it has.
+        let counts = |it: &&Lodging| tree.is_worker || Arc::ptr_eq(&it.who.tree, tree);
+        let mates = residents
+            .values()
+            .filter(|it| it.who.mate.is_some())
+            .filter(counts);
+        mates.count() < tree.takes_over
+    }
+
+    /// How many members of a session's teams live here.
+    pub(crate) fn mates(&self, root: AgentId) -> usize {
+        self.residents()
+            .values()
+            .filter(|it| it.who.mate.is_some() && it.who.tree.root == root)
+            .count()
+    }
+
+    /// How many agents of a session live here.
+    pub(crate) fn population(&self, root: AgentId) -> usize {
+        self.residents()
+            .values()
+            .filter(|it| it.who.tree.root == root)
+            .count()
+    }
+
+    pub(crate) fn is_frozen(&self, agent: AgentId) -> bool {
+        self.residents()
+            .get(&agent)
+            .is_none_or(|resident| resident.frozen)
+    }
+
+    /// How many runs an agent has started that are not over and that nobody waits for.
+    pub(crate) fn live(&self, agent: AgentId) -> usize {
+        self.residents()
+            .get(&agent)
+            .map_or(0, |resident| resident.live.len())
+    }
+
+    /// An agent has begun a command in the background.
+    pub(crate) fn shell_began(&self, agent: AgentId, shell: Shell) {
+        if let Some(resident) = self.residents().get_mut(&agent) {
+            let task = shell.run.facts.task;
+            resident.live.insert(task);
+            resident.shells.insert(task, shell);
+        }
+    }
+
+    /// A background command is over.
+    pub(crate) fn shell_over(&self, agent: AgentId, task: Uuid) {
+        if let Some(resident) = self.residents().get_mut(&agent) {
+            resident.shells.remove(&task);
+            settle(resident, task);
+        }
+    }
+
+    pub(crate) fn shells(&self, agent: AgentId) -> Vec<Shell> {
+        self.residents()
+            .get(&agent)
+            .map_or_else(Vec::new, |it| it.shells.values().cloned().collect())
+    }
+
+    /// The run with this id, of an agent or a command, that lives here; and whose subtree it is in.
+    pub(crate) fn run(&self, task: Uuid) -> Option<(Arc<Run>, AgentId)> {
+        let residents = self.residents();
+        if let Some((agent, resident)) = residents.get_key_value(&AgentId::from(task)) {
+            return resident.who.run.clone().map(|run| (run, *agent));
+        }
+        residents.iter().find_map(|(agent, it)| {
+            it.shells
+                .get(&task)
+                .map(|shell| (shell.run.clone(), *agent))
+        })
+    }
+
+    /// Runs that an agent has started, that nobody waits for, and that are not over; the oldest first.
+    pub(crate) fn live_runs(&self, agent: AgentId) -> Vec<Arc<Run>> {
+        let mut tasks: Vec<Uuid> = match self.residents().get(&agent) {
+            Some(resident) => resident.live.iter().copied().collect(),
+            None => Vec::new(),
+        };
+        tasks.sort_unstable();
+        tasks
+            .into_iter()
+            .filter_map(|task| self.run(task))
+            .map(|(run, _)| run)
+            .collect()
+    }
+
+    /// How many agents live here that come from an agent.
+    pub(crate) fn below(&self, task: Uuid) -> usize {
+        let top = AgentId::from(task);
+        let agents: Vec<AgentId> = self.residents().keys().copied().collect();
+        agents
+            .into_iter()
+            .filter(|agent| *agent != top && self.is_below(*agent, top))
+            .count()
+    }
+
+    /// Tells a run to end, without waiting for it.
+    pub(crate) fn abandon(&self, run: &Run, by: AgentId) {
+        self.tell_to_stop(run.facts.task, By::Agent(by));
+    }
+
+    /// Whether an agent may stop a run: only what comes from it.
+    pub(crate) fn may_stop(&self, agent: AgentId, run: &Run) -> bool {
+        let owner = if run.is_agent() {
+            AgentId::from(run.facts.task)
+        } else {
+            run.starter()
+        };
+        run.starter() == agent || (owner != agent && self.is_below(owner, agent))
+    }
+
+    /// Whether `agent` is `above`, or comes from it.
+    fn is_below(&self, agent: AgentId, above: AgentId) -> bool {
+        let residents = self.residents();
+        let mut at = Some(agent);
+        while let Some(agent) = at {
+            if agent == above {
+                return true;
+            }
+            at = residents.get(&agent).and_then(|lodging| lodging.who.parent);
+        }
+        false
+    }
+
+    /// Passes a command on to a sub-agent; gives it back if that is not here.
+    pub(crate) fn pass_on(&self, agent: AgentId, command: Command) -> Result<(), Command> {
+        let way = self
+            .residents()
+            .get(&agent)
+            .and_then(|lodging| lodging.who.commands.clone());
+        match way {
+            Some(way) => way
+                .try_send(command)
+                .map_err(mpsc::error::TrySendError::into_inner),
+            None => Err(command),
+        }
+    }
+
+    /// Nudges an agent, if it lives here.
+    pub(crate) fn nudge(&self, agent: AgentId, about: About) -> bool {
+        let nudge = self
+            .residents()
+            .get(&agent)
+            .map(|resident| Arc::clone(&resident.nudge));
+        nudge.map(|nudge| nudge.raise(about)).is_some()
+    }
+
+    /// Nobody can answer questions of this session any more.
+    pub(crate) fn unattended(&self, tree: &Tree) {
+        tree.attended.store(false, Ordering::Release);
+        self.questions.forget(tree.root);
+        let below = |it: &&Lodging| it.who.tree.root == tree.root && it.who.parent.is_some();
+        for resident in self.residents().values().filter(below) {
+            resident.nudge.raise(About::Unattended);
+        }
+    }
+
+    /// Waits no longer for sub-agents of this session: they go on in the background.
+    pub(crate) fn detach_all(&self, root: AgentId) {
+        let of_tree = |it: &&Lodging| it.who.tree.root == root;
+        let runs: Vec<_> = self
+            .residents()
+            .values()
+            .filter(of_tree)
+            .filter_map(|it| it.who.run.clone())
+            .collect();
+        for run in runs {
+            self.detach(&run);
+        }
+    }
+
+    /// Waits no longer for a sub-agent.
+    pub(crate) fn detach(&self, run: &Arc<Run>) {
+        if run.detach() {
+            self.detached(run);
+        }
+    }
+
+    /// A run that is in the background counts for whoever has started it.
+    pub(crate) fn count(&self, run: &Run) {
+        let mut residents = self.residents();
+        if residents.contains_key(&AgentId::from(run.facts.task))
+            && let Some(starter) = residents.get_mut(&run.starter())
+        {
+            starter.live.insert(run.facts.task);
+        }
+    }
+
+    /// A sub-agent goes on in the background from now on.
+    pub(crate) fn detached(&self, run: &Run) {
+        self.count(run);
+        let agent = AgentId::from(run.facts.task);
+        let tree = self
+            .resident(agent)
+            .map(|resident| Arc::clone(&resident.tree));
+        if let Some(tree) = tree {
+            let news = RunNews {
+                run: run.facts.clone(),
+                what: RunChange::Detached,
+            };
+            // Who does not read does not hold up anybody else.
+            let _ = tree.events.try_send(Event {
+                agent,
+                kind: EventKind::Run(Box::new(news)),
+            });
+        }
+    }
+
+    /// Stops everything that a session has in the background, whoever has started it, and waits until it
+    /// is gone.
+    pub(crate) async fn stop_all(&self, root: AgentId, by: By) {
+        let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
+        for (agent, it) in self
+            .residents()
+            .iter()
+            .filter(|(_, it)| it.who.tree.root == root)
+        {
+            if let (Some(way), Some(_)) = (&it.who.commands, &it.who.mate) {
+                // A teammate stays what it is, and stops what it does.
+                let _ = way.try_send(Command::Interrupt);
+            }
+            let own = it
+                .who
+                .run
+                .iter()
+                .filter(|run| run.is_background() && it.who.mate.is_none());
+            found.extend(
+                own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))),
+            );
+            found.extend(
+                it.shells
+                    .values()
+                    .map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))),
+            );
+        }
+        // From the top: what is stopped with those above it is theirs to end.
+        found.sort_by_key(|(depth, ..)| *depth);
+        let mut told = Vec::new();
+        for (_, above, run) in found {
+            if !self.is_frozen(above) {
+                told.extend(self.tell_to_stop(run.facts.task, by));
+            }
+        }
+        for run in told {
+            run.ended().await;
+        }
+    }
+
+    /// Stops the agents that an agent has in the background. Its commands it ends itself.
+    pub(crate) async fn stop_agents(&self, agent: AgentId, by: By) {
+        let mut runs = self.live_runs(agent);
+        runs.retain(|run| run.is_agent());
+        self.stop_runs(runs, by).await;
+    }
+
+    async fn stop_runs(&self, runs: Vec<Arc<Run>>, by: By) {
+        let told: Vec<_> = runs
+            .iter()
+            .flat_map(|run| self.tell_to_stop(run.facts.task, by))
+            .collect();
+        for run in told {
+            run.ended().await;
+        }
+    }
+
+    /// Stops a run with all that it has started, and waits until everything is gone: nothing new is
+    /// begun in it from now on, then it is told to end, then it is waited for. Gives what it came to;
+    /// none if there is no such run here.
+    pub(crate) async fn stop(&self, task: Uuid, by: By) -> Option<Arc<Notification>> {
+        let runs = self.tell_to_stop(task, by);
+        let top = runs.first()?.clone();
+        for run in &runs {
+            run.ended().await;
+        }
+        top.outcome()
+    }
+
+    /// The runs that are told to end, the one that was meant first.
+    fn tell_to_stop(&self, task: Uuid, by: By) -> Vec<Arc<Run>> {
+        let Some((run, owner)) = self.run(task) else {
+            return Vec::new();
+        };
+        if !run.is_agent() {
+            let shell = self
+                .residents()
+                .get(&owner)
+                .and_then(|it| it.shells.get(&task).cloned());
+            shell.iter().for_each(|shell| shell.stop.stop(by));
+            return vec![run];
+        }
+        let frozen = self.freeze(owner);
+        for Frozen { agent, who } in &frozen {
+            who.stop.stop(if *agent == owner { by } else { by.below() });
+        }
+        frozen
+            .into_iter()
+            .filter_map(|frozen| frozen.who.run.clone())
+            .collect()
+    }
+
+    /// Freezes an agent and all below it: none of them starts anything any more.
+    fn freeze(&self, top: AgentId) -> Vec<Frozen> {
+        let mut residents = self.residents();
+        let mut found = vec![top];
+        let mut at = 0;
+        while at < found.len() {
+            let above = found[at];
+            found.extend(
+                residents
+                    .iter()
+                    .filter(|(_, it)| it.who.parent == Some(above))
+                    .map(|(agent, _)| *agent),
+            );
+            at += 1;
+        }
+        let frozen = found.into_iter().filter_map(|agent| {
+            let lodging = residents.get_mut(&agent)?;
+            lodging.frozen = true;
+            Some(Frozen {
+                agent,
+                who: Arc::clone(&lodging.who),
+            })
+        });
+        frozen.collect()
+    }
+
+    /// Gives up the teammates of a session that live here.
+    pub(crate) fn give_up_mates(&self, tree: &Arc<Tree>) {
+        let ours = |it: &&Lodging| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
+        for resident in self.residents().values().filter(ours) {
+            resident.who.stop.stop(By::Shutdown);
+        }
+    }
+
+    /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
+    pub(crate) fn give_up_tree(&self, tree: &Arc<Tree>, by: By) {
+        for resident in self
+            .residents()
+            .values()
+            .filter(|it| Arc::ptr_eq(&it.who.tree, tree))
+        {
+            resident.who.stop.stop(by);
+        }
+    }
+
+    /// Begins to hear of mail, once.
+    fn dispatch(self: &Arc<Self>) {
+        self.dispatching.get_or_init(|| {
+            let ended = self.supervisor.branch();
+            let dispatcher =
+                crate::session::dispatch::dispatch(Arc::downgrade(self), ended.clone());
+            self.supervisor.start_errand(dispatcher);
+            ended.drop_guard()
+        });
+    }
+
+    fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, Lodging>> {
+        self.residents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Frozen {
+    agent: AgentId,
+    who: Arc<Resident>,
+}
+
+/// One of the agent's runs is over.
+fn settle(starter: &mut Lodging, task: Uuid) {
+    if starter.live.remove(&task) {
+        starter.nudge.raise(About::Settle);
+    }
+}
+
+/// The agent above whose worktree this one works in: it must not end before.
+fn host(residents: &HashMap<AgentId, Lodging>, who: &Resident) -> Option<AgentId> {
+    let parent = who.parent?;
+    let here = |who: &Resident| {
+        who.standing
+            .workspace()
+            .mirror
+            .as_ref()
+            .map(|mirror| mirror.here.clone())
+    };
+    let own = here(who)?;
+    (here(&residents.get(&parent)?.who)? == own).then_some(parent)
+}

@@ -1,0 +1,76 @@
+//! What models are told of agents, runs and mail. Everything that another wrote stands in a frame that it
+//! cannot close, and no frame can be imitated.
+
+pub(crate) mod advertised;
+pub mod agent_tool;
+mod answer;
+mod compacted;
+mod fork;
+mod frame;
+mod place;
+pub(crate) mod side_query;
+pub mod skill;
+pub mod team;
+
+pub use answer::{
+    Delivery, Reader, Returned, Waited, launched, nobody, not_running, output, result, sent,
+    stopped, stopped_by_user, unknown_run, without_transcript,
+};
+pub use compacted::{List, Standing, compacted, verbatim};
+pub(crate) use fork::FORK_TAG;
+pub use fork::{directive, fork_rules, moved};
+pub use frame::{arrivals, mail, notification};
+pub(crate) use place::reminder;
+pub use place::{elsewhere, remade, types, worktree};
+
+use posse_protocol::{RunKind, RunUsage};
+
+/// How much of a result is told.
+const MOST_CHARACTERS: usize = 30_000;
+/// How much is told of each, however many there are, and of an error.
+const LEAST_CHARACTERS: usize = 2_000;
+
+/// What a run came to, so that nobody takes silence for something that was left out.
+fn or_nothing(text: &str) -> &str {
+    if text.trim().is_empty() {
+        "(no output)"
+    } else {
+        text
+    }
+}
+
+/// What a run used, in words.
+fn usage(kind: RunKind, usage: RunUsage) -> String {
+    let RunUsage {
+        total_tokens,
+        tool_uses,
+        duration_ms,
+    } = usage;
+    let time = format!("{}.{} s", duration_ms / 1000, duration_ms % 1000 / 100);
+    match kind {
+        RunKind::Agent => {
+            let uses = if tool_uses == 1 { "use" } else { "uses" };
+            format!("{total_tokens} tokens, {tool_uses} tool {uses}, {time}")
+        }
+        RunKind::Shell => time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_in_words() {
+        let used = RunUsage {
+            total_tokens: 1200,
+            tool_uses: 1,
+            duration_ms: 12_345,
+        };
+        assert_eq!(
+            usage(RunKind::Agent, used),
+            "1200 tokens, 1 tool use, 12.3 s"
+        );
+        assert_eq!(usage(RunKind::Shell, used), "12.3 s");
+    }
+}

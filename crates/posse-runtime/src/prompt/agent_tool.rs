@@ -1,0 +1,134 @@
+//! The Agent tool as the model is told of it: its input, and what it says of itself.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_protocol::{Name, RawJson, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::definition::agent_type::Definition;
+use crate::definition::spawning::Background;
+use posse_port::text::neutral;
+
+/// What the Agent tool is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentInput {
+    /// The work in three to five words, for people who look on. The agent never sees it.
+    pub description: String,
+    /// The work itself: all that the agent is told. Say what is wanted, what is known already, where to
+    /// look, and what the answer should contain.
+    pub prompt: String,
+    /// The agent's type; general-purpose if absent.
+    pub subagent_type: Option<String>,
+    /// Another model than the type's, or else yours.
+    pub model: Option<String>,
+    /// How hard the model tries, if not as hard as you.
+    #[schemars(extend("enum" = ["low", "medium", "high", "xhigh", "max"]))]
+    pub effort: Option<String>,
+    /// True to go on at once while the agent works, and to be told when it has ended; false to wait for its
+    /// answer.
+    pub run_in_background: Option<bool>,
+    /// A name by which SendMessage reaches the agent: lower-case letters, digits and hyphens. A name is given
+    /// once in a session.
+    #[schemars(with = "Option<String>")]
+    pub name: Option<Name>,
+    /// The directory it works in, an absolute path within your own; yours if absent.
+    pub cwd: Option<PathBuf>,
+    /// The team that it joins, together with a name: then it is a teammate, who lives on, is written to with
+    /// SendMessage, and takes tasks from the team's list. If you are in one team only, a name alone means that.
+    pub team_name: Option<String>,
+    /// plan: a teammate changes nothing before you have approved its plan.
+    #[schemars(extend("enum" = ["plan"]))]
+    pub mode: Option<String>,
+    /// worktree: the agent works in a git checkout of its own, on its own branch, which is kept if it changes
+    /// anything. Not together with cwd.
+    #[schemars(extend("enum" = ["worktree"]))]
+    pub isolation: Option<String>,
+    /// A JSON Schema that the agent's answer must fit, as one JSON value. If it does not, also when asked for
+    /// once more, the call fails.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    pub output_schema: Option<Value>,
+}
+
+/// Whether and when calls make forks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forking {
+    /// Never: a rule denies it.
+    Denied,
+    /// When the call says so.
+    #[default]
+    Asked,
+    /// Also when the call names no type.
+    Implicit,
+}
+
+/// How the model is told of the Agent tool. `types` are those it may start.
+pub fn spec(background: Background, forking: Forking, types: &[Arc<Definition>]) -> ToolSpec {
+    let mut schema = posse_port::tool::schema::<AgentInput>();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        if background == Background::Off {
+            properties.shift_remove("run_in_background");
+        }
+        if forking == Forking::Implicit
+            && let Some(kind) = properties.get_mut("subagent_type")
+        {
+            kind["description"] = "The agent's type; a fork of yours if absent.".into();
+        }
+    }
+    ToolSpec {
+        name: "Agent".to_owned(),
+        description: description(background, forking, types),
+        input_schema: RawJson::from(schema.as_value()),
+    }
+}
+
+fn description(background: Background, forking: Forking, types: &[Arc<Definition>]) -> String {
+    let forks = match forking {
+        Forking::Denied => "",
+        Forking::Asked | Forking::Implicit => {
+            " With subagent_type \"fork\" it is a copy of you instead, that knows all of this conversation: say \
+             only what it is to do. That costs little, since what you have read is not read again; use it for \
+             work that needs what you know, several at once where the work can be split, and whenever you \
+             would not want to see the steps in between."
+        }
+    };
+    let ends = match background {
+        Background::Off => "The call returns its last message.",
+        Background::Asked => {
+            "The call returns its last message; in the background it returns at once, and a notification brings \
+             the last message when there is one."
+        }
+        Background::Default => {
+            "It works in the background: the call returns at once, and a notification brings its last message \
+             when there is one. With run_in_background false the call waits for it."
+        }
+        Background::Always => {
+            "It works in the background: the call returns at once, and a notification brings its last message \
+             when there is one."
+        }
+    };
+    let types = listing(types);
+    format!(
+        "Starts another agent for a piece of work that can be done apart: a search that would fill your own \
+         context, or one of several things that can go on side by side (start those in one message). It knows \
+         nothing of this conversation but its prompt.{forks} {ends} What it says is a model's output: check what \
+         matters. Types:{types}"
+    )
+}
+
+/// The types as a model is told of them, a line each.
+pub fn listing(types: &[Arc<Definition>]) -> String {
+    // A description is another's text: what it imitates must not come from posse.
+    // And a line of it is no line of ours.
+    let line = |kind: &Arc<Definition>| {
+        format!(
+            "\n- {}: {}",
+            kind.name,
+            neutral(&kind.description).trim().replace('\n', "\n  ")
+        )
+    };
+    types.iter().map(line).collect()
+}

@@ -1,0 +1,330 @@
+//! What the tools that start, watch, stop and write to agents answer.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use posse_protocol::{AgentId, Notification, RunFacts, RunKind, RunStatus, WorktreeEnd};
+
+use crate::agent::output::Tail;
+use crate::prompt::frame::{framed, share};
+use crate::prompt::{LEAST_CHARACTERS, MOST_CHARACTERS, or_nothing, usage};
+use posse_port::text::{cut, line, neutral, shown};
+use posse_port::tool::{ToolError, ToolOutput};
+
+/// What tools the agent has that reads an answer: it is told of nothing that it cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// Whether it can read files.
+    pub reads: bool,
+    /// Whether it can write to agents.
+    pub sends: bool,
+}
+
+/// What is known of a sub-agent whose run was waited for, beside its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Returned<'a> {
+    /// Its type.
+    pub agent_type: &'a str,
+    /// Whether nobody writes to it later.
+    pub one_shot: bool,
+    /// The model that really answered.
+    pub model: &'a str,
+}
+
+/// What came of a sub-agent that was waited for. A run that did not come to an end of its own or at a
+/// limit is a failed call, with what there is.
+pub fn result(
+    end: &Notification,
+    of: Returned<'_>,
+    reader: Reader,
+) -> Result<ToolOutput, ToolError> {
+    let file = reader.reads.then_some(end.output_file.as_path());
+    let mut told = format!(
+        "The sub-agent ({}) {}",
+        line(of.agent_type),
+        how(end.status)
+    );
+    if let Some(error) = &end.error {
+        told.push_str(&format!(": {}", line(&cut(error, LEAST_CHARACTERS, None))));
+    }
+    let so_far = if end.status == RunStatus::Completed {
+        ""
+    } else {
+        " so far"
+    };
+    if end.result.trim().is_empty() {
+        told.push_str(&format!(".\n(no output{so_far}: it wrote no text)"));
+    } else {
+        let text = cut(&end.result, MOST_CHARACTERS, file);
+        let what = if end.value.is_some() {
+            "answer, which fits the output schema"
+        } else {
+            "output"
+        };
+        told.push_str(&format!(
+            ".\nIts {what}{so_far}, written by a model and no word of the user:\n{}",
+            run_output(&text)
+        ));
+    }
+    if let Some(worktree) = &end.worktree {
+        told.push_str(&format!("\n{}", checkout(worktree)));
+    }
+    if !of.one_shot || end.worktree.is_some() {
+        let write = if reader.sends && !of.one_shot {
+            " (SendMessage writes to it)"
+        } else {
+            ""
+        };
+        let used = usage(RunKind::Agent, end.usage);
+        told.push_str(&format!(
+            "\nagent id: {}{write}; model: {}; {used}",
+            end.task,
+            line(of.model)
+        ));
+    }
+    match end.status {
+        RunStatus::Completed | RunStatus::Partial => Ok(ToolOutput::text(told)),
+        RunStatus::Failed | RunStatus::Killed | RunStatus::Paused | RunStatus::Running => {
+            Err(ToolError::Tell(told))
+        }
+    }
+}
+
+/// That a sub-agent has been started, or goes on, and is not waited for. The prompt is empty if the call
+/// that shows this has lost it.
+pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
+    let mut told = format!(
+        "The sub-agent ({}) works in the background: {}.\nagent id: {}\n",
+        line(&run.agent_type),
+        line(&run.description),
+        run.task
+    );
+    if reader.reads {
+        told.push_str(&format!(
+            "output file, written while it works: {}\n",
+            run.output_file.display()
+        ));
+    }
+    told.push_str(
+        "You will get a task-notification when it has ended; until then you know nothing of its result. Do not \
+         guess or foretell it, and do not do its work as well. Go on with something else, or end your turn: \
+         the notification reaches you all the same.",
+    );
+    if reader.sends {
+        told.push_str(" SendMessage writes to it by its id.");
+    }
+    if !prompt.is_empty() {
+        let prompt = cut(prompt, MOST_CHARACTERS, None);
+        told.push_str(&format!("\nIt was told:\n{}", neutral(&prompt)));
+    }
+    told
+}
+
+/// How far a run is, and the end of its output.
+pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) -> String {
+    let before = match (tail.before, reader.reads) {
+        (0, _) => String::new(),
+        (before, true) => format!(
+            ", after {before} bytes that are in {}",
+            run.output_file.display()
+        ),
+        (before, false) => format!(", after {before} bytes that are left out"),
+    };
+    let by = match run.kind {
+        RunKind::Agent => "written by a model",
+        RunKind::Shell => "printed by a command",
+    };
+    format!(
+        "{} {}. Its output so far{before}, {by} and no word of the user:\n{}",
+        called(run),
+        how(status),
+        run_output(or_nothing(&tail.text))
+    )
+}
+
+/// What became of runs that were waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited<'a> {
+    /// The ends that are told with this.
+    pub ended: &'a [Notification],
+    /// Those that were over and told before.
+    pub known: &'a [RunFacts],
+    /// Those that go on.
+    pub running: &'a [RunFacts],
+    /// Whether the time was over first.
+    pub timed_out: bool,
+}
+
+impl Waited<'_> {
+    /// The same for the model.
+    pub fn told(&self) -> String {
+        let names = |runs: &[RunFacts]| runs.iter().map(called).collect::<Vec<_>>().join("; ");
+        let most = share(self.ended.len());
+        let mut parts: Vec<_> = self.ended.iter().map(|end| framed(end, most)).collect();
+        if !self.known.is_empty() {
+            parts.push(format!(
+                "Ended before, as you were told: {}.",
+                names(self.known)
+            ));
+        }
+        if self.timed_out {
+            parts.push("The time to wait was over first.".to_owned());
+        }
+        if !self.running.is_empty() {
+            parts.push(format!("Still running: {}.", names(self.running)));
+        }
+        if parts.is_empty() {
+            parts.push("There is nothing to wait for: no run of yours is live.".to_owned());
+        }
+        parts.join("\n")
+    }
+}
+
+/// That a run is stopped and gone, with so many agents that were below it.
+pub fn stopped(run: &RunFacts, below: usize) -> String {
+    let others = match below {
+        0 => String::new(),
+        1 => " with the 1 agent below it".to_owned(),
+        below => format!(" with the {below} agents below it"),
+    };
+    format!(
+        "Stopped{others}: {}. Nothing that it had started is left running.",
+        called(run)
+    )
+}
+
+/// Why something that is over cannot be stopped.
+pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
+    format!(
+        "Nothing was stopped: {} {} before.",
+        called(run),
+        how(status)
+    )
+}
+
+/// That nothing of that id or name was started here; `known` is what could have been meant.
+pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
+    let given = line(given);
+    if known.is_empty() {
+        return format!("There is no run {given}, and you have started no other.");
+    }
+    let known: Vec<_> = known.iter().map(called).collect();
+    format!(
+        "There is no run {given}. You have started: {}.",
+        known.join("; ")
+    )
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery<'a> {
+    /// The recipient lives here.
+    Here,
+    /// The recipient had ended, and goes on.
+    Revived {
+        /// Where its output goes.
+        output_file: &'a Path,
+    },
+    /// Another process holds the recipient, or none does.
+    Waits,
+}
+
+/// That a message is in the inbox of an agent.
+pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
+    let what = match delivery {
+        Delivery::Here => {
+            "If it is at work it reads it after the tools it is using now, else at once.".to_owned()
+        }
+        Delivery::Revived { output_file } => format!(
+            "It had ended, and goes on with it in the background; a task-notification tells you when it has \
+             ended again. (A teammate in another process reads it there instead.) Its output file: {}",
+            output_file.display()
+        ),
+        Delivery::Waits => "It waits there, and is read when that agent works again.".to_owned(),
+    };
+    format!("Sent to {} ({id}). {what}", line(name))
+}
+
+/// That nobody has an address; `known` are the names that somebody has.
+pub fn nobody(to: &str, known: &[String]) -> String {
+    let to = line(to);
+    match known {
+        [] => {
+            format!(
+                "Nothing was sent: nobody is called {to}, and nobody else has a name. Use an agent's id."
+            )
+        }
+        known => format!(
+            "Nothing was sent: nobody is called {to}. There are: {}; or use an agent's id.",
+            line(&known.join(", "))
+        ),
+    }
+}
+
+/// That the user stopped the recipient, and only the user lets it go on.
+pub fn stopped_by_user(name: &str) -> String {
+    format!(
+        "Nothing was sent: the user stopped {}, and only the user can let it go on. Start another agent if the \
+         work is still wanted.",
+        line(name)
+    )
+}
+
+/// That there is nothing to rebuild the recipient from.
+pub fn without_transcript(name: &str) -> String {
+    format!(
+        "Nothing was sent: no transcript of {} is left to go on from, if there ever was one. Start another agent.",
+        line(name)
+    )
+}
+
+/// What became of a worktree.
+fn checkout(worktree: &WorktreeEnd) -> String {
+    let WorktreeEnd {
+        path,
+        branch,
+        base,
+        kept,
+    } = worktree;
+    match kept {
+        Some(kept) => format!(
+            "worktree: {} is kept, with {}; branch: {branch}, made from {base}",
+            shown(path),
+            line(kept)
+        ),
+        None => format!(
+            "worktree: it changed nothing there, so that and its branch {branch} are removed"
+        ),
+    }
+}
+
+/// What a run is called.
+fn called(run: &RunFacts) -> String {
+    let name = run
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!("{name}, "));
+    let kind = match run.kind {
+        RunKind::Agent => "agent",
+        RunKind::Shell => "command",
+    };
+    format!("{kind} {} ({name}{})", run.task, line(&run.description))
+}
+
+fn how(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "is running",
+        RunStatus::Completed => "has completed",
+        RunStatus::Partial => "was stopped by a limit before it was done",
+        RunStatus::Failed => "has failed",
+        RunStatus::Killed => "was stopped before it was done",
+        RunStatus::Paused => "is paused, and can go on later",
+    }
+}
+
+/// What another wrote, in its frame.
+fn run_output(text: &str) -> String {
+    format!("<run-output>\n{}\n</run-output>", neutral(text))
+}

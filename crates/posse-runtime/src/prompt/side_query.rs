@@ -1,0 +1,102 @@
+//! What is asked in asides.
+
+use std::path::PathBuf;
+
+use posse_protocol::{ContentBlock, Purpose, ToolContent};
+
+/// What stands for the result of a call that is under way.
+const UNDER_WAY: &str = "Under way. Its result is not shown here.";
+
+/// An identical result for each of these calls: whoever reads on at this place shares it with all others.
+pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
+    let result = |id: &String| ContentBlock::ToolResult {
+        tool_use_id: id.clone(),
+        content: vec![ToolContent::text(UNDER_WAY)],
+        is_error: false,
+    };
+    calls.iter().map(result).collect()
+}
+
+/// What somebody wants to know of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// A summary that its history can be replaced by.
+    Compaction {
+        /// What a person wants to be kept.
+        keep: Option<String>,
+    },
+    /// The answer to a question.
+    Question(String),
+    /// Where its work stands.
+    Progress,
+    /// What is worth remembering.
+    Memory {
+        /// Where it keeps notes, if it does.
+        notes: Option<PathBuf>,
+    },
+}
+
+impl Words {
+    /// What the calls are made for.
+    pub(crate) fn purpose(&self) -> Purpose {
+        match self {
+            Self::Compaction { .. } => Purpose::Compaction,
+            Self::Question(_) => Purpose::Question,
+            Self::Progress => Purpose::Progress,
+            Self::Memory { .. } => Purpose::Memory,
+        }
+    }
+
+    /// The blocks that the model is sent.
+    pub(crate) fn spelt(&self) -> Vec<ContentBlock> {
+        let (words, more) = match self {
+            Self::Compaction { keep } => {
+                let keep = keep.as_ref().filter(|keep| !keep.trim().is_empty());
+                let kept =
+                    |keep| format!("The person asks that the summary keep this above all:\n{keep}");
+                (include_str!("side_query/compaction.md"), keep.map(kept))
+            }
+            Self::Question(question) => (
+                include_str!("side_query/question.md"),
+                Some(question.clone()),
+            ),
+            Self::Progress => (include_str!("side_query/progress.md"), None),
+            Self::Memory { notes: None } => (include_str!("side_query/memory.md"), None),
+            Self::Memory {
+                notes: Some(directory),
+            } => (
+                include_str!("side_query/notes.md"),
+                Some(format!("Your notes are in {}.", directory.display())),
+            ),
+        };
+        [Some(words.trim_end().to_owned()), more]
+            .into_iter()
+            .flatten()
+            .map(ContentBlock::text)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_says_stands_in_a_block_of_its_own() {
+        let blocks = |words: Words| words.spelt().len();
+        assert_eq!(
+            blocks(Words::Compaction {
+                keep: Some("the ports".into())
+            }),
+            2
+        );
+        assert_eq!(
+            blocks(Words::Compaction {
+                keep: Some(" ".into())
+            }),
+            1
+        );
+        let asked = Words::Question("why <so>?".into()).spelt();
+        assert_eq!(asked.last(), Some(&ContentBlock::text("why <so>?")));
+    }
+}

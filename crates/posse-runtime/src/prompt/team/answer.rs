@@ -1,0 +1,177 @@
+//! What whoever starts teammates is told.
+
+use posse_protocol::{AgentId, Name, Team};
+
+use crate::prompt::reminder;
+use posse_port::text::line;
+
+/// A teammate that was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Spawned<'a> {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its type.
+    pub agent_type: &'a str,
+    /// The name that was wished for it.
+    pub wished: &'a Name,
+    /// The name that it got.
+    pub name: &'a Name,
+    /// Its team.
+    pub team: &'a Name,
+    /// The colour it is shown in.
+    pub color: &'a str,
+    /// Whether it hands in a plan first.
+    pub plan: bool,
+}
+
+/// That a teammate was started.
+pub fn spawned(mate: &Spawned<'_>) -> String {
+    let Spawned {
+        agent,
+        agent_type,
+        wished,
+        name,
+        team,
+        color,
+        plan,
+    } = *mate;
+    let mut told = format!("Teammate started: {name}@{team} ({}).\n", line(agent_type));
+    if wished != name {
+        told.push_str(&format!(
+            "It is called {name}, since {wished} is or was somebody else's name.\n"
+        ));
+    }
+    told.push_str(&format!(
+        "agent id: {agent}\nname: {name}\nteam: {team}\ncolour: {}\n\
+         It has its prompt, and works by itself until it is shut down. Its mail reaches you without being asked \
+         for, and so does word that it is idle, which is normal. SendMessage writes to it by its name.",
+        line(color)
+    ));
+    if plan {
+        told.push_str(
+            " It changes nothing before you have approved its plan, which comes as mail.",
+        );
+    }
+    told
+}
+
+/// A declared team that was raised.
+#[derive(Clone, Copy, Debug)]
+pub struct Raised<'a> {
+    /// The team with its members.
+    pub team: &'a Team,
+    /// How many tasks it begins with.
+    pub tasks: usize,
+    /// Who could not be started, and why.
+    pub missing: &'a [(Name, String)],
+}
+
+/// What the lead of a declared team is told.
+pub fn raised(raised: &Raised<'_>) -> String {
+    let Raised {
+        team,
+        tasks,
+        missing,
+    } = raised;
+    let mut text = format!(
+        "You lead the team {}, which is there as declared: {}\n",
+        team.name,
+        line(&team.description)
+    );
+    text.push_str("Teammates:\n");
+    for member in team
+        .members
+        .iter()
+        .filter(|member| member.agent != team.lead)
+    {
+        let role = member
+            .role
+            .as_ref()
+            .filter(|role| role.as_str() != member.name.as_str());
+        let role = role.map_or_else(String::new, |role| format!(", role {}", line(role)));
+        text.push_str(&format!(
+            "- {} ({}{role})\n",
+            member.name,
+            line(&member.agent_type)
+        ));
+    }
+    for (name, why) in *missing {
+        text.push_str(&format!("- {name} could not be started: {}\n", line(why)));
+    }
+    text.push_str(&format!(
+        "Its list has {tasks} tasks to begin with. Teammates take open tasks by themselves, each those that its \
+         role allows: put work on the list with TaskCreate, and write to them with SendMessage. Do not do their \
+         work. End your turn while they work: what they send, and word that one is idle, wakes you. When all is \
+         done, say what came of it.",
+    ));
+    reminder(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::Member;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::prompt::team::samples::{member, name, team};
+
+    // proves AG-09 (open: of these only teammate_spawned)
+    // proves TE-17 (open: that colours differ, and who numbers names)
+    #[test]
+    fn who_starts_a_teammate_is_told_the_name_it_got() {
+        let (scout, second, crew) = (name("scout"), name("scout-2"), name("crew"));
+        let mate = Spawned {
+            agent: Uuid::from_u128(5).into(),
+            agent_type: "Explore",
+            wished: &scout,
+            name: &second,
+            team: &crew,
+            color: "green",
+            plan: true,
+        };
+        let told = spawned(&mate);
+        assert!(
+            told.starts_with(
+                "Teammate started: scout-2@crew (Explore).\n\
+                 It is called scout-2, since scout is or was somebody else's name.\n\
+                 agent id: 00000000-0000-0000-0000-000000000005\nname: scout-2\nteam: crew\ncolour: green\n"
+            ),
+            "{told}"
+        );
+        assert!(told.contains("approved its plan"), "{told}");
+        let told = spawned(&Spawned {
+            name: &scout,
+            plan: false,
+            ..mate
+        });
+        assert!(
+            !told.contains("somebody else") && !told.contains("plan"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn the_lead_is_told_its_declared_team() {
+        let dev = Member {
+            role: Some("dev".into()),
+            ..member("dev-1", 2)
+        };
+        let team = team(&[member("team-lead", 1), dev]);
+        let told = raised(&Raised {
+            team: &team,
+            tasks: 3,
+            missing: &[(name("dev-2"), "no\nroom".into())],
+        });
+        assert!(
+            told.contains(
+                "- dev-1 (general-purpose, role dev)\n- dev-2 could not be started: no room\n"
+            ),
+            "{told}"
+        );
+        assert!(
+            told.contains("has 3 tasks") && !told.contains("- team-lead"),
+            "{told}"
+        );
+        assert_eq!(told.matches("</system-reminder>").count(), 1, "{told}");
+    }
+}

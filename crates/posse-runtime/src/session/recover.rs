@@ -1,0 +1,226 @@
+//! What a dead process left open of an agent is settled before it goes on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
+
+use crate::agent::actor::{Actor, marker};
+use crate::agent::ending;
+use crate::agent::step::{Decision, failure};
+use crate::live::registry::House;
+use crate::live::run::shell_facts;
+use crate::prompt;
+use crate::prompt::Returned;
+use crate::prompt::team::Spawned;
+use crate::session::revive::terms;
+use crate::session::start_error::StartError;
+use crate::toolset::{AGENT, reader};
+use posse_port::store::{
+    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
+    Taken,
+};
+use posse_port::tool::{RunReport, ToolError, ToolOutput};
+
+/// An agent has no more children than this whose calls are looked for.
+const CHILDREN: usize = 100_000;
+
+impl House {
+    /// Ends what open calls and background commands left running, finds out what became of calls that
+    /// others can tell of, and decides what the agent is told.
+    pub(crate) async fn recover(
+        self: &Arc<Self>,
+        actor: &mut Actor,
+        taken: Taken,
+    ) -> Result<Decision, StartError> {
+        let agent = actor.identity.agent;
+        let Taken {
+            transcript, runs, ..
+        } = taken;
+        let open = transcript.open_calls;
+        for call in open
+            .iter()
+            .filter(|call| call.begun && call.outcome.is_none())
+        {
+            if let Some(tool) = actor.setup.tools.get(&call.tool) {
+                tool.abandon(marker(agent, call.key)).await;
+            }
+        }
+        for run in runs {
+            self.bury(actor, run).await?;
+        }
+        let mut known = self.children_of(actor, &open).await?;
+        for call in &open {
+            let tool = actor.setup.tools.get(&call.tool);
+            if let (Some(results), Some(tool)) = (&call.operated, tool) {
+                known.insert(call.key, outcome(tool.operated(results)));
+            }
+        }
+        Ok(actor.machine.recover(open, known, transcript.session.state))
+    }
+
+    /// A command that went on in the background when the process died: it is gone, and that is told.
+    async fn bury(&self, actor: &mut Actor, run: BackgroundRun) -> Result<(), StoreError> {
+        let agent = actor.identity.agent;
+        for tool in actor.setup.tools.all() {
+            tool.abandon(marker(agent, run.call)).await;
+        }
+        let facts = shell_facts(run.id, agent, run.description, String::new(), run.output);
+        let summary = "posse ended while it ran, and it was ended too".to_owned();
+        let report = RunReport {
+            status: RunStatus::Killed,
+            summary,
+            result: String::new(),
+        };
+        let end = ending::of_shell(&facts, &report, RunUsage::default());
+        actor.keep_shell_end(&end, false).await
+    }
+
+    /// What became of the sub-agents that open calls have started.
+    async fn children_of(
+        &self,
+        actor: &Actor,
+        open: &[OpenCall],
+    ) -> Result<HashMap<CallKey, CallOutcome>, StoreError> {
+        let mut known = HashMap::new();
+        let is_open = |call: &&OpenCall| call.tool == AGENT && call.begun && call.outcome.is_none();
+        let calls: Vec<_> = open.iter().filter(is_open).collect();
+        if calls.is_empty() {
+            return Ok(known);
+        }
+        let (realm, parent) = (Some(actor.identity.realm), Some(actor.identity.agent));
+        let filter = AgentFilter {
+            realm,
+            parent,
+            ..AgentFilter::default()
+        };
+        let children = self.ports.store.agents(filter, CHILDREN).await?;
+        let mates = self.spawned(actor.identity.realm).await?;
+        for call in calls {
+            let made = |child: &&Session| {
+                child
+                    .origin
+                    .as_ref()
+                    .is_some_and(|origin| origin.call == call.key)
+            };
+            let told = match children.iter().find(made) {
+                None => failure("Not started: posse ended before the sub-agent was there."),
+                Some(child) => child_outcome(actor, child, &mates),
+            };
+            known.insert(call.key, told);
+        }
+        Ok(known)
+    }
+}
+
+impl House {
+    /// What whoever started them is told of the teammates of a session.
+    async fn spawned(
+        &self,
+        realm: posse_protocol::RealmId,
+    ) -> Result<HashMap<AgentId, String>, StoreError> {
+        let mut told = HashMap::new();
+        for team in self.teams(realm).await? {
+            for member in &team.members {
+                let Member {
+                    agent,
+                    name,
+                    agent_type,
+                    color,
+                    ..
+                } = member;
+                let (team, plan) = (&team.name, false);
+                let spawned = Spawned {
+                    agent: *agent,
+                    agent_type,
+                    wished: name,
+                    name,
+                    team,
+                    color,
+                    plan,
+                };
+                told.insert(*agent, prompt::team::spawned(&spawned));
+            }
+        }
+        Ok(told)
+    }
+}
+
+fn child_outcome(actor: &Actor, child: &Session, mates: &HashMap<AgentId, String>) -> CallOutcome {
+    if let Some(told) = mates.get(&child.agent) {
+        return outcome(Ok(ToolOutput::text(told.clone())));
+    }
+    let facts = facts(child, actor.identity.agent, actor.tree.output(child.agent));
+    let reader = reader(&actor.setup.tools);
+    match (&child.ended, child.state.status()) {
+        // If mail tells of its end, that is what it is told by.
+        (Some(ended), Some(status)) if ended.text.is_some() => {
+            let EndedRun {
+                run,
+                error,
+                usage,
+                text,
+                value,
+                worktree,
+                ..
+            } = &**ended;
+            let text = text.as_deref().unwrap_or_default();
+            let mut end = ending::of_agent(&facts, *run, (status, error.clone()), text, *usage);
+            (end.value, end.worktree) = (value.clone(), worktree.clone());
+            let one_shot = terms(child, &actor.tree).one_shot;
+            let of = Returned {
+                agent_type: &facts.agent_type,
+                one_shot,
+                model: &child.model,
+            };
+            outcome(prompt::result(&end, of, reader))
+        }
+        _ => {
+            let told = prompt::launched(&facts, "", reader);
+            let why =
+                "posse ended while this was waited for; the same run goes on in the background.";
+            outcome(Ok(ToolOutput::text(format!("{why}\n{told}"))))
+        }
+    }
+}
+
+/// What is known of a stored sub-agent's run.
+pub(crate) fn facts(
+    child: &Session,
+    starter: AgentId,
+    output_file: std::path::PathBuf,
+) -> RunFacts {
+    let origin = child.origin.as_deref();
+    RunFacts {
+        task: child.agent.uuid(),
+        kind: RunKind::Agent,
+        agent_type: origin
+            .map(|origin| origin.agent_type.clone())
+            .unwrap_or_default(),
+        name: origin.and_then(|origin| origin.name.clone()),
+        description: origin
+            .map(|origin| origin.description.clone())
+            .unwrap_or_default(),
+        call: origin
+            .map(|origin| origin.call_id.clone())
+            .unwrap_or_default(),
+        starter,
+        depth: depth(&child.path),
+        output_file,
+    }
+}
+
+/// How deep an agent is, by its path: 0 for `/main`.
+pub(crate) fn depth(path: &str) -> u32 {
+    u32::try_from(path.matches('/').count().saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+fn outcome(told: Result<ToolOutput, ToolError>) -> CallOutcome {
+    match told {
+        Ok(output) => CallOutcome {
+            content: output.content.into(),
+            is_error: false,
+        },
+        Err(ToolError::Tell(what) | ToolError::Stop(what)) => failure(what),
+    }
+}

@@ -1,0 +1,283 @@
+//! Inquiries: what people ask about an agent that the store has, wherever it lives. Its transcript is read
+//! and never taken, so its run is not disturbed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, EntryKind, PermissionMode, ReplyFacts};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::actor::wall_ms;
+pub(crate) use crate::agent::side_query::{Answer, Aside, AsideError, Hands, Hear};
+use crate::definition::terms::{NOTING, Terms};
+use crate::govern::{Account, Budgets};
+use crate::history::request_size;
+use crate::history::request_size::Paid;
+use crate::history::restore::last_reply;
+use crate::history::restore::restore;
+use crate::live::registry::House;
+use crate::prompt::side_query::Words;
+use crate::runtime::Runtime;
+use crate::session::start_error::StartError;
+use posse_permission::{Policy, Standing};
+use posse_port::model::{Attribution, Ttl};
+use posse_port::store::{Charge, NewEntry, Op, Order, Session, StoreError, Transcript};
+use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
+
+/// How somebody asks.
+pub struct Inquiry {
+    /// The longest reply, in tokens.
+    pub max_tokens: u32,
+    /// Ends it.
+    pub cancel: CancellationToken,
+    /// Told of the answer while it arrives.
+    pub hear: Option<Hear>,
+}
+
+/// What notes are kept with.
+pub struct Desk {
+    /// Of these, the agent uses those that files are read and written by.
+    pub tools: Toolbox,
+    /// What it denies is denied here too; what it allows counts for nothing.
+    pub policy: Arc<Policy>,
+    /// Where output goes that is too long to be told.
+    pub spill: PathBuf,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+}
+
+/// What came of an inquiry.
+#[derive(Debug)]
+pub struct Findings {
+    /// The answer.
+    pub answer: Result<String, AsideError>,
+    /// About the last reply, if there was one.
+    pub facts: Option<ReplyFacts>,
+    /// What it took, also when it failed.
+    pub charges: Vec<Charge>,
+    /// Why what it took is not in the store's books, if it is not.
+    pub unbooked: Option<String>,
+}
+
+impl Runtime {
+    /// Asks an agent something on the side: it answers from what it knows, and its conversation and its
+    /// run stay as they are.
+    pub async fn ask(
+        &self,
+        agent: AgentId,
+        question: &str,
+        inquiry: Inquiry,
+    ) -> Result<Findings, StartError> {
+        let transcript = self.house.ports.store.read(agent).await?;
+        self.house
+            .inquire(
+                &transcript,
+                &Words::Question(question.to_owned()),
+                Hands::Tied,
+                inquiry,
+            )
+            .await
+    }
+
+    /// Where an agent's work stands, in a line or two.
+    pub async fn progress(&self, agent: AgentId, inquiry: Inquiry) -> Result<Findings, StartError> {
+        let transcript = self.house.ports.store.read(agent).await?;
+        self.house
+            .inquire(&transcript, &Words::Progress, Hands::Tied, inquiry)
+            .await
+    }
+
+    /// What of an agent's work is worth remembering. One that keeps notes brings them up to date; of any
+    /// other it is only told.
+    pub async fn remember(
+        &self,
+        agent: AgentId,
+        desk: Desk,
+        inquiry: Inquiry,
+    ) -> Result<Findings, StartError> {
+        let transcript = self.house.ports.store.read(agent).await?;
+        let session = &transcript.session;
+        let terms = session.origin.as_deref().and_then(Terms::kept);
+        let noting = terms.and_then(|terms| Some((terms.notes.clone()?.directory, terms)));
+        let (notes, hands) = match noting {
+            Some((directory, terms)) => (
+                Some(directory.clone()),
+                at_desk(desk, session, &terms, directory),
+            ),
+            None => (None, Hands::Tied),
+        };
+        self.house
+            .inquire(&transcript, &Words::Memory { notes }, hands, inquiry)
+            .await
+    }
+}
+
+impl House {
+    async fn inquire(
+        &self,
+        transcript: &Transcript,
+        words: &Words,
+        hands: Hands,
+        inquiry: Inquiry,
+    ) -> Result<Findings, StartError> {
+        self.same_dialect(transcript)?;
+        let (
+            session,
+            Inquiry {
+                max_tokens,
+                cancel,
+                hear,
+            },
+        ) = (&transcript.session, inquiry);
+        // Who lives here pays out of the session's budget; nobody knows that of another process.
+        let account = self
+            .resident(session.agent)
+            .map(|resident| resident.account.clone());
+        let account =
+            account.unwrap_or_else(|| Account::session(Budgets::default(), self.ports.clock.now()));
+        let aside = Aside {
+            ports: self.ports.clone(),
+            preamble: transcript.preamble.clone(),
+            history: restore(transcript)?,
+            open: transcript
+                .open_calls
+                .iter()
+                .map(|call| call.id.clone())
+                .collect(),
+            attribution: Arc::new(self.attribution(session).await?),
+            model: session.model.clone(),
+            previous: last_reply(transcript),
+            account,
+            paid: paid(transcript),
+            max_tokens,
+            ttl: Ttl::FiveMinutes,
+            cancel,
+            hear,
+        };
+        let Answer {
+            charges,
+            facts,
+            text,
+        } = aside.ask(words, hands).await;
+        let unbooked = self.book(session, &charges).await;
+        Ok(Findings {
+            answer: text,
+            facts,
+            charges,
+            unbooked,
+        })
+    }
+
+    /// Whose calls are made about an agent: its own.
+    async fn attribution(&self, session: &Session) -> Result<Attribution, StoreError> {
+        let parent = session.origin.as_ref().map(|origin| origin.parent);
+        let (mut root, mut above) = (session.agent, parent);
+        while let Some(parent) = above {
+            root = parent;
+            above = self
+                .row(parent)
+                .await?
+                .and_then(|row| row.origin)
+                .map(|origin| origin.parent);
+        }
+        Ok(Attribution {
+            session: root.to_string(),
+            agent: session.agent.to_string(),
+            parent: parent.map(|parent| parent.to_string()),
+            path: session.path.clone(),
+        })
+    }
+
+    /// Books what was spent on an agent by somebody who does not hold it; else why it could not be.
+    async fn book(&self, session: &Session, charges: &[Charge]) -> Option<String> {
+        let op = |charge: &Charge| Op::Charge {
+            agent: session.agent,
+            charge: Box::new(charge.clone()),
+        };
+        let ops: Vec<Op> = charges.iter().map(op).collect();
+        if ops.is_empty() {
+            return None;
+        }
+        let at_ms = wall_ms(&*self.ports.clock);
+        match self
+            .ports
+            .store
+            .operate(Order {
+                realm: session.realm,
+                ops,
+                at_ms,
+            })
+            .await
+        {
+            Ok(results) => results
+                .into_iter()
+                .find_map(Result::err)
+                .map(|refusal| refusal.to_string()),
+            Err(error) => Some(posse_port::in_a_line(&error)),
+        }
+    }
+}
+
+/// Tools that reach an agent's notes and nothing else.
+fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> Hands {
+    let Desk {
+        mut tools,
+        policy,
+        spill,
+        home,
+    } = desk;
+    tools.retain(|name| NOTING.contains(&name) && terms.has(name));
+    let workspace = Workspace {
+        cwd: directory.clone(),
+        roots: vec![directory.clone()],
+        spill,
+        home,
+        mirror: None,
+        notes: Some(Notes {
+            directory,
+            only: true,
+        }),
+    };
+    // Who plans changes nothing, not even notes; more rights than to keep them nobody has here.
+    let mode = match session.mode {
+        PermissionMode::Plan => PermissionMode::Plan,
+        _ => PermissionMode::Default,
+    };
+    let standing = Standing::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
+    Hands::Free {
+        tools,
+        standing,
+        seen: Seen::default(),
+    }
+}
+
+/// How large the last request was, as far as its reply tells.
+pub(crate) fn paid(transcript: &Transcript) -> Paid {
+    let entries = transcript.entries.iter().map(|stored| &stored.entry);
+    let summary = transcript
+        .entries
+        .iter()
+        .rposition(|stored| stored.entry.kind == EntryKind::Compaction);
+    let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();
+    // Of a reply that was cut off it is not known what it took.
+    let whole = |entry: &NewEntry| {
+        let facts = entry.reply.as_ref().filter(|facts| facts.stop.is_some())?;
+        (entry.kind == EntryKind::Reply).then_some(facts.usage)
+    };
+    let last = entries
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, entry)| Some((at, whole(entry)?)));
+    let Some((at, usage)) = last else {
+        return Paid::default();
+    };
+    let sent = entries[..at]
+        .iter()
+        .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
+    Paid {
+        tokens: usage.prompt().saturating_add(usage.output),
+        bytes: request_size::size(&transcript.preamble, sent),
+        begun: true,
+    }
+}

@@ -1,0 +1,521 @@
+//! The one door: every agent that another starts comes through here, and every limit is checked here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Cost, Name, PermissionMode, Takes, Team};
+use uuid::Uuid;
+
+use crate::definition::agent_type::Definition;
+use crate::definition::agent_type::Isolation;
+use crate::definition::model_choice as model;
+use crate::definition::model_choice::Wishes;
+use crate::definition::output_schema::Contract;
+use crate::definition::spawning::Spawning;
+use crate::definition::teammate::{Card, MateTerms};
+use crate::definition::terms::{Granted, Terms};
+use crate::govern::{Account, Ask, Budgets};
+use crate::live::registry::{House, Resident};
+use crate::live::run::Run;
+use crate::live::session::Tree;
+use crate::prompt;
+use crate::prompt::agent_tool::AgentInput;
+use crate::session::create::{Joins, Plan};
+use crate::session::limits;
+use crate::session::limits::Situation;
+use crate::session::memory;
+use crate::session::memory::Loaded;
+use crate::session::route::{Teams, Teamwork, route};
+use posse_port::store::{CallKey, Origin};
+use posse_port::tool::Workspace;
+use posse_port::worktree::{Made, Wanted, Worktree};
+
+/// What a fork is told that wants to start somebody.
+const NO_FORKS: &str =
+    "You are a fork: forks start no agents, they do what they are told themselves.";
+
+/// A call that wants an agent.
+pub(crate) struct Wish {
+    pub(crate) by: AgentId,
+    pub(crate) key: CallKey,
+    pub(crate) call: String,
+    pub(crate) input: AgentInput,
+    /// What it may and may not besides, by a skill.
+    pub(crate) granted: Granted,
+    /// What is declared of a teammate.
+    pub(crate) role: Option<RoleWish>,
+}
+
+/// What is declared of a teammate beside what a call can say.
+pub(crate) struct RoleWish {
+    pub(crate) role: String,
+    pub(crate) takes: Option<Vec<String>>,
+    pub(crate) mode: Option<PermissionMode>,
+    pub(crate) budget: Option<Cost>,
+}
+
+/// A run that somebody waits for: dropped while it is held, the run is told to end.
+pub(crate) struct Leash {
+    house: Arc<House>,
+    pub(crate) run: Arc<Run>,
+    /// Whether nobody writes to it later.
+    pub(crate) one_shot: bool,
+    /// Who it is in its team.
+    pub(crate) mate: Option<Arc<Card>>,
+    /// Whether it hands in a plan first.
+    pub(crate) plan: bool,
+    by: AgentId,
+    held: bool,
+}
+
+impl Leash {
+    /// The run goes its own way, or is over.
+    pub(crate) fn off(mut self) {
+        self.held = false;
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if self.held {
+            self.house.abandon(&self.run, self.by);
+        }
+    }
+}
+
+/// A worktree that no agent has yet: given back unless one takes it.
+pub(crate) struct Lease {
+    house: Arc<House>,
+    made: Option<Made>,
+}
+
+impl Lease {
+    /// An agent of another process has it from now on.
+    pub(crate) fn keep(mut self) {
+        self.made = None;
+    }
+
+    /// An agent has it from now on.
+    pub(crate) fn take(mut self) -> Option<Worktree> {
+        self.made.take().map(|made| made.worktree)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(made) = self.made.take() else { return };
+        let worktrees = Arc::clone(&self.house.ports.worktrees);
+        self.house.supervisor.start_errand(async move {
+            worktrees.release(&made.worktree).await;
+        });
+    }
+}
+
+impl House {
+    /// Starts an agent, or says why not. When this returns, the agent is durable.
+    pub(crate) async fn spawn(self: &Arc<Self>, wish: Wish) -> Result<Leash, String> {
+        let by = wish.by;
+        let parent = self.resident(by).ok_or("whoever starts it has ended")?;
+        let (plan, lease, situation) = self.plan(wish, &parent).await?;
+        let (house, one_shot) = (Arc::clone(self), plan.terms.one_shot);
+        // Others may have been started while its checkout was made.
+        let live = self.population(plan.tree.root);
+        limits::check(
+            &Situation { live, ..situation },
+            &parent.tree.setup.spawning,
+        )?;
+        if plan.joins.is_some() {
+            let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
+            let (run, card) = self.bear_mate(plan, lease).await?;
+            return Ok(Leash {
+                house,
+                run,
+                one_shot,
+                mate: Some(card),
+                plan: plans,
+                by,
+                held: false,
+            });
+        }
+        let run = self
+            .bear(plan, lease)
+            .ok_or("nothing is started any more: the agent is being stopped")?;
+        let leash = Leash {
+            house,
+            run: Arc::clone(&run),
+            one_shot,
+            mate: None,
+            plan: false,
+            by,
+            held: true,
+        };
+        run.is_born().await?;
+        Ok(leash)
+    }
+
+    /// What comes of a wish, if the limits allow it.
+    async fn plan(
+        self: &Arc<Self>,
+        wish: Wish,
+        parent: &Resident,
+    ) -> Result<(Plan, Lease, Situation), String> {
+        let Wish {
+            by,
+            key,
+            call,
+            input,
+            granted,
+            role,
+        } = wish;
+        let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
+        if parent.fork {
+            return Err(NO_FORKS.into());
+        }
+        let types = crate::toolset::startable(&tree.setup);
+        let teams = self.teams_for(parent, by, &input).await?;
+        let route = route(
+            &input,
+            &types,
+            spawning.background,
+            crate::toolset::forking(&tree.setup),
+            &teams,
+        )?;
+        let branch = self.branch(by).filter(|_| route.fork);
+        if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
+            return Err(NO_FORKS.into());
+        }
+        let depth = parent.depth + 1;
+        let account = parent.account.open(
+            budgets(spawning, role.as_ref().and_then(|role| role.budget)),
+            self.ports.clock.now(),
+        );
+        let situation = Situation {
+            frozen: self.is_frozen(by),
+            depth,
+            exhausted: self.exhausted(&account),
+            memory: self.ports.memory.available(),
+            live: self.population(tree.root),
+        };
+        limits::check(&situation, spawning)?;
+        if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
+            self.name_is_free(parent, name).await?;
+        }
+        let agent = AgentId::from(Uuid::now_v7());
+        let lease = self.lease(agent, parent, route.isolation).await?;
+        let mut terms = match &branch {
+            Some(branch) => branch.terms(),
+            None if route.fork => return Err("the reply that asks for the fork is over".into()),
+            None => Terms::of(&route.definition),
+        };
+        terms.effort = route.effort.or(parent.effort);
+        let joins = route
+            .team
+            .map(|work| teammate(work, &mut terms, &route.definition, role));
+        terms.grant(granted);
+        terms.schema = route
+            .contract
+            .as_ref()
+            .map(|contract| Arc::new(contract.schema().clone()));
+        let notes = remembered(&route.definition, &mut terms).await;
+        let workspace = workspace(parent, input.cwd.as_deref(), &lease, &mut terms)?;
+        let place = place(&tree, &lease, &workspace, route.fork);
+        let asked = route.contract.as_ref().map(Contract::asked);
+        let standing = parent
+            .standing
+            .child(terms.mode, workspace)
+            .map_err(|outside| format!("cwd: {outside}"))?;
+        terms.give(&standing)?;
+        let wishes = Wishes {
+            forced: spawning.forced_model.as_deref(),
+            call: input.model.as_deref(),
+            definition: route.definition.model.as_deref(),
+            usual: spawning.usual_model.as_deref(),
+        };
+        let model = match &branch {
+            Some(_) => parent.model.clone(),
+            None => model::resolve(&wishes, &parent.model, standing.mode(), &*self.ports.model),
+        };
+        let label = input
+            .name
+            .as_ref()
+            .map_or_else(|| route.definition.label(), ToString::to_string);
+        let plan = Plan {
+            agent,
+            path: path(&parent.path, &label, key),
+            origin: Origin {
+                parent: by,
+                call: key,
+                call_id: call,
+                agent_type: route.definition.name.clone(),
+                // In a team the roster says what it is called.
+                name: input.name.filter(|_| joins.is_none()),
+                description: input.description,
+                terms: terms.to_keep()?,
+            },
+            told: [route.definition.initial_prompt.clone(), asked, place]
+                .into_iter()
+                .flatten()
+                .collect(),
+            notes,
+            contract: route.contract,
+            definition: route.definition,
+            branch,
+            background: route.background,
+            prompt: input.prompt,
+            model,
+            account,
+            tree,
+            depth,
+            standing,
+            terms,
+            joins: joins.map(Box::new),
+        };
+        Ok((plan, lease, situation))
+    }
+
+    /// The teams of whoever starts somebody under a name.
+    async fn teams_for(
+        &self,
+        parent: &Resident,
+        by: AgentId,
+        input: &AgentInput,
+    ) -> Result<Teams, String> {
+        let mate = parent.mate.is_some();
+        if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
+            return Ok(Teams {
+                of: Vec::new(),
+                mate,
+            });
+        }
+        let mine = self.ports.store.membership(parent.tree.realm, by).await;
+        let mine = mine.map_err(|error| error.to_string())?;
+        let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
+        of.dedup();
+        Ok(Teams { of, mate })
+    }
+
+    /// A checkout for an agent that is to have one.
+    async fn lease(
+        self: &Arc<Self>,
+        agent: AgentId,
+        parent: &Resident,
+        isolation: Option<Isolation>,
+    ) -> Result<Lease, String> {
+        let made = match isolation {
+            None => None,
+            Some(Isolation::Worktree) => {
+                let Spawning { base, dirty, .. } = parent.tree.setup.spawning;
+                let from = parent.standing.workspace().cwd.clone();
+                let made = self
+                    .ports
+                    .worktrees
+                    .make(Wanted {
+                        agent,
+                        from,
+                        base,
+                        dirty,
+                    })
+                    .await;
+                Some(made.map_err(|why| format!("isolation: {why}"))?)
+            }
+        };
+        Ok(Lease {
+            house: Arc::clone(self),
+            made,
+        })
+    }
+
+    /// Whether not even the smallest call could be paid for.
+    fn exhausted(&self, account: &Account) -> Option<String> {
+        let free = |_: u64, _: u32| Some(posse_protocol::Cost::default());
+        let ask = Ask {
+            input: 1,
+            output: 1,
+            least: 1,
+            price: &free,
+        };
+        match account.reserve(&ask, self.ports.clock.now()) {
+            Err(exceeded) if !exceeded.may_pass() => Some(exceeded.to_string()),
+            // Set aside and given back at once.
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    async fn name_is_free(&self, parent: &Resident, name: &Name) -> Result<(), String> {
+        let found = self
+            .named(parent.tree.realm, name)
+            .await
+            .map_err(|error| error.to_string())?;
+        if let Some(other) = found {
+            return Err(format!(
+                "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
+                 choose another name",
+                other.agent
+            ));
+        }
+        let teams = self
+            .teams(parent.tree.realm)
+            .await
+            .map_err(|error| error.to_string())?;
+        match teams.iter().find(|team| has_or_had(team, name)) {
+            Some(team) => Err(format!(
+                "name: {name} is or was a member of team {}, and stays so; choose another name",
+                team.name
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a member has or had a name.
+fn has_or_had(team: &Team, name: &Name) -> bool {
+    team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
+}
+
+/// What an agent may use that is started so.
+pub(crate) fn budgets(spawning: &Spawning, declared: Option<Cost>) -> Budgets {
+    let mut budgets = spawning.budgets;
+    if let Some(cost) = declared {
+        let most = budgets.subtree.cost.map_or(cost, |most| most.min(cost));
+        budgets.subtree.cost = Some(most);
+    }
+    budgets
+}
+
+/// As whom a teammate joins; its terms say so too.
+fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<RoleWish>) -> Joins {
+    let declared = role.as_ref().and_then(|role| role.mode);
+    let Teamwork { team, name, plan } = work;
+    let then = declared
+        .or(terms.mode)
+        .filter(|mode| *mode != PermissionMode::Plan);
+    let budget = role.as_ref().and_then(|role| role.budget);
+    terms.mate = Some(MateTerms {
+        team: team.clone(),
+        plan,
+        then,
+        budget,
+    });
+    terms.mode = if plan {
+        Some(PermissionMode::Plan)
+    } else {
+        declared.or(terms.mode)
+    };
+    // It is written to as long as it lives.
+    terms.one_shot = false;
+    let word = role
+        .as_ref()
+        .map_or_else(|| kind.name.clone(), |role| role.role.clone());
+    let takes = role.as_ref().and_then(|role| role.takes.clone());
+    let takes = match takes {
+        Some(roles) => Takes::Only {
+            unmarked: false,
+            roles,
+        },
+        None => Takes::Only {
+            unmarked: true,
+            roles: vec![word],
+        },
+    };
+    Joins {
+        team,
+        name,
+        role: role.map(|role| role.role),
+        takes,
+        budget,
+    }
+}
+
+/// The notes that agents of a type have left, if they keep any.
+async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
+    let memory = kind.memory.clone()?;
+    let look = move || memory::load(&memory);
+    let Loaded { text, directory } = tokio::task::spawn_blocking(look).await.ok()?;
+    directory
+        .into_iter()
+        .for_each(|directory| terms.keep_notes(directory));
+    Some(text)
+}
+
+/// Where an agent works that `parent` starts.
+fn workspace(
+    parent: &Resident,
+    cwd: Option<&Path>,
+    lease: &Lease,
+    terms: &mut Terms,
+) -> Result<Workspace, String> {
+    let above = parent.standing.workspace();
+    let mut workspace = match (&lease.made, cwd) {
+        (Some(Made { worktree, .. }), _) => {
+            let within = above.in_worktree(&worktree.path, &worktree.origin);
+            let workspace = within.map_err(|why| format!("isolation: {why}"))?;
+            terms.worktree = Some(worktree.clone());
+            make_room(&workspace, &worktree.path).map_err(|why| format!("isolation: {why}"))?;
+            workspace
+        }
+        (None, Some(cwd)) => above.below(resolved(above.cwd.join(cwd))?),
+        (None, None) => above.below(above.cwd.clone()),
+    };
+    terms.copies = workspace
+        .mirror
+        .as_ref()
+        .map(|mirror| mirror.of.clone())
+        .unwrap_or_default();
+    workspace.notes = terms.notes.clone();
+    Ok(workspace)
+}
+
+/// Makes the directories of a worktree that an agent works in: what is not tracked is not there. No link is
+/// followed, which could lead out of it.
+pub(crate) fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
+    for directory in workspace.roots.iter().chain([&workspace.cwd]) {
+        let inside = directory
+            .strip_prefix(top)
+            .map_err(|_| "it lies outside its worktree".to_owned())?;
+        let mut at = top.to_owned();
+        for part in inside {
+            at.push(part);
+            let failed = |error: std::io::Error| format!("{}: {error}", at.display());
+            match at.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => return Err(format!("{} is no directory there", at.display())),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    std::fs::create_dir(&at).map_err(failed)?;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an agent is told of where it works, if that is not where the session does. A fork knows what its
+/// parent knows.
+fn place(tree: &Tree, lease: &Lease, workspace: &Workspace, fork: bool) -> Option<String> {
+    match &lease.made {
+        Some(made) if fork => Some(prompt::moved(made, &workspace.cwd)),
+        None if fork => None,
+        Some(made) => Some(prompt::worktree(made, &workspace.cwd)),
+        None => (workspace.cwd != tree.standing.workspace().cwd)
+            .then(|| prompt::elsewhere(&workspace.cwd)),
+    }
+}
+
+/// A path in the tree.
+fn path(above: &str, label: &str, key: CallKey) -> String {
+    let CallKey { seq, ordinal } = key;
+    if ordinal == 0 {
+        format!("{above}/{label}-{seq}")
+    } else {
+        format!("{above}/{label}-{seq}.{ordinal}")
+    }
+}
+
+/// A directory without links in its path.
+fn resolved(path: std::path::PathBuf) -> Result<std::path::PathBuf, String> {
+    match path.canonicalize() {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(path) => Err(format!("cwd: {} is no directory", path.display())),
+        Err(error) => Err(format!("cwd: {}: {error}", path.display())),
+    }
+}

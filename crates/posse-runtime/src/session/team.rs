@@ -1,0 +1,7 @@
+//! Teams: a lead and long-lived teammates, who talk by mail and take work from one list.
+
+pub(crate) mod declared;
+pub mod host;
+mod panes;
+pub(crate) mod roster;
+mod workers;

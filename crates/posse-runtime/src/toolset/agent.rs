@@ -1,0 +1,185 @@
+//! The Agent tool: starts another agent, and waits for it or does not.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Notification, RawJson, ToolSpec};
+use tokio_util::sync::CancellationToken;
+
+use crate::definition::agent_type::Definition;
+use crate::definition::spawning::Background;
+use crate::definition::teammate::Card;
+use crate::definition::terms::Granted;
+use crate::live::registry::By;
+use crate::prompt;
+use crate::prompt::Returned;
+use crate::prompt::agent_tool::{AgentInput, Forking, spec};
+use crate::prompt::team::Spawned;
+use crate::session::route::{named, wanted};
+use crate::session::spawn::{Leash, Wish};
+use crate::toolset::{Caller, startable};
+use posse_port::BoxFuture;
+use posse_port::text;
+use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+
+/// Starts agents.
+pub(super) struct AgentTool {
+    caller: Caller,
+    /// Those that the model was told of first; what it can start changes.
+    types: Vec<Arc<Definition>>,
+    background: Background,
+    forking: Forking,
+}
+
+impl AgentTool {
+    pub(super) fn new(
+        caller: Caller,
+        types: &[Arc<Definition>],
+        background: Background,
+        forking: Forking,
+    ) -> Self {
+        Self {
+            caller,
+            types: types.to_vec(),
+            background,
+            forking,
+        }
+    }
+
+    /// The name that a type has, however it is written.
+    fn name_of(&self, wanted: &str) -> String {
+        let here = self.caller.house.resident(self.caller.agent);
+        let types = here
+            .map(|here| startable(&here.tree.setup))
+            .unwrap_or_default();
+        named(&types, wanted).map_or_else(|| wanted.to_owned(), |kind| kind.name.clone())
+    }
+}
+
+impl Tool for AgentTool {
+    fn name(&self) -> &str {
+        crate::toolset::AGENT
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec(self.background, self.forking, &self.types)
+    }
+
+    fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
+        let input = read(input)?;
+        let wanted = wanted(&input, self.forking);
+        // Rules are asked about the name that the type has, however it is written.
+        let agent = self.name_of(wanted);
+        let in_background =
+            self.background == Background::Always || input.run_in_background == Some(true);
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            title: format!("{agent}: {}", text::summary(&input.description)),
+            subject: Subject::Starts { agent },
+            waits: !in_background,
+        })
+    }
+
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let caller = self.caller.clone();
+        Box::pin(async move { run(caller, read(&input)?, context).await })
+    }
+}
+
+fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
+    posse_port::tool::read(crate::toolset::AGENT, input)
+}
+
+async fn run(
+    caller: Caller,
+    input: AgentInput,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let prompt = input.prompt.clone();
+    let granted = Granted::default();
+    let wished = input.name.clone();
+    let wish = Wish {
+        by: caller.agent,
+        key: context.key,
+        call: context.call,
+        input,
+        granted,
+        role: None,
+    };
+    let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
+    if let Some(card) = leash.mate.clone() {
+        let (run, plan) = (Arc::clone(&leash.run), leash.plan);
+        leash.off();
+        let (agent, agent_type) = (AgentId::from(run.facts.task), run.facts.agent_type.as_str());
+        let Card {
+            name, team, color, ..
+        } = &*card;
+        let wished = wished.as_ref().unwrap_or(name);
+        let spawned = Spawned {
+            agent,
+            agent_type,
+            wished,
+            name,
+            team,
+            color,
+            plan,
+        };
+        return Ok(ToolOutput::text(prompt::team::spawned(&spawned)));
+    }
+    let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
+    match follow(&caller, leash, &context.cancel).await {
+        Some(end) => {
+            let of = Returned {
+                agent_type: &run.facts.agent_type,
+                one_shot,
+                model: &end.model,
+            };
+            prompt::result(&end, of, caller.reader)
+        }
+        None => Ok(ToolOutput::text(prompt::launched(
+            &run.facts,
+            &prompt,
+            caller.reader,
+        ))),
+    }
+}
+
+/// Waits for a run that was started; none if it goes on in the background. If the call must end, it is stopped.
+pub(crate) async fn follow(
+    caller: &Caller,
+    leash: Leash,
+    cancel: &CancellationToken,
+) -> Option<Arc<Notification>> {
+    let run = Arc::clone(&leash.run);
+    if run.is_background() {
+        leash.off();
+        return None;
+    }
+    let parent = caller.house.resident(caller.agent);
+    let patience = parent.and_then(|parent| parent.tree.setup.spawning.auto_background);
+    let auto = async {
+        match patience {
+            Some(patience) => caller.house.ports.clock.sleep(patience).await,
+            None => std::future::pending().await,
+        }
+    };
+    let end = tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            caller.house.stop(run.facts.task, By::Agent(caller.agent)).await;
+            Some(run.ended().await)
+        }
+        end = run.let_go() => end,
+        () = auto => {
+            caller.house.detach(&run);
+            // It may just have ended instead.
+            run.let_go().await
+        }
+    };
+    leash.off();
+    end
+}

@@ -1,0 +1,291 @@
+//! The SendMessage tool: writes to another agent of the session.
+
+mod control;
+
+use std::borrow::Cow;
+
+use posse_protocol::{MailId, MailKind, Name, RealmId, RequestKind, Team};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::definition::agent_type::MAIN;
+use crate::prompt;
+use crate::prompt::Delivery;
+use crate::toolset::Caller;
+use crate::toolset::send_message::control::{Control, Message, read};
+use crate::toolset::team::mate;
+use crate::toolset::watch::tell;
+use posse_port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};
+use posse_port::text;
+use posse_port::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
+
+/// Among so many agents, names are looked for that could have been meant.
+const NAMED: usize = 1000;
+
+/// Writes to agents.
+pub(super) struct SendMessage(pub(super) Caller);
+
+/// What SendMessage is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SendMessageInput {
+    /// Who gets it: an agent's name or id; `main` is the main agent, `team-lead` whoever leads your team,
+    /// `name@team` a member of a team, `*` all others of your team.
+    to: String,
+    /// What it is about, in a few words for people who look on; the first line if absent.
+    summary: Option<String>,
+    /// The text; or between members of a team an object: {"type": "shutdown_request"} asks a teammate to end,
+    /// shutdown_response and plan_approval_response answer a request by its request_id, with approve, and a reason
+    /// or feedback if that is no.
+    #[schemars(schema_with = "control::schema")]
+    message: Value,
+}
+
+impl TypedTool for SendMessage {
+    type Input = SendMessageInput;
+
+    const NAME: &'static str = "SendMessage";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Writes to another agent of this session. One that is at work reads it after the tools it is using; an idle \
+         teammate wakes for it; a sub-agent that has ended goes on with it in the background, and you are notified \
+         when it ends again. Nobody reads what you write anywhere else."
+            .into()
+    }
+
+    fn intent(&self, input: &SendMessageInput, _: &Workspace) -> Result<Intent, ToolError> {
+        Ok(Intent {
+            read_only: true,
+            // What one sends keeps its order.
+            beside_others: false,
+            subject: Subject::Nothing,
+            waits: false,
+            title: format!("write to {}", text::summary(&input.to)),
+        })
+    }
+
+    async fn run(&self, input: SendMessageInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
+        let message = read(input.message).map_err(tell)?;
+        let id = MailId::from(Uuid::now_v7());
+        let op = match message {
+            Message::Text(body) => {
+                let to = self.address(&input.to).await?;
+                let summary = input.summary.filter(|summary| !summary.trim().is_empty());
+                let summary = text::summary(summary.as_deref().unwrap_or(&body));
+                Op::Send {
+                    id,
+                    to,
+                    kind: MailKind::Text,
+                    summary,
+                    body,
+                }
+            }
+            Message::Control(_) if input.to == "*" => {
+                return Err(tell(
+                    "Nothing was sent: a control message goes to one, only text goes to *.",
+                ));
+            }
+            Message::Control(Control::Shutdown { reason }) => {
+                let to = self.led(&input.to).await?;
+                Op::Request {
+                    id,
+                    to,
+                    kind: RequestKind::Shutdown,
+                    text: reason,
+                }
+            }
+            Message::Control(Control::Answer {
+                request,
+                kind,
+                approve,
+                text,
+            }) => Op::Respond {
+                id,
+                request,
+                kind,
+                approve,
+                text,
+            },
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
+    }
+
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        let mut told = Vec::new();
+        for result in results {
+            match result {
+                Ok(Done::Sent(receipts)) => told.extend(receipts.iter().map(|to| self.told(to))),
+                Ok(Done::Requested { request, receipt }) => told.push(format!(
+                    "Asked {} to shut down (request_id {request}). The answer comes as mail; if there is none for long, \
+                     TaskStop ends it.",
+                    text::line(&receipt.name)
+                )),
+                Ok(Done::Responded(receipt)) => told.push(format!(
+                    "Your answer is with {}, and the request is closed. If it was your own shutdown that you approved, \
+                     end your turn now.",
+                    text::line(&receipt.name)
+                )),
+                Ok(_) => {}
+                Err(refusal) => return Err(tell(format!("Nothing was sent: {refusal}."))),
+            }
+        }
+        Ok(ToolOutput::text(told.join("\n")))
+    }
+}
+
+impl SendMessage {
+    fn told(&self, receipt: &Receipt) -> String {
+        let house = &self.0.house;
+        let Receipt { to, name, .. } = receipt;
+        let Some(here) = house.resident(self.0.agent) else {
+            return prompt::sent(name, *to, Delivery::Waits);
+        };
+        let (root, output) = (here.tree.root, here.tree.output(*to));
+        let delivery = match house.resident(*to) {
+            Some(_) => Delivery::Here,
+            None if *to == root => Delivery::Waits,
+            None => Delivery::Revived {
+                output_file: &output,
+            },
+        };
+        prompt::sent(name, *to, delivery)
+    }
+
+    async fn address(&self, to: &str) -> Result<Address, ToolError> {
+        let caller = &self.0;
+        let here = caller.here()?;
+        if to == MAIN && here.parent.is_some() {
+            return Ok(Address::Agent(here.tree.root));
+        }
+        let mine = caller.memberships().await?;
+        match (to, &mine[..]) {
+            ("*", mine) => return others(mine),
+            // Nobody's name is needed to know who is meant.
+            (Name::LEAD, [only]) if only.lead != caller.agent => {
+                return Ok(Address::Member {
+                    team: only.team.clone(),
+                    name: Name::lead(),
+                });
+            }
+            _ => {}
+        }
+        let teams = caller.teams().await?;
+        let unsent = |why: String| tell(format!("Nothing was sent: {why}."));
+        let mate = mate(&teams, to, caller.agent).map_err(unsent)?;
+        if to.contains('@') || (to == Name::LEAD && mate.is_some()) {
+            return member(to, mate.map(|(team, _)| team));
+        }
+        let found = caller.stored(here.tree.realm, to).await?;
+        match (found, mate) {
+            (Some(found), Some((team, member))) if found.agent != member.agent => {
+                Err(unsent(format!(
+                    "{to} is a member of team {} and another agent besides; write {to}@{} or the id {}",
+                    team.name, team.name, found.agent
+                )))
+            }
+            (_, Some((team, mate))) => Ok(Address::Member {
+                team: team.name.clone(),
+                name: mate.name.clone(),
+            }),
+            (Some(found), None) => self.agent(to, &found),
+            (None, None) if to.parse::<posse_protocol::AgentId>().is_ok() => {
+                Err(tell(prompt::without_transcript(to)))
+            }
+            (None, None) => Err(tell(prompt::nobody(
+                to,
+                &self.names(here.tree.realm, &teams).await?,
+            ))),
+        }
+    }
+
+    /// A sub-agent that may be written to.
+    fn agent(&self, to: &str, found: &Session) -> Result<Address, ToolError> {
+        if found.agent == self.0.agent {
+            return Err(tell("Nothing was sent: that is you."));
+        }
+        if found.ended.as_ref().is_some_and(|ended| ended.by_person)
+            && self.0.house.resident(found.agent).is_none()
+        {
+            return Err(tell(prompt::stopped_by_user(to)));
+        }
+        Ok(Address::Agent(found.agent))
+    }
+
+    /// A teammate that the caller leads.
+    async fn led(&self, to: &str) -> Result<Address, ToolError> {
+        match self.0.mate(to).await? {
+            Some((team, mate)) if team.lead == self.0.agent => Ok(Address::Member {
+                team: team.name,
+                name: mate.name,
+            }),
+            Some((team, _)) => Err(tell(format!(
+                "Nothing was sent: only the lead of team {} asks its members to shut down. Write to team-lead.",
+                team.name
+            ))),
+            None => Err(tell(format!(
+                "Nothing was sent: {} is no teammate of yours. TaskStop stops a sub-agent.",
+                text::line(to)
+            ))),
+        }
+    }
+
+    /// The names that can be written to: whoever was given one, at work or not, and those of one's teams.
+    async fn names(&self, realm: RealmId, teams: &[Team]) -> Result<Vec<String>, ToolError> {
+        let filter = AgentFilter {
+            realm: Some(realm),
+            ..AgentFilter::default()
+        };
+        let found = self.0.house.ports.store.agents(filter, NAMED).await;
+        let found = found.map_err(|error| tell(error.to_string()))?;
+        let name = |session: &Session| {
+            session
+                .origin
+                .as_ref()?
+                .name
+                .as_ref()
+                .map(ToString::to_string)
+        };
+        let mut names: Vec<String> = found.iter().filter_map(name).collect();
+        for team in teams {
+            let others = team
+                .members
+                .iter()
+                .filter(|member| member.agent != self.0.agent);
+            names.extend(others.map(|member| format!("{}@{}", member.name, team.name)));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// All others of the caller's team.
+fn others(mine: &[Membership]) -> Result<Address, ToolError> {
+    match mine {
+        [only] => Ok(Address::Others {
+            team: only.team.clone(),
+        }),
+        [] => Err(tell(
+            "Nothing was sent: * means all others of your team, and you are in none.",
+        )),
+        _ => Err(tell(
+            "Nothing was sent: you are in several teams; write to name@team.",
+        )),
+    }
+}
+
+/// Who is called so in a team: the caller's, or another of the session.
+fn member(to: &str, team: Option<&Team>) -> Result<Address, ToolError> {
+    let (name, of) = to.split_once('@').unwrap_or((to, ""));
+    let of = team.map_or_else(|| of.parse::<Name>(), |team| Ok(team.name.clone()));
+    match (name.parse::<Name>(), of) {
+        (Ok(name), Ok(team)) => Ok(Address::Member { team, name }),
+        _ => Err(tell(prompt::nobody(to, &[]))),
+    }
+}

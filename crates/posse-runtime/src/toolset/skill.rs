@@ -1,0 +1,191 @@
+//! The Skill tool: loads the instructions of a skill, or has an agent of its own follow them.
+
+pub(crate) mod call;
+pub(crate) mod gate;
+
+use std::sync::Arc;
+
+use posse_protocol::{RawJson, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::definition::skill::Skill;
+use crate::definition::skill::body::MOST_COMMANDS;
+use crate::definition::spawning::Background;
+use crate::prompt;
+use crate::toolset::skill::call::{
+    Delegation, Unready, delegate, find, followable, instructions, loadable, prepare,
+};
+use crate::toolset::skill::gate::{Gate, SHELL};
+use crate::toolset::{AGENT, Caller};
+use posse_port::BoxFuture;
+use posse_port::tool::{
+    Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
+};
+
+/// The tool that loads skills.
+pub(crate) const SKILL: &str = "Skill";
+
+/// What the Skill tool is asked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SkillInput {
+    /// The skill's name.
+    skill: String,
+    /// What it is to be applied to, if it takes anything: words as after a command.
+    args: Option<String>,
+}
+
+/// Loads skills.
+pub(crate) struct SkillTool {
+    caller: Caller,
+    /// What commands in instructions are run with, if the agent may at all.
+    shell: Option<Arc<dyn Tool>>,
+    /// Whether the agent may start others.
+    starts: bool,
+    /// As the model was told of it first; what it can load changes.
+    spec: ToolSpec,
+}
+
+impl SkillTool {
+    /// For an agent that has these tools besides.
+    pub(crate) fn new(caller: Caller, skills: &[Arc<Skill>], tools: &Toolbox) -> Self {
+        let schema = posse_port::tool::schema::<SkillInput>();
+        let listing = prompt::skill::listing(&followable(skills, tools));
+        let listing = if listing.is_empty() {
+            " none yet"
+        } else {
+            listing.as_str()
+        };
+        let description = format!(
+            "Loads a skill: instructions of the user's for a kind of work, from a file. Load it before you do \
+             such work, once; then follow it. The user calls one as /name. Skills:{listing}"
+        );
+        let input_schema = RawJson::from(schema.as_value());
+        let (shell, starts) = (tools.get(SHELL).cloned(), tools.get(AGENT).is_some());
+        Self {
+            caller,
+            shell,
+            starts,
+            spec: ToolSpec {
+                name: SKILL.to_owned(),
+                description,
+                input_schema,
+            },
+        }
+    }
+
+    fn skills(&self) -> Vec<Arc<Skill>> {
+        let here = self.caller.house.resident(self.caller.agent);
+        here.map(|here| loadable(&here.tree.setup))
+            .unwrap_or_default()
+    }
+
+    /// Whether a skill that wants it goes its own way.
+    fn in_background(&self, skill: &Skill) -> bool {
+        let here = self.caller.house.resident(self.caller.agent);
+        let possible =
+            here.is_some_and(|here| here.tree.setup.spawning.background != Background::Off);
+        possible && skill.fork.as_ref().is_some_and(|fork| fork.background)
+    }
+}
+
+impl Tool for SkillTool {
+    fn name(&self) -> &str {
+        SKILL
+    }
+
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
+        let input = read(input)?;
+        let skill = find(&self.skills(), &input.skill).map_err(ToolError::Tell)?;
+        if skill.fork.is_some() && !self.starts {
+            let why = format!(
+                "an agent of its own follows {}, and you can start none",
+                skill.name
+            );
+            return Err(ToolError::Tell(why));
+        }
+        Ok(Intent {
+            // What its instructions lead to is judged when it is done, and so are its commands.
+            read_only: true,
+            beside_others: !skill.body.has_commands(),
+            title: format!(
+                "/{} {}",
+                skill.name,
+                input.args.as_deref().unwrap_or_default()
+            )
+            .trim_end()
+            .to_owned(),
+            waits: skill.fork.is_some() && !self.in_background(&skill),
+            subject: Subject::Follows {
+                skill: skill.name.clone(),
+            },
+        })
+    }
+
+    fn run(
+        &self,
+        input: RawJson,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let (caller, shell, skills) = (self.caller.clone(), self.shell.clone(), self.skills());
+        Box::pin(async move { run(caller, shell, &skills, read(&input)?, context).await })
+    }
+
+    fn abandon(&self, marker: String) -> BoxFuture<'static, ()> {
+        let shell = self.shell.clone();
+        Box::pin(async move {
+            for number in 0..MOST_COMMANDS {
+                if let Some(shell) = &shell {
+                    shell.abandon(format!("{marker}.{number}")).await;
+                }
+            }
+        })
+    }
+}
+
+fn read(input: &RawJson) -> Result<SkillInput, ToolError> {
+    posse_port::tool::read(SKILL, input)
+}
+
+async fn run(
+    caller: Caller,
+    shell: Option<Arc<dyn Tool>>,
+    skills: &[Arc<Skill>],
+    input: SkillInput,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let skill = find(skills, &input.skill).map_err(ToolError::Tell)?;
+    let (key, call, cancel) = (context.key, context.call.clone(), context.cancel.clone());
+    let gate = Gate {
+        house: Arc::clone(&caller.house),
+        agent: caller.agent,
+        shell,
+        context,
+    };
+    let prepared = prepare(&gate, skill, input.args.as_deref().unwrap_or_default()).await;
+    let ready = prepared.map_err(|unready| match unready {
+        Unready::Failed(why) => ToolError::Tell(why),
+        Unready::Stopped(why) => ToolError::Stop(why),
+    })?;
+    if let Some(fork) = ready.skill.fork.clone() {
+        let delegation = Delegation {
+            key,
+            call,
+            ready,
+            fork,
+        };
+        return delegate(&caller, delegation, &cancel)
+            .await
+            .map_err(ToolError::Tell)?
+            .told;
+    }
+    if let (Some(rules), Some(who)) = (&ready.rules, caller.house.resident(caller.agent)) {
+        who.standing.grant(Arc::clone(rules));
+    }
+    Ok(ToolOutput::text(instructions(&ready)))
+}

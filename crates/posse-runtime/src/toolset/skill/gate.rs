@@ -1,0 +1,270 @@
+//! Commands in a skill's instructions: each passes the gate that a call of Bash passes, and in its place comes
+//! what it printed, or why it did not run.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Answer, Denial, Event, EventKind, Question, RawJson, ToolContent};
+use serde_json::json;
+
+use crate::definition::skill::{Fork, Part, Skill};
+use crate::live::registry::{House, Resident};
+pub(crate) use crate::live::setup::Asker;
+use crate::prompt;
+use crate::toolset::AGENT;
+use posse_permission::{Policy, Standing, Verdict};
+use posse_port::text::neutral;
+use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
+
+/// The tool that commands are run with.
+pub(crate) const SHELL: &str = "Bash";
+
+/// Whose commands they are, and what they run with.
+pub(crate) struct Gate {
+    pub(crate) house: Arc<House>,
+    pub(crate) agent: AgentId,
+    /// None if the agent has no shell.
+    pub(crate) shell: Option<Arc<dyn Tool>>,
+    /// What the commands are given; its marker is made theirs.
+    pub(crate) context: ToolContext,
+}
+
+/// A person wants nothing more to be done; what they said.
+pub(crate) struct Stopped(pub(crate) String);
+
+/// What a person is asked about, or told that it was denied.
+struct Asking {
+    tool: &'static str,
+    /// What it is called where it is asked about.
+    call: String,
+    input: RawJson,
+}
+
+/// A command that may run.
+struct Cleared {
+    input: RawJson,
+    intent: Intent,
+}
+
+/// Why something is not done.
+pub(crate) enum Held {
+    /// In its place it says so.
+    Said(String),
+    /// Nothing goes on.
+    Stopped(String),
+}
+
+impl Gate {
+    /// The text that comes of all parts. `rules` hold besides, for these commands only.
+    pub(crate) async fn fill(
+        &self,
+        parts: Vec<Part>,
+        rules: Option<&Arc<Policy>>,
+    ) -> Result<String, Stopped> {
+        let mut text = String::new();
+        let mut number = 0;
+        for part in parts {
+            match part {
+                Part::Text(part) => text.push_str(&neutral(&part)),
+                Part::Command(command) => {
+                    let told = self.run(number, &command, rules).await?;
+                    text.push_str(&prompt::skill::printed(&command, &told));
+                    number += 1;
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    async fn run(
+        &self,
+        number: usize,
+        command: &str,
+        rules: Option<&Arc<Policy>>,
+    ) -> Result<String, Stopped> {
+        let Some(shell) = &self.shell else {
+            return Ok("(not run: there is no tool Bash)".into());
+        };
+        let cleared = match self.clear(shell, number, command, rules).await {
+            Ok(cleared) => cleared,
+            Err(Held::Said(why)) => return Ok(format!("(not run: {why})")),
+            Err(Held::Stopped(why)) => return Err(Stopped(why)),
+        };
+        let marker = format!("{}.{number}", self.context.marker);
+        let context = ToolContext {
+            marker,
+            subject: cleared.intent.subject,
+            ..self.context.clone()
+        };
+        Ok(match shell.run(cleared.input, context).await {
+            Ok(output) => texts(&output.content),
+            Err(ToolError::Tell(what) | ToolError::Stop(what)) => what,
+        })
+    }
+
+    /// Whether the agent may start the one that follows a skill, as if it had called Agent for it.
+    pub(crate) async fn start(&self, skill: &Skill, fork: &Fork) -> Result<(), Held> {
+        let who = self
+            .house
+            .resident(self.agent)
+            .ok_or_else(|| Held::Said("the agent has ended".into()))?;
+        let agent = fork.agent_type();
+        let (title, description) = (
+            format!("{agent}: /{}", skill.name),
+            format!("/{}", skill.name),
+        );
+        let input = RawJson::from(&json!({"description": description, "subagent_type": agent}));
+        let subject = Subject::Starts {
+            agent: agent.to_owned(),
+        };
+        let intent = Intent {
+            read_only: true,
+            beside_others: true,
+            waits: !fork.background,
+            title,
+            subject,
+        };
+        let call = Asking {
+            tool: AGENT,
+            call: format!("{}.agent", self.context.marker),
+            input,
+        };
+        match who.standing.verdict(AGENT, &intent) {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
+            Verdict::Ask(why) if who.tree.asker() == Asker::Nobody => {
+                let why = format!("nobody is there to be asked: {why}");
+                Err(self.denied(&who, call, why).await)
+            }
+            Verdict::Ask(why) => match self.ask(&who, &call, why).await {
+                // What it is told is the skill's; nobody can put something else in its place.
+                Some(Answer::Allow { .. }) => Ok(()),
+                answer => Err(refused(answer)),
+            },
+        }
+    }
+
+    /// Whether a command may run, as if the agent had called the shell with it.
+    async fn clear(
+        &self,
+        shell: &Arc<dyn Tool>,
+        number: usize,
+        command: &str,
+        rules: Option<&Arc<Policy>>,
+    ) -> Result<Cleared, Held> {
+        let who = self
+            .house
+            .resident(self.agent)
+            .ok_or_else(|| Held::Said("the agent has ended".into()))?;
+        let judge = judge(&who.standing, rules);
+        let look = |input: &RawJson| {
+            shell
+                .intent(input, &self.context.workspace)
+                .map_err(|error| Held::Said(error.to_string()))
+        };
+        let input = RawJson::from(&json!({"command": command}));
+        let intent = look(&input)?;
+        let call = |input| Asking {
+            tool: SHELL,
+            call: format!("{}.{number}", self.context.marker),
+            input,
+        };
+        match judge.verdict(SHELL, &intent) {
+            Verdict::Allow => Ok(Cleared { input, intent }),
+            Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
+            Verdict::Ask(why) if who.tree.asker() == Asker::Nobody => {
+                let why = format!("nobody is there to be asked: {why}");
+                Err(self.denied(&who, call(input), why).await)
+            }
+            Verdict::Ask(why) => match self.ask(&who, &call(input.clone()), why).await {
+                Some(Answer::Allow { input: None }) => Ok(Cleared { input, intent }),
+                Some(Answer::Allow { input: Some(input) }) => {
+                    // A person may allow what a rule asks about, never what one denies.
+                    let intent = look(&input)?;
+                    match judge.verdict(SHELL, &intent) {
+                        Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
+                        Verdict::Allow | Verdict::Ask(_) => Ok(Cleared { input, intent }),
+                    }
+                }
+                answer => Err(refused(answer)),
+            },
+        }
+    }
+
+    async fn ask(&self, who: &Resident, about: &Asking, why: String) -> Option<Answer> {
+        let from = who.run.as_ref().map(|run| {
+            let name = run.facts.name.as_ref();
+            name.map_or_else(|| who.path.clone(), ToString::to_string)
+        });
+        let (call, tool, input) = (
+            about.call.clone(),
+            about.tool.to_owned(),
+            about.input.clone(),
+        );
+        let question = Question {
+            call,
+            tool,
+            input,
+            why,
+            from,
+        };
+        self.house
+            .ask(self.agent, &who.tree, question, &self.context.cancel)
+            .await
+    }
+
+    async fn denied(&self, who: &Resident, about: Asking, why: String) -> Held {
+        let Asking { tool, call, input } = about;
+        let denial = Denial {
+            tool: tool.to_owned(),
+            call,
+            input,
+            why: why.clone(),
+        };
+        let event = Event {
+            agent: self.agent,
+            kind: EventKind::Denied(denial),
+        };
+        tokio::select! {
+            _ = who.tree.events.send(event) => {}
+            () = self.context.cancel.cancelled() => {}
+        }
+        Held::Said(format!("denied, {why}"))
+    }
+}
+
+/// What a person said who did not allow it.
+fn refused(answer: Option<Answer>) -> Held {
+    match answer {
+        Some(Answer::Deny {
+            message,
+            interrupt: true,
+        }) => Held::Stopped(message),
+        Some(Answer::Deny { message, .. }) => Held::Said(message),
+        Some(Answer::Allow { .. }) | None => {
+            Held::Said("nobody is there any more to be asked".into())
+        }
+    }
+}
+
+/// The agent's rights, with rules that hold besides.
+fn judge(standing: &Standing, rules: Option<&Arc<Policy>>) -> Standing {
+    let Some(rules) = rules else {
+        return standing.clone();
+    };
+    match standing.child(None, Workspace::clone(standing.workspace())) {
+        Ok(judge) => {
+            judge.grant(Arc::clone(rules));
+            judge
+        }
+        // It lies in its own directories, so this does not happen.
+        Err(_) => standing.clone(),
+    }
+}
+
+fn texts(content: &[ToolContent]) -> String {
+    let texts = content.iter().map(|part| match part {
+        ToolContent::Text { text } => text.as_str(),
+        _ => "(no text)",
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

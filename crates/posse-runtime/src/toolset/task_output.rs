@@ -1,0 +1,127 @@
+//! The TaskOutput tool: how far a run is, and what it has written.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use posse_protocol::{Notification, RunStatus};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::agent::output::{Tail, tail};
+use crate::prompt;
+use crate::prompt::Waited;
+use crate::toolset::Caller;
+use crate::toolset::watch::{Found, tell};
+use posse_port::text;
+use posse_port::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
+
+/// How long is waited, and how long at most, in milliseconds.
+pub(super) const TIMEOUT: u64 = 30_000;
+pub(super) const LONGEST: u64 = 600_000;
+/// How much of the output is told.
+const TAIL: usize = 30_000;
+
+/// Looks at runs.
+pub(super) struct TaskOutput(pub(super) Caller);
+
+/// What TaskOutput is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskOutputInput {
+    /// The id of the sub-agent or background command, or the sub-agent's name.
+    task_id: String,
+    /// Whether to wait until it has ended; true if absent.
+    block: Option<bool>,
+    /// How long to wait, in milliseconds: at most 600000; 30000 if absent.
+    timeout: Option<u64>,
+}
+
+impl TypedTool for TaskOutput {
+    type Input = TaskOutputInput;
+
+    const NAME: &'static str = "TaskOutput";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Tells how far a sub-agent or background command is and what it has written so far, or waits for its \
+         end. To look at the output, reading the output file is better; to wait for several, use Wait. You \
+         are notified of the end anyway."
+            .into()
+    }
+
+    fn intent(&self, input: &TaskOutputInput, _: &Workspace) -> Result<Intent, ToolError> {
+        let timeout = patience(input.timeout)?;
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            subject: Subject::Nothing,
+            waits: input.block.unwrap_or(true) && !timeout.is_zero(),
+            title: format!("output of {}", text::summary(&input.task_id)),
+        })
+    }
+
+    async fn run(
+        &self,
+        input: TaskOutputInput,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let timeout = patience(input.timeout)?;
+        let block = input.block.unwrap_or(true);
+        let (facts, status) = match self.0.find(&input.task_id).await? {
+            Found::Stored { facts, status } => {
+                if let (true, Some((end, number))) = (block, self.0.unseen_end(facts.task).await?) {
+                    return Ok(saw(end, vec![number]));
+                }
+                (facts, status)
+            }
+            Found::Live(run) if block => {
+                tokio::select! {
+                    biased;
+                    end = run.ended() => {
+                        let took = self.0.notices(std::slice::from_ref(&end)).await?;
+                        return Ok(saw(end.as_ref().clone(), took));
+                    }
+                    () = context.cancel.cancelled() => return Err(tell("interrupted while waiting")),
+                    () = context.clock.sleep(timeout) => (run.facts.clone(), RunStatus::Running),
+                }
+            }
+            Found::Live(run) => (run.facts.clone(), RunStatus::Running),
+        };
+        let nothing = |_| Tail {
+            text: String::new(),
+            before: 0,
+        };
+        let tail = tail(&facts.output_file, TAIL).unwrap_or_else(nothing);
+        Ok(ToolOutput::text(prompt::output(
+            &facts,
+            status,
+            &tail,
+            self.0.reader,
+        )))
+    }
+}
+
+/// That the end was seen: it is not told again.
+fn saw(end: Notification, took: Vec<u64>) -> ToolOutput {
+    let told = Waited {
+        ended: &[end],
+        known: &[],
+        running: &[],
+        timed_out: false,
+    }
+    .told();
+    ToolOutput {
+        then: Then::Took(took),
+        ..ToolOutput::text(told)
+    }
+}
+
+pub(super) fn patience(timeout: Option<u64>) -> Result<Duration, ToolError> {
+    match timeout.unwrap_or(TIMEOUT) {
+        timeout if timeout > LONGEST => {
+            Err(tell(format!("timeout is at most {LONGEST} milliseconds")))
+        }
+        timeout => Ok(Duration::from_millis(timeout)),
+    }
+}

@@ -1,0 +1,215 @@
+//! The TaskStop tool: stops a run with all that it has started.
+
+use std::borrow::Cow;
+use std::time::{Duration, UNIX_EPOCH};
+
+use posse_protocol::{MailId, MailKind, Member, RequestKind, RunStatus, Team};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::live::registry::By;
+use crate::prompt;
+use crate::toolset::Caller;
+use crate::toolset::watch::{Found, tell};
+use posse_port::store::{Address, Done, Op, OpResult};
+use posse_port::text;
+use posse_port::tool::{
+    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
+
+/// Stops runs.
+pub(super) struct TaskStop(pub(super) Caller);
+
+/// What TaskStop is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskStopInput {
+    /// The id of the sub-agent or background command, or the name of the sub-agent or teammate.
+    #[serde(alias = "shell_id", alias = "name")]
+    task_id: String,
+}
+
+impl TypedTool for TaskStop {
+    type Input = TaskStopInput;
+
+    const NAME: &'static str = "TaskStop";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Stops a sub-agent, with every agent and command that it has started, or a background command. It \
+         returns when they are gone. What you stop sends no notification. A teammate is interrupted, and becomes \
+         idle; one that has not answered your shutdown request in time is ended."
+            .into()
+    }
+
+    fn intent(&self, input: &TaskStopInput, _: &Workspace) -> Result<Intent, ToolError> {
+        Ok(Intent {
+            read_only: true,
+            beside_others: true,
+            subject: Subject::Nothing,
+            waits: true,
+            title: format!("stop {}", text::summary(&input.task_id)),
+        })
+    }
+
+    async fn run(
+        &self,
+        input: TaskStopInput,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        if let Some((team, mate)) = self.0.mate(&input.task_id).await? {
+            return self.halt(&team, mate, &context).await;
+        }
+        let run = match self.0.find(&input.task_id).await? {
+            Found::Live(run) => run,
+            Found::Stored {
+                facts,
+                status: RunStatus::Running,
+            } => {
+                let what = format!(
+                    "{} is at work in another process; it can be stopped there",
+                    facts.task
+                );
+                return Err(tell(what));
+            }
+            Found::Stored { facts, status } => {
+                return Err(tell(prompt::not_running(&facts, status)));
+            }
+        };
+        let (house, me) = (&self.0.house, self.0.agent);
+        if !house.may_stop(me, &run) {
+            return Err(tell(format!(
+                "{} is none of yours: only what comes from you can be stopped",
+                run.facts.task
+            )));
+        }
+        let below = house.below(run.facts.task);
+        match house.stop(run.facts.task, By::Agent(me)).await {
+            Some(end) if end.status == RunStatus::Killed => {
+                Ok(ToolOutput::text(prompt::stopped(&run.facts, below)))
+            }
+            // It ended by itself before it could be stopped.
+            Some(end) => Err(tell(prompt::not_running(&run.facts, end.status))),
+            None => Err(tell(prompt::not_running(&run.facts, RunStatus::Completed))),
+        }
+    }
+
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        halted(results)
+    }
+}
+
+impl TaskStop {
+    /// Interrupts a teammate; ends one that was asked to end and has not answered for too long.
+    async fn halt(
+        &self,
+        team: &Team,
+        mate: Member,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let caller = &self.0;
+        if team.lead != caller.agent {
+            let what = format!("{} is not yours to stop: write to team-lead", mate.name);
+            return Err(tell(what));
+        }
+        let requests = caller
+            .house
+            .ports
+            .store
+            .requests(team.realm, Some(mate.agent))
+            .await;
+        let requests = requests.map_err(|error| tell(error.to_string()))?;
+        let asked = requests
+            .iter()
+            .filter(|it| it.kind == RequestKind::Shutdown && it.to == mate.agent);
+        let deadline = caller.here()?.tree.setup.spawning.teams.deadline;
+        let now = context
+            .clock
+            .wall()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let late = asked.map(|it| it.asked_ms).min().is_some_and(|asked| {
+            let asked = Duration::from_millis(u64::try_from(asked).unwrap_or_default());
+            now.saturating_sub(asked) >= deadline
+        });
+        let (kind, summary) = match late {
+            true => (MailKind::Dismissal, "end at once"),
+            false => (MailKind::Interruption, "stop what you do"),
+        };
+        let op = Op::Send {
+            id: MailId::from(Uuid::now_v7()),
+            to: Address::Member {
+                team: team.name.clone(),
+                name: mate.name,
+            },
+            kind,
+            summary: summary.to_owned(),
+            body: String::new(),
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
+    }
+}
+
+/// What is told of a teammate that was sent a signal.
+fn halted(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+    if let Some(refusal) = results.iter().find_map(|result| result.as_ref().err()) {
+        return Err(tell(format!("Nothing was stopped: {refusal}.")));
+    }
+    let mut receipts = results.iter().filter_map(|result| match result {
+        Ok(Done::Sent(receipts)) => receipts.first(),
+        _ => None,
+    });
+    Ok(ToolOutput::text(
+        match receipts.next().map(|receipt| receipt.kind) {
+            Some(MailKind::Dismissal) => {
+                "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
+             done; its tasks can be taken again."
+            }
+            _ => {
+                "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
+             SendMessage, message {\"type\": \"shutdown_request\"}; if it does not answer in time, stop it again."
+            }
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::ToolContent;
+
+    use super::*;
+    use posse_port::store::{Receipt, Refusal};
+
+    fn told(result: OpResult) -> String {
+        match halted(&[result]).map(|output| output.content) {
+            Ok(content) => match &content[..] {
+                [ToolContent::Text { text }] => text.clone(),
+                other => panic!("{other:?}"),
+            },
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_what_was_sent() {
+        let sent = |kind| {
+            let (to, name) = (Uuid::nil().into(), "scout".into());
+            Ok(Done::Sent(vec![Receipt {
+                to,
+                name,
+                kind,
+                number: 1,
+                held: true,
+            }]))
+        };
+        assert!(told(sent(MailKind::Dismissal)).contains("is ended at once"));
+        assert!(told(sent(MailKind::Interruption)).starts_with("Interrupted: "));
+        let refused = told(Err(Refusal::NotYours {
+            name: "scout".into(),
+        }));
+        assert!(refused.starts_with("Nothing was stopped: "), "{refused}");
+    }
+}

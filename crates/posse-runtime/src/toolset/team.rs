@@ -1,0 +1,101 @@
+//! The tools by which agents make teams, share tasks and notes, and hand in plans.
+
+mod exit_plan_mode;
+mod mate;
+mod note_read;
+mod note_write;
+mod place;
+mod task_create;
+mod task_get;
+mod task_list;
+mod task_number;
+mod task_update;
+mod team_create;
+mod team_delete;
+mod team_hand_over;
+
+use std::sync::Arc;
+
+use crate::toolset::team::exit_plan_mode::ExitPlanMode;
+pub(crate) use crate::toolset::team::mate::mate;
+use crate::toolset::team::note_read::NoteRead;
+use crate::toolset::team::note_write::NoteWrite;
+use crate::toolset::team::task_create::TaskCreate;
+use crate::toolset::team::task_get::TaskGet;
+use crate::toolset::team::task_list::TaskList;
+use crate::toolset::team::task_update::TaskUpdate;
+use crate::toolset::team::team_create::TeamCreate;
+use crate::toolset::team::team_delete::TeamDelete;
+use crate::toolset::team::team_hand_over::TeamHandOver;
+use crate::toolset::{Caller, tell};
+use posse_port::store::OpResult;
+use posse_port::tool::{Intent, Subject, Tool, ToolError, ToolOutput, Toolbox, typed};
+
+/// Who is to have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A main agent. `teams` if it can start anybody.
+    Main { teams: bool },
+    /// A teammate. `plan` if it hands in a plan first.
+    Mate { plan: bool },
+    /// Another sub-agent.
+    Sub,
+}
+
+/// The tools of this room for an agent that has these `others`.
+pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Arc<dyn Tool>> {
+    let runs_checks = others.get("Bash").is_some();
+    let mut tools = vec![
+        typed(TaskCreate(caller.clone())),
+        typed(TaskGet(caller.clone())),
+        typed(TaskList(caller.clone())),
+        typed(TaskUpdate {
+            caller: caller.clone(),
+            runs_checks,
+        }),
+    ];
+    match holder {
+        Holder::Sub | Holder::Main { teams: false } => return tools,
+        Holder::Main { teams: true } => {
+            tools.extend([
+                typed(TeamCreate(caller.clone())),
+                typed(TeamDelete(caller.clone())),
+            ]);
+        }
+        Holder::Mate { plan: false } => {}
+        Holder::Mate { plan: true } => tools.push(typed(ExitPlanMode(caller.clone()))),
+    }
+    tools.extend([
+        typed(TeamHandOver(caller.clone())),
+        typed(NoteWrite(caller.clone())),
+        typed(NoteRead(caller.clone())),
+    ]);
+    tools
+}
+
+/// A call that looks at what is in the store.
+fn looks(title: impl Into<String>) -> Intent {
+    Intent {
+        beside_others: true,
+        ..changes(title)
+    }
+}
+
+/// A call that changes what is in the store, in its order with others.
+fn changes(title: impl Into<String>) -> Intent {
+    Intent {
+        read_only: true,
+        beside_others: false,
+        subject: Subject::Nothing,
+        waits: false,
+        title: title.into(),
+    }
+}
+
+/// What is told of one operation that did what it should; what was refused is told with `hint`.
+fn done(results: &[OpResult], told: &str, hint: &str) -> Result<ToolOutput, ToolError> {
+    match results.iter().find_map(|result| result.as_ref().err()) {
+        None => Ok(ToolOutput::text(told)),
+        Some(refusal) => Err(tell(format!("{hint}: {refusal}."))),
+    }
+}

@@ -1,0 +1,96 @@
+//! The ExitPlanMode tool: hands in a plan.
+
+use std::borrow::Cow;
+
+use posse_protocol::{MailId, Name, PermissionMode, RequestKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::toolset::team::changes;
+use crate::toolset::team::place::failed;
+use crate::toolset::{Caller, tell};
+use posse_port::store::{Address, Done, Op, OpResult};
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+
+/// Hands plans in.
+pub(super) struct ExitPlanMode(pub(super) Caller);
+
+/// What ExitPlanMode is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExitPlanModeInput {
+    /// The plan: what you will change, where and in which order, and how you will know that it is right.
+    plan: String,
+}
+
+impl TypedTool for ExitPlanMode {
+    type Input = ExitPlanModeInput;
+
+    const NAME: &'static str = "ExitPlanMode";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Hands your plan in to the lead of your team. You change nothing before it is approved; the answer comes as \
+         mail, and if it is no, with what should be different."
+            .into()
+    }
+
+    fn intent(&self, _: &ExitPlanModeInput, _: &Workspace) -> Result<Intent, ToolError> {
+        Ok(changes("hand in a plan"))
+    }
+
+    async fn run(&self, input: ExitPlanModeInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
+        if input.plan.trim().is_empty() {
+            return Err(tell("plan is empty: say what you will do"));
+        }
+        let here = self.0.here()?;
+        if here.standing.mode() != PermissionMode::Plan {
+            return Err(tell(
+                "Nothing was handed in: you do not work by plan any more. Carry out what was approved.",
+            ));
+        }
+        let team = self.0.team(None).await?;
+        let open = self
+            .0
+            .house
+            .ports
+            .store
+            .requests(here.tree.realm, Some(self.0.agent))
+            .await
+            .map_err(failed)?;
+        let waits = open
+            .iter()
+            .find(|request| request.kind == RequestKind::Plan && request.to != self.0.agent);
+        if let Some(waits) = waits {
+            return Err(tell(format!(
+                "Nothing was handed in: a plan of yours waits for its answer already (request_id {}). End your turn; \
+                 the answer comes as mail.",
+                waits.id
+            )));
+        }
+        let op = Op::Request {
+            id: MailId::from(Uuid::now_v7()),
+            to: Address::Member {
+                team,
+                name: Name::lead(),
+            },
+            kind: RequestKind::Plan,
+            text: input.plan,
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
+    }
+
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        match results.first() {
+            Some(Ok(Done::Requested { request, .. })) => Ok(ToolOutput::text(format!(
+                "Your plan is with the lead (request_id {request}). Change nothing before it is approved. The answer comes \
+                 as mail and wakes you: you may end your turn."
+            ))),
+            Some(Err(refusal)) => Err(tell(format!("Nothing was handed in: {refusal}."))),
+            _ => Err(tell("Nothing was handed in.")),
+        }
+    }
+}

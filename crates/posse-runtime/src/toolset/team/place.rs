@@ -1,0 +1,208 @@
+//! Which team, and which list, a call is about.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, ListId, Name, Team};
+
+use crate::live::registry::Resident;
+use crate::toolset::{Caller, tell};
+use posse_port::store::{Membership, StoreError};
+use posse_port::tool::ToolError;
+
+impl Caller {
+    /// The caller as it lives here.
+    pub(crate) fn here(&self) -> Result<Arc<Resident>, ToolError> {
+        self.house
+            .resident(self.agent)
+            .ok_or_else(|| tell("the caller has ended"))
+    }
+
+    /// What the caller is in its teams, once for each.
+    pub(crate) async fn memberships(&self) -> Result<Vec<Membership>, ToolError> {
+        self.memberships_of(self.agent).await
+    }
+
+    async fn memberships_of(&self, agent: AgentId) -> Result<Vec<Membership>, ToolError> {
+        let realm = self.here()?.tree.realm;
+        let mut found = self
+            .house
+            .ports
+            .store
+            .membership(realm, agent)
+            .await
+            .map_err(failed)?;
+        found.dedup_by(|a, b| a.team == b.team);
+        Ok(found)
+    }
+
+    /// The teams that the caller belongs to, with all of their members.
+    pub(crate) async fn teams(&self) -> Result<Vec<Team>, ToolError> {
+        let mine = self.memberships().await?;
+        if mine.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut teams = self
+            .house
+            .teams(self.here()?.tree.realm)
+            .await
+            .map_err(failed)?;
+        teams.retain(|team| mine.iter().any(|membership| membership.team == team.name));
+        Ok(teams)
+    }
+
+    /// A team of the session, with all of its members.
+    pub(super) async fn roster(&self, name: &Name) -> Result<Option<Team>, ToolError> {
+        let teams = self
+            .house
+            .teams(self.here()?.tree.realm)
+            .await
+            .map_err(failed)?;
+        Ok(teams.into_iter().find(|team| team.name == *name))
+    }
+
+    /// The one of the caller's teams that a call means.
+    pub(super) async fn team(&self, named: Option<&str>) -> Result<Name, ToolError> {
+        let chosen = choose(self.memberships().await?, named).map_err(tell)?;
+        let none = || tell("You belong to no team. TeamCreate makes one, if you have it.");
+        chosen.map(|membership| membership.team).ok_or_else(none)
+    }
+
+    /// The one that the caller leads and that a call means.
+    pub(super) async fn led_team(&self, named: Option<&str>) -> Result<Name, ToolError> {
+        let (led, others): (Vec<Membership>, Vec<Membership>) = self
+            .memberships()
+            .await?
+            .into_iter()
+            .partition(|membership| membership.lead == self.agent);
+        if let Some(other) = others
+            .iter()
+            .find(|other| Some(other.team.as_str()) == named)
+        {
+            return Err(tell(format!(
+                "Only the lead of team {} may do that.",
+                other.team
+            )));
+        }
+        let chosen = choose(led, named).map_err(tell)?;
+        chosen
+            .map(|membership| membership.team)
+            .ok_or_else(|| tell("You lead no team."))
+    }
+
+    /// The list that a call means: of the team that the caller belongs to, or whoever is nearest above it and
+    /// belongs to any; else the session's.
+    pub(super) async fn list(&self, named: Option<&str>) -> Result<ListId, ToolError> {
+        let realm = self.here()?.tree.realm;
+        let (mut teams, mut at) = (Vec::new(), Some(self.agent));
+        while let Some(agent) = at.filter(|_| teams.is_empty()) {
+            teams = self.memberships_of(agent).await?;
+            at = self.above(agent).await?;
+        }
+        let team = choose(teams, named)
+            .map_err(tell)?
+            .map(|membership| membership.team);
+        Ok(ListId { realm, team })
+    }
+
+    /// Who has made an agent.
+    async fn above(&self, agent: AgentId) -> Result<Option<AgentId>, ToolError> {
+        if let Some(resident) = self.house.resident(agent) {
+            return Ok(resident.parent);
+        }
+        let row = self.house.row(agent).await.map_err(failed)?;
+        Ok(row.and_then(|row| row.origin).map(|origin| origin.parent))
+    }
+}
+
+/// Which of some teams is meant: the one that is named, else the only one; none if there is none.
+fn choose(mut teams: Vec<Membership>, named: Option<&str>) -> Result<Option<Membership>, String> {
+    let known = || {
+        let mut names: Vec<&str> = teams.iter().map(|it| it.team.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    match named {
+        Some(named) => {
+            let name: Name = named.parse().map_err(|bad| format!("team_name: {bad}"))?;
+            match teams.iter().position(|it| it.team == name) {
+                Some(at) => Ok(Some(teams.swap_remove(at))),
+                None if teams.is_empty() => Err(format!(
+                    "team_name: there is no team {name} of yours; leave it out"
+                )),
+                None => Err(format!(
+                    "team_name: there is no team {name} of yours; there is {}",
+                    known()
+                )),
+            }
+        }
+        None if teams.len() > 1 => Err(format!(
+            "There are several teams of yours: say in team_name which: {}",
+            known()
+        )),
+        None => Ok(teams.pop()),
+    }
+}
+
+pub(super) fn failed(error: StoreError) -> ToolError {
+    tell(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::team::samples;
+
+    #[test]
+    fn of_several_teams_one_must_be_named() {
+        let team = |name: &str| {
+            let member = samples::member("a", 1);
+            Membership {
+                team: samples::name(name),
+                lead: member.agent,
+                member,
+            }
+        };
+        let chosen = |teams: &[&str], named: Option<&str>| {
+            let teams = teams.iter().map(|name| team(name)).collect();
+            choose(teams, named).map(|chosen| chosen.map(|chosen| chosen.team.to_string()))
+        };
+        type Case<'a> = (
+            &'a [&'a str],
+            Option<&'a str>,
+            Result<Option<&'a str>, &'a str>,
+        );
+        let table: [Case<'_>; 7] = [
+            (&[], None, Ok(None)),
+            (&["a"], None, Ok(Some("a"))),
+            (
+                &["b", "a"],
+                None,
+                Err("There are several teams of yours: say in team_name which: a, b"),
+            ),
+            (&["b", "a"], Some("b"), Ok(Some("b"))),
+            (
+                &["a"],
+                Some("c"),
+                Err("team_name: there is no team c of yours; there is a"),
+            ),
+            (
+                &[],
+                Some("c"),
+                Err("team_name: there is no team c of yours; leave it out"),
+            ),
+            (
+                &["a"],
+                Some("../a"),
+                Err(
+                    "team_name: `../a` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -",
+                ),
+            ),
+        ];
+        for (teams, named, expected) in table {
+            let expected = expected
+                .map(|name| name.map(str::to_owned))
+                .map_err(str::to_owned);
+            assert_eq!(chosen(teams, named), expected, "{teams:?} {named:?}");
+        }
+    }
+}

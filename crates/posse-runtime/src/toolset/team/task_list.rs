@@ -1,0 +1,64 @@
+//! The TaskList tool: what there is to do.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::prompt;
+use crate::toolset::Caller;
+use crate::toolset::team::looks;
+use crate::toolset::team::place::failed;
+use posse_port::store::TaskFilter;
+use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+
+/// So many tasks are shown at once.
+const TASKS: usize = 100;
+
+/// Lists tasks.
+pub(super) struct TaskList(pub(super) Caller);
+
+/// What TaskList is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskListInput {
+    /// Only tasks with a higher number, to see more than are shown at once.
+    after: Option<u64>,
+    /// The team, if you are in several.
+    team_name: Option<String>,
+}
+
+impl TypedTool for TaskList {
+    type Input = TaskListInput;
+
+    const NAME: &'static str = "TaskList";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Lists the tasks of your team, or of the session if you are in none: number, subject, status, who has it, \
+         and what it still waits for. A task can be taken that is pending, nobody's and not blocked."
+            .into()
+    }
+
+    fn intent(&self, _: &TaskListInput, _: &Workspace) -> Result<Intent, ToolError> {
+        Ok(looks("list tasks"))
+    }
+
+    async fn run(&self, input: TaskListInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
+        let list = self.0.list(input.team_name.as_deref()).await?;
+        let filter = TaskFilter {
+            after: input.after.unwrap_or(0),
+            ..TaskFilter::default()
+        };
+        let mut tasks = self
+            .0
+            .house
+            .ports
+            .store
+            .tasks(list, filter, TASKS + 1)
+            .await
+            .map_err(failed)?;
+        let more = tasks.len() > TASKS;
+        tasks.truncate(TASKS);
+        Ok(ToolOutput::text(prompt::team::tasks(&tasks, more)))
+    }
+}

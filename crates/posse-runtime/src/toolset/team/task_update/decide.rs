@@ -1,0 +1,268 @@
+//! What a call of TaskUpdate comes to. Pure.
+
+#[cfg(test)]
+mod tests;
+
+use posse_protocol::{AgentId, MailId, MailKind, Name, Task, TaskStatus, Team};
+use uuid::Uuid;
+
+use crate::prompt;
+use crate::toolset::team::task_number::ids;
+use crate::toolset::team::task_update::TaskUpdateInput;
+use posse_port::store::{Address, Op, Refusal, TaskChange};
+use posse_port::text::summary;
+
+/// What somebody calls itself who takes a task.
+const ME: &str = "me";
+/// What the person is called.
+const USER: &str = "user";
+
+/// Who calls, and where.
+pub(super) struct Situation<'a> {
+    pub(super) agent: AgentId,
+    pub(super) path: &'a str,
+    /// The team whose list it is, if it is one's.
+    pub(super) list: Option<&'a Name>,
+    /// The team itself, if the call [names somebody](names_somebody).
+    pub(super) team: Option<&'a Team>,
+}
+
+/// Whether a call gives the task to somebody by a name, who must be looked for in the team.
+pub(super) fn names_somebody(input: &TaskUpdateInput) -> bool {
+    input
+        .owner
+        .as_deref()
+        .is_some_and(|owner| !matches!(owner, "" | ME | USER))
+}
+
+/// What becomes of the owner.
+enum Owner<'a> {
+    /// It stays, or is none any more.
+    Plain(Option<Option<String>>),
+    /// The caller takes the task.
+    Claimed,
+    /// A member gets it.
+    Given(&'a Team, Name),
+}
+
+/// The command that must pass before the call can do what it asks for.
+pub(super) fn must_pass(input: &TaskUpdateInput, task: &Task) -> Result<Option<String>, String> {
+    if input.status != Some(TaskStatus::Completed) || task.status == TaskStatus::Completed {
+        return Ok(None);
+    }
+    match (&task.check, &input.check) {
+        (Some(_), Some(_)) => {
+            Err("check: change it before you complete the task, not with the same call".into())
+        }
+        (check, _) => Ok(check.clone()),
+    }
+}
+
+/// The operations; else what the model is told. `passed` is the check that has.
+pub(super) fn decide(
+    input: &TaskUpdateInput,
+    task: &Task,
+    at: &Situation<'_>,
+    passed: Option<String>,
+) -> Result<Vec<Op>, String> {
+    let team = at.list.cloned();
+    let owner = owner(input, task, at)?;
+    let mut status = input.status;
+    let mut ops = Vec::new();
+    if matches!(owner, Owner::Claimed) {
+        may_claim(task, at)?;
+        status = status.filter(|status| *status != TaskStatus::InProgress);
+        ops.push(Op::Claim {
+            team: team.clone(),
+            id: task.id,
+        });
+    }
+    let change = TaskChange {
+        subject: input.subject.clone(),
+        description: input.description.clone(),
+        active_form: input.active_form.clone(),
+        status,
+        owner: match &owner {
+            Owner::Plain(owner) => owner.clone(),
+            Owner::Claimed => None,
+            Owner::Given(_, name) => Some(Some(name.to_string())),
+        },
+        block_on: ids(&input.add_blocked_by),
+        unblock_from: ids(&input.remove_blocked_by),
+        role: input.role.clone(),
+        check: input.check.clone(),
+        passed,
+        metadata: input.metadata.clone(),
+    };
+    let completes = TaskChange {
+        status: Some(TaskStatus::Completed),
+        ..TaskChange::default()
+    };
+    if task.status == TaskStatus::Completed && change == completes {
+        return Err(format!(
+            "Refused: {}.",
+            Refusal::AlreadyCompleted { id: task.id }
+        ));
+    }
+    if change != TaskChange::default() {
+        // Of two who complete it one is told so: the other may have done the same work, and should know.
+        let expect = (change.status == completes.status && ops.is_empty()).then_some(task.version);
+        let (id, change) = (task.id, Box::new(change));
+        ops.push(Op::UpdateTask {
+            team: team.clone(),
+            id,
+            expect,
+            change,
+        });
+    }
+    for other in ids(&input.add_blocks) {
+        let change = TaskChange {
+            block_on: vec![task.id],
+            ..TaskChange::default()
+        };
+        ops.push(Op::UpdateTask {
+            team: team.clone(),
+            id: other,
+            expect: None,
+            change: Box::new(change),
+        });
+    }
+    if let Owner::Given(team, name) = owner {
+        ops.extend(told(input, task, team, name));
+    }
+    if ops.is_empty() {
+        return Err("Say what is to change: status, owner, or anything else of the task.".into());
+    }
+    Ok(ops)
+}
+
+fn owner<'a>(
+    input: &TaskUpdateInput,
+    task: &Task,
+    at: &Situation<'a>,
+) -> Result<Owner<'a>, String> {
+    let Some(given) = input.owner.as_deref() else {
+        // Only who begins it takes it: what is its own already stays so.
+        let begins = input.status == Some(TaskStatus::InProgress);
+        return Ok(if begins {
+            Owner::Claimed
+        } else {
+            Owner::Plain(None)
+        });
+    };
+    let me = at
+        .team
+        .and_then(|team| team.members.iter().find(|member| member.agent == at.agent));
+    let mine = given == ME
+        || (at.list.is_none() && given == at.path)
+        || me.is_some_and(|me| me.name.as_str() == given)
+        || (given == Name::LEAD && at.team.is_some_and(|team| team.lead == at.agent));
+    match (given, input.status) {
+        ("", Some(TaskStatus::InProgress)) => Err("owner: what is in progress is somebody's".into()),
+        ("", _) => Ok(Owner::Plain(Some(None))),
+        (_, Some(TaskStatus::Pending)) if mine => {
+            Err("owner: taking a task makes it in_progress; leave status out, or owner empty to give it back"
+                .into())
+        }
+        // Who completes its own says nothing new.
+        (_, Some(TaskStatus::Completed | TaskStatus::Deleted)) if mine && is_mine(task, at) => {
+            Ok(Owner::Plain(None))
+        }
+        _ if mine => Ok(Owner::Claimed),
+        (USER, _) => Ok(Owner::Plain(Some(Some(USER.to_owned())))),
+        (given, _) => another(given, at),
+    }
+}
+
+/// Another member, whom the lead gives a task.
+fn another<'a>(given: &str, at: &Situation<'a>) -> Result<Owner<'a>, String> {
+    let Some(team) = at.team else {
+        return Err("owner: without a team a task is taken with `me`, or left to `user`".into());
+    };
+    if team.lead != at.agent {
+        return Err(format!(
+            "owner: only the lead gives tasks to others; take it yourself with `me`, or write to {}",
+            summary(given)
+        ));
+    }
+    match team
+        .members
+        .iter()
+        .find(|member| member.name.as_str() == given)
+    {
+        Some(member) => Ok(Owner::Given(team, member.name.clone())),
+        None => {
+            let names: Vec<&str> = team
+                .members
+                .iter()
+                .map(|member| member.name.as_str())
+                .collect();
+            Err(format!(
+                "owner: nobody in team {} is called {}; there are {}",
+                team.name,
+                summary(given),
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+fn is_mine(task: &Task, at: &Situation<'_>) -> bool {
+    task.owner
+        .as_ref()
+        .is_some_and(|owner| owner.agent == Some(at.agent))
+}
+
+/// Refuses what is known not to be claimable, so that nothing else of the call is done either.
+fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
+    let waits = task
+        .waits_for
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match task.status {
+        TaskStatus::Completed => Err(format!("Refused: task {} is completed.", task.id)),
+        TaskStatus::Pending if !waits.is_empty() => Err(format!(
+            "Refused: task {} waits for {waits}; take another until then.",
+            task.id
+        )),
+        TaskStatus::Pending if task.owner.is_some() && !is_mine(task, at) => {
+            let by = task
+                .owner
+                .as_ref()
+                .map_or_else(String::new, |owner| summary(&owner.name));
+            Err(format!(
+                "Refused: task {} is {by}'s; take another, or write to them.",
+                task.id
+            ))
+        }
+        // Whose process has died, the store knows.
+        _ => Ok(()),
+    }
+}
+
+/// The mail to whoever is given a task that it did not have.
+fn told(input: &TaskUpdateInput, task: &Task, team: &Team, name: Name) -> Option<Op> {
+    let member = team.members.iter().find(|member| member.name == name)?;
+    let has_it = task
+        .owner
+        .as_ref()
+        .is_some_and(|owner| owner.agent == Some(member.agent));
+    if has_it || input.status.unwrap_or(task.status).is_settled() {
+        return None;
+    }
+    let mut given = task.clone();
+    given.subject = input.subject.clone().unwrap_or(given.subject);
+    given.description = input.description.clone().unwrap_or(given.description);
+    Some(Op::Send {
+        id: MailId::from(Uuid::now_v7()),
+        to: Address::Member {
+            team: team.name.clone(),
+            name,
+        },
+        kind: MailKind::Text,
+        summary: summary(&format!("Task {}: {}", given.id, given.subject)),
+        body: prompt::team::assigned(&given),
+    })
+}

@@ -1,0 +1,99 @@
+//! The TeamCreate tool: makes a team that its caller leads.
+
+use std::borrow::Cow;
+
+use posse_protocol::{Name, Takes};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Map;
+
+use crate::definition::agent_type::MAIN;
+use crate::toolset::team::{changes, done};
+use crate::toolset::{Caller, tell};
+use posse_port::store::{Joining, Op, OpResult};
+use posse_port::text;
+use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+
+/// Makes teams.
+pub(super) struct TeamCreate(pub(super) Caller);
+
+/// What TeamCreate is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TeamCreateInput {
+    /// What it is called: up to 64 lower-case letters, digits and hyphens.
+    team_name: String,
+    /// What it is for.
+    description: String,
+}
+
+impl TypedTool for TeamCreate {
+    type Input = TeamCreateInput;
+
+    const NAME: &'static str = "TeamCreate";
+
+    fn description(&self) -> Cow<'static, str> {
+        "Makes a team that you lead: agents that live on between pieces of work, write to each other, and share a \
+         task list and notes. Then start its teammates with Agent, giving name and team_name. Use it for work with \
+         several parts that depend on each other; for one answer a sub-agent is enough."
+            .into()
+    }
+
+    fn intent(&self, input: &TeamCreateInput, _: &Workspace) -> Result<Intent, ToolError> {
+        Ok(changes(format!(
+            "make team {}",
+            text::summary(&input.team_name)
+        )))
+    }
+
+    async fn run(&self, input: TeamCreateInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
+        let team: Name = input
+            .team_name
+            .parse()
+            .map_err(|bad| tell(format!("team_name: {bad}")))?;
+        if team.is_reserved() {
+            return Err(tell(format!(
+                "team_name: {team} means somebody already; choose another"
+            )));
+        }
+        let here = self.0.here()?;
+        if here.parent.is_some() {
+            // A fork of a main agent has its tools.
+            return Err(tell("Only the main agent makes teams."));
+        }
+        let lead = Joining {
+            agent: self.0.agent,
+            agent_type: MAIN.to_owned(),
+            model: here.model.clone(),
+            prompt: String::new(),
+            color: None,
+            backend: "in-process".to_owned(),
+            cwd: here.standing.workspace().cwd.clone(),
+            role: None,
+            takes: Takes::Only {
+                unmarked: false,
+                roles: Vec::new(),
+            },
+        };
+        let settings = Map::new();
+        let op = Op::CreateTeam {
+            team,
+            description: input.description,
+            settings,
+            lead: Box::new(lead),
+        };
+        Ok(ToolOutput {
+            then: Then::Operate(vec![op]),
+            ..ToolOutput::text("")
+        })
+    }
+
+    fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
+        done(
+            results,
+            "The team is there, and you lead it: its members write to you as team-lead. Start them with Agent (name and \
+             team_name), and put work on its list with TaskCreate: they take open tasks by themselves.",
+            "No team was made",
+        )
+    }
+}

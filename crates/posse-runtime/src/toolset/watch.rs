@@ -1,0 +1,190 @@
+//! Looking at runs, and waiting for them.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Mail, MailKind, Name, Notification, RunFacts, RunStatus};
+use uuid::Uuid;
+
+use crate::live::run::Run;
+use crate::prompt;
+use crate::session::recover;
+use crate::toolset::Caller;
+use posse_port::store::{MailFilter, Session};
+use posse_port::tool::ToolError;
+
+/// No more mail than this is looked at.
+const MOST_MAIL: usize = 10_000;
+
+/// A run that was meant.
+pub(super) enum Found {
+    /// It lives here.
+    Live(Arc<Run>),
+    /// It is over, or lives elsewhere.
+    Stored { facts: RunFacts, status: RunStatus },
+}
+
+impl Caller {
+    /// The run of the caller's session that an id or a name means.
+    pub(super) async fn find(&self, given: &str) -> Result<Found, ToolError> {
+        let here = self
+            .house
+            .resident(self.agent)
+            .ok_or_else(|| tell("the caller has ended"))?;
+        let id = given.parse::<Uuid>().ok();
+        if id == Some(self.agent.uuid()) {
+            return Err(tell("that is you"));
+        }
+        let of_tree = |owner: &AgentId| {
+            self.house
+                .resident(*owner)
+                .is_some_and(|resident| resident.tree.root == here.tree.root)
+        };
+        if let Some((run, _)) = id
+            .and_then(|id| self.house.run(id))
+            .filter(|(_, owner)| of_tree(owner))
+        {
+            return Ok(Found::Live(run));
+        }
+        let stored = match self.stored(here.tree.realm, given).await? {
+            Some(stored) => Some(stored),
+            None => match self.mate(given).await? {
+                Some((_, mate)) => {
+                    self.stored(here.tree.realm, &mate.agent.to_string())
+                        .await?
+                }
+                None => None,
+            },
+        };
+        let Some(session) = stored else {
+            if let Some(notice) = match id {
+                Some(id) => self.notice(id).await?,
+                None => None,
+            } {
+                let status = notice.end.status;
+                return Ok(Found::Stored {
+                    facts: notice.facts(self.agent),
+                    status,
+                });
+            }
+            let runs = self.house.live_runs(self.agent);
+            let known: Vec<RunFacts> = runs.iter().map(|run| run.facts.clone()).collect();
+            return Err(tell(prompt::unknown_run(given, &known)));
+        };
+        if let Some((run, _)) = self.house.run(session.agent.uuid()) {
+            return Ok(Found::Live(run));
+        }
+        // It may have ended between the two looks: then its end is stored by now.
+        let session = match session.state.is_open() {
+            true => self
+                .stored(here.tree.realm, &session.agent.to_string())
+                .await?
+                .unwrap_or(session),
+            false => session,
+        };
+        let starter = session.starter.unwrap_or(self.agent);
+        let facts = recover::facts(&session, starter, here.tree.output(session.agent));
+        let status = session.state.status().unwrap_or(RunStatus::Running);
+        Ok(Found::Stored { facts, status })
+    }
+
+    /// The stored sub-agent that an id or a name means.
+    pub(super) async fn stored(
+        &self,
+        realm: posse_protocol::RealmId,
+        given: &str,
+    ) -> Result<Option<Session>, ToolError> {
+        let failed = |error: posse_port::store::StoreError| tell(error.to_string());
+        if let Ok(name) = given.parse::<Name>()
+            && let Some(found) = self.house.named(realm, &name).await.map_err(failed)?
+        {
+            return Ok(Some(found));
+        }
+        let Ok(id) = given.parse::<AgentId>() else {
+            return Ok(None);
+        };
+        let found = self.house.row(id).await.map_err(failed)?;
+        Ok(found.filter(|session| session.realm == realm))
+    }
+
+    /// The mail in the caller's inbox that tells of these ends: whoever shows them takes it.
+    pub(super) async fn notices(&self, ends: &[Arc<Notification>]) -> Result<Vec<u64>, ToolError> {
+        let mail = self.mail(true).await?;
+        let tells = |mail: &&Mail| ends.iter().any(|end| end.run == mail.id.uuid());
+        Ok(mail.iter().filter(tells).map(|mail| mail.number).collect())
+    }
+
+    /// What the caller's inbox says of the last end of a task.
+    pub(super) async fn notice(&self, task: Uuid) -> Result<Option<Notice>, ToolError> {
+        let mail = self.mail(false).await?;
+        let told = |mail: &Mail| {
+            let end = match mail.kind {
+                MailKind::Notification => serde_json::from_str::<Notification>(&mail.body).ok()?,
+                _ => return None,
+            };
+            let unseen = mail.shown_in.is_none().then_some(mail.number);
+            (end.task == task).then_some(Notice { end, unseen })
+        };
+        Ok(mail.iter().rev().find_map(told))
+    }
+
+    /// The same, if the caller has not been shown it yet.
+    pub(super) async fn unseen_end(
+        &self,
+        task: Uuid,
+    ) -> Result<Option<(Notification, u64)>, ToolError> {
+        Ok(self
+            .notice(task)
+            .await?
+            .and_then(|notice| notice.unseen.map(|number| (notice.end, number))))
+    }
+
+    async fn mail(&self, waiting: bool) -> Result<Vec<Mail>, ToolError> {
+        let Some(here) = self.house.resident(self.agent) else {
+            return Ok(Vec::new());
+        };
+        let filter = MailFilter { waiting, after: 0 };
+        let mail = self
+            .house
+            .ports
+            .store
+            .mail(here.tree.realm, self.agent, filter, MOST_MAIL)
+            .await;
+        mail.map_err(|error| tell(error.to_string()))
+    }
+}
+
+/// What an agent is told of a run's end by mail.
+pub(super) struct Notice {
+    end: Notification,
+    /// The mail's number, while it waits.
+    unseen: Option<u64>,
+}
+
+impl Notice {
+    fn facts(self, starter: AgentId) -> RunFacts {
+        let Notification {
+            task,
+            kind,
+            call,
+            description,
+            output_file,
+            ..
+        } = self.end;
+        let (agent_type, name) = (String::new(), None);
+        RunFacts {
+            task,
+            kind,
+            agent_type,
+            name,
+            description,
+            call,
+            starter,
+            depth: 0,
+            output_file,
+        }
+    }
+}
+
+pub(crate) fn tell(what: impl Into<String>) -> ToolError {
+    ToolError::Tell(what.into())
+}
