@@ -4,8 +4,10 @@ pub(crate) mod actor;
 mod call_cost;
 pub(crate) mod ending;
 pub(crate) mod events;
+pub(crate) mod lifecycle;
 pub mod output;
 pub mod side_query;
+pub(crate) mod skill;
 pub(crate) mod step;
 
 pub use crate::agent::side_query::{AsideError, Hear};

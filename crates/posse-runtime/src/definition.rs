@@ -10,3 +10,4 @@ pub mod spawning;
 pub(crate) mod team_plan;
 pub(crate) mod teammate;
 pub(crate) mod terms;
+pub(crate) mod tool_name;

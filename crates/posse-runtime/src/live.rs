@@ -1,9 +1,12 @@
 //! The agents that live in this process, and what they share.
 
 pub mod handle;
+pub(crate) mod lookup;
 pub(crate) mod questions;
 pub(crate) mod registry;
+pub(crate) mod roster;
 pub(crate) mod run;
 pub(crate) mod session;
 pub mod setup;
+pub(crate) mod stop;
 pub(crate) mod wakeup;

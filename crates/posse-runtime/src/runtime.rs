@@ -1,21 +1,31 @@
 //! The library's entrance: agents are started, resumed and forked here.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use crate::session::agent_tools::ToolsOf;
+use crate::session::assemble;
+use crate::session::factory::Factory;
+use crate::session::recover;
+use crate::session::revive;
+use crate::session::side_query::{self, Desk, Findings, Inquiry};
+use crate::session::team::declared;
+use crate::session::team::host::{self, Hosted, Hosting};
+use crate::session::team::workers;
 use posse_protocol::{AgentId, PermissionMode, RealmId};
 use uuid::Uuid;
 
 use crate::agent::actor::{Actor, Identity};
 use crate::history::cache_ttl::Reuse;
-use crate::live::registry::House;
+use crate::live::setup::{loadable, startable};
 use crate::prompt::advertised::Offer;
-use crate::session::assemble::{About, Seed};
+use crate::session::assemble::{AgentParts, Seed};
 use crate::supervise::Living;
-use crate::toolset::skill::call::loadable;
-use crate::toolset::startable;
+use crate::toolset::Toolset;
 use posse_port::Ports;
-use posse_port::model::{Effort, Preamble};
+use posse_port::model::Preamble;
 use posse_port::store::{Birth, Epoch, Taken};
+use posse_port::tool::Toolbox;
 
 use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::Agent;
@@ -25,19 +35,15 @@ pub(crate) use crate::session::start_error::StartError;
 /// Runs agents. One for each open store: it is the one that hears what the store wakes it for.
 #[derive(Clone)]
 pub struct Runtime {
-    pub(crate) house: Arc<House>,
+    factory: Arc<Factory>,
 }
 
 impl Runtime {
     /// A runtime that reaches the outside through `ports`.
     pub fn new(ports: Ports) -> Self {
         Self {
-            house: Arc::new(House::new(ports)),
+            factory: Arc::new(Factory::new(ports, Box::new(Toolset))),
         }
-    }
-
-    pub(crate) fn house(&self) -> &Arc<House> {
-        &self.house
     }
 
     /// A new root agent, in a realm of its own. It is in the store from its first prompt on.
@@ -56,7 +62,12 @@ impl Runtime {
             epoch: Epoch(1),
         };
         let types = startable(&setup);
-        let tools = self.house.tools_of_root(id, &setup, &types);
+        let tools = self.factory.tools.for_agent(
+            &self.factory,
+            id,
+            &setup,
+            ToolsOf::Main { types: &types },
+        );
         let told = Offer::of(&tools, &types, &loadable(&setup)).fingerprint();
         let preamble = Preamble {
             model: model.clone(),
@@ -65,7 +76,7 @@ impl Runtime {
             thinking,
             effort,
         };
-        let ports = &self.house.ports;
+        let ports = &self.factory.ports;
         let birth = Birth {
             origin: None,
             path: ROOT_PATH.into(),
@@ -76,7 +87,12 @@ impl Runtime {
             preamble: ports.model.preamble(&preamble),
             segments: Vec::new(),
         };
-        self.bear((identity, told), birth, effort, Seed::default(), setup)
+        let parts = AgentParts {
+            effort,
+            told,
+            ..AgentParts::born(identity, birth, self.factory.supervisor.room_for(id))
+        };
+        self.begin(parts, Seed::default(), setup, tools)
     }
 
     /// Goes on with an agent that the store has. What its process left open when it died is settled
@@ -88,17 +104,17 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        let Some(living) = self.house.supervisor.room_for(id) else {
+        let Some(living) = self.factory.supervisor.room_for(id) else {
             return Err(StartError::AlreadyHere { agent: id });
         };
-        let taken = self.house.ports.store.take(id).await?;
+        let taken = self.factory.ports.store.take(id).await?;
         let epoch = taken.epoch;
         match self.go_on(taken, living, mode, setup).await {
             Ok(agent) => Ok(agent),
             Err(error) => {
-                self.house.leave(id);
+                self.factory.registry.leave(id);
                 // If it fails, others find out by themselves that this process has ended.
-                let _ = self.house.ports.store.release(id, epoch).await;
+                let _ = self.factory.ports.store.release(id, epoch).await;
                 Err(error)
             }
         }
@@ -111,29 +127,20 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        self.house.same_dialect(&taken.transcript)?;
+        assemble::same_dialect(&self.factory, &taken.transcript)?;
         let session = taken.transcript.session.clone();
-        let about = About {
-            identity: Identity {
-                realm: session.realm,
-                agent: session.agent,
-                epoch: taken.epoch,
-            },
-            model: session.model.clone(),
+        let parts = AgentParts {
             mode: mode.unwrap_or(session.mode),
-            effort: None,
-            path: session.path.clone(),
-            living: Some(living),
-            preamble: taken.transcript.preamble.clone(),
-            segments: taken.transcript.segments.clone(),
-            birth: None,
-            told: session.types,
-            terms: None,
+            ..AgentParts::taken(&taken, Some(living))
         };
+        let tools = self.main_tools(session.agent, &setup);
         let seed = Seed::of(&taken)?;
-        let (mut actor, commands, agent) = self.house.assemble_root(about, seed, setup);
-        let below = self.house.adopt(&actor.tree).await?;
-        actor.machine.set_live(self.house.live(session.agent));
+        let (mut actor, commands, agent) =
+            assemble::assemble_root(&self.factory, parts, seed, setup, tools);
+        let below = revive::adopt(&self.factory, &actor.tree).await?;
+        actor
+            .machine
+            .set_live(self.factory.registry.live(session.agent));
         actor.machine.fall_asleep();
         if let Err(error) = self.settle(&mut actor, taken, mode).await {
             for (adopted, _) in below {
@@ -141,13 +148,13 @@ impl Runtime {
             }
             return Err(error);
         }
-        self.house.raise(&actor.tree);
+        declared::start_declared_members(&self.factory, &actor.tree);
         let tree = Arc::clone(&actor.tree);
-        let agent = self.house.animate_root(actor, commands, agent);
+        let agent = assemble::start_root(&self.factory, actor, commands, agent);
         below
             .into_iter()
-            .for_each(|adopted| self.house.animate(adopted));
-        self.house.expect_workers(&tree);
+            .for_each(|adopted| assemble::start(&self.factory, adopted));
+        workers::expect_workers(&self.factory, &tree);
         Ok(Agent {
             found: Some(session),
             ..agent
@@ -160,7 +167,7 @@ impl Runtime {
         taken: Taken,
         mode: Option<PermissionMode>,
     ) -> Result<(), StartError> {
-        let mut settle = self.house.recover(actor, taken).await?;
+        let mut settle = recover::recover(&self.factory, actor, taken).await?;
         settle.commit.mode = mode;
         actor.settle(settle).await?;
         Ok(actor.look_for_mail().await?)
@@ -174,8 +181,8 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        let mut transcript = self.house.ports.store.read(id).await?;
-        self.house.same_dialect(&transcript)?;
+        let mut transcript = self.factory.ports.store.read(id).await?;
+        assemble::same_dialect(&self.factory, &transcript)?;
         if !transcript.open_calls.is_empty() {
             // Whoever asked for these tools gets their answers; the copy begins before it did.
             transcript.entries.pop();
@@ -206,41 +213,83 @@ impl Runtime {
             agent,
             epoch: Epoch(1),
         };
-        let agent = self.bear((identity, session.types), birth, None, seed, setup);
+        let parts = AgentParts {
+            told: session.types,
+            ..AgentParts::born(identity, birth, self.factory.supervisor.room_for(agent))
+        };
+        let tools = self.main_tools(agent, &setup);
+        let agent = self.begin(parts, seed, setup, tools);
         Ok(Agent {
             found: Some(session),
             ..agent
         })
     }
 
-    /// Stops all agents as [`Command::Interrupt`](posse_protocol::Command::Interrupt) would, and waits until they have given up what they held.
-    pub async fn shut_down(&self) {
-        self.house.supervisor.stop().await;
+    /// Hosts members of a session's teams whose lead lives elsewhere. They have no more rights than
+    /// `setup`, and the mode that the session's main agent has now.
+    pub async fn host(&self, hosting: Hosting, setup: Setup) -> Result<Hosted, StartError> {
+        host::host(&self.factory, hosting, setup).await
     }
 
-    fn bear(
+    /// Takes up what has become free of the sessions whose free members are hosted here.
+    pub async fn take_up_free(&self) {
+        revive::take_over(&self.factory).await;
+    }
+
+    /// Returns true if this process was taken for dead: then it can write nothing any more.
+    pub fn is_fenced(&self) -> bool {
+        self.factory.fenced.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of members of a session's teams that live here.
+    pub fn members_here(&self, session: AgentId) -> usize {
+        self.factory.registry.mates(session)
+    }
+
+    /// Asks an agent something on the side: it answers from what it knows, and its conversation and
+    /// its run stay as they are.
+    pub async fn ask(
         &self,
-        (identity, told): (Identity, Option<u64>),
-        birth: Birth,
-        effort: Option<Effort>,
-        seed: Seed,
-        setup: Setup,
-    ) -> Agent {
-        let about = About {
-            identity,
-            model: birth.model.clone(),
-            mode: birth.mode,
-            effort,
-            path: birth.path.clone(),
-            living: self.house.supervisor.room_for(identity.agent),
-            preamble: birth.preamble.clone(),
-            segments: birth.segments.clone(),
-            birth: Some(Box::new(birth)),
-            told,
-            terms: None,
-        };
-        let (actor, commands, agent) = self.house.assemble_root(about, seed, setup);
-        self.house.animate_root(actor, commands, agent)
+        agent: AgentId,
+        question: &str,
+        inquiry: Inquiry,
+    ) -> Result<Findings, StartError> {
+        side_query::ask(&self.factory, agent, question, inquiry).await
+    }
+
+    /// Asks where an agent's work stands, in a line or two.
+    pub async fn progress(&self, agent: AgentId, inquiry: Inquiry) -> Result<Findings, StartError> {
+        side_query::progress(&self.factory, agent, inquiry).await
+    }
+
+    /// Asks what of an agent's work is worth remembering. One that keeps notes brings them up to
+    /// date; of any other it is only told.
+    pub async fn remember(
+        &self,
+        agent: AgentId,
+        desk: Desk,
+        inquiry: Inquiry,
+    ) -> Result<Findings, StartError> {
+        side_query::remember(&self.factory, agent, desk, inquiry).await
+    }
+
+    /// Stops all agents as [`Command::Interrupt`](posse_protocol::Command::Interrupt) would, and waits until they have given up what they held.
+    pub async fn shut_down(&self) {
+        self.factory.supervisor.stop().await;
+    }
+
+    fn begin(&self, parts: AgentParts, seed: Seed, setup: Setup, tools: Toolbox) -> Agent {
+        let (actor, commands, agent) =
+            assemble::assemble_root(&self.factory, parts, seed, setup, tools);
+        assemble::start_root(&self.factory, actor, commands, agent)
+    }
+
+    fn main_tools(&self, agent: AgentId, setup: &Setup) -> Toolbox {
+        let types = startable(setup);
+        let kind = ToolsOf::Main { types: &types };
+        self.factory
+            .tools
+            .for_agent(&self.factory, agent, setup, kind)
     }
 }
 

@@ -1,14 +1,17 @@
 //! Makes agents, brings them back and ends sessions.
 
+pub(crate) mod agent_tools;
 pub(crate) mod assemble;
 pub(crate) mod create;
 pub(crate) mod dispatch;
+pub(crate) mod factory;
 pub mod limits;
 pub mod memory;
 pub(crate) mod recover;
 pub(crate) mod revive;
 pub mod route;
 pub mod side_query;
+pub(crate) mod skill;
 pub(crate) mod spawn;
 pub mod start_error;
 pub mod team;

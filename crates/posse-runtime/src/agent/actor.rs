@@ -30,6 +30,7 @@ pub(crate) use crate::agent::actor::runs::{Sub, last_resort};
 use crate::agent::actor::skills::{Followed, Following};
 use crate::agent::ending;
 use crate::agent::events::Outlet;
+use crate::agent::lifecycle::Lifecycle;
 use crate::agent::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
 use crate::definition::terms::Terms;
 use crate::govern::{Account, Entry, Place, Warmth};
@@ -37,12 +38,14 @@ use crate::history::History;
 use crate::history::cache_ttl::Reuse;
 use crate::history::fork_point::Branch;
 use crate::history::request_size::Paid;
-use crate::live::registry::{By, House, Stop};
+use crate::live::registry::{By, Registry, Stop};
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
+use crate::live::stop;
 use crate::live::wakeup::{About, Nudge, Nudged};
-use crate::supervise::{Calls, Living};
+use crate::supervise::{Calls, Living, Supervisor};
 use posse_port::BoxFuture;
+use posse_port::Ports;
 use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Piece};
 use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
@@ -69,7 +72,10 @@ type Ran = Result<ToolOutput, ToolError>;
 pub(crate) struct Actor {
     /// The first to go: whoever sees the agent's events end may bring it to life again.
     pub(crate) living: Option<Living>,
-    pub(crate) house: Arc<House>,
+    pub(crate) ports: Ports,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) lifecycle: Arc<dyn Lifecycle>,
     pub(crate) tree: Arc<Tree>,
     pub(crate) setup: Setup,
     pub(crate) identity: Identity,
@@ -204,7 +210,7 @@ impl Actor {
     /// Lives until it is told to end and has nothing left to do. Whether mail has come for it that it
     /// did not look at.
     pub(crate) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
-        let mut work = Work::new(self.house.ports.clock.now());
+        let mut work = Work::new(self.ports.clock.now());
         Box::pin(self.arrive()).await;
         let mut lost = None;
         while work.open || !self.machine.is_idle() || work.following.is_busy() {
@@ -227,7 +233,8 @@ impl Actor {
         work: &mut Work,
         commands: &mut mpsc::Receiver<Command>,
     ) -> Result<(), StoreError> {
-        self.machine.set_live(self.house.live(self.identity.agent));
+        self.machine
+            .set_live(self.registry.live(self.identity.agent));
         let waiting = work.inputs.pop_front().or_else(|| self.machine.next());
         let input = match waiting.or_else(|| self.next_held(work)) {
             Some(input) => input,
@@ -240,7 +247,8 @@ impl Actor {
                 }
             }
         };
-        self.machine.set_live(self.house.live(self.identity.agent));
+        self.machine
+            .set_live(self.registry.live(self.identity.agent));
         self.look_at_offer();
         Box::pin(self.look_at_notes(&input)).await?;
         self.hear_notices();
@@ -296,7 +304,7 @@ impl Actor {
             Next::Command(None) => {
                 work.open = false;
                 if self.sub.is_none() {
-                    self.house.unattended(&self.tree);
+                    self.registry.unattended(&self.tree);
                 }
                 Some(Input::Unattended)
             }
@@ -390,7 +398,7 @@ impl Actor {
                 call,
                 answer,
             } if agent == self.identity.agent => {
-                let answer = self.house.questions.answer(agent, &call, answer)?;
+                let answer = self.registry.questions.answer(agent, &call, answer)?;
                 let intent = match &answer {
                     Answer::Allow { input: Some(input) } => self
                         .machine
@@ -409,7 +417,7 @@ impl Actor {
                 call,
                 answer,
             } => {
-                let passed = self.house.pass_on(
+                let passed = self.registry.pass_on(
                     agent,
                     Command::Answer {
                         agent,
@@ -427,9 +435,9 @@ impl Actor {
             }
             Command::Compact { keep } => Some(Input::Compact { keep }),
             Command::StopRun(task) => {
-                let (house, outlet) = (Arc::clone(&self.house), self.outlet.clone());
-                self.house.supervisor.start_errand(async move {
-                    if house.stop(task, By::Person).await.is_none() {
+                let (registry, outlet) = (Arc::clone(&self.registry), self.outlet.clone());
+                self.supervisor.start_errand(async move {
+                    if stop::stop(&registry, task, By::Person).await.is_none() {
                         let what = format!("{task} cannot be stopped: nothing runs under that id");
                         outlet.emit(EventKind::Unheard(what)).await;
                     }
@@ -439,24 +447,22 @@ impl Actor {
             Command::StopRuns => {
                 // Who stops everything wants nothing to begin by it.
                 self.machine.fall_asleep();
-                let (house, root) = (Arc::clone(&self.house), self.tree.root);
-                self.house
-                    .supervisor
-                    .start_errand(async move { house.stop_all(root, By::Person).await });
+                let (registry, root) = (Arc::clone(&self.registry), self.tree.root);
+                self.supervisor
+                    .start_errand(async move { stop::stop_all(&registry, root, By::Person).await });
                 None
             }
             Command::Detach => {
-                self.house.detach_all(self.tree.root);
+                self.registry.detach_all(self.tree.root);
                 None
             }
             Command::Team { name, plan, words } => Some(self.make_team(name, &plan, words)),
             Command::To { agent, command } => {
-                let passed = self.house.pass_on(agent, *command);
+                let passed = self.registry.pass_on(agent, *command);
                 if passed.is_err() {
                     let what = format!("{agent} is not here to be told anything");
                     let outlet = self.outlet.clone();
-                    self.house
-                        .supervisor
+                    self.supervisor
                         .start_errand(async move { outlet.emit(EventKind::Unheard(what)).await });
                 }
                 None
@@ -495,12 +501,7 @@ impl Actor {
             waiting: true,
             after: self.last_mail,
         };
-        let mut mail = self
-            .house
-            .ports
-            .store
-            .mail(realm, agent, filter, MAIL)
-            .await?;
+        let mut mail = self.ports.store.mail(realm, agent, filter, MAIL).await?;
         self.last_mail = mail.last().map_or(self.last_mail, |mail| mail.number);
         if mail.len() == MAIL {
             // There may be more.
@@ -527,8 +528,8 @@ impl Actor {
 
     /// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
     pub(crate) fn crashed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (outlet, house, identity) =
-            (self.outlet.clone(), Arc::clone(&self.house), self.identity);
+        let (outlet, ports, identity) = (self.outlet.clone(), self.ports.clone(), self.identity);
+        let registry = Arc::clone(&self.registry);
         let run = self.sub.as_ref().map(|sub| Arc::clone(&sub.run));
         let worktree = self.sub.as_ref().and_then(|sub| sub.worktree.clone());
         async move {
@@ -537,17 +538,17 @@ impl Actor {
                 .as_ref()
                 .map(|run| ending::broken(&run.facts, run.id, message.clone()));
             if let (Some(end), Some(worktree)) = (&mut end, &worktree) {
-                end.worktree = Some(runs::worktree_end(&house, worktree).await);
+                end.worktree = Some(runs::worktree_end(&ports, worktree).await);
             }
             if let (Some(run), Some(end)) = (&run, &end)
                 && run.is_durable()
             {
-                runs::last_resort(&house, identity, run, end, 0).await;
+                runs::last_resort(&ports, identity, run, end, 0).await;
             }
             if let Some(worktree) = worktree {
-                house.ports.worktrees.release(&worktree).await;
+                ports.worktrees.release(&worktree).await;
             }
-            house.leave(identity.agent);
+            registry.leave(identity.agent);
             match run.zip(end) {
                 Some((run, end)) => run.over(end),
                 None => {
@@ -564,11 +565,7 @@ impl Actor {
                 }
             }
             // If it fails, others find out by themselves that this process has ended.
-            let _ = house
-                .ports
-                .store
-                .release(identity.agent, identity.epoch)
-                .await;
+            let _ = ports.store.release(identity.agent, identity.epoch).await;
         }
     }
 
@@ -608,7 +605,7 @@ impl Actor {
             below,
             misses,
             live: self.going_on() + busy,
-            duration_ms: millis(self.house.ports.clock.now().saturating_sub(work.began)),
+            duration_ms: millis(self.ports.clock.now().saturating_sub(work.began)),
             api_ms: millis(work.api),
             denials: run.denials,
         }))
@@ -617,7 +614,7 @@ impl Actor {
     /// How many runs go on that begin another of this agent when they end.
     fn going_on(&self) -> usize {
         // Mail that came with its last breath begins another run.
-        self.house.live(self.identity.agent) + usize::from(self.mail_waits)
+        self.registry.live(self.identity.agent) + usize::from(self.mail_waits)
     }
 
     /// What it missed in the cache in a run.

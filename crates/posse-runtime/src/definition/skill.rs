@@ -14,9 +14,10 @@ pub use crate::definition::skill::name::check_name;
 
 use crate::definition::agent_type::GENERAL_PURPOSE;
 use crate::definition::catalogue::Catalogue;
+use crate::definition::tool_name::AGENT;
 use posse_permission::{Policy, RuleError, RuleList, Source};
 use posse_port::model::Effort;
-use posse_port::tool::Workspace;
+use posse_port::tool::{Toolbox, Workspace};
 
 /// The skills that there are, as they are now.
 pub type Skills = Catalogue<Skill>;
@@ -114,4 +115,14 @@ pub fn named<'a>(skills: &'a [Arc<Skill>], name: &str) -> Option<&'a Arc<Skill>>
     skills
         .iter()
         .find(|skill| skill.name.to_lowercase() == name)
+}
+
+/// Those of the skills that an agent with these tools can follow: who starts no agents, starts none by a skill.
+pub(crate) fn followable(skills: &[Arc<Skill>], tools: &Toolbox) -> Vec<Arc<Skill>> {
+    let starts = tools.get(AGENT).is_some();
+    skills
+        .iter()
+        .filter(|skill| starts || skill.fork.is_none())
+        .cloned()
+        .collect()
 }

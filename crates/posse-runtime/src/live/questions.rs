@@ -7,7 +7,6 @@ use posse_protocol::{AgentId, Answer, Event, EventKind, Question};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::live::registry::House;
 use crate::live::session::Tree;
 use crate::live::setup::Asker;
 
@@ -43,7 +42,7 @@ impl Questions {
     }
 }
 
-impl House {
+impl Questions {
     /// Asks a person; none if nobody is there, or it must end first.
     pub(crate) async fn ask(
         &self,
@@ -54,7 +53,7 @@ impl House {
     ) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         let call = question.call.clone();
-        self.questions.open().insert(
+        self.open().insert(
             (agent, call.clone()),
             Open {
                 root: tree.root,
@@ -78,13 +77,7 @@ impl House {
             () = cancel.cancelled() => None,
             else => None,
         };
-        if self
-            .questions
-            .open()
-            .remove(&(agent, call.clone()))
-            .is_some()
-            && attended
-        {
+        if self.open().remove(&(agent, call.clone())).is_some() && attended {
             // Who does not read does not hold up anybody.
             let _ = tree.events.try_send(Event {
                 agent,

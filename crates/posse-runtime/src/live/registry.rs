@@ -1,15 +1,13 @@
-//! The house: who lives in this process, who has started whom, and the ways between them.
+//! The registry: who lives in this process, who has started whom, and the ways between them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use posse_protocol::{
-    AgentId, Command, Event, EventKind, ListId, Notification, RunChange, RunNews,
-};
+use posse_protocol::{AgentId, Command, Event, EventKind, ListId, RunChange, RunNews};
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::definition::teammate::Card;
@@ -19,30 +17,22 @@ use crate::live::questions::Questions;
 use crate::live::run::Run;
 use crate::live::session::Tree;
 use crate::live::wakeup::{About, Nudge};
-use crate::supervise::Supervisor;
 use posse_permission::Standing;
-use posse_port::Ports;
 use posse_port::model::Effort;
 
-/// All agents of a runtime.
-pub(crate) struct House {
-    pub(crate) ports: Ports,
-    pub(crate) supervisor: Supervisor,
+/// The agents that live in this process, and the sessions they belong to.
+///
+/// One lock covers the whole table: between freezing an agent and everything below it, no child
+/// can slip in.
+#[derive(Default)]
+pub(crate) struct Registry {
     residents: Mutex<HashMap<AgentId, Lodging>>,
     /// Sessions that live elsewhere, and whose free members are taken up here.
     hosted: Mutex<Vec<Weak<Tree>>>,
     pub(crate) questions: Questions,
-    /// Agents that could not be brought back, with the newest mail for them then.
-    pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
-    /// Members that a worker leaves to others, and has said why.
-    pub(crate) left: Mutex<HashSet<AgentId>>,
-    /// Whether this process was taken for dead.
-    pub(crate) fenced: AtomicBool,
-    /// Ends the dispatcher with the house.
-    dispatching: OnceLock<DropGuard>,
 }
 
-/// An agent that lives in the house.
+/// An agent that lives in this process.
 pub(crate) struct Resident {
     pub(crate) tree: Arc<Tree>,
     pub(crate) parent: Option<AgentId>,
@@ -64,19 +54,19 @@ pub(crate) struct Resident {
 }
 
 /// A resident, and what changes about it.
-struct Lodging {
-    who: Arc<Resident>,
-    nudge: Arc<Nudge>,
+pub(super) struct Lodging {
+    pub(super) who: Arc<Resident>,
+    pub(super) nudge: Arc<Nudge>,
     /// Whether it may start nothing any more.
-    frozen: bool,
+    pub(super) frozen: bool,
     /// Runs that it has started, that nobody waits for, and that are not over.
-    live: HashSet<Uuid>,
+    pub(super) live: HashSet<Uuid>,
     /// Its background commands.
-    shells: HashMap<Uuid, Shell>,
+    pub(super) shells: HashMap<Uuid, Shell>,
     /// Where it stands while its calls may make forks.
-    branch: Option<Arc<Branch>>,
+    pub(super) branch: Option<Arc<Branch>>,
     /// Whether it is a teammate that would take a task.
-    seeks: bool,
+    pub(super) seeks: bool,
 }
 
 /// A background command of an agent.
@@ -144,26 +134,11 @@ impl Stop {
     }
 }
 
-impl House {
-    pub(crate) fn new(ports: Ports) -> Self {
-        Self {
-            ports,
-            supervisor: Supervisor::default(),
-            residents: Mutex::default(),
-            hosted: Mutex::default(),
-            questions: Questions::default(),
-            beyond_reach: Mutex::default(),
-            left: Mutex::default(),
-            fenced: AtomicBool::new(false),
-            dispatching: OnceLock::new(),
-        }
-    }
-
+impl Registry {
     /// Lets an agent live here, and gives the nudge by which it hears of things. None if the one who
     /// starts it may start nothing any more.
-    pub(crate) fn enter(self: &Arc<Self>, agent: AgentId, who: Resident) -> Option<Arc<Nudge>> {
+    pub(crate) fn enter(&self, agent: AgentId, who: Resident) -> Option<Arc<Nudge>> {
         let nudge = Arc::new(Nudge::default());
-        self.dispatch();
         let mut residents = self.residents();
         if who
             .parent
@@ -267,8 +242,7 @@ impl House {
     }
 
     /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
-    pub(crate) fn stays(self: &Arc<Self>, tree: &Arc<Tree>) {
-        self.dispatch();
+    pub(crate) fn stays(&self, tree: &Arc<Tree>) {
         let mut hosted = self.hosted();
         hosted.retain(|tree| tree.strong_count() > 0);
         hosted.push(Arc::downgrade(tree));
@@ -401,11 +375,6 @@ impl House {
             .count()
     }
 
-    /// Tells a run to end, without waiting for it.
-    pub(crate) fn abandon(&self, run: &Run, by: AgentId) {
-        self.tell_to_stop(run.facts.task, By::Agent(by));
-    }
-
     /// Whether an agent may stop a run: only what comes from it.
     pub(crate) fn may_stop(&self, agent: AgentId, run: &Run) -> bool {
         let owner = if run.is_agent() {
@@ -513,164 +482,11 @@ impl House {
         }
     }
 
-    /// Stops everything that a session has in the background, whoever has started it, and waits until it
-    /// is gone.
-    pub(crate) async fn stop_all(&self, root: AgentId, by: By) {
-        let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
-        for (agent, it) in self
-            .residents()
-            .iter()
-            .filter(|(_, it)| it.who.tree.root == root)
-        {
-            if let (Some(way), Some(_)) = (&it.who.commands, &it.who.mate) {
-                // A teammate stays what it is, and stops what it does.
-                let _ = way.try_send(Command::Interrupt);
-            }
-            let own = it
-                .who
-                .run
-                .iter()
-                .filter(|run| run.is_background() && it.who.mate.is_none());
-            found.extend(
-                own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))),
-            );
-            found.extend(
-                it.shells
-                    .values()
-                    .map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))),
-            );
-        }
-        // From the top: what is stopped with those above it is theirs to end.
-        found.sort_by_key(|(depth, ..)| *depth);
-        let mut told = Vec::new();
-        for (_, above, run) in found {
-            if !self.is_frozen(above) {
-                told.extend(self.tell_to_stop(run.facts.task, by));
-            }
-        }
-        for run in told {
-            run.ended().await;
-        }
-    }
-
-    /// Stops the agents that an agent has in the background. Its commands it ends itself.
-    pub(crate) async fn stop_agents(&self, agent: AgentId, by: By) {
-        let mut runs = self.live_runs(agent);
-        runs.retain(|run| run.is_agent());
-        self.stop_runs(runs, by).await;
-    }
-
-    async fn stop_runs(&self, runs: Vec<Arc<Run>>, by: By) {
-        let told: Vec<_> = runs
-            .iter()
-            .flat_map(|run| self.tell_to_stop(run.facts.task, by))
-            .collect();
-        for run in told {
-            run.ended().await;
-        }
-    }
-
-    /// Stops a run with all that it has started, and waits until everything is gone: nothing new is
-    /// begun in it from now on, then it is told to end, then it is waited for. Gives what it came to;
-    /// none if there is no such run here.
-    pub(crate) async fn stop(&self, task: Uuid, by: By) -> Option<Arc<Notification>> {
-        let runs = self.tell_to_stop(task, by);
-        let top = runs.first()?.clone();
-        for run in &runs {
-            run.ended().await;
-        }
-        top.outcome()
-    }
-
-    /// The runs that are told to end, the one that was meant first.
-    fn tell_to_stop(&self, task: Uuid, by: By) -> Vec<Arc<Run>> {
-        let Some((run, owner)) = self.run(task) else {
-            return Vec::new();
-        };
-        if !run.is_agent() {
-            let shell = self
-                .residents()
-                .get(&owner)
-                .and_then(|it| it.shells.get(&task).cloned());
-            shell.iter().for_each(|shell| shell.stop.stop(by));
-            return vec![run];
-        }
-        let frozen = self.freeze(owner);
-        for Frozen { agent, who } in &frozen {
-            who.stop.stop(if *agent == owner { by } else { by.below() });
-        }
-        frozen
-            .into_iter()
-            .filter_map(|frozen| frozen.who.run.clone())
-            .collect()
-    }
-
-    /// Freezes an agent and all below it: none of them starts anything any more.
-    fn freeze(&self, top: AgentId) -> Vec<Frozen> {
-        let mut residents = self.residents();
-        let mut found = vec![top];
-        let mut at = 0;
-        while at < found.len() {
-            let above = found[at];
-            found.extend(
-                residents
-                    .iter()
-                    .filter(|(_, it)| it.who.parent == Some(above))
-                    .map(|(agent, _)| *agent),
-            );
-            at += 1;
-        }
-        let frozen = found.into_iter().filter_map(|agent| {
-            let lodging = residents.get_mut(&agent)?;
-            lodging.frozen = true;
-            Some(Frozen {
-                agent,
-                who: Arc::clone(&lodging.who),
-            })
-        });
-        frozen.collect()
-    }
-
-    /// Gives up the teammates of a session that live here.
-    pub(crate) fn give_up_mates(&self, tree: &Arc<Tree>) {
-        let ours = |it: &&Lodging| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
-        for resident in self.residents().values().filter(ours) {
-            resident.who.stop.stop(By::Shutdown);
-        }
-    }
-
-    /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
-    pub(crate) fn give_up_tree(&self, tree: &Arc<Tree>, by: By) {
-        for resident in self
-            .residents()
-            .values()
-            .filter(|it| Arc::ptr_eq(&it.who.tree, tree))
-        {
-            resident.who.stop.stop(by);
-        }
-    }
-
-    /// Begins to hear of mail, once.
-    fn dispatch(self: &Arc<Self>) {
-        self.dispatching.get_or_init(|| {
-            let ended = self.supervisor.branch();
-            let dispatcher =
-                crate::session::dispatch::dispatch(Arc::downgrade(self), ended.clone());
-            self.supervisor.start_errand(dispatcher);
-            ended.drop_guard()
-        });
-    }
-
-    fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, Lodging>> {
+    pub(super) fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, Lodging>> {
         self.residents
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-struct Frozen {
-    agent: AgentId,
-    who: Arc<Resident>,
 }
 
 /// One of the agent's runs is over.

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use posse_protocol::PermissionMode;
 
+use crate::definition::agent_type::{Definition, FORK};
+use crate::definition::skill::Skill;
 use crate::definition::spawning::Spawning;
 use crate::govern::Budget;
+use crate::prompt::Reader;
+use crate::prompt::agent_tool::Forking;
 use posse_permission::Policy;
 use posse_port::model::{Effort, Thinking};
 use posse_port::tool::{Toolbox, Workspace};
@@ -66,4 +70,46 @@ pub enum Asker {
     Nobody,
     /// The front end, by [`Command::Answer`](posse_protocol::Command::Answer).
     FrontEnd,
+}
+
+/// What an agent with these tools can be told to do.
+pub(crate) fn reader(tools: &Toolbox) -> Reader {
+    Reader {
+        reads: tools.get("Read").is_some(),
+        sends: tools.get("SendMessage").is_some(),
+    }
+}
+
+/// The types that may be started: those that no rule denies.
+pub(crate) fn startable(setup: &Setup) -> Vec<Arc<Definition>> {
+    let allowed = |kind: &&Arc<Definition>| !setup.policy.forbids_agent(&kind.name);
+    setup
+        .spawning
+        .types
+        .now()
+        .iter()
+        .filter(allowed)
+        .cloned()
+        .collect()
+}
+
+/// Whether agents of a session may make forks, and when.
+pub(crate) fn forking(setup: &Setup) -> Forking {
+    match setup.spawning.implicit_fork {
+        _ if setup.policy.forbids_agent(FORK) => Forking::Denied,
+        true => Forking::Implicit,
+        false => Forking::Asked,
+    }
+}
+
+/// The skills that a model may load: those that no rule denies.
+pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
+    let skills = setup
+        .spawning
+        .skills
+        .as_ref()
+        .map(|skills| skills.now())
+        .unwrap_or_default();
+    let may = |skill: &&Arc<Skill>| skill.for_model && !setup.policy.forbids_skill(&skill.name);
+    skills.iter().filter(may).cloned().collect()
 }

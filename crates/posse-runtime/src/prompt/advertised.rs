@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use crate::definition::agent_type::Definition;
 use crate::definition::skill::Skill;
+use crate::definition::skill::followable;
+use crate::definition::tool_name::{AGENT, SKILL};
 use crate::prompt;
 use crate::prompt::agent_tool;
-use crate::toolset::AGENT;
-use crate::toolset::skill::SKILL;
-use crate::toolset::skill::call::followable;
 use posse_port::tool::Toolbox;
 
 /// The lists, each as the model reads it; none without the tool that lists it.

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::live::lookup;
+use crate::session::dispatch;
+use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Command, Event, PermissionMode};
 use tokio::sync::mpsc;
 
 use crate::agent::actor::{Actor, Identity, Known, Mate, Sub};
 use crate::agent::events::{EVENTS, Outlet};
+use crate::agent::lifecycle::Lifecycle;
 pub(crate) use crate::agent::step::{Life, Machine, Rights};
 use crate::definition::output_schema::Contract;
 use crate::definition::terms::Terms;
@@ -19,7 +23,7 @@ use crate::history::restore::restore;
 use crate::history::restore::{last_reply, waits};
 use crate::live::handle::COMMANDS;
 use crate::live::handle::{Agent, AgentHandle};
-use crate::live::registry::{House, Resident, Stop};
+use crate::live::registry::{Resident, Stop};
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
 use crate::live::wakeup::{About as Nudging, Nudge};
@@ -27,14 +31,13 @@ use crate::session::side_query::paid;
 use crate::session::start_error::StartError;
 use crate::session::team::host::Members;
 use crate::supervise::Living;
-use crate::toolset::startable;
 use posse_permission::Standing;
 use posse_port::model::{Attribution, Effort, Piece};
 use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use posse_port::tool::{Seen, Toolbox, Workspace};
 
-/// Who is brought to life.
-pub(crate) struct About {
+/// What every agent is put together from.
+pub(crate) struct AgentParts {
     pub(crate) identity: Identity,
     pub(crate) model: String,
     pub(crate) mode: PermissionMode,
@@ -50,6 +53,52 @@ pub(crate) struct About {
     pub(crate) terms: Option<Box<Terms>>,
     /// The types of agents and skills that its model was told of last, as a fingerprint.
     pub(crate) told: Option<u64>,
+}
+
+impl AgentParts {
+    /// The parts of an agent that the store does not have yet.
+    pub(crate) fn born(identity: Identity, birth: Birth, living: Option<Living>) -> Self {
+        Self {
+            identity,
+            model: birth.model.clone(),
+            mode: birth.mode,
+            effort: None,
+            path: birth.path.clone(),
+            living,
+            preamble: birth.preamble.clone(),
+            segments: birth.segments.clone(),
+            birth: Some(Box::new(birth)),
+            terms: None,
+            told: None,
+        }
+    }
+
+    /// The parts of an agent as the store has it.
+    pub(crate) fn taken(taken: &Taken, living: Option<Living>) -> Self {
+        let Transcript {
+            session,
+            preamble,
+            segments,
+            ..
+        } = &taken.transcript;
+        Self {
+            identity: Identity {
+                realm: session.realm,
+                agent: session.agent,
+                epoch: taken.epoch,
+            },
+            model: session.model.clone(),
+            mode: session.mode,
+            effort: None,
+            path: session.path.clone(),
+            living,
+            preamble: preamble.clone(),
+            segments: segments.clone(),
+            birth: None,
+            terms: None,
+            told: session.types,
+        }
+    }
 }
 
 /// What an agent begins with.
@@ -137,332 +186,341 @@ struct Kind {
     name: Option<String>,
 }
 
-impl House {
-    pub(crate) fn same_dialect(&self, transcript: &Transcript) -> Result<(), StartError> {
-        let (stored, asked) = (transcript.dialect.clone(), self.ports.model.dialect());
-        if stored == asked {
-            Ok(())
-        } else {
-            Err(StartError::OtherDialect { stored, asked })
-        }
+pub(crate) fn same_dialect(
+    factory: &Arc<Factory>,
+    transcript: &Transcript,
+) -> Result<(), StartError> {
+    let (stored, asked) = (transcript.dialect.clone(), factory.ports.model.dialect());
+    if stored == asked {
+        Ok(())
+    } else {
+        Err(StartError::OtherDialect { stored, asked })
     }
+}
 
-    /// A root, with the front end's way to it.
-    pub(crate) fn assemble_root(
-        self: &Arc<Self>,
-        about: About,
-        seed: Seed,
-        setup: Setup,
-    ) -> (Actor, mpsc::Receiver<Command>, Agent) {
-        let Identity {
-            realm, agent: id, ..
-        } = about.identity;
-        let (events, heard) = mpsc::channel(EVENTS);
-        let (commands, told) = mpsc::channel(COMMANDS);
-        let budgets = Budgets {
-            subtree: setup.limits.budget,
-            ..Budgets::default()
-        };
-        let account = Account::session(budgets, self.ports.clock.now());
-        let tools = self.tools_of_root(id, &setup, &startable(&setup));
-        let workspace = own_spill(&setup.workspace, id);
-        let standing = Standing::root(
-            about.mode,
-            Arc::clone(&setup.policy),
-            Arc::clone(&workspace),
-        );
-        let tree = Arc::new(Tree {
-            standing: standing.clone(),
-            root: id,
-            realm,
-            places: Places::new(setup.spawning.running),
-            account: account.clone(),
-            setup: setup.clone(),
-            events: events.clone(),
-            preambles: std::sync::Mutex::default(),
-            attended: true.into(),
-            shown: None,
-            raising: 0.into(),
-            notices: std::sync::Mutex::default(),
-            takes_over: usize::MAX,
-            is_worker: false,
-            expects: false.into(),
-        });
-        let stop = Stop::new(self.supervisor.branch());
-        let who = Resident {
-            tree: Arc::clone(&tree),
-            parent: None,
-            path: about.path.clone(),
-            depth: 0,
-            model: about.model.clone(),
-            effort: about.effort,
-            standing: standing.clone(),
-            account: account.clone(),
-            commands: None,
-            stop: stop.clone(),
-            run: None,
-            fork: false,
-            mate: None,
-        };
-        // Nobody is above a root who could be frozen.
-        let nudge = self.enter(id, who).unwrap_or_default();
-        let life = Life::Root { joins: setup.joins };
-        let names = tools.names().into_iter().map(str::to_owned).collect();
-        let setup = Setup {
-            tools,
-            workspace,
-            ..setup
-        };
-        let (sub, mate, contract, name) = (None, None, None, None);
-        let kind = Kind {
-            tree,
-            life,
-            standing,
-            account,
-            stop,
-            nudge,
-            sub,
-            mate,
-            contract,
-            name,
-        };
-        let actor = self.assemble(about, seed, setup, kind);
-        let handle = AgentHandle { commands };
-        let agent = Agent {
-            id,
-            found: None,
-            unfinished: false,
-            tools: names,
-            handle,
-            events: heard,
-        };
-        (actor, told, agent)
-    }
+/// A root, with the front end's way to it.
+pub(crate) fn assemble_root(
+    factory: &Arc<Factory>,
+    parts: AgentParts,
+    seed: Seed,
+    setup: Setup,
+    tools: Toolbox,
+) -> (Actor, mpsc::Receiver<Command>, Agent) {
+    let Identity {
+        realm, agent: id, ..
+    } = parts.identity;
+    let (events, heard) = mpsc::channel(EVENTS);
+    let (commands, told) = mpsc::channel(COMMANDS);
+    let budgets = Budgets {
+        subtree: setup.limits.budget,
+        ..Budgets::default()
+    };
+    let account = Account::session(budgets, factory.ports.clock.now());
+    let workspace = own_spill(&setup.workspace, id);
+    let standing = Standing::root(
+        parts.mode,
+        Arc::clone(&setup.policy),
+        Arc::clone(&workspace),
+    );
+    let tree = Arc::new(Tree {
+        standing: standing.clone(),
+        root: id,
+        realm,
+        places: Places::new(setup.spawning.running),
+        account: account.clone(),
+        setup: setup.clone(),
+        events: events.clone(),
+        preambles: std::sync::Mutex::default(),
+        attended: true.into(),
+        shown: None,
+        raising: 0.into(),
+        notices: std::sync::Mutex::default(),
+        takes_over: usize::MAX,
+        is_worker: false,
+        expects: false.into(),
+    });
+    let stop = Stop::new(factory.supervisor.branch());
+    let who = Resident {
+        tree: Arc::clone(&tree),
+        parent: None,
+        path: parts.path.clone(),
+        depth: 0,
+        model: parts.model.clone(),
+        effort: parts.effort,
+        standing: standing.clone(),
+        account: account.clone(),
+        commands: None,
+        stop: stop.clone(),
+        run: None,
+        fork: false,
+        mate: None,
+    };
+    // Nobody is above a root who could be frozen.
+    let nudge = enter(factory, id, who).unwrap_or_default();
+    let life = Life::Root { joins: setup.joins };
+    let names = tools.names().into_iter().map(str::to_owned).collect();
+    let setup = Setup {
+        tools,
+        workspace,
+        ..setup
+    };
+    let (sub, mate, contract, name) = (None, None, None, None);
+    let kind = Kind {
+        tree,
+        life,
+        standing,
+        account,
+        stop,
+        nudge,
+        sub,
+        mate,
+        contract,
+        name,
+    };
+    let actor = assemble(factory, parts, seed, setup, kind);
+    let handle = AgentHandle { commands };
+    let agent = Agent {
+        id,
+        found: None,
+        unfinished: false,
+        tools: names,
+        handle,
+        events: heard,
+    };
+    (actor, told, agent)
+}
 
-    /// A sub-agent; none if the one who starts it may start nothing any more.
-    pub(crate) fn assemble_sub(
-        self: &Arc<Self>,
-        about: About,
-        seed: Seed,
-        below: Below,
-    ) -> Option<Assembled> {
-        let Below {
-            tree,
-            sub,
-            depth,
-            standing,
-            account,
-            tools,
-            turns,
-            contract,
-            name,
-            mate,
-        } = below;
-        let id = about.identity.agent;
-        let (commands, told) = mpsc::channel(COMMANDS);
-        let stop = Stop::new(self.supervisor.branch());
-        let who = Resident {
-            tree: Arc::clone(&tree),
-            parent: Some(sub.parent),
-            path: about.path.clone(),
-            depth,
-            model: about.model.clone(),
-            effort: about.effort,
-            standing: standing.clone(),
-            account: account.clone(),
-            commands: Some(commands),
-            stop: stop.clone(),
-            run: Some(Arc::clone(&sub.run)),
-            fork: about
-                .terms
-                .as_ref()
-                .is_some_and(|terms| terms.fork.is_some()),
-            mate: mate.as_ref().map(|mate| Arc::clone(&mate.card)),
-        };
-        let nudge = self.enter(id, who)?;
-        let mut setup = Setup {
-            tools,
-            workspace: Arc::clone(standing.workspace()),
-            ..tree.setup.clone()
-        };
-        setup.limits.turns = turns;
-        setup.asker = tree.asker();
-        let then = about
+/// A sub-agent; none if the one who starts it may start nothing any more.
+pub(crate) fn assemble_sub(
+    factory: &Arc<Factory>,
+    parts: AgentParts,
+    seed: Seed,
+    below: Below,
+) -> Option<Assembled> {
+    let Below {
+        tree,
+        sub,
+        depth,
+        standing,
+        account,
+        tools,
+        turns,
+        contract,
+        name,
+        mate,
+    } = below;
+    let id = parts.identity.agent;
+    let (commands, told) = mpsc::channel(COMMANDS);
+    let stop = Stop::new(factory.supervisor.branch());
+    let who = Resident {
+        tree: Arc::clone(&tree),
+        parent: Some(sub.parent),
+        path: parts.path.clone(),
+        depth,
+        model: parts.model.clone(),
+        effort: parts.effort,
+        standing: standing.clone(),
+        account: account.clone(),
+        commands: Some(commands),
+        stop: stop.clone(),
+        run: Some(Arc::clone(&sub.run)),
+        fork: parts
             .terms
             .as_ref()
-            .and_then(|terms| terms.mate.as_ref()?.then);
-        let life = if mate.is_some() {
-            Life::Mate { then }
-        } else {
-            Life::Sub
-        };
-        let (sub, name) = (Some(sub), Some(name));
-        let kind = Kind {
-            tree,
-            life,
-            standing,
-            account,
-            stop,
-            nudge,
-            sub,
-            mate,
-            contract,
-            name,
-        };
-        Some((self.assemble(about, seed, setup, kind), told))
-    }
+            .is_some_and(|terms| terms.fork.is_some()),
+        mate: mate.as_ref().map(|mate| Arc::clone(&mate.card)),
+    };
+    let nudge = enter(factory, id, who)?;
+    let mut setup = Setup {
+        tools,
+        workspace: Arc::clone(standing.workspace()),
+        ..tree.setup.clone()
+    };
+    setup.limits.turns = turns;
+    setup.asker = tree.asker();
+    let then = parts
+        .terms
+        .as_ref()
+        .and_then(|terms| terms.mate.as_ref()?.then);
+    let life = if mate.is_some() {
+        Life::Mate { then }
+    } else {
+        Life::Sub
+    };
+    let (sub, name) = (Some(sub), Some(name));
+    let kind = Kind {
+        tree,
+        life,
+        standing,
+        account,
+        stop,
+        nudge,
+        sub,
+        mate,
+        contract,
+        name,
+    };
+    Some((assemble(factory, parts, seed, setup, kind), told))
+}
 
-    /// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
-    pub(crate) async fn foreign_tree(
-        &self,
-        session: AgentId,
-        members: Members,
-        setup: Setup,
-    ) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
-        let row = self
-            .row(session)
-            .await?
-            .ok_or(StoreError::NotFound { agent: session })?;
-        let (events, heard) = mpsc::channel(EVENTS);
-        let budgets = Budgets {
-            subtree: setup.limits.budget,
-            ..Budgets::default()
-        };
-        let workspace = own_spill(&setup.workspace, session);
-        let tree = Tree {
-            standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
-            root: session,
-            realm: row.realm,
-            places: Places::new(setup.spawning.running),
-            account: Account::session(budgets, self.ports.clock.now()),
-            setup,
-            events,
-            preambles: std::sync::Mutex::default(),
-            attended: true.into(),
-            shown: match members {
-                Members::One(agent) => Some(agent),
-                Members::Free { .. } | Members::Raised { .. } => None,
-            },
-            is_worker: matches!(members, Members::Raised { .. }),
-            expects: false.into(),
-            takes_over: match members {
-                Members::One(_) => 0,
-                Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),
-            },
-            raising: 0.into(),
-            notices: std::sync::Mutex::default(),
-        };
-        Ok((Arc::new(tree), heard))
-    }
+/// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
+pub(crate) async fn foreign_tree(
+    factory: &Arc<Factory>,
+    session: AgentId,
+    members: Members,
+    setup: Setup,
+) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
+    let row = lookup::row(&*factory.ports.store, session)
+        .await?
+        .ok_or(StoreError::NotFound { agent: session })?;
+    let (events, heard) = mpsc::channel(EVENTS);
+    let budgets = Budgets {
+        subtree: setup.limits.budget,
+        ..Budgets::default()
+    };
+    let workspace = own_spill(&setup.workspace, session);
+    let tree = Tree {
+        standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
+        root: session,
+        realm: row.realm,
+        places: Places::new(setup.spawning.running),
+        account: Account::session(budgets, factory.ports.clock.now()),
+        setup,
+        events,
+        preambles: std::sync::Mutex::default(),
+        attended: true.into(),
+        shown: match members {
+            Members::One(agent) => Some(agent),
+            Members::Free { .. } | Members::Raised { .. } => None,
+        },
+        is_worker: matches!(members, Members::Raised { .. }),
+        expects: false.into(),
+        takes_over: match members {
+            Members::One(_) => 0,
+            Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),
+        },
+        raising: 0.into(),
+        notices: std::sync::Mutex::default(),
+    };
+    Ok((Arc::new(tree), heard))
+}
 
-    fn assemble(self: &Arc<Self>, about: About, seed: Seed, setup: Setup, kind: Kind) -> Actor {
-        let About {
-            identity,
-            model,
-            path,
-            living,
-            preamble,
-            segments,
-            birth,
-            told,
-            terms,
-            ..
-        } = about;
-        let Kind {
-            tree,
-            life,
-            standing,
-            account,
-            stop,
-            nudge,
-            sub,
-            mate,
-            contract,
-            name,
-        } = kind;
-        let rights = Rights {
-            standing,
-            asker: setup.asker,
-            name,
-            limits: setup.limits,
-        };
-        let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
-        machine.bind(contract);
-        machine.inherits(!seed.history.pieces().is_empty());
-        let attribution = Attribution {
-            session: tree.root.to_string(),
-            agent: identity.agent.to_string(),
-            parent: sub.as_ref().map(|sub| sub.parent.to_string()),
-            path,
-        };
-        let outlet = Outlet {
-            agent: identity.agent,
-            events: tree.events.clone(),
-            stop: stop.token.clone(),
-            below: sub.is_some() && tree.shown != Some(identity.agent),
-        };
-        Actor {
-            living,
-            house: Arc::clone(self),
-            setup,
-            identity,
-            attribution: Arc::new(attribution),
-            model,
-            preamble,
-            segments,
-            terms,
-            branch: None,
-            opening: seed.opening,
-            birth,
-            history: seed.history,
-            previous_reply: seed.previous_reply,
-            reuse: seed.reuse,
-            machine,
-            seen: seed.seen,
-            outlet,
-            stop,
-            nudge,
-            account,
-            place: None,
-            warmth: None,
-            paid: seed.paid,
-            unsqueezed: false,
-            told_queued: false,
-            mail_waits: false,
-            last_mail: 0,
-            known: Known::told(told),
-            sub,
-            mate,
-            tasks: std::collections::BTreeSet::new(),
-            completed: false,
-            tree,
+fn assemble(
+    factory: &Arc<Factory>,
+    parts: AgentParts,
+    seed: Seed,
+    setup: Setup,
+    kind: Kind,
+) -> Actor {
+    let AgentParts {
+        identity,
+        model,
+        path,
+        living,
+        preamble,
+        segments,
+        birth,
+        told,
+        terms,
+        ..
+    } = parts;
+    let Kind {
+        tree,
+        life,
+        standing,
+        account,
+        stop,
+        nudge,
+        sub,
+        mate,
+        contract,
+        name,
+    } = kind;
+    let rights = Rights {
+        standing,
+        asker: setup.asker,
+        name,
+        limits: setup.limits,
+    };
+    let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
+    machine.bind(contract);
+    machine.inherits(!seed.history.pieces().is_empty());
+    let attribution = Attribution {
+        session: tree.root.to_string(),
+        agent: identity.agent.to_string(),
+        parent: sub.as_ref().map(|sub| sub.parent.to_string()),
+        path,
+    };
+    let outlet = Outlet {
+        agent: identity.agent,
+        events: tree.events.clone(),
+        stop: stop.token.clone(),
+        below: sub.is_some() && tree.shown != Some(identity.agent),
+    };
+    Actor {
+        living,
+        ports: factory.ports.clone(),
+        supervisor: factory.supervisor.clone(),
+        registry: Arc::clone(&factory.registry),
+        lifecycle: Arc::clone(factory) as Arc<dyn Lifecycle>,
+        setup,
+        identity,
+        attribution: Arc::new(attribution),
+        model,
+        preamble,
+        segments,
+        terms,
+        branch: None,
+        opening: seed.opening,
+        birth,
+        history: seed.history,
+        previous_reply: seed.previous_reply,
+        reuse: seed.reuse,
+        machine,
+        seen: seed.seen,
+        outlet,
+        stop,
+        nudge,
+        account,
+        place: None,
+        warmth: None,
+        paid: seed.paid,
+        unsqueezed: false,
+        told_queued: false,
+        mail_waits: false,
+        last_mail: 0,
+        known: Known::told(told),
+        sub,
+        mate,
+        tasks: std::collections::BTreeSet::new(),
+        completed: false,
+        tree,
+    }
+}
+
+pub(crate) fn start_root(
+    factory: &Arc<Factory>,
+    actor: Actor,
+    commands: mpsc::Receiver<Command>,
+    agent: Agent,
+) -> Agent {
+    let unfinished = actor.machine.unfinished();
+    start(factory, (actor, commands));
+    Agent {
+        unfinished,
+        ..agent
+    }
+}
+
+/// Lets an agent live. If mail has come when it ends, it comes back.
+pub(crate) fn start(factory: &Arc<Factory>, (actor, commands): Assembled) {
+    let (crashed, maker, agent) = (actor.crashed(), Arc::clone(factory), actor.identity.agent);
+    let life = async move {
+        if actor.live(commands).await {
+            dispatch::mail_for(&maker, agent);
         }
-    }
-
-    pub(crate) fn animate_root(
-        self: &Arc<Self>,
-        actor: Actor,
-        commands: mpsc::Receiver<Command>,
-        agent: Agent,
-    ) -> Agent {
-        let unfinished = actor.machine.unfinished();
-        self.animate((actor, commands));
-        Agent {
-            unfinished,
-            ..agent
-        }
-    }
-
-    /// Lets an agent live. If mail has come when it ends, it comes back.
-    pub(crate) fn animate(self: &Arc<Self>, (actor, commands): Assembled) {
-        let (crashed, house, agent) = (actor.crashed(), Arc::clone(self), actor.identity.agent);
-        let life = async move {
-            if actor.live(commands).await {
-                house.mail_for(agent);
-            }
-        };
-        self.supervisor.start_agent(life, crashed);
-    }
+    };
+    factory.supervisor.start_agent(life, crashed);
 }
 
 impl Actor {
@@ -479,4 +537,10 @@ fn own_spill(workspace: &Workspace, agent: AgentId) -> Arc<Workspace> {
         spill,
         ..workspace.clone()
     })
+}
+
+/// Enters an agent into the registry, and begins to hear of its mail.
+fn enter(factory: &Arc<Factory>, agent: AgentId, who: Resident) -> Option<Arc<Nudge>> {
+    factory.start_dispatching();
+    factory.registry.enter(agent, who)
 }

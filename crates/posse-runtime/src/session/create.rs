@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::session::agent_tools::ToolsOf;
+use crate::session::assemble;
+use crate::session::factory::Factory;
+use crate::session::team::panes;
+use crate::session::team::workers;
 use posse_protocol::{
-    AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RealmId,
-    RunFacts, RunKind, Takes,
+    AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RunFacts,
+    RunKind, Takes,
 };
 use uuid::Uuid;
 
@@ -19,22 +24,19 @@ use crate::definition::teammate::Card;
 use crate::definition::terms::Terms;
 use crate::govern::Account;
 use crate::history::fork_point::Branch;
-use crate::live::registry::House;
 use crate::live::run::Run;
 use crate::live::session::{Common, Tree};
 use crate::live::setup::Setup;
+use crate::live::setup::{loadable, startable};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
-use crate::session::assemble::{About, Below, Seed};
+use crate::session::assemble::{AgentParts, Below, Seed};
 use crate::session::spawn::Lease;
-use crate::toolset::skill::call::loadable;
-use crate::toolset::startable;
 use posse_permission::Standing;
 use posse_port::model::{Preamble, Thinking};
 use posse_port::panes::NewPane;
 use posse_port::store::{
-    AgentFilter, AgentState, Birth, Done, Epoch, Greeting, Joining, Op, Operation, Origin, Session,
-    StateChange, Step, StoreError,
+    AgentState, Birth, Done, Epoch, Greeting, Joining, Op, Operation, Origin, StateChange, Step,
 };
 use posse_port::text;
 use posse_port::tool::Toolbox;
@@ -140,393 +142,372 @@ impl Plan {
     }
 }
 
-impl House {
-    /// Brings a new sub-agent to life, and gives its run; none if its parent may start nothing any more.
-    pub(crate) fn bear(self: &Arc<Self>, plan: Plan, lease: Lease) -> Option<Arc<Run>> {
-        let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
-        let types = startable_at(depth, &plan.tree.setup, &plan.terms);
-        let tools = self.tools_of_sub(agent, &plan.tree.setup, &plan.terms, types.as_deref());
-        let (preamble, warmth, told, segments) = match &plan.branch {
-            Some(branch) => (
-                branch.preamble.clone(),
-                Some(branch.warmth()),
-                branch.told,
-                branch.segments.clone(),
-            ),
-            None => {
-                let (types, skills) = (
-                    types.as_deref().unwrap_or_default(),
-                    loadable(&plan.tree.setup),
-                );
-                let told = Offer::of(&tools, types, &skills).fingerprint();
-                let Common { piece, warmth } = self.preamble(&plan, &tools, told);
-                (piece, warmth, told, Vec::new())
-            }
-        };
-        let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
-        let first = Command::Prompt(plan.first_message());
-        let Plan {
-            tree,
-            origin,
-            branch,
-            terms,
-            path,
-            model,
-            standing,
-            account,
-            prompt,
-            contract,
-            ..
-        } = plan;
-        let name = origin
-            .name
-            .as_ref()
-            .map_or_else(|| path.clone(), ToString::to_string);
-        let parent = origin.parent;
-        let birth = Birth {
-            origin: Some(Box::new(origin)),
-            path: path.clone(),
-            model: model.clone(),
-            dialect: self.ports.model.dialect().to_owned(),
-            mode,
-            cwd: standing.workspace().cwd.clone(),
-            preamble: preamble.clone(),
-            segments: segments.clone(),
-        };
-        let seed = branch.map_or_else(Seed::default, |branch| {
-            Seed::grown(branch, terms.worktree.is_some())
-        });
-        let turns = terms.turns;
-        let about = About {
-            identity: Identity {
-                realm: tree.realm,
-                agent,
-                epoch: Epoch(1),
-            },
-            model,
-            mode,
-            effort: terms.effort,
-            path,
-            living: self.supervisor.room_for(agent),
-            preamble,
-            segments,
-            birth: Some(Box::new(birth)),
-            told,
-            terms: Some(Box::new(terms)),
-        };
-        let output = Output::new(run.facts.output_file.clone());
-        let sub = Sub::new(Arc::clone(&run), parent, output, prompt);
-        let below = Below {
-            tree,
-            sub,
-            depth,
-            standing,
-            account,
-            tools,
-            turns,
-            contract,
-            name,
-            mate: None,
-        };
-        let (mut actor, commands) = self.assemble_sub(about, seed, below)?;
-        actor.has_worktree(lease.take());
-        actor.warmth = warmth;
-        // Nobody else knows it yet, so there is room.
-        let _ = self.pass_on(agent, first);
-        self.animate((actor, commands));
-        Some(run)
-    }
+/// Brings a new sub-agent to life, and gives its run; none if its parent may start nothing any more.
+pub(crate) fn create_sub_agent(
+    factory: &Arc<Factory>,
+    plan: Plan,
+    lease: Lease,
+) -> Option<Arc<Run>> {
+    let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
+    let types = startable_at(depth, &plan.tree.setup, &plan.terms);
+    let tools = factory.tools.for_agent(
+        factory,
+        agent,
+        &plan.tree.setup,
+        ToolsOf::Sub {
+            terms: &plan.terms,
+            types: types.as_deref(),
+        },
+    );
+    let (preamble, warmth, told, segments) = match &plan.branch {
+        Some(branch) => (
+            branch.preamble.clone(),
+            Some(branch.warmth()),
+            branch.told,
+            branch.segments.clone(),
+        ),
+        None => {
+            let (types, skills) = (
+                types.as_deref().unwrap_or_default(),
+                loadable(&plan.tree.setup),
+            );
+            let told = Offer::of(&tools, types, &skills).fingerprint();
+            let Common { piece, warmth } = preamble(factory, &plan, &tools, told);
+            (piece, warmth, told, Vec::new())
+        }
+    };
+    let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
+    let first = Command::Prompt(plan.first_message());
+    let Plan {
+        tree,
+        origin,
+        branch,
+        terms,
+        path,
+        model,
+        standing,
+        account,
+        prompt,
+        contract,
+        ..
+    } = plan;
+    let name = origin
+        .name
+        .as_ref()
+        .map_or_else(|| path.clone(), ToString::to_string);
+    let parent = origin.parent;
+    let birth = Birth {
+        origin: Some(Box::new(origin)),
+        path: path.clone(),
+        model: model.clone(),
+        dialect: factory.ports.model.dialect().to_owned(),
+        mode,
+        cwd: standing.workspace().cwd.clone(),
+        preamble: preamble.clone(),
+        segments: segments.clone(),
+    };
+    let seed = branch.map_or_else(Seed::default, |branch| {
+        Seed::grown(branch, terms.worktree.is_some())
+    });
+    let turns = terms.turns;
+    let identity = Identity {
+        realm: tree.realm,
+        agent,
+        epoch: Epoch(1),
+    };
+    let parts = AgentParts {
+        effort: terms.effort,
+        told,
+        terms: Some(Box::new(terms)),
+        ..AgentParts::born(identity, birth, factory.supervisor.room_for(agent))
+    };
+    let output = Output::new(run.facts.output_file.clone());
+    let sub = Sub::new(Arc::clone(&run), parent, output, prompt);
+    let below = Below {
+        tree,
+        sub,
+        depth,
+        standing,
+        account,
+        tools,
+        turns,
+        contract,
+        name,
+        mate: None,
+    };
+    let (mut actor, commands) = assemble::assemble_sub(factory, parts, seed, below)?;
+    actor.has_worktree(lease.take());
+    actor.warmth = warmth;
+    // Nobody else knows it yet, so there is room.
+    let _ = factory.registry.pass_on(agent, first);
+    assemble::start(factory, (actor, commands));
+    Some(run)
+}
 
-    /// Brings a new teammate to life, in this process, in a pane or in a worker. When this returns it is in the roster, with its
-    /// prompt in its inbox.
-    pub(crate) async fn bear_mate(
-        self: &Arc<Self>,
-        plan: Plan,
-        lease: Lease,
-    ) -> Result<(Arc<Run>, Arc<Card>), String> {
-        let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
-        let types = startable_at(depth, &plan.tree.setup, &plan.terms);
-        let tools = self.tools_of_sub(agent, &plan.tree.setup, &plan.terms, types.as_deref());
-        let (known, skills) = (
-            types.as_deref().unwrap_or_default(),
-            loadable(&plan.tree.setup),
-        );
-        let told = Offer::of(&tools, known, &skills).fingerprint();
-        let Common {
-            piece: preamble,
-            warmth,
-        } = self.preamble(&plan, &tools, told);
-        // Mail is the first thing that it gets: nobody else may bring it to life because of it.
-        let living = self.supervisor.room_for(agent);
-        let quarters = plan.quarters();
-        let card = Arc::new(self.join(&plan, preamble.clone(), told).await?);
-        let run = Arc::new(Run::new(
-            RunFacts {
-                name: Some(card.name.clone()),
-                ..plan.facts()
-            },
-            Uuid::now_v7(),
-            true,
-        ));
-        let arrival = MemberChange::Joined {
-            agent_type: plan.origin.agent_type.clone(),
-            model: plan.model.clone(),
-            backend: card.backend.clone(),
-        };
-        let identity = Identity {
-            realm: plan.tree.realm,
+/// Brings a new teammate to life, in this process, in a pane or in a worker. When this returns it is in the roster, with its
+/// prompt in its inbox.
+pub(crate) async fn create_teammate(
+    factory: &Arc<Factory>,
+    plan: Plan,
+    lease: Lease,
+) -> Result<(Arc<Run>, Arc<Card>), String> {
+    let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
+    let types = startable_at(depth, &plan.tree.setup, &plan.terms);
+    let tools = factory.tools.for_agent(
+        factory,
+        agent,
+        &plan.tree.setup,
+        ToolsOf::Sub {
+            terms: &plan.terms,
+            types: types.as_deref(),
+        },
+    );
+    let (known, skills) = (
+        types.as_deref().unwrap_or_default(),
+        loadable(&plan.tree.setup),
+    );
+    let told = Offer::of(&tools, known, &skills).fingerprint();
+    let Common {
+        piece: preamble,
+        warmth,
+    } = preamble(factory, &plan, &tools, told);
+    // Mail is the first thing that it gets: nobody else may bring it to life because of it.
+    let living = factory.supervisor.room_for(agent);
+    let quarters = plan.quarters();
+    let card = Arc::new(join(factory, &plan, preamble.clone(), told).await?);
+    let run = Arc::new(Run::new(
+        RunFacts {
+            name: Some(card.name.clone()),
+            ..plan.facts()
+        },
+        Uuid::now_v7(),
+        true,
+    ));
+    let arrival = MemberChange::Joined {
+        agent_type: plan.origin.agent_type.clone(),
+        model: plan.model.clone(),
+        backend: card.backend.clone(),
+    };
+    let identity = Identity {
+        realm: plan.tree.realm,
+        agent,
+        epoch: Epoch(1),
+    };
+    if !matches!(quarters, Quarters::Here) {
+        run.born();
+        lease.keep();
+        let event = Event {
             agent,
-            epoch: Epoch(1),
+            kind: EventKind::Member(card.news(arrival)),
         };
-        if !matches!(quarters, Quarters::Here) {
-            run.born();
-            lease.keep();
-            let event = Event {
-                agent,
-                kind: EventKind::Member(card.news(arrival)),
-            };
-            // A front end that does not read holds up whoever starts somebody, as elsewhere.
-            let _ = plan.tree.events.send(event).await;
-            match &quarters {
-                Quarters::Panes(panes) => {
-                    self.give_pane((plan.pane(&card), panes.as_ref()), &plan.tree, living)
-                        .await;
-                }
-                _ => self.leave_to_workers(agent, &plan.tree).await,
+        // A front end that does not read holds up whoever starts somebody, as elsewhere.
+        let _ = plan.tree.events.send(event).await;
+        match &quarters {
+            Quarters::Panes(panes) => {
+                panes::give_pane(
+                    factory,
+                    (plan.pane(&card), panes.as_ref()),
+                    &plan.tree,
+                    living,
+                )
+                .await;
             }
-            return Ok((run, card));
+            _ => workers::leave_to_workers(factory, agent, &plan.tree).await,
         }
-        let Plan {
-            tree,
-            origin,
-            terms,
-            path,
-            model,
-            standing,
-            account,
-            prompt,
-            ..
-        } = plan;
-        let turns = terms.turns;
-        let about = About {
-            identity,
-            model,
-            mode,
-            effort: terms.effort,
-            path,
-            living,
-            preamble,
-            segments: Vec::new(),
-            birth: None,
-            told,
-            terms: Some(Box::new(terms)),
-        };
-        let output = Output::new(run.facts.output_file.clone());
-        let sub = Sub::new(Arc::clone(&run), origin.parent, output, prompt);
-        let mate = Some(Mate::new(Arc::clone(&card), arrival));
-        let (name, contract) = (card.address(), None);
-        let below = Below {
-            tree,
-            sub,
-            depth,
-            standing,
-            account,
-            tools,
-            turns,
-            contract,
-            name,
-            mate,
-        };
-        let gone = || "nothing is started any more: the agent is being stopped".to_owned();
-        let (mut actor, commands) = self
-            .assemble_sub(about, Seed::default(), below)
-            .ok_or_else(gone)?;
-        actor.has_worktree(lease.take());
-        actor.warmth = warmth;
-        if let Err(error) = actor.welcome().await {
-            actor.give_back().await;
-            return Err(error.to_string());
-        }
-        actor.expect_mail();
-        self.animate((actor, commands));
-        Ok((run, card))
+        return Ok((run, card));
     }
+    let Plan {
+        tree,
+        origin,
+        terms,
+        path,
+        model,
+        standing,
+        account,
+        prompt,
+        ..
+    } = plan;
+    let turns = terms.turns;
+    let parts = AgentParts {
+        identity,
+        model,
+        mode,
+        effort: terms.effort,
+        path,
+        living,
+        preamble,
+        segments: Vec::new(),
+        birth: None,
+        told,
+        terms: Some(Box::new(terms)),
+    };
+    let output = Output::new(run.facts.output_file.clone());
+    let sub = Sub::new(Arc::clone(&run), origin.parent, output, prompt);
+    let mate = Some(Mate::new(Arc::clone(&card), arrival));
+    let (name, contract) = (card.address(), None);
+    let below = Below {
+        tree,
+        sub,
+        depth,
+        standing,
+        account,
+        tools,
+        turns,
+        contract,
+        name,
+        mate,
+    };
+    let gone = || "nothing is started any more: the agent is being stopped".to_owned();
+    let (mut actor, commands) =
+        assemble::assemble_sub(factory, parts, Seed::default(), below).ok_or_else(gone)?;
+    actor.has_worktree(lease.take());
+    actor.warmth = warmth;
+    if let Err(error) = actor.welcome().await {
+        actor.give_back().await;
+        return Err(error.to_string());
+    }
+    actor.expect_mail();
+    assemble::start(factory, (actor, commands));
+    Ok((run, card))
+}
 
-    /// A teammate's birth: it is in the store, in the roster, and its prompt in its inbox, or nothing of it is.
-    async fn join(
-        &self,
-        plan: &Plan,
-        preamble: posse_port::model::Piece,
-        told: Option<u64>,
-    ) -> Result<Card, String> {
-        let Some(Joins {
-            team,
-            name,
-            role,
-            takes,
-            ..
-        }) = plan.joins.as_deref()
-        else {
-            return Err("it joins no team".into());
-        };
-        let cwd = plan.standing.workspace().cwd.clone();
-        let backend = plan.quarters().name().to_owned();
-        let member = Joining {
-            agent: plan.agent,
-            agent_type: plan.origin.agent_type.clone(),
-            model: plan.model.clone(),
-            prompt: plan
-                .told
-                .iter()
-                .chain([&plan.prompt])
-                .cloned()
-                .collect::<Vec<_>>()
-                .join("\n\n"),
-            color: plan.definition.color.clone(),
-            backend: backend.clone(),
-            cwd: cwd.clone(),
-            role: role.clone(),
-            takes: takes.clone(),
-        };
-        let birth = Birth {
-            origin: Some(Box::new(plan.origin.clone())),
-            path: plan.path.clone(),
-            model: plan.model.clone(),
-            dialect: self.ports.model.dialect().to_owned(),
-            mode: plan.standing.mode(),
-            cwd,
-            preamble,
-            segments: Vec::new(),
-        };
-        let greeting = Some(Greeting {
-            id: MailId::from(Uuid::now_v7()),
-            summary: text::summary(&member.prompt),
-        });
-        let op = Op::Join {
+/// A teammate's birth: it is in the store, in the roster, and its prompt in its inbox, or nothing of it is.
+async fn join(
+    factory: &Arc<Factory>,
+    plan: &Plan,
+    preamble: posse_port::model::Piece,
+    told: Option<u64>,
+) -> Result<Card, String> {
+    let Some(Joins {
+        team,
+        name,
+        role,
+        takes,
+        ..
+    }) = plan.joins.as_deref()
+    else {
+        return Err("it joins no team".into());
+    };
+    let cwd = plan.standing.workspace().cwd.clone();
+    let backend = plan.quarters().name().to_owned();
+    let member = Joining {
+        agent: plan.agent,
+        agent_type: plan.origin.agent_type.clone(),
+        model: plan.model.clone(),
+        prompt: plan
+            .told
+            .iter()
+            .chain([&plan.prompt])
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+        color: plan.definition.color.clone(),
+        backend: backend.clone(),
+        cwd: cwd.clone(),
+        role: role.clone(),
+        takes: takes.clone(),
+    };
+    let birth = Birth {
+        origin: Some(Box::new(plan.origin.clone())),
+        path: plan.path.clone(),
+        model: plan.model.clone(),
+        dialect: factory.ports.model.dialect().to_owned(),
+        mode: plan.standing.mode(),
+        cwd,
+        preamble,
+        segments: Vec::new(),
+    };
+    let greeting = Some(Greeting {
+        id: MailId::from(Uuid::now_v7()),
+        summary: text::summary(&member.prompt),
+    });
+    let op = Op::Join {
+        team: team.clone(),
+        name: name.clone(),
+        member: Box::new(member),
+        greeting,
+    };
+    let at_ms = wall_ms(&*factory.ports.clock);
+    let step = Step {
+        birth: Some(Box::new(birth)),
+        operations: vec![Operation { call: None, op }],
+        state: Some(StateChange::To(AgentState::Created)),
+        starter: Some(plan.origin.parent),
+        types: told,
+        ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
+    };
+    let committed = factory
+        .ports
+        .store
+        .commit(step)
+        .await
+        .map_err(|error| error.to_string())?;
+    match committed.results.into_iter().next() {
+        Some(Ok(Done::Joined { name, color })) => Ok(Card {
             team: team.clone(),
-            name: name.clone(),
-            member: Box::new(member),
-            greeting,
-        };
-        let at_ms = wall_ms(&*self.ports.clock);
-        let step = Step {
-            birth: Some(Box::new(birth)),
-            operations: vec![Operation { call: None, op }],
-            state: Some(StateChange::To(AgentState::Created)),
-            starter: Some(plan.origin.parent),
-            types: told,
-            ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
-        };
-        let committed = self
-            .ports
-            .store
-            .commit(step)
-            .await
-            .map_err(|error| error.to_string())?;
-        match committed.results.into_iter().next() {
-            Some(Ok(Done::Joined { name, color })) => Ok(Card {
-                team: team.clone(),
-                name,
-                color,
-                takes: takes.clone(),
-                backend,
-            }),
-            Some(Err(refusal)) => {
-                let state = Some(StateChange::To(AgentState::Killed));
-                let step = Step {
-                    state,
-                    ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
-                };
-                let _ = self.ports.store.commit(step).await;
-                Err(refusal.to_string())
-            }
-            _ => Err("the store did not say whether it joined".into()),
-        }
-    }
-
-    /// What stays the same for a new sub-agent. Siblings share it.
-    fn preamble(&self, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
-        let Plan {
-            definition,
-            model,
-            terms,
-            tree,
-            notes,
-            ..
-        } = plan;
-        let (effort, names) = (terms.effort, tools.names().join(","));
-        let skills = skills_of(definition, tree);
-        let said = [
-            Some(definition.prompt.as_str()),
-            notes.as_deref(),
-            skills.as_deref(),
-        ];
-        let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
-        let team = plan.joins.is_some();
-        let key = format!(
-            "{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}",
-            definition.name
-        );
-        tree.preamble(key, || {
-            let mut system = Vec::new();
-            if team {
-                let general = tree
-                    .definition(GENERAL_PURPOSE)
-                    .filter(|_| definition.name != GENERAL_PURPOSE);
-                system.extend(general.map(|general| general.prompt.trim_end().to_owned()));
-                system.push(prompt::team::rules());
-            }
-            system.push(definition.prompt.trim_end().to_owned());
-            system.extend(skills);
-            system.extend(tree.setup.spawning.context.iter().cloned());
-            system.extend(notes.clone());
-            let (model, tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
-            self.ports.model.preamble(&Preamble {
-                model,
-                tools,
-                system,
-                thinking,
-                effort,
-            })
-        })
-    }
-
-    /// An agent as the store has it, without its history.
-    pub(crate) async fn row(&self, agent: AgentId) -> Result<Option<Session>, StoreError> {
-        let filter = AgentFilter {
-            id: Some(agent),
-            ..AgentFilter::default()
-        };
-        Ok(self.ports.store.agents(filter, 1).await?.pop())
-    }
-
-    /// The agent of a realm that is registered under a name.
-    pub(crate) async fn named(
-        &self,
-        realm: RealmId,
-        name: &Name,
-    ) -> Result<Option<Session>, StoreError> {
-        let (realm, name) = (Some(realm), Some(name.clone()));
-        let filter = AgentFilter {
-            realm,
             name,
-            ..AgentFilter::default()
-        };
-        Ok(self.ports.store.agents(filter, 1).await?.pop())
-    }
-
-    /// The session that an agent belongs to, if that lives here.
-    pub(crate) async fn tree_of(&self, session: &Session) -> Result<Option<Arc<Tree>>, StoreError> {
-        let (mut origin, mut top) = (session.origin.clone(), session.agent);
-        while let Some(from) = origin {
-            if let Some(above) = self.resident(from.parent) {
-                return Ok(Some(Arc::clone(&above.tree)));
-            }
-            top = from.parent;
-            origin = self.row(top).await?.and_then(|parent| parent.origin);
+            color,
+            takes: takes.clone(),
+            backend,
+        }),
+        Some(Err(refusal)) => {
+            let state = Some(StateChange::To(AgentState::Killed));
+            let step = Step {
+                state,
+                ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
+            };
+            let _ = factory.ports.store.commit(step).await;
+            Err(refusal.to_string())
         }
-        Ok(self.stays_for(top))
+        _ => Err("the store did not say whether it joined".into()),
     }
+}
+
+/// What stays the same for a new sub-agent. Siblings share it.
+fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
+    let Plan {
+        definition,
+        model,
+        terms,
+        tree,
+        notes,
+        ..
+    } = plan;
+    let (effort, names) = (terms.effort, tools.names().join(","));
+    let skills = skills_of(definition, tree);
+    let said = [
+        Some(definition.prompt.as_str()),
+        notes.as_deref(),
+        skills.as_deref(),
+    ];
+    let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
+    let team = plan.joins.is_some();
+    let key = format!(
+        "{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}",
+        definition.name
+    );
+    tree.preamble(key, || {
+        let mut system = Vec::new();
+        if team {
+            let general = tree
+                .definition(GENERAL_PURPOSE)
+                .filter(|_| definition.name != GENERAL_PURPOSE);
+            system.extend(general.map(|general| general.prompt.trim_end().to_owned()));
+            system.push(prompt::team::rules());
+        }
+        system.push(definition.prompt.trim_end().to_owned());
+        system.extend(skills);
+        system.extend(tree.setup.spawning.context.iter().cloned());
+        system.extend(notes.clone());
+        let (model, tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
+        factory.ports.model.preamble(&Preamble {
+            model,
+            tools,
+            system,
+            thinking,
+            effort,
+        })
+    })
 }
 
 /// The skills that agents of a type begin with. They are those of the session, wherever an agent works: all of

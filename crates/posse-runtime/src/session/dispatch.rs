@@ -1,19 +1,24 @@
-//! News for agents of this house: who lives here is nudged, who does not is brought back; and what hosts that
+//! News for agents of this factory: who lives here is nudged, who does not is brought back; and what hosts that
 //! have died held is taken up.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use crate::live::roster;
+use crate::session::factory::Factory;
+use crate::session::revive;
 use posse_protocol::AgentId;
 use tokio_util::sync::CancellationToken;
 
-use crate::live::registry::House;
 use crate::live::wakeup::About;
 use posse_port::store::Wake;
 
-/// Waits for news until the house is gone.
-pub(crate) async fn dispatch(house: Weak<House>, ended: CancellationToken) {
-    let Some(store) = house.upgrade().map(|house| Arc::clone(&house.ports.store)) else {
+/// Waits for news until the factory is gone.
+pub(crate) async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
+    let Some(store) = factory
+        .upgrade()
+        .map(|factory| Arc::clone(&factory.ports.store))
+    else {
         return;
     };
     loop {
@@ -22,38 +27,37 @@ pub(crate) async fn dispatch(house: Weak<House>, ended: CancellationToken) {
             woken = store.woken() => woken,
         };
         // A store that fails is noticed by whoever commits next.
-        let (Ok(wakes), Some(house)) = (woken, house.upgrade()) else {
+        let (Ok(wakes), Some(factory)) = (woken, factory.upgrade()) else {
             return;
         };
         for wake in wakes {
             match wake {
-                Wake::Mail(agent) => house.mail_for(agent),
+                Wake::Mail(agent) => mail_for(&factory, agent),
                 Wake::Tasks(list) => {
-                    let there = Arc::clone(&house);
+                    let there = Arc::clone(&factory);
                     // A store that fails is noticed by whoever commits next.
-                    house
-                        .supervisor
-                        .start_errand(async move { drop(there.tasks_for(list).await) });
+                    factory.supervisor.start_errand(async move {
+                        drop(roster::tasks_for(&there.registry, &*there.ports.store, list).await)
+                    });
                 }
                 Wake::Died(_) => {
-                    let there = Arc::clone(&house);
-                    house
+                    let there = Arc::clone(&factory);
+                    factory
                         .supervisor
-                        .start_errand(async move { there.take_over().await });
+                        .start_errand(async move { revive::take_over(&there).await });
                 }
-                Wake::Fenced => house.fenced.store(true, Ordering::Release),
+                Wake::Fenced => factory.fenced.store(true, Ordering::Release),
             }
         }
     }
 }
 
-impl House {
-    /// Mail waits for an agent.
-    pub(crate) fn mail_for(self: &Arc<Self>, agent: AgentId) {
-        if !self.nudge(agent, About::Mail) {
-            let house = Arc::clone(self);
-            self.supervisor
-                .start_errand(async move { house.revive(agent).await });
-        }
+/// Mail waits for an agent.
+pub(crate) fn mail_for(factory: &Arc<Factory>, agent: AgentId) {
+    if !factory.registry.nudge(agent, About::Mail) {
+        let there = Arc::clone(factory);
+        factory
+            .supervisor
+            .start_errand(async move { revive::revive(&there, agent).await });
     }
 }

@@ -3,19 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::live::roster;
+use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
 
 use crate::agent::actor::{Actor, marker};
 use crate::agent::ending;
 use crate::agent::step::{Decision, failure};
-use crate::live::registry::House;
+use crate::definition::tool_name::AGENT;
 use crate::live::run::shell_facts;
+use crate::live::setup::reader;
 use crate::prompt;
 use crate::prompt::Returned;
 use crate::prompt::team::Spawned;
 use crate::session::revive::terms;
 use crate::session::start_error::StartError;
-use crate::toolset::{AGENT, reader};
 use posse_port::store::{
     AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
     Taken,
@@ -25,125 +27,121 @@ use posse_port::tool::{RunReport, ToolError, ToolOutput};
 /// An agent has no more children than this whose calls are looked for.
 const CHILDREN: usize = 100_000;
 
-impl House {
-    /// Ends what open calls and background commands left running, finds out what became of calls that
-    /// others can tell of, and decides what the agent is told.
-    pub(crate) async fn recover(
-        self: &Arc<Self>,
-        actor: &mut Actor,
-        taken: Taken,
-    ) -> Result<Decision, StartError> {
-        let agent = actor.identity.agent;
-        let Taken {
-            transcript, runs, ..
-        } = taken;
-        let open = transcript.open_calls;
-        for call in open
-            .iter()
-            .filter(|call| call.begun && call.outcome.is_none())
-        {
-            if let Some(tool) = actor.setup.tools.get(&call.tool) {
-                tool.abandon(marker(agent, call.key)).await;
-            }
+/// Ends what open calls and background commands left running, finds out what became of calls that
+/// others can tell of, and decides what the agent is told.
+pub(crate) async fn recover(
+    factory: &Arc<Factory>,
+    actor: &mut Actor,
+    taken: Taken,
+) -> Result<Decision, StartError> {
+    let agent = actor.identity.agent;
+    let Taken {
+        transcript, runs, ..
+    } = taken;
+    let open = transcript.open_calls;
+    for call in open
+        .iter()
+        .filter(|call| call.begun && call.outcome.is_none())
+    {
+        if let Some(tool) = actor.setup.tools.get(&call.tool) {
+            tool.abandon(marker(agent, call.key)).await;
         }
-        for run in runs {
-            self.bury(actor, run).await?;
-        }
-        let mut known = self.children_of(actor, &open).await?;
-        for call in &open {
-            let tool = actor.setup.tools.get(&call.tool);
-            if let (Some(results), Some(tool)) = (&call.operated, tool) {
-                known.insert(call.key, outcome(tool.operated(results)));
-            }
-        }
-        Ok(actor.machine.recover(open, known, transcript.session.state))
     }
-
-    /// A command that went on in the background when the process died: it is gone, and that is told.
-    async fn bury(&self, actor: &mut Actor, run: BackgroundRun) -> Result<(), StoreError> {
-        let agent = actor.identity.agent;
-        for tool in actor.setup.tools.all() {
-            tool.abandon(marker(agent, run.call)).await;
-        }
-        let facts = shell_facts(run.id, agent, run.description, String::new(), run.output);
-        let summary = "posse ended while it ran, and it was ended too".to_owned();
-        let report = RunReport {
-            status: RunStatus::Killed,
-            summary,
-            result: String::new(),
-        };
-        let end = ending::of_shell(&facts, &report, RunUsage::default());
-        actor.keep_shell_end(&end, false).await
+    for run in runs {
+        settle_dead_command(actor, run).await?;
     }
-
-    /// What became of the sub-agents that open calls have started.
-    async fn children_of(
-        &self,
-        actor: &Actor,
-        open: &[OpenCall],
-    ) -> Result<HashMap<CallKey, CallOutcome>, StoreError> {
-        let mut known = HashMap::new();
-        let is_open = |call: &&OpenCall| call.tool == AGENT && call.begun && call.outcome.is_none();
-        let calls: Vec<_> = open.iter().filter(is_open).collect();
-        if calls.is_empty() {
-            return Ok(known);
+    let mut known = children_of(factory, actor, &open).await?;
+    for call in &open {
+        let tool = actor.setup.tools.get(&call.tool);
+        if let (Some(results), Some(tool)) = (&call.operated, tool) {
+            known.insert(call.key, outcome(tool.operated(results)));
         }
-        let (realm, parent) = (Some(actor.identity.realm), Some(actor.identity.agent));
-        let filter = AgentFilter {
-            realm,
-            parent,
-            ..AgentFilter::default()
-        };
-        let children = self.ports.store.agents(filter, CHILDREN).await?;
-        let mates = self.spawned(actor.identity.realm).await?;
-        for call in calls {
-            let made = |child: &&Session| {
-                child
-                    .origin
-                    .as_ref()
-                    .is_some_and(|origin| origin.call == call.key)
-            };
-            let told = match children.iter().find(made) {
-                None => failure("Not started: posse ended before the sub-agent was there."),
-                Some(child) => child_outcome(actor, child, &mates),
-            };
-            known.insert(call.key, told);
-        }
-        Ok(known)
     }
+    Ok(actor.machine.recover(open, known, transcript.session.state))
 }
 
-impl House {
-    /// What whoever started them is told of the teammates of a session.
-    async fn spawned(
-        &self,
-        realm: posse_protocol::RealmId,
-    ) -> Result<HashMap<AgentId, String>, StoreError> {
-        let mut told = HashMap::new();
-        for team in self.teams(realm).await? {
-            for member in &team.members {
-                let Member {
-                    agent,
-                    name,
-                    agent_type,
-                    color,
-                    ..
-                } = member;
-                let (team, plan) = (&team.name, false);
-                let spawned = Spawned {
-                    agent: *agent,
-                    agent_type,
-                    wished: name,
-                    name,
-                    team,
-                    color,
-                    plan,
-                };
-                told.insert(*agent, prompt::team::spawned(&spawned));
-            }
-        }
-        Ok(told)
+/// A command that went on in the background when the process died: it is gone, and that is told.
+async fn settle_dead_command(actor: &mut Actor, run: BackgroundRun) -> Result<(), StoreError> {
+    let agent = actor.identity.agent;
+    for tool in actor.setup.tools.all() {
+        tool.abandon(marker(agent, run.call)).await;
     }
+    let facts = shell_facts(run.id, agent, run.description, String::new(), run.output);
+    let summary = "posse ended while it ran, and it was ended too".to_owned();
+    let report = RunReport {
+        status: RunStatus::Killed,
+        summary,
+        result: String::new(),
+    };
+    let end = ending::of_shell(&facts, &report, RunUsage::default());
+    actor.keep_shell_end(&end, false).await
+}
+
+/// What became of the sub-agents that open calls have started.
+async fn children_of(
+    factory: &Arc<Factory>,
+    actor: &Actor,
+    open: &[OpenCall],
+) -> Result<HashMap<CallKey, CallOutcome>, StoreError> {
+    let mut known = HashMap::new();
+    let is_open = |call: &&OpenCall| call.tool == AGENT && call.begun && call.outcome.is_none();
+    let calls: Vec<_> = open.iter().filter(is_open).collect();
+    if calls.is_empty() {
+        return Ok(known);
+    }
+    let (realm, parent) = (Some(actor.identity.realm), Some(actor.identity.agent));
+    let filter = AgentFilter {
+        realm,
+        parent,
+        ..AgentFilter::default()
+    };
+    let children = factory.ports.store.agents(filter, CHILDREN).await?;
+    let mates = spawned(factory, actor.identity.realm).await?;
+    for call in calls {
+        let made = |child: &&Session| {
+            child
+                .origin
+                .as_ref()
+                .is_some_and(|origin| origin.call == call.key)
+        };
+        let told = match children.iter().find(made) {
+            None => failure("Not started: posse ended before the sub-agent was there."),
+            Some(child) => child_outcome(actor, child, &mates),
+        };
+        known.insert(call.key, told);
+    }
+    Ok(known)
+}
+
+/// What whoever started them is told of the teammates of a session.
+async fn spawned(
+    factory: &Arc<Factory>,
+    realm: posse_protocol::RealmId,
+) -> Result<HashMap<AgentId, String>, StoreError> {
+    let mut told = HashMap::new();
+    for team in roster::teams(&*factory.ports.store, realm).await? {
+        for member in &team.members {
+            let Member {
+                agent,
+                name,
+                agent_type,
+                color,
+                ..
+            } = member;
+            let (team, plan) = (&team.name, false);
+            let spawned = Spawned {
+                agent: *agent,
+                agent_type,
+                wished: name,
+                name,
+                team,
+                color,
+                plan,
+            };
+            told.insert(*agent, prompt::team::spawned(&spawned));
+        }
+    }
+    Ok(told)
 }
 
 fn child_outcome(actor: &Actor, child: &Session, mates: &HashMap<AgentId, String>) -> CallOutcome {

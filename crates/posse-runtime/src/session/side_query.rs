@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::live::lookup;
+use crate::session::assemble;
+use crate::session::factory::Factory;
 use posse_protocol::{AgentId, EntryKind, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
 
@@ -15,9 +18,7 @@ use crate::history::request_size;
 use crate::history::request_size::Paid;
 use crate::history::restore::last_reply;
 use crate::history::restore::restore;
-use crate::live::registry::House;
 use crate::prompt::side_query::Words;
-use crate::runtime::Runtime;
 use crate::session::start_error::StartError;
 use posse_permission::{Policy, Standing};
 use posse_port::model::{Attribution, Ttl};
@@ -59,162 +60,165 @@ pub struct Findings {
     pub unbooked: Option<String>,
 }
 
-impl Runtime {
-    /// Asks an agent something on the side: it answers from what it knows, and its conversation and its
-    /// run stay as they are.
-    pub async fn ask(
-        &self,
-        agent: AgentId,
-        question: &str,
-        inquiry: Inquiry,
-    ) -> Result<Findings, StartError> {
-        let transcript = self.house.ports.store.read(agent).await?;
-        self.house
-            .inquire(
-                &transcript,
-                &Words::Question(question.to_owned()),
-                Hands::Tied,
-                inquiry,
-            )
-            .await
-    }
-
-    /// Where an agent's work stands, in a line or two.
-    pub async fn progress(&self, agent: AgentId, inquiry: Inquiry) -> Result<Findings, StartError> {
-        let transcript = self.house.ports.store.read(agent).await?;
-        self.house
-            .inquire(&transcript, &Words::Progress, Hands::Tied, inquiry)
-            .await
-    }
-
-    /// What of an agent's work is worth remembering. One that keeps notes brings them up to date; of any
-    /// other it is only told.
-    pub async fn remember(
-        &self,
-        agent: AgentId,
-        desk: Desk,
-        inquiry: Inquiry,
-    ) -> Result<Findings, StartError> {
-        let transcript = self.house.ports.store.read(agent).await?;
-        let session = &transcript.session;
-        let terms = session.origin.as_deref().and_then(Terms::kept);
-        let noting = terms.and_then(|terms| Some((terms.notes.clone()?.directory, terms)));
-        let (notes, hands) = match noting {
-            Some((directory, terms)) => (
-                Some(directory.clone()),
-                at_desk(desk, session, &terms, directory),
-            ),
-            None => (None, Hands::Tied),
-        };
-        self.house
-            .inquire(&transcript, &Words::Memory { notes }, hands, inquiry)
-            .await
-    }
+/// Asks an agent something on the side: it answers from what it knows, and its conversation and its
+/// run stay as they are.
+pub(crate) async fn ask(
+    factory: &Arc<Factory>,
+    agent: AgentId,
+    question: &str,
+    inquiry: Inquiry,
+) -> Result<Findings, StartError> {
+    let transcript = factory.ports.store.read(agent).await?;
+    inquire(
+        factory,
+        &transcript,
+        &Words::Question(question.to_owned()),
+        Hands::Tied,
+        inquiry,
+    )
+    .await
 }
 
-impl House {
-    async fn inquire(
-        &self,
-        transcript: &Transcript,
-        words: &Words,
-        hands: Hands,
-        inquiry: Inquiry,
-    ) -> Result<Findings, StartError> {
-        self.same_dialect(transcript)?;
-        let (
-            session,
-            Inquiry {
-                max_tokens,
-                cancel,
-                hear,
-            },
-        ) = (&transcript.session, inquiry);
-        // Who lives here pays out of the session's budget; nobody knows that of another process.
-        let account = self
-            .resident(session.agent)
-            .map(|resident| resident.account.clone());
-        let account =
-            account.unwrap_or_else(|| Account::session(Budgets::default(), self.ports.clock.now()));
-        let aside = Aside {
-            ports: self.ports.clone(),
-            preamble: transcript.preamble.clone(),
-            history: restore(transcript)?,
-            open: transcript
-                .open_calls
-                .iter()
-                .map(|call| call.id.clone())
-                .collect(),
-            attribution: Arc::new(self.attribution(session).await?),
-            model: session.model.clone(),
-            previous: last_reply(transcript),
-            account,
-            paid: paid(transcript),
+/// Where an agent's work stands, in a line or two.
+pub(crate) async fn progress(
+    factory: &Arc<Factory>,
+    agent: AgentId,
+    inquiry: Inquiry,
+) -> Result<Findings, StartError> {
+    let transcript = factory.ports.store.read(agent).await?;
+    inquire(factory, &transcript, &Words::Progress, Hands::Tied, inquiry).await
+}
+
+/// What of an agent's work is worth remembering. One that keeps notes brings them up to date; of any
+/// other it is only told.
+pub(crate) async fn remember(
+    factory: &Arc<Factory>,
+    agent: AgentId,
+    desk: Desk,
+    inquiry: Inquiry,
+) -> Result<Findings, StartError> {
+    let transcript = factory.ports.store.read(agent).await?;
+    let session = &transcript.session;
+    let terms = session.origin.as_deref().and_then(Terms::kept);
+    let noting = terms.and_then(|terms| Some((terms.notes.clone()?.directory, terms)));
+    let (notes, hands) = match noting {
+        Some((directory, terms)) => (
+            Some(directory.clone()),
+            at_desk(desk, session, &terms, directory),
+        ),
+        None => (None, Hands::Tied),
+    };
+    inquire(
+        factory,
+        &transcript,
+        &Words::Memory { notes },
+        hands,
+        inquiry,
+    )
+    .await
+}
+
+async fn inquire(
+    factory: &Arc<Factory>,
+    transcript: &Transcript,
+    words: &Words,
+    hands: Hands,
+    inquiry: Inquiry,
+) -> Result<Findings, StartError> {
+    assemble::same_dialect(factory, transcript)?;
+    let (
+        session,
+        Inquiry {
             max_tokens,
-            ttl: Ttl::FiveMinutes,
             cancel,
             hear,
-        };
-        let Answer {
-            charges,
-            facts,
-            text,
-        } = aside.ask(words, hands).await;
-        let unbooked = self.book(session, &charges).await;
-        Ok(Findings {
-            answer: text,
-            facts,
-            charges,
-            unbooked,
-        })
-    }
+        },
+    ) = (&transcript.session, inquiry);
+    // Who lives here pays out of the session's budget; nobody knows that of another process.
+    let account = factory
+        .registry
+        .resident(session.agent)
+        .map(|resident| resident.account.clone());
+    let account =
+        account.unwrap_or_else(|| Account::session(Budgets::default(), factory.ports.clock.now()));
+    let aside = Aside {
+        ports: factory.ports.clone(),
+        preamble: transcript.preamble.clone(),
+        history: restore(transcript)?,
+        open: transcript
+            .open_calls
+            .iter()
+            .map(|call| call.id.clone())
+            .collect(),
+        attribution: Arc::new(attribution(factory, session).await?),
+        model: session.model.clone(),
+        previous: last_reply(transcript),
+        account,
+        paid: paid(transcript),
+        max_tokens,
+        ttl: Ttl::FiveMinutes,
+        cancel,
+        hear,
+    };
+    let Answer {
+        charges,
+        facts,
+        text,
+    } = aside.ask(words, hands).await;
+    let unbooked = book(factory, session, &charges).await;
+    Ok(Findings {
+        answer: text,
+        facts,
+        charges,
+        unbooked,
+    })
+}
 
-    /// Whose calls are made about an agent: its own.
-    async fn attribution(&self, session: &Session) -> Result<Attribution, StoreError> {
-        let parent = session.origin.as_ref().map(|origin| origin.parent);
-        let (mut root, mut above) = (session.agent, parent);
-        while let Some(parent) = above {
-            root = parent;
-            above = self
-                .row(parent)
-                .await?
-                .and_then(|row| row.origin)
-                .map(|origin| origin.parent);
-        }
-        Ok(Attribution {
-            session: root.to_string(),
-            agent: session.agent.to_string(),
-            parent: parent.map(|parent| parent.to_string()),
-            path: session.path.clone(),
-        })
+/// Whose calls are made about an agent: its own.
+async fn attribution(factory: &Arc<Factory>, session: &Session) -> Result<Attribution, StoreError> {
+    let parent = session.origin.as_ref().map(|origin| origin.parent);
+    let (mut root, mut above) = (session.agent, parent);
+    while let Some(parent) = above {
+        root = parent;
+        above = lookup::row(&*factory.ports.store, parent)
+            .await?
+            .and_then(|row| row.origin)
+            .map(|origin| origin.parent);
     }
+    Ok(Attribution {
+        session: root.to_string(),
+        agent: session.agent.to_string(),
+        parent: parent.map(|parent| parent.to_string()),
+        path: session.path.clone(),
+    })
+}
 
-    /// Books what was spent on an agent by somebody who does not hold it; else why it could not be.
-    async fn book(&self, session: &Session, charges: &[Charge]) -> Option<String> {
-        let op = |charge: &Charge| Op::Charge {
-            agent: session.agent,
-            charge: Box::new(charge.clone()),
-        };
-        let ops: Vec<Op> = charges.iter().map(op).collect();
-        if ops.is_empty() {
-            return None;
-        }
-        let at_ms = wall_ms(&*self.ports.clock);
-        match self
-            .ports
-            .store
-            .operate(Order {
-                realm: session.realm,
-                ops,
-                at_ms,
-            })
-            .await
-        {
-            Ok(results) => results
-                .into_iter()
-                .find_map(Result::err)
-                .map(|refusal| refusal.to_string()),
-            Err(error) => Some(posse_port::in_a_line(&error)),
-        }
+/// Books what was spent on an agent by somebody who does not hold it; else why it could not be.
+async fn book(factory: &Arc<Factory>, session: &Session, charges: &[Charge]) -> Option<String> {
+    let op = |charge: &Charge| Op::Charge {
+        agent: session.agent,
+        charge: Box::new(charge.clone()),
+    };
+    let ops: Vec<Op> = charges.iter().map(op).collect();
+    if ops.is_empty() {
+        return None;
+    }
+    let at_ms = wall_ms(&*factory.ports.clock);
+    match factory
+        .ports
+        .store
+        .operate(Order {
+            realm: session.realm,
+            ops,
+            at_ms,
+        })
+        .await
+    {
+        Ok(results) => results
+            .into_iter()
+            .find_map(Result::err)
+            .map(|refusal| refusal.to_string()),
+        Err(error) => Some(posse_port::in_a_line(&error)),
     }
 }
 

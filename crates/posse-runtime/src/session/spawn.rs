@@ -3,6 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::live::lookup;
+use crate::live::roster;
+use crate::session::create;
+use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Cost, Name, PermissionMode, Takes, Team};
 use uuid::Uuid;
 
@@ -15,9 +19,11 @@ use crate::definition::spawning::Spawning;
 use crate::definition::teammate::{Card, MateTerms};
 use crate::definition::terms::{Granted, Terms};
 use crate::govern::{Account, Ask, Budgets};
-use crate::live::registry::{House, Resident};
+use crate::live::registry::{By, Registry, Resident};
 use crate::live::run::Run;
 use crate::live::session::Tree;
+use crate::live::setup;
+use crate::live::stop;
 use crate::prompt;
 use crate::prompt::agent_tool::AgentInput;
 use crate::session::create::{Joins, Plan};
@@ -29,6 +35,8 @@ use crate::session::route::{Teams, Teamwork, route};
 use posse_port::store::{CallKey, Origin};
 use posse_port::tool::Workspace;
 use posse_port::worktree::{Made, Wanted, Worktree};
+use posse_protocol::Notification;
+use tokio_util::sync::CancellationToken;
 
 /// What a fork is told that wants to start somebody.
 const NO_FORKS: &str =
@@ -56,7 +64,7 @@ pub(crate) struct RoleWish {
 
 /// A run that somebody waits for: dropped while it is held, the run is told to end.
 pub(crate) struct Leash {
-    house: Arc<House>,
+    registry: Arc<Registry>,
     pub(crate) run: Arc<Run>,
     /// Whether nobody writes to it later.
     pub(crate) one_shot: bool,
@@ -78,14 +86,14 @@ impl Leash {
 impl Drop for Leash {
     fn drop(&mut self) {
         if self.held {
-            self.house.abandon(&self.run, self.by);
+            stop::abandon(&self.registry, &self.run, self.by);
         }
     }
 }
 
 /// A worktree that no agent has yet: given back unless one takes it.
 pub(crate) struct Lease {
-    house: Arc<House>,
+    factory: Arc<Factory>,
     made: Option<Made>,
 }
 
@@ -104,266 +112,273 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(made) = self.made.take() else { return };
-        let worktrees = Arc::clone(&self.house.ports.worktrees);
-        self.house.supervisor.start_errand(async move {
+        let worktrees = Arc::clone(&self.factory.ports.worktrees);
+        self.factory.supervisor.start_errand(async move {
             worktrees.release(&made.worktree).await;
         });
     }
 }
 
-impl House {
-    /// Starts an agent, or says why not. When this returns, the agent is durable.
-    pub(crate) async fn spawn(self: &Arc<Self>, wish: Wish) -> Result<Leash, String> {
-        let by = wish.by;
-        let parent = self.resident(by).ok_or("whoever starts it has ended")?;
-        let (plan, lease, situation) = self.plan(wish, &parent).await?;
-        let (house, one_shot) = (Arc::clone(self), plan.terms.one_shot);
-        // Others may have been started while its checkout was made.
-        let live = self.population(plan.tree.root);
-        limits::check(
-            &Situation { live, ..situation },
-            &parent.tree.setup.spawning,
-        )?;
-        if plan.joins.is_some() {
-            let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
-            let (run, card) = self.bear_mate(plan, lease).await?;
-            return Ok(Leash {
-                house,
-                run,
-                one_shot,
-                mate: Some(card),
-                plan: plans,
-                by,
-                held: false,
-            });
-        }
-        let run = self
-            .bear(plan, lease)
-            .ok_or("nothing is started any more: the agent is being stopped")?;
-        let leash = Leash {
-            house,
-            run: Arc::clone(&run),
+/// Starts an agent, or says why not. When this returns, the agent is durable.
+pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, String> {
+    let by = wish.by;
+    let parent = factory
+        .registry
+        .resident(by)
+        .ok_or("whoever starts it has ended")?;
+    let (plan, lease, situation) = plan(factory, wish, &parent).await?;
+    let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
+    // Others may have been started while its checkout was made.
+    let live = factory.registry.population(plan.tree.root);
+    limits::check(
+        &Situation { live, ..situation },
+        &parent.tree.setup.spawning,
+    )?;
+    if plan.joins.is_some() {
+        let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
+        let (run, card) = create::create_teammate(factory, plan, lease).await?;
+        return Ok(Leash {
+            registry,
+            run,
             one_shot,
-            mate: None,
-            plan: false,
+            mate: Some(card),
+            plan: plans,
             by,
-            held: true,
-        };
-        run.is_born().await?;
-        Ok(leash)
+            held: false,
+        });
     }
+    let run = create::create_sub_agent(factory, plan, lease)
+        .ok_or("nothing is started any more: the agent is being stopped")?;
+    let leash = Leash {
+        registry,
+        run: Arc::clone(&run),
+        one_shot,
+        mate: None,
+        plan: false,
+        by,
+        held: true,
+    };
+    run.is_born().await?;
+    Ok(leash)
+}
 
-    /// What comes of a wish, if the limits allow it.
-    async fn plan(
-        self: &Arc<Self>,
-        wish: Wish,
-        parent: &Resident,
-    ) -> Result<(Plan, Lease, Situation), String> {
-        let Wish {
-            by,
-            key,
-            call,
-            input,
-            granted,
-            role,
-        } = wish;
-        let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
-        if parent.fork {
-            return Err(NO_FORKS.into());
-        }
-        let types = crate::toolset::startable(&tree.setup);
-        let teams = self.teams_for(parent, by, &input).await?;
-        let route = route(
-            &input,
-            &types,
-            spawning.background,
-            crate::toolset::forking(&tree.setup),
-            &teams,
-        )?;
-        let branch = self.branch(by).filter(|_| route.fork);
-        if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
-            return Err(NO_FORKS.into());
-        }
-        let depth = parent.depth + 1;
-        let account = parent.account.open(
-            budgets(spawning, role.as_ref().and_then(|role| role.budget)),
-            self.ports.clock.now(),
-        );
-        let situation = Situation {
-            frozen: self.is_frozen(by),
-            depth,
-            exhausted: self.exhausted(&account),
-            memory: self.ports.memory.available(),
-            live: self.population(tree.root),
-        };
-        limits::check(&situation, spawning)?;
-        if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
-            self.name_is_free(parent, name).await?;
-        }
-        let agent = AgentId::from(Uuid::now_v7());
-        let lease = self.lease(agent, parent, route.isolation).await?;
-        let mut terms = match &branch {
-            Some(branch) => branch.terms(),
-            None if route.fork => return Err("the reply that asks for the fork is over".into()),
-            None => Terms::of(&route.definition),
-        };
-        terms.effort = route.effort.or(parent.effort);
-        let joins = route
-            .team
-            .map(|work| teammate(work, &mut terms, &route.definition, role));
-        terms.grant(granted);
-        terms.schema = route
-            .contract
-            .as_ref()
-            .map(|contract| Arc::new(contract.schema().clone()));
-        let notes = remembered(&route.definition, &mut terms).await;
-        let workspace = workspace(parent, input.cwd.as_deref(), &lease, &mut terms)?;
-        let place = place(&tree, &lease, &workspace, route.fork);
-        let asked = route.contract.as_ref().map(Contract::asked);
-        let standing = parent
-            .standing
-            .child(terms.mode, workspace)
-            .map_err(|outside| format!("cwd: {outside}"))?;
-        terms.give(&standing)?;
-        let wishes = Wishes {
-            forced: spawning.forced_model.as_deref(),
-            call: input.model.as_deref(),
-            definition: route.definition.model.as_deref(),
-            usual: spawning.usual_model.as_deref(),
-        };
-        let model = match &branch {
-            Some(_) => parent.model.clone(),
-            None => model::resolve(&wishes, &parent.model, standing.mode(), &*self.ports.model),
-        };
-        let label = input
-            .name
-            .as_ref()
-            .map_or_else(|| route.definition.label(), ToString::to_string);
-        let plan = Plan {
-            agent,
-            path: path(&parent.path, &label, key),
-            origin: Origin {
-                parent: by,
-                call: key,
-                call_id: call,
-                agent_type: route.definition.name.clone(),
-                // In a team the roster says what it is called.
-                name: input.name.filter(|_| joins.is_none()),
-                description: input.description,
-                terms: terms.to_keep()?,
-            },
-            told: [route.definition.initial_prompt.clone(), asked, place]
-                .into_iter()
-                .flatten()
-                .collect(),
-            notes,
-            contract: route.contract,
-            definition: route.definition,
-            branch,
-            background: route.background,
-            prompt: input.prompt,
-            model,
-            account,
-            tree,
-            depth,
-            standing,
-            terms,
-            joins: joins.map(Box::new),
-        };
-        Ok((plan, lease, situation))
+/// What comes of a wish, if the limits allow it.
+async fn plan(
+    factory: &Arc<Factory>,
+    wish: Wish,
+    parent: &Resident,
+) -> Result<(Plan, Lease, Situation), String> {
+    let Wish {
+        by,
+        key,
+        call,
+        input,
+        granted,
+        role,
+    } = wish;
+    let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
+    if parent.fork {
+        return Err(NO_FORKS.into());
     }
-
-    /// The teams of whoever starts somebody under a name.
-    async fn teams_for(
-        &self,
-        parent: &Resident,
-        by: AgentId,
-        input: &AgentInput,
-    ) -> Result<Teams, String> {
-        let mate = parent.mate.is_some();
-        if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
-            return Ok(Teams {
-                of: Vec::new(),
-                mate,
-            });
-        }
-        let mine = self.ports.store.membership(parent.tree.realm, by).await;
-        let mine = mine.map_err(|error| error.to_string())?;
-        let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
-        of.dedup();
-        Ok(Teams { of, mate })
+    let types = setup::startable(&tree.setup);
+    let teams = teams_for(factory, parent, by, &input).await?;
+    let route = route(
+        &input,
+        &types,
+        spawning.background,
+        setup::forking(&tree.setup),
+        &teams,
+    )?;
+    let branch = factory.registry.branch(by).filter(|_| route.fork);
+    if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
+        return Err(NO_FORKS.into());
     }
-
-    /// A checkout for an agent that is to have one.
-    async fn lease(
-        self: &Arc<Self>,
-        agent: AgentId,
-        parent: &Resident,
-        isolation: Option<Isolation>,
-    ) -> Result<Lease, String> {
-        let made = match isolation {
-            None => None,
-            Some(Isolation::Worktree) => {
-                let Spawning { base, dirty, .. } = parent.tree.setup.spawning;
-                let from = parent.standing.workspace().cwd.clone();
-                let made = self
-                    .ports
-                    .worktrees
-                    .make(Wanted {
-                        agent,
-                        from,
-                        base,
-                        dirty,
-                    })
-                    .await;
-                Some(made.map_err(|why| format!("isolation: {why}"))?)
-            }
-        };
-        Ok(Lease {
-            house: Arc::clone(self),
-            made,
-        })
+    let depth = parent.depth + 1;
+    let account = parent.account.open(
+        budgets(spawning, role.as_ref().and_then(|role| role.budget)),
+        factory.ports.clock.now(),
+    );
+    let situation = Situation {
+        frozen: factory.registry.is_frozen(by),
+        depth,
+        exhausted: exhausted(factory, &account),
+        memory: factory.ports.memory.available(),
+        live: factory.registry.population(tree.root),
+    };
+    limits::check(&situation, spawning)?;
+    if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
+        name_is_free(factory, parent, name).await?;
     }
+    let agent = AgentId::from(Uuid::now_v7());
+    let lease = lease(factory, agent, parent, route.isolation).await?;
+    let mut terms = match &branch {
+        Some(branch) => branch.terms(),
+        None if route.fork => return Err("the reply that asks for the fork is over".into()),
+        None => Terms::of(&route.definition),
+    };
+    terms.effort = route.effort.or(parent.effort);
+    let joins = route
+        .team
+        .map(|work| teammate(work, &mut terms, &route.definition, role));
+    terms.grant(granted);
+    terms.schema = route
+        .contract
+        .as_ref()
+        .map(|contract| Arc::new(contract.schema().clone()));
+    let notes = remembered(&route.definition, &mut terms).await;
+    let workspace = workspace(parent, input.cwd.as_deref(), &lease, &mut terms)?;
+    let place = place(&tree, &lease, &workspace, route.fork);
+    let asked = route.contract.as_ref().map(Contract::asked);
+    let standing = parent
+        .standing
+        .child(terms.mode, workspace)
+        .map_err(|outside| format!("cwd: {outside}"))?;
+    terms.give(&standing)?;
+    let wishes = Wishes {
+        forced: spawning.forced_model.as_deref(),
+        call: input.model.as_deref(),
+        definition: route.definition.model.as_deref(),
+        usual: spawning.usual_model.as_deref(),
+    };
+    let model = match &branch {
+        Some(_) => parent.model.clone(),
+        None => model::resolve(
+            &wishes,
+            &parent.model,
+            standing.mode(),
+            &*factory.ports.model,
+        ),
+    };
+    let label = input
+        .name
+        .as_ref()
+        .map_or_else(|| route.definition.label(), ToString::to_string);
+    let plan = Plan {
+        agent,
+        path: path(&parent.path, &label, key),
+        origin: Origin {
+            parent: by,
+            call: key,
+            call_id: call,
+            agent_type: route.definition.name.clone(),
+            // In a team the roster says what it is called.
+            name: input.name.filter(|_| joins.is_none()),
+            description: input.description,
+            terms: terms.to_keep()?,
+        },
+        told: [route.definition.initial_prompt.clone(), asked, place]
+            .into_iter()
+            .flatten()
+            .collect(),
+        notes,
+        contract: route.contract,
+        definition: route.definition,
+        branch,
+        background: route.background,
+        prompt: input.prompt,
+        model,
+        account,
+        tree,
+        depth,
+        standing,
+        terms,
+        joins: joins.map(Box::new),
+    };
+    Ok((plan, lease, situation))
+}
 
-    /// Whether not even the smallest call could be paid for.
-    fn exhausted(&self, account: &Account) -> Option<String> {
-        let free = |_: u64, _: u32| Some(posse_protocol::Cost::default());
-        let ask = Ask {
-            input: 1,
-            output: 1,
-            least: 1,
-            price: &free,
-        };
-        match account.reserve(&ask, self.ports.clock.now()) {
-            Err(exceeded) if !exceeded.may_pass() => Some(exceeded.to_string()),
-            // Set aside and given back at once.
-            Ok(_) | Err(_) => None,
-        }
+/// The teams of whoever starts somebody under a name.
+async fn teams_for(
+    factory: &Arc<Factory>,
+    parent: &Resident,
+    by: AgentId,
+    input: &AgentInput,
+) -> Result<Teams, String> {
+    let mate = parent.mate.is_some();
+    if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
+        return Ok(Teams {
+            of: Vec::new(),
+            mate,
+        });
     }
+    let mine = factory.ports.store.membership(parent.tree.realm, by).await;
+    let mine = mine.map_err(|error| error.to_string())?;
+    let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
+    of.dedup();
+    Ok(Teams { of, mate })
+}
 
-    async fn name_is_free(&self, parent: &Resident, name: &Name) -> Result<(), String> {
-        let found = self
-            .named(parent.tree.realm, name)
-            .await
-            .map_err(|error| error.to_string())?;
-        if let Some(other) = found {
-            return Err(format!(
-                "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
-                 choose another name",
-                other.agent
-            ));
+/// A checkout for an agent that is to have one.
+async fn lease(
+    factory: &Arc<Factory>,
+    agent: AgentId,
+    parent: &Resident,
+    isolation: Option<Isolation>,
+) -> Result<Lease, String> {
+    let made = match isolation {
+        None => None,
+        Some(Isolation::Worktree) => {
+            let Spawning { base, dirty, .. } = parent.tree.setup.spawning;
+            let from = parent.standing.workspace().cwd.clone();
+            let made = factory
+                .ports
+                .worktrees
+                .make(Wanted {
+                    agent,
+                    from,
+                    base,
+                    dirty,
+                })
+                .await;
+            Some(made.map_err(|why| format!("isolation: {why}"))?)
         }
-        let teams = self
-            .teams(parent.tree.realm)
-            .await
-            .map_err(|error| error.to_string())?;
-        match teams.iter().find(|team| has_or_had(team, name)) {
-            Some(team) => Err(format!(
-                "name: {name} is or was a member of team {}, and stays so; choose another name",
-                team.name
-            )),
-            None => Ok(()),
-        }
+    };
+    Ok(Lease {
+        factory: Arc::clone(factory),
+        made,
+    })
+}
+
+/// Whether not even the smallest call could be paid for.
+fn exhausted(factory: &Arc<Factory>, account: &Account) -> Option<String> {
+    let free = |_: u64, _: u32| Some(posse_protocol::Cost::default());
+    let ask = Ask {
+        input: 1,
+        output: 1,
+        least: 1,
+        price: &free,
+    };
+    match account.reserve(&ask, factory.ports.clock.now()) {
+        Err(exceeded) if !exceeded.may_pass() => Some(exceeded.to_string()),
+        // Set aside and given back at once.
+        Ok(_) | Err(_) => None,
+    }
+}
+
+async fn name_is_free(
+    factory: &Arc<Factory>,
+    parent: &Resident,
+    name: &Name,
+) -> Result<(), String> {
+    let found = lookup::named(&*factory.ports.store, parent.tree.realm, name)
+        .await
+        .map_err(|error| error.to_string())?;
+    if let Some(other) = found {
+        return Err(format!(
+            "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
+             choose another name",
+            other.agent
+        ));
+    }
+    let teams = roster::teams(&*factory.ports.store, parent.tree.realm)
+        .await
+        .map_err(|error| error.to_string())?;
+    match teams.iter().find(|team| has_or_had(team, name)) {
+        Some(team) => Err(format!(
+            "name: {name} is or was a member of team {}, and stays so; choose another name",
+            team.name
+        )),
+        None => Ok(()),
     }
 }
 
@@ -518,4 +533,41 @@ fn resolved(path: std::path::PathBuf) -> Result<std::path::PathBuf, String> {
         Ok(path) => Err(format!("cwd: {} is no directory", path.display())),
         Err(error) => Err(format!("cwd: {}: {error}", path.display())),
     }
+}
+
+/// Waits for a run that was started; none if it goes on in the background. If the call must end, it is stopped.
+pub(crate) async fn follow(
+    factory: &Arc<Factory>,
+    by: AgentId,
+    leash: Leash,
+    cancel: &CancellationToken,
+) -> Option<Arc<Notification>> {
+    let run = Arc::clone(&leash.run);
+    if run.is_background() {
+        leash.off();
+        return None;
+    }
+    let parent = factory.registry.resident(by);
+    let patience = parent.and_then(|parent| parent.tree.setup.spawning.auto_background);
+    let auto = async {
+        match patience {
+            Some(patience) => factory.ports.clock.sleep(patience).await,
+            None => std::future::pending().await,
+        }
+    };
+    let end = tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            stop::stop(&factory.registry, run.facts.task, By::Agent(by)).await;
+            Some(run.ended().await)
+        }
+        end = run.let_go() => end,
+        () = auto => {
+            factory.registry.detach(&run);
+            // It may just have ended instead.
+            run.let_go().await
+        }
+    };
+    leash.off();
+    end
 }

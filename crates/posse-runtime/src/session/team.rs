@@ -2,6 +2,5 @@
 
 pub(crate) mod declared;
 pub mod host;
-mod panes;
-pub(crate) mod roster;
-mod workers;
+pub(crate) mod panes;
+pub(crate) mod workers;

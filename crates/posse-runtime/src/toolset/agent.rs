@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Notification, RawJson, ToolSpec};
-use tokio_util::sync::CancellationToken;
+use crate::session::spawn;
+use posse_protocol::{AgentId, RawJson, ToolSpec};
 
 use crate::definition::agent_type::Definition;
 use crate::definition::spawning::Background;
 use crate::definition::teammate::Card;
 use crate::definition::terms::Granted;
-use crate::live::registry::By;
+use crate::definition::tool_name::AGENT;
+use crate::live::setup::startable;
 use crate::prompt;
 use crate::prompt::Returned;
 use crate::prompt::agent_tool::{AgentInput, Forking, spec};
 use crate::prompt::team::Spawned;
 use crate::session::route::{named, wanted};
-use crate::session::spawn::{Leash, Wish};
-use crate::toolset::{Caller, startable};
+use crate::session::spawn::Wish;
+use crate::toolset::Caller;
 use posse_port::BoxFuture;
 use posse_port::text;
 use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
@@ -47,7 +48,7 @@ impl AgentTool {
 
     /// The name that a type has, however it is written.
     fn name_of(&self, wanted: &str) -> String {
-        let here = self.caller.house.resident(self.caller.agent);
+        let here = self.caller.factory.registry.resident(self.caller.agent);
         let types = here
             .map(|here| startable(&here.tree.setup))
             .unwrap_or_default();
@@ -57,7 +58,7 @@ impl AgentTool {
 
 impl Tool for AgentTool {
     fn name(&self) -> &str {
-        crate::toolset::AGENT
+        AGENT
     }
 
     fn spec(&self) -> ToolSpec {
@@ -91,7 +92,7 @@ impl Tool for AgentTool {
 }
 
 fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
-    posse_port::tool::read(crate::toolset::AGENT, input)
+    posse_port::tool::read(AGENT, input)
 }
 
 async fn run(
@@ -110,7 +111,9 @@ async fn run(
         granted,
         role: None,
     };
-    let leash = caller.house.spawn(wish).await.map_err(ToolError::Tell)?;
+    let leash = spawn::spawn(&caller.factory, wish)
+        .await
+        .map_err(ToolError::Tell)?;
     if let Some(card) = leash.mate.clone() {
         let (run, plan) = (Arc::clone(&leash.run), leash.plan);
         leash.off();
@@ -131,7 +134,7 @@ async fn run(
         return Ok(ToolOutput::text(prompt::team::spawned(&spawned)));
     }
     let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
-    match follow(&caller, leash, &context.cancel).await {
+    match spawn::follow(&caller.factory, caller.agent, leash, &context.cancel).await {
         Some(end) => {
             let of = Returned {
                 agent_type: &run.facts.agent_type,
@@ -146,40 +149,4 @@ async fn run(
             caller.reader,
         ))),
     }
-}
-
-/// Waits for a run that was started; none if it goes on in the background. If the call must end, it is stopped.
-pub(crate) async fn follow(
-    caller: &Caller,
-    leash: Leash,
-    cancel: &CancellationToken,
-) -> Option<Arc<Notification>> {
-    let run = Arc::clone(&leash.run);
-    if run.is_background() {
-        leash.off();
-        return None;
-    }
-    let parent = caller.house.resident(caller.agent);
-    let patience = parent.and_then(|parent| parent.tree.setup.spawning.auto_background);
-    let auto = async {
-        match patience {
-            Some(patience) => caller.house.ports.clock.sleep(patience).await,
-            None => std::future::pending().await,
-        }
-    };
-    let end = tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            caller.house.stop(run.facts.task, By::Agent(caller.agent)).await;
-            Some(run.ended().await)
-        }
-        end = run.let_go() => end,
-        () = auto => {
-            caller.house.detach(&run);
-            // It may just have ended instead.
-            run.let_go().await
-        }
-    };
-    leash.off();
-    end
 }

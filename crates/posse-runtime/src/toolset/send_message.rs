@@ -142,13 +142,13 @@ impl TypedTool for SendMessage {
 
 impl SendMessage {
     fn told(&self, receipt: &Receipt) -> String {
-        let house = &self.0.house;
+        let factory = &self.0.factory;
         let Receipt { to, name, .. } = receipt;
-        let Some(here) = house.resident(self.0.agent) else {
+        let Some(here) = factory.registry.resident(self.0.agent) else {
             return prompt::sent(name, *to, Delivery::Waits);
         };
         let (root, output) = (here.tree.root, here.tree.output(*to));
-        let delivery = match house.resident(*to) {
+        let delivery = match factory.registry.resident(*to) {
             Some(_) => Delivery::Here,
             None if *to == root => Delivery::Waits,
             None => Delivery::Revived {
@@ -211,7 +211,7 @@ impl SendMessage {
             return Err(tell("Nothing was sent: that is you."));
         }
         if found.ended.as_ref().is_some_and(|ended| ended.by_person)
-            && self.0.house.resident(found.agent).is_none()
+            && self.0.factory.registry.resident(found.agent).is_none()
         {
             return Err(tell(prompt::stopped_by_user(to)));
         }
@@ -242,7 +242,7 @@ impl SendMessage {
             realm: Some(realm),
             ..AgentFilter::default()
         };
-        let found = self.0.house.ports.store.agents(filter, NAMED).await;
+        let found = self.0.factory.ports.store.agents(filter, NAMED).await;
         let found = found.map_err(|error| tell(error.to_string()))?;
         let name = |session: &Session| {
             session

@@ -1,30 +1,26 @@
 //! The Skill tool: loads the instructions of a skill, or has an agent of its own follow them.
 
-pub(crate) mod call;
-pub(crate) mod gate;
-
 use std::sync::Arc;
 
 use posse_protocol::{RawJson, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::agent::lifecycle::Delegation;
+use crate::agent::skill::{Gate, SHELL, Unready, find, instructions, prepare};
 use crate::definition::skill::Skill;
 use crate::definition::skill::body::MOST_COMMANDS;
+use crate::definition::skill::followable;
 use crate::definition::spawning::Background;
+use crate::definition::tool_name::{AGENT, SKILL};
+use crate::live::setup::loadable;
 use crate::prompt;
-use crate::toolset::skill::call::{
-    Delegation, Unready, delegate, find, followable, instructions, loadable, prepare,
-};
-use crate::toolset::skill::gate::{Gate, SHELL};
-use crate::toolset::{AGENT, Caller};
+use crate::session::skill::delegate;
+use crate::toolset::Caller;
 use posse_port::BoxFuture;
 use posse_port::tool::{
     Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
 };
-
-/// The tool that loads skills.
-pub(crate) const SKILL: &str = "Skill";
 
 /// What the Skill tool is asked.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -76,14 +72,14 @@ impl SkillTool {
     }
 
     fn skills(&self) -> Vec<Arc<Skill>> {
-        let here = self.caller.house.resident(self.caller.agent);
+        let here = self.caller.factory.registry.resident(self.caller.agent);
         here.map(|here| loadable(&here.tree.setup))
             .unwrap_or_default()
     }
 
     /// Whether a skill that wants it goes its own way.
     fn in_background(&self, skill: &Skill) -> bool {
-        let here = self.caller.house.resident(self.caller.agent);
+        let here = self.caller.factory.registry.resident(self.caller.agent);
         let possible =
             here.is_some_and(|here| here.tree.setup.spawning.background != Background::Off);
         possible && skill.fork.as_ref().is_some_and(|fork| fork.background)
@@ -162,7 +158,7 @@ async fn run(
     let skill = find(skills, &input.skill).map_err(ToolError::Tell)?;
     let (key, call, cancel) = (context.key, context.call.clone(), context.cancel.clone());
     let gate = Gate {
-        house: Arc::clone(&caller.house),
+        registry: Arc::clone(&caller.factory.registry),
         agent: caller.agent,
         shell,
         context,
@@ -179,12 +175,18 @@ async fn run(
             ready,
             fork,
         };
-        return delegate(&caller, delegation, &cancel)
-            .await
-            .map_err(ToolError::Tell)?
-            .told;
+        return delegate(
+            &caller.factory,
+            (caller.agent, caller.reader),
+            delegation,
+            &cancel,
+        )
+        .await
+        .map_err(ToolError::Tell)?
+        .told;
     }
-    if let (Some(rules), Some(who)) = (&ready.rules, caller.house.resident(caller.agent)) {
+    if let (Some(rules), Some(who)) = (&ready.rules, caller.factory.registry.resident(caller.agent))
+    {
         who.standing.grant(Arc::clone(rules));
     }
     Ok(ToolOutput::text(instructions(&ready)))

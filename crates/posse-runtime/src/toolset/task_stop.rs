@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, UNIX_EPOCH};
 
+use crate::live::stop;
 use posse_protocol::{MailId, MailKind, Member, RequestKind, RunStatus, Team};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -76,15 +77,15 @@ impl TypedTool for TaskStop {
                 return Err(tell(prompt::not_running(&facts, status)));
             }
         };
-        let (house, me) = (&self.0.house, self.0.agent);
-        if !house.may_stop(me, &run) {
+        let (factory, me) = (&self.0.factory, self.0.agent);
+        if !factory.registry.may_stop(me, &run) {
             return Err(tell(format!(
                 "{} is none of yours: only what comes from you can be stopped",
                 run.facts.task
             )));
         }
-        let below = house.below(run.facts.task);
-        match house.stop(run.facts.task, By::Agent(me)).await {
+        let below = factory.registry.below(run.facts.task);
+        match stop::stop(&factory.registry, run.facts.task, By::Agent(me)).await {
             Some(end) if end.status == RunStatus::Killed => {
                 Ok(ToolOutput::text(prompt::stopped(&run.facts, below)))
             }
@@ -113,7 +114,7 @@ impl TaskStop {
             return Err(tell(what));
         }
         let requests = caller
-            .house
+            .factory
             .ports
             .store
             .requests(team.realm, Some(mate.agent))

@@ -91,7 +91,7 @@ impl TypedTool for Wait {
                     }
                 }
             }
-            None => live = self.0.house.live_runs(self.0.agent),
+            None => live = self.0.factory.registry.live_runs(self.0.agent),
         }
         let enough = !(known.is_empty() && ended.is_empty()) && input.until == Until::Any;
         let mut timed_out = false;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::live::lookup;
 use posse_protocol::{AgentId, Mail, MailKind, Name, Notification, RunFacts, RunStatus};
 use uuid::Uuid;
 
@@ -27,7 +28,8 @@ impl Caller {
     /// The run of the caller's session that an id or a name means.
     pub(super) async fn find(&self, given: &str) -> Result<Found, ToolError> {
         let here = self
-            .house
+            .factory
+            .registry
             .resident(self.agent)
             .ok_or_else(|| tell("the caller has ended"))?;
         let id = given.parse::<Uuid>().ok();
@@ -35,12 +37,13 @@ impl Caller {
             return Err(tell("that is you"));
         }
         let of_tree = |owner: &AgentId| {
-            self.house
+            self.factory
+                .registry
                 .resident(*owner)
                 .is_some_and(|resident| resident.tree.root == here.tree.root)
         };
         if let Some((run, _)) = id
-            .and_then(|id| self.house.run(id))
+            .and_then(|id| self.factory.registry.run(id))
             .filter(|(_, owner)| of_tree(owner))
         {
             return Ok(Found::Live(run));
@@ -66,11 +69,11 @@ impl Caller {
                     status,
                 });
             }
-            let runs = self.house.live_runs(self.agent);
+            let runs = self.factory.registry.live_runs(self.agent);
             let known: Vec<RunFacts> = runs.iter().map(|run| run.facts.clone()).collect();
             return Err(tell(prompt::unknown_run(given, &known)));
         };
-        if let Some((run, _)) = self.house.run(session.agent.uuid()) {
+        if let Some((run, _)) = self.factory.registry.run(session.agent.uuid()) {
             return Ok(Found::Live(run));
         }
         // It may have ended between the two looks: then its end is stored by now.
@@ -95,14 +98,18 @@ impl Caller {
     ) -> Result<Option<Session>, ToolError> {
         let failed = |error: posse_port::store::StoreError| tell(error.to_string());
         if let Ok(name) = given.parse::<Name>()
-            && let Some(found) = self.house.named(realm, &name).await.map_err(failed)?
+            && let Some(found) = lookup::named(&*self.factory.ports.store, realm, &name)
+                .await
+                .map_err(failed)?
         {
             return Ok(Some(found));
         }
         let Ok(id) = given.parse::<AgentId>() else {
             return Ok(None);
         };
-        let found = self.house.row(id).await.map_err(failed)?;
+        let found = lookup::row(&*self.factory.ports.store, id)
+            .await
+            .map_err(failed)?;
         Ok(found.filter(|session| session.realm == realm))
     }
 
@@ -139,12 +146,12 @@ impl Caller {
     }
 
     async fn mail(&self, waiting: bool) -> Result<Vec<Mail>, ToolError> {
-        let Some(here) = self.house.resident(self.agent) else {
+        let Some(here) = self.factory.registry.resident(self.agent) else {
             return Ok(Vec::new());
         };
         let filter = MailFilter { waiting, after: 0 };
         let mail = self
-            .house
+            .factory
             .ports
             .store
             .mail(here.tree.realm, self.agent, filter, MOST_MAIL)

@@ -56,7 +56,7 @@ impl Actor {
     /// it if not.
     fn enter(&self) -> Entry {
         match self.warmth.as_ref().filter(|_| !self.paid.begun) {
-            Some(warmth) => warmth.enter(self.house.ports.clock.now()),
+            Some(warmth) => warmth.enter(self.ports.clock.now()),
             None => Entry::Go(None),
         }
     }
@@ -78,10 +78,7 @@ impl Actor {
         } else {
             Coming::Anew
         };
-        let (places, patience) = (
-            self.tree.places.clone(),
-            self.house.ports.clock.sleep(PATIENCE),
-        );
+        let (places, patience) = (self.tree.places.clone(), self.ports.clock.sleep(PATIENCE));
         work.admission = Some(Box::pin(async move {
             let (lead, impatient) = tokio::select! {
                 biased;
@@ -159,12 +156,8 @@ impl Actor {
         let max_tokens = self.setup.limits.max_tokens;
         let size = request_size::size(&self.preamble, self.history.pieces());
         let freed = self.account.freed();
-        let at_ms = wall_ms(&*self.house.ports.clock);
-        let (ports, input, ttl) = (
-            &self.house.ports,
-            self.paid.input(size),
-            self.reuse.ttl(at_ms),
-        );
+        let at_ms = wall_ms(&*self.ports.clock);
+        let (ports, input, ttl) = (&self.ports, self.paid.input(size), self.reuse.ttl(at_ms));
         let reservation =
             match call_cost::reserve(ports, &self.account, &self.model, (input, ttl), max_tokens) {
                 Ok(reservation) => reservation,
@@ -190,7 +183,7 @@ impl Actor {
         work.cancel_model = CancellationToken::new();
         let body = self.request(reservation.output, ttl);
         self.paid.begun = true;
-        let Ports { model, clock, .. } = self.house.ports.clone();
+        let Ports { model, clock, .. } = self.ports.clone();
         let (attribution, cancel) = (Arc::clone(&self.attribution), work.cancel_model.clone());
         let warming = Warming {
             warmth: self.warmth.clone(),
@@ -217,11 +210,11 @@ impl Actor {
 
     /// How long the cache is to keep what is sent now.
     pub(super) fn ttl(&self) -> Ttl {
-        self.reuse.ttl(wall_ms(&*self.house.ports.clock))
+        self.reuse.ttl(wall_ms(&*self.ports.clock))
     }
 
     fn request(&self, max_tokens: u32, ttl: Ttl) -> posse_port::model::Body {
-        self.house.ports.model.body(&Request {
+        self.ports.model.body(&Request {
             preamble: &self.preamble,
             entries: self.history.pieces(),
             marks: &self.history.marks(ttl),
@@ -258,12 +251,8 @@ impl Actor {
             mut fare,
         } = called;
         work.api += took;
-        let mut charges = call_cost::charges(
-            &*self.house.ports.prices,
-            &self.model,
-            Purpose::Work,
-            &result,
-        );
+        let mut charges =
+            call_cost::charges(&*self.ports.prices, &self.model, Purpose::Work, &result);
         let miss = |reply: &Reply| {
             self.reuse
                 .called(at_ms, &reply.usage, reply.cache_miss.as_ref())

@@ -91,11 +91,11 @@ impl Actor {
                 let found = self.look(claim).await?;
                 work.inputs.push_front(found);
             }
-            Effect::Raise => self.house.raise(&self.tree),
+            Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.tree),
             Effect::Emit(kind) => self.outlet.emit(kind).await,
             Effect::Begin => {
                 work.heal = None;
-                (work.began, work.api) = (self.house.ports.clock.now(), Duration::ZERO);
+                (work.began, work.api) = (self.ports.clock.now(), Duration::ZERO);
                 self.outlet.emit(EventKind::Started).await;
                 self.at_work().await;
             }
@@ -115,7 +115,7 @@ impl Actor {
             } => {
                 if matches!(&subject, Subject::Starts { agent } if agent == FORK) {
                     let branch = self.branch();
-                    self.house.stands(self.identity.agent, Some(branch));
+                    self.registry.stands(self.identity.agent, Some(branch));
                 }
                 self.run_tool(work, (key, call), &tool, input, (subject, first));
             }
@@ -129,7 +129,7 @@ impl Actor {
                     GRACE
                 };
                 work.calls.cancel();
-                work.grace = Some(self.house.ports.clock.sleep(grace));
+                work.grace = Some(self.ports.clock.sleep(grace));
             }
             Effect::End(ended) => {
                 // A sub-agent has one run; what it came to is told when nothing of it is left.
@@ -138,7 +138,7 @@ impl Actor {
                 self.place = None;
                 self.machine.withdraw();
                 self.completed = ended.outcome == Outcome::Completed;
-                work.heal = (busy > 0).then(|| self.house.ports.clock.sleep(HEAL));
+                work.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
                 let event = self.ended(*ended, work, busy);
                 self.outlet.emit(event).await;
             }
@@ -159,7 +159,7 @@ impl Actor {
         for (call, result) in calls.iter().zip(results) {
             if let Ok(Done::Sent(receipts)) = &result {
                 for receipt in receipts.iter().filter(|receipt| !receipt.held) {
-                    self.house.mail_for(receipt.to);
+                    Arc::clone(&self.lifecycle).mail_for(receipt.to);
                 }
             }
             if let Some(key) = call {
@@ -260,7 +260,7 @@ impl Actor {
             step.state = Some(state);
             step.operations.extend(report);
         }
-        let committed = self.house.ports.store.commit(step).await?;
+        let committed = self.ports.store.commit(step).await?;
         if let Some(Err(refused)) = committed
             .results
             .last()
@@ -273,7 +273,7 @@ impl Actor {
         self.known.tell(types);
         self.written(committed.mail_waits).await;
         if told && self.branch.take().is_some() {
-            self.house.stands(self.identity.agent, None);
+            self.registry.stands(self.identity.agent, None);
         }
         for (entry, message) in entries.into_iter().zip(messages) {
             let (seq, kind) = (entry.seq, entry.kind);
@@ -296,7 +296,7 @@ impl Actor {
     /// A message as bytes. That of a fork's first entry begins as those of its siblings do; whoever listens is
     /// told what is its own, for each of a thousand siblings has an answer to each of their thousand calls.
     fn spelt(&mut self, message: &Message) -> (Option<Piece>, Piece) {
-        let model = &self.house.ports.model;
+        let model = &self.ports.model;
         match self.opening.take() {
             Some(branch) => (Some(branch.head.clone()), model.closing(&message.content)),
             None => (None, model.entry(message)),
@@ -325,7 +325,7 @@ impl Actor {
             .and_then(crate::agent::actor::Sub::untold_starter);
         Step {
             starter,
-            ..Step::new(realm, agent, epoch, wall_ms(&*self.house.ports.clock))
+            ..Step::new(realm, agent, epoch, wall_ms(&*self.ports.clock))
         }
     }
 
@@ -338,12 +338,12 @@ impl Actor {
             state: Some(StateChange::To(state)),
             ..self.new_step()
         };
-        self.house.ports.store.commit(step).await.map(drop)
+        self.ports.store.commit(step).await.map(drop)
     }
 
     /// Settles what a dead process left open, before the agent lives.
     pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
-        let began = self.house.ports.clock.now();
+        let began = self.ports.clock.now();
         self.commit(decision.commit, &decision.after, began)
             .await
             .map(drop)
@@ -360,7 +360,7 @@ impl Actor {
         let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
-        let (seen, clock) = (self.seen.clone(), Arc::clone(&self.house.ports.clock));
+        let (seen, clock) = (self.seen.clone(), Arc::clone(&self.ports.clock));
         work.calls.start(key, move |cancel| async move {
             let Some(tool) = tool else {
                 return Err(ToolError::Tell(format!("there is no tool {name}")));

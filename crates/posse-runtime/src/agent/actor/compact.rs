@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, ContentBlock, EventKind, ListId, RealmId, StopReason, TaskStatus};
+use crate::live::roster;
+use posse_protocol::{ContentBlock, EventKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::{Actor, Work};
@@ -10,14 +11,12 @@ use crate::agent::side_query::{Answer, Aside, AsideError, Hands};
 use crate::agent::step::{Input, Squeeze};
 use crate::history::request_size;
 use crate::history::request_size::Paid;
-use crate::live::registry::House;
+use crate::live::setup::{loadable, startable};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::prompt::side_query::Words;
-use crate::toolset::skill::call::loadable;
-use crate::toolset::startable;
 use posse_port::model::{Failure, ModelError};
-use posse_port::store::{StoreError, TaskFilter};
+use posse_port::store::StoreError;
 
 /// The longest summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
@@ -27,9 +26,6 @@ const FULL: u64 = 85;
 const TOKEN_BYTES: usize = 3;
 /// A summary that was cut off is of use if it is as long as this, in bytes.
 const LEAST_SUMMARY: usize = 2_000;
-/// So many tasks, and teams, are restated.
-const TASKS: usize = 100;
-const TEAMS: usize = 16;
 
 /// What came of a compaction.
 pub(super) struct Squeezed {
@@ -41,8 +37,7 @@ impl Actor {
     /// Whether the next request would come too near to what the model can take.
     pub(super) fn is_crowded(&self) -> bool {
         let window = || {
-            self.house
-                .ports
+            self.ports
                 .model
                 .window_of(&self.model)
                 .map(|window| window / 100 * FULL)
@@ -86,7 +81,7 @@ impl Actor {
             return work.inputs.push_back(Input::NotCompacted { why, charges });
         }
         let aside = Aside {
-            ports: self.house.ports.clone(),
+            ports: self.ports.clone(),
             preamble: self.preamble.clone(),
             history,
             open: Vec::new(),
@@ -189,7 +184,7 @@ impl Actor {
     async fn restated(&self) -> Result<prompt::Standing, StoreError> {
         let (realm, agent) = (self.identity.realm, self.identity.agent);
         let runs = self
-            .house
+            .registry
             .live_runs(agent)
             .iter()
             .map(|run| run.facts.clone())
@@ -203,8 +198,8 @@ impl Actor {
             types,
             skills,
             agent: Some(agent),
-            lists: self.house.lists(realm, agent).await?,
-            requests: self.house.ports.store.requests(realm, Some(agent)).await?,
+            lists: roster::lists(&*self.ports.store, realm, agent).await?,
+            requests: self.ports.store.requests(realm, Some(agent)).await?,
         })
     }
 }
@@ -215,41 +210,5 @@ fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
         Some(StopReason::MaxTokens) => summary.len() >= LEAST_SUMMARY,
         Some(StopReason::Refusal | StopReason::ContextFull) => false,
         _ => true,
-    }
-}
-
-impl House {
-    /// The task lists that concern an agent: the session's, and those of its teams.
-    async fn lists(&self, realm: RealmId, agent: AgentId) -> Result<Vec<prompt::List>, StoreError> {
-        let store = &self.ports.store;
-        let open = async |list: ListId| -> Result<Vec<posse_protocol::Task>, StoreError> {
-            let mut found = Vec::new();
-            for status in [TaskStatus::InProgress, TaskStatus::Pending] {
-                let filter = TaskFilter {
-                    status: Some(status),
-                    ..TaskFilter::default()
-                };
-                found.extend(store.tasks(list.clone(), filter, TASKS).await?);
-            }
-            Ok(found)
-        };
-        let mut lists = vec![prompt::List {
-            team: None,
-            tasks: open(ListId { realm, team: None }).await?,
-        }];
-        for team in store.teams(Some(realm), TEAMS).await? {
-            if team.members.iter().any(|member| member.agent == agent) {
-                let tasks = open(ListId {
-                    realm,
-                    team: Some(team.name.clone()),
-                })
-                .await?;
-                lists.push(prompt::List {
-                    team: Some(team),
-                    tasks,
-                });
-            }
-        }
-        Ok(lists)
     }
 }

@@ -26,7 +26,7 @@ impl Actor {
             segments: self
                 .history
                 .segments(self.identity.agent, self.segments.clone()),
-            head: self.house.ports.model.opening(&answers),
+            head: self.ports.model.opening(&answers),
             previous_reply: self.previous_reply.clone(),
             paid: self.paid.of_parent(),
             reuse: self.reuse,

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::live::lookup;
+use crate::live::roster;
+use crate::live::stop;
 use posse_protocol::{
     ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
     MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
@@ -17,10 +20,10 @@ use crate::agent::step::{Input, Resting};
 use crate::definition::team_plan;
 use crate::definition::teammate::Card;
 use crate::live::registry::By;
+use crate::live::roster::has;
 use crate::live::wakeup::About;
 use crate::prompt;
 use crate::prompt::team::{Glance, Raised, Welcome};
-use crate::session::team::roster::has;
 use posse_port::store::{
     Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
     TaskFilter,
@@ -108,14 +111,13 @@ impl Actor {
         };
         let card = &mate.card;
         let notes = self
-            .house
             .ports
             .store
             .notes(self.identity.realm, card.team.clone())
             .await?;
         // Those it need not be told of when it wakes.
         mate.glance.look(&notes);
-        let teams = self.house.teams(self.identity.realm).await?;
+        let teams = roster::teams(&*self.ports.store, self.identity.realm).await?;
         if let Some(team) = teams.iter().find(|team| team.name == card.team) {
             let plan = self
                 .terms
@@ -146,7 +148,6 @@ impl Actor {
             return Ok(());
         };
         let notes = self
-            .house
             .ports
             .store
             .notes(self.identity.realm, mate.card.team.clone())
@@ -187,7 +188,6 @@ impl Actor {
             ..TaskFilter::default()
         };
         let lost = self
-            .house
             .ports
             .store
             .tasks(self.list(team.clone()), filter, OWN)
@@ -208,7 +208,7 @@ impl Actor {
             operations,
             ..self.new_step()
         };
-        let committed = self.house.ports.store.commit(step).await?;
+        let committed = self.ports.store.commit(step).await?;
         self.own(own, &committed.results);
         Ok(())
     }
@@ -226,7 +226,8 @@ impl Actor {
     /// Whether it would take a task is known to those who tell of tasks.
     pub(crate) fn show_seeking(&self) {
         if self.mate.is_some() {
-            self.house.seeks(self.identity.agent, self.machine.seeks());
+            self.registry
+                .seeks(self.identity.agent, self.machine.seeks());
         }
     }
 
@@ -237,21 +238,20 @@ impl Actor {
             return Some(Input::Look);
         }
         let list = self.list(self.mate.as_ref().map(|mate| mate.card.team.clone()));
-        let house = Arc::clone(&self.house);
-        self.house
-            .supervisor
-            .start_errand(async move { drop(house.tasks_for(list).await) });
+        let (registry, store) = (Arc::clone(&self.registry), Arc::clone(&self.ports.store));
+        self.supervisor
+            .start_errand(async move { drop(roster::tasks_for(&registry, &*store, list).await) });
         None
     }
 
     /// Where the main agent lives elsewhere, its mode may have changed there.
     async fn follow_main(&self) {
         let root = self.tree.root;
-        if self.house.resident(root).is_some() {
+        if self.registry.resident(root).is_some() {
             return;
         }
         // A store that fails is noticed by whoever commits next.
-        if let Ok(Some(row)) = self.house.row(root).await {
+        if let Ok(Some(row)) = lookup::row(&*self.ports.store, root).await {
             self.tree.standing.set_mode(row.mode);
         }
     }
@@ -300,9 +300,9 @@ impl Actor {
     /// Looks which tasks the agent is doing; if it does none, and `claim`, takes the next one.
     pub(crate) async fn look(&mut self, claim: bool) -> Result<Input, StoreError> {
         let agent = self.identity.agent;
-        let store = Arc::clone(&self.house.ports.store);
+        let store = Arc::clone(&self.ports.store);
         // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
-        self.house.seeks(agent, claim);
+        self.registry.seeks(agent, claim);
         let mut lists: Vec<Option<Name>> =
             self.tasks.iter().map(|(team, _)| team.clone()).collect();
         lists.extend(self.mate.as_ref().map(|mate| Some(mate.card.team.clone())));
@@ -399,13 +399,7 @@ impl Actor {
         };
         let mut tasks = Vec::new();
         for (team, id) in &self.tasks {
-            if let Some(task) = self
-                .house
-                .ports
-                .store
-                .task(self.list(team.clone()), *id)
-                .await?
-            {
+            if let Some(task) = self.ports.store.task(self.list(team.clone()), *id).await? {
                 tasks.push(TaskReport {
                     id: task.id,
                     subject: task.subject,
@@ -436,7 +430,7 @@ impl Actor {
         let summary = text::summary(&format!("{}: {said}", reason.as_str()));
         let body = serde_json::to_string(&report).unwrap_or_default();
         let Identity { realm, agent, .. } = self.identity;
-        let leads = self.house.ports.store.membership(realm, agent).await?;
+        let leads = self.ports.store.membership(realm, agent).await?;
         let leads = leads
             .iter()
             .any(|mine| mine.team == card.team && mine.lead == agent);
@@ -488,7 +482,10 @@ impl Actor {
             return Ok(0);
         }
         let raising = self.tree.raising.load(Ordering::Acquire);
-        Ok(raising + self.house.busy_members(realm, agent).await?)
+        Ok(
+            raising
+                + roster::busy_members(&self.registry, &*self.ports.store, realm, agent).await?,
+        )
     }
 
     /// The main agent's run is over, and its teams did something then. If they do not any more, and nothing has come
@@ -508,14 +505,14 @@ impl Actor {
         }
         match busy + self.going_on() {
             0 => self.outlet.emit(EventKind::Quiet).await,
-            _ => work.heal = Some(self.house.ports.clock.sleep(HEAL)),
+            _ => work.heal = Some(self.ports.clock.sleep(HEAL)),
         }
         Ok(())
     }
 
     /// A teammate does nothing though no mail says so: the main agent may wait for that.
     pub(crate) fn quiet_again(&self) {
-        self.house.nudge(self.tree.root, About::Settle);
+        self.registry.nudge(self.tree.root, About::Settle);
     }
 
     /// A person's first words, with the team that is to be raised for them.
@@ -560,7 +557,7 @@ impl Actor {
             self.dismiss_idle().await;
         }
         // Who is left here goes on with the session, another time.
-        self.house.give_up_mates(&self.tree);
+        stop::give_up_mates(&self.registry, &self.tree);
     }
 
     async fn dismiss_idle(&mut self) {
@@ -570,7 +567,7 @@ impl Actor {
             return;
         }
         // What cannot be written now is found by whoever goes on with the session.
-        let Ok(teams) = self.house.teams(self.identity.realm).await else {
+        let Ok(teams) = roster::teams(&*self.ports.store, self.identity.realm).await else {
             return;
         };
         let mut operations = Vec::new();
@@ -580,9 +577,7 @@ impl Actor {
                 agent, name, held, ..
             } in others
             {
-                if self
-                    .house
-                    .stop(agent.uuid(), By::Above { person: false })
+                if stop::stop(&self.registry, agent.uuid(), By::Above { person: false })
                     .await
                     .is_some()
                 {
@@ -612,7 +607,7 @@ impl Actor {
                 operations,
                 ..self.new_step()
             };
-            let _ = self.house.ports.store.commit(step).await;
+            let _ = self.ports.store.commit(step).await;
         }
     }
 }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crate::agent::actor::Actor;
 use crate::definition::catalogue::{Listed, Types};
 use crate::definition::skill::Skill;
+use crate::live::setup::{loadable, startable};
 use crate::prompt::advertised::Offer;
-use crate::toolset::skill::call::loadable;
-use crate::toolset::startable;
 
 /// What the model knows.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::live::stop;
 use posse_protocol::{
     AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
     Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
@@ -13,8 +14,9 @@ use crate::agent::actor::{Actor, GRACE, Identity, Work, maybe, millis, wall_ms};
 use crate::agent::ending;
 use crate::agent::output::Output;
 use crate::agent::step::{Closing, Effect, Run as Tally};
-use crate::live::registry::{By, House, Shell, Stop};
+use crate::live::registry::{By, Shell, Stop};
 use crate::live::run::{Run, shell_facts};
+use posse_port::Ports;
 use posse_port::store::{
     Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
     StoreError,
@@ -84,7 +86,7 @@ impl Actor {
     /// What is to be told of its checkout at the end of a run.
     async fn worktree_end(&self) -> Option<WorktreeEnd> {
         let worktree = self.sub.as_ref()?.worktree.as_ref()?;
-        Some(worktree_end(&self.house, worktree).await)
+        Some(worktree_end(&self.ports, worktree).await)
     }
 
     /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
@@ -96,16 +98,19 @@ impl Actor {
         began: Duration,
     ) -> LastWords {
         if closing.outcome != Outcome::Completed || self.mate.is_some() {
-            self.house
-                .stop_agents(self.identity.agent, By::Above { person: false })
-                .await;
+            stop::stop_agents(
+                &self.registry,
+                self.identity.agent,
+                By::Above { person: false },
+            )
+            .await;
         }
         let tally = after.iter().find_map(|effect| match effect {
             Effect::End(ended) => Some(&ended.run),
             _ => None,
         });
         let tally = tally.unwrap_or(self.machine.run());
-        let usage = used(tally, self.house.ports.clock.now().saturating_sub(began));
+        let usage = used(tally, self.ports.clock.now().saturating_sub(began));
         // Who was not told to stop was interrupted by a person's answer.
         let by = if self.stop.token.is_cancelled() {
             self.stop.by()
@@ -140,7 +145,7 @@ impl Actor {
         let starter = sub.run.starter();
         let quiet = by.is_some_and(|by| match by {
             // Who is stopped too hears nothing.
-            By::Above { .. } => self.house.is_frozen(starter),
+            By::Above { .. } => self.registry.is_frozen(starter),
             By::Agent(by) => by == starter,
             By::Person | By::Shutdown => false,
         });
@@ -188,7 +193,7 @@ impl Actor {
         if mail_waits {
             sub.end = None;
             if sub.run.reopen() {
-                self.house.detached(&sub.run);
+                self.registry.detached(&sub.run);
             }
         }
         if sub.run.born() {
@@ -225,7 +230,7 @@ impl Actor {
             }
         }
         let tally = self.machine.run();
-        let usage = used(tally, self.house.ports.clock.now().saturating_sub(began));
+        let usage = used(tally, self.ports.clock.now().saturating_sub(began));
         let last_tool = sub.last_tool.clone();
         tell(
             &self.outlet,
@@ -257,12 +262,12 @@ impl Actor {
             },
         );
         let token = stop.token.clone();
-        self.house.shell_began(
+        self.registry.shell_began(
             agent,
             Shell {
                 run,
                 stop,
-                began: self.house.ports.clock.now(),
+                began: self.ports.clock.now(),
             },
         );
         work.shells.start(id, move |_| (begun.work)(token));
@@ -276,7 +281,7 @@ impl Actor {
     ) -> Result<(), StoreError> {
         let agent = self.identity.agent;
         let Some(shell) = self
-            .house
+            .registry
             .shells(agent)
             .into_iter()
             .find(|shell| shell.run.facts.task == id)
@@ -289,7 +294,7 @@ impl Actor {
             result: String::new(),
         };
         let report = report.unwrap_or_else(crashed);
-        let took = self.house.ports.clock.now().saturating_sub(shell.began);
+        let took = self.ports.clock.now().saturating_sub(shell.began);
         let usage = RunUsage {
             total_tokens: 0,
             tool_uses: 0,
@@ -302,7 +307,7 @@ impl Actor {
             over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
         shell.run.close();
         self.keep_shell_end(&end, quiet).await?;
-        self.house.shell_over(agent, id);
+        self.registry.shell_over(agent, id);
         shell.run.over(end.clone());
         let news = RunNews {
             run: shell.run.facts.clone(),
@@ -330,12 +335,12 @@ impl Actor {
             },
             ..self.new_step()
         };
-        self.house.ports.store.commit(step).await.map(drop)
+        self.ports.store.commit(step).await.map(drop)
     }
 
     /// Tells its background commands to end. A sub-agent that is stopped hears nothing of theirs.
     pub(crate) fn stop_shells(&self) {
-        for shell in self.house.shells(self.identity.agent) {
+        for shell in self.registry.shells(self.identity.agent) {
             shell.stop.stop(By::Shutdown);
         }
     }
@@ -360,7 +365,7 @@ impl Actor {
     /// Ends what is left under way.
     pub(crate) async fn wind_up(&mut self, work: &mut Work, can_write: bool) {
         self.stop_shells();
-        let mut grace = Some(self.house.ports.clock.sleep(GRACE));
+        let mut grace = Some(self.ports.clock.sleep(GRACE));
         while !work.calls.is_empty() || !work.shells.is_empty() {
             tokio::select! {
                 _ = work.calls.next(), if !work.calls.is_empty() => {}
@@ -368,7 +373,7 @@ impl Actor {
                     // A store that fails has failed before; nothing more can be kept.
                     let kept = if can_write { self.shell_done(id, report).await.is_ok() } else { false };
                     if !kept {
-                        self.house.shell_over(self.identity.agent, id);
+                        self.registry.shell_over(self.identity.agent, id);
                     }
                 }
                 () = maybe(&mut grace) => {
@@ -379,7 +384,7 @@ impl Actor {
         }
     }
 
-    /// Leaves the house, and tells whoever waits how it ended. Whether mail may have come for it since.
+    /// Leaves the registry, and tells whoever waits how it ended. Whether mail may have come for it since.
     pub(crate) async fn depart(mut self, lost: Option<EventKind>) -> bool {
         let agent = self.identity.agent;
         // Of a run that breaks off nobody has looked yet.
@@ -393,17 +398,12 @@ impl Actor {
         let living = self.living.take().filter(|_| worktree.is_some());
         let unread = self.machine.left_mail() && !self.stop.token.is_cancelled();
         let Some(sub) = self.sub else {
-            self.house.leave(agent);
+            self.registry.leave(agent);
             if let Some(event) = lost {
                 self.outlet.emit(event).await;
             }
             // If it fails, others find out by themselves that this process has ended.
-            let _ = self
-                .house
-                .ports
-                .store
-                .release(agent, self.identity.epoch)
-                .await;
+            let _ = self.ports.store.release(agent, self.identity.epoch).await;
             return false;
         };
         if let Some(mate) = self.mate.as_ref().filter(|_| lost.is_none()) {
@@ -414,18 +414,13 @@ impl Actor {
                 }
                 None => {
                     // It goes on another time, or elsewhere.
-                    self.house.leave(agent);
+                    self.registry.leave(agent);
                     let end = ending::broken(&sub.run.facts, sub.run.id, "posse was ended".into());
                     sub.run.over(end);
                     if let Some(worktree) = worktree {
-                        self.house.ports.worktrees.release(&worktree).await;
+                        self.ports.worktrees.release(&worktree).await;
                     }
-                    let _ = self
-                        .house
-                        .ports
-                        .store
-                        .release(agent, self.identity.epoch)
-                        .await;
+                    let _ = self.ports.store.release(agent, self.identity.epoch).await;
                     return false;
                 }
             }
@@ -441,9 +436,9 @@ impl Actor {
         };
         end.worktree = end.worktree.or(looked);
         if lost.is_some() && sub.run.is_durable() {
-            last_resort(&self.house, self.identity, &sub.run, &end, 0).await;
+            last_resort(&self.ports, self.identity, &sub.run, &end, 0).await;
         }
-        let (mail, durable) = (self.house.leave(agent) || unread, sub.run.is_durable());
+        let (mail, durable) = (self.registry.leave(agent) || unread, sub.run.is_durable());
         let removed = end
             .worktree
             .as_ref()
@@ -461,7 +456,6 @@ impl Actor {
             return mail;
         };
         if let Some(kept) = self
-            .house
             .ports
             .worktrees
             .release(&worktree)
@@ -481,25 +475,24 @@ impl Actor {
 
     /// It was put together, and will not live after all.
     pub(crate) async fn give_back(mut self) {
-        self.house.leave(self.identity.agent);
+        self.registry.leave(self.identity.agent);
         // If it fails, others find out by themselves that this process has ended.
         let _ = self
-            .house
             .ports
             .store
             .release(self.identity.agent, self.identity.epoch)
             .await;
         if let Some(worktree) = self.sub.as_mut().and_then(|sub| sub.worktree.take()) {
-            self.house.ports.worktrees.release(&worktree).await;
+            self.ports.worktrees.release(&worktree).await;
         }
     }
 }
 
 /// What is to be told of a checkout at the end of a run.
-pub(crate) async fn worktree_end(house: &House, worktree: &Worktree) -> WorktreeEnd {
-    let mut late = house.ports.clock.sleep(LOOK);
+pub(crate) async fn worktree_end(ports: &Ports, worktree: &Worktree) -> WorktreeEnd {
+    let mut late = ports.clock.sleep(LOOK);
     let kept = tokio::select! {
-        kept = house.ports.worktrees.changes(worktree) => kept,
+        kept = ports.worktrees.changes(worktree) => kept,
         () = &mut late => Some("what could not be looked at in time".into()),
     };
     let Worktree {
@@ -530,7 +523,7 @@ fn note(output: &mut Output, text: &str) {
 /// A run broke off: tries to keep that, and to tell its starter. If that fails too, it is found open by
 /// whoever takes the agent next.
 pub(crate) async fn last_resort(
-    house: &House,
+    ports: &Ports,
     who: Identity,
     run: &Run,
     end: &Notification,
@@ -560,9 +553,9 @@ pub(crate) async fn last_resort(
         } else {
             Vec::new()
         },
-        ..Step::new(realm, agent, epoch, wall_ms(&*house.ports.clock))
+        ..Step::new(realm, agent, epoch, wall_ms(&*ports.clock))
     };
-    let _ = house.ports.store.commit(step).await;
+    let _ = ports.store.commit(step).await;
 }
 
 /// The mail that tells of an end.

@@ -11,13 +11,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::agent::actor::{Actor, Work, maybe};
+use crate::agent::lifecycle::{Delegation, SkillOutcome};
+use crate::agent::skill::{self, Gate, Ready, SHELL, Unready};
 use crate::agent::step::{Delegated, Input, PROMPTS};
 use crate::definition::skill::{Fork, Skill};
+use crate::live::setup::reader;
 use crate::prompt;
-use crate::toolset::skill::call;
-use crate::toolset::skill::call::{Delegation, Ready, Unready};
-use crate::toolset::skill::gate::{Gate, SHELL};
-use crate::toolset::{Caller, reader};
 use posse_port::BoxFuture;
 use posse_port::store::CallKey;
 use posse_port::tool::{Subject, ToolContext, ToolError};
@@ -41,7 +40,7 @@ pub(super) enum Followed {
         ready: Box<Result<Ready, Unready>>,
     },
     /// An agent has followed them, or could not be started.
-    Delegated(Box<Result<call::Outcome, String>>),
+    Delegated(Box<Result<SkillOutcome, String>>),
 }
 
 impl Following {
@@ -114,7 +113,7 @@ impl Actor {
         work.following.cancel = CancellationToken::new();
         let gate = self.gate(work.following.cancel.clone());
         work.following.work = Some(Box::pin(async move {
-            let ready = Box::new(call::prepare(&gate, skill, &arguments).await);
+            let ready = Box::new(skill::prepare(&gate, skill, &arguments).await);
             Followed::Ready { words, ready }
         }));
         // Else mail begins a run meanwhile, which is told of the skill's rules and not of the skill.
@@ -131,7 +130,7 @@ impl Actor {
             .as_ref()
             .map(|skills| skills.now())
             .unwrap_or_default();
-        let skill = call::find(&skills, name)?;
+        let skill = skill::find(&skills, name)?;
         match &skill.name {
             _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
             name if setup.policy.forbids_skill(name) => {
@@ -151,12 +150,12 @@ impl Actor {
             workspace: Arc::clone(&self.setup.workspace),
             seen: self.seen.clone(),
             reads: self.machine.policy(),
-            clock: Arc::clone(&self.house.ports.clock),
+            clock: Arc::clone(&self.ports.clock),
             first: None,
             cancel,
         };
         Gate {
-            house: Arc::clone(&self.house),
+            registry: Arc::clone(&self.registry),
             agent,
             shell: self.setup.tools.get(SHELL).cloned(),
             context,
@@ -210,11 +209,11 @@ impl Actor {
         match ready.skill.fork.clone() {
             None => {
                 if let (Some(rules), Some(who)) =
-                    (&ready.rules, self.house.resident(self.identity.agent))
+                    (&ready.rules, self.registry.resident(self.identity.agent))
                 {
                     who.standing.grant(Arc::clone(rules));
                 }
-                words.push(ContentBlock::text(call::instructions(&ready)));
+                words.push(ContentBlock::text(skill::instructions(&ready)));
                 Input::Prompt(words)
             }
             Some(_)
@@ -249,11 +248,7 @@ impl Actor {
             return;
         };
         let agent: AgentId = self.identity.agent;
-        let caller = Caller {
-            house: Arc::clone(&self.house),
-            agent,
-            reader: reader(&self.setup.tools),
-        };
+        let (lifecycle, reader) = (Arc::clone(&self.lifecycle), reader(&self.setup.tools));
         work.following.cancel = CancellationToken::new();
         let cancel = work.following.cancel.clone();
         let delegation = Delegation {
@@ -262,15 +257,16 @@ impl Actor {
             ready,
             fork,
         };
+        let followed = lifecycle.follow_skill(agent, reader, delegation, cancel);
         work.following.work = Some(Box::pin(async move {
-            Followed::Delegated(Box::new(call::delegate(&caller, delegation, &cancel).await))
+            Followed::Delegated(Box::new(followed.await))
         }));
     }
 }
 
 /// What came of an agent that has followed a skill, as the run's end.
-fn came(outcome: call::Outcome, stopped: bool) -> Delegated {
-    let call::Outcome {
+fn came(outcome: SkillOutcome, stopped: bool) -> Delegated {
+    let SkillOutcome {
         status,
         text,
         told,

@@ -4,17 +4,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::live::roster;
+use crate::session::factory::Factory;
+use crate::session::spawn;
 use posse_protocol::{Event, EventKind, Name, PermissionMode, Team, TeamPlan};
 use serde_json::Value;
 
 use crate::definition::team_plan::{GOAL, PLAN, names};
 use crate::definition::terms::Granted;
-use crate::live::registry::House;
+use crate::live::roster::has;
 use crate::live::session::Tree;
 use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::reminder;
 use crate::session::spawn::{RoleWish, Wish};
-use crate::session::team::roster::has;
 use posse_port::store::CallKey;
 use posse_port::text::line;
 
@@ -27,116 +29,114 @@ impl Drop for Raising {
     }
 }
 
-impl House {
-    /// Starts what is missing of a session's declared teams. Until that is there, nobody takes a team for one that
-    /// has nothing to do.
-    pub(crate) fn raise(self: &Arc<Self>, tree: &Arc<Tree>) {
-        tree.raising.fetch_add(1, Ordering::AcqRel);
-        let (house, raising) = (Arc::clone(self), Raising(Arc::clone(tree)));
-        self.supervisor
-            .start_errand(async move { house.raise_missing(&raising.0).await });
-    }
+/// Starts what is missing of a session's declared teams. Until that is there, nobody takes a team for one that
+/// has nothing to do.
+pub(crate) fn start_declared_members(factory: &Arc<Factory>, tree: &Arc<Tree>) {
+    tree.raising.fetch_add(1, Ordering::AcqRel);
+    let (there, raising) = (Arc::clone(factory), Raising(Arc::clone(tree)));
+    factory
+        .supervisor
+        .start_errand(async move { start_missing_members(&there, &raising.0).await });
+}
 
-    /// Starts the members of a session's declared teams that are not there and never were.
-    async fn raise_missing(self: &Arc<Self>, tree: &Arc<Tree>) {
-        // A store that fails is noticed by whoever commits next.
-        let Ok(teams) = self.teams(tree.realm).await else {
-            return;
-        };
-        for team in teams.into_iter().filter(|team| has(team, tree.root)) {
-            let plan = team
-                .settings
-                .get(PLAN)
-                .cloned()
-                .map(serde_json::from_value::<TeamPlan>);
-            let Some(Ok(plan)) = plan else { continue };
-            let there = |name: &Name| {
-                team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
-            };
-            let missing = names(&plan)
-                .into_iter()
-                .zip(0..)
-                .filter(|((_, name), _)| !there(name));
-            for ((role, name), nth) in missing {
-                self.start_member(tree, &team, &plan, (role, name, nth))
-                    .await;
-            }
-        }
-    }
-
-    async fn start_member(
-        self: &Arc<Self>,
-        tree: &Arc<Tree>,
-        team: &Team,
-        plan: &TeamPlan,
-        (role, name, nth): (&Name, Name, u32),
-    ) {
-        let Some(declared) = plan.roles.get(role) else {
-            return;
-        };
-        let goal = team
+/// Starts the members of a session's declared teams that are not there and never were.
+async fn start_missing_members(factory: &Arc<Factory>, tree: &Arc<Tree>) {
+    // A store that fails is noticed by whoever commits next.
+    let Ok(teams) = roster::teams(&*factory.ports.store, tree.realm).await else {
+        return;
+    };
+    for team in teams.into_iter().filter(|team| has(team, tree.root)) {
+        let plan = team
             .settings
-            .get(GOAL)
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let prompt = [
-            declared.prompt.trim(),
-            "What all of this is for:",
-            goal.trim(),
-        ];
-        let prompt = prompt
+            .get(PLAN)
+            .cloned()
+            .map(serde_json::from_value::<TeamPlan>);
+        let Some(Ok(plan)) = plan else { continue };
+        let there = |name: &Name| {
+            team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
+        };
+        let missing = names(&plan)
             .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("\n\n");
-        let input = AgentInput {
-            description: format!("{name} of team {}", team.name),
-            prompt,
-            subagent_type: declared.agent.clone(),
-            model: declared.model.clone(),
-            effort: declared.effort.clone(),
-            name: Some(name.clone()),
-            team_name: Some(team.name.to_string()),
-            mode: (declared.mode == Some(PermissionMode::Plan)).then(|| String::from("plan")),
-            isolation: declared.worktree.then(|| String::from("worktree")),
-            ..AgentInput::default()
-        };
-        let role = RoleWish {
-            role: role.to_string(),
-            takes: declared.takes.clone(),
-            mode: declared.mode,
-            budget: declared.budget,
-        };
-        // No call has started it: the first entry of its lead has.
-        let (key, call) = (
-            CallKey {
-                seq: 0,
-                ordinal: nth,
-            },
-            String::new(),
-        );
-        let wish = Wish {
-            by: tree.root,
-            key,
-            call,
-            input,
-            granted: Granted::default(),
-            role: Some(role),
-        };
-        match self.spawn(wish).await {
-            Ok(leash) => leash.off(),
-            Err(why) => Self::not_started(tree, &name, &why).await,
+            .zip(0..)
+            .filter(|((_, name), _)| !there(name));
+        for ((role, name), nth) in missing {
+            start_member(factory, tree, &team, &plan, (role, name, nth)).await;
         }
     }
+}
 
-    /// A member could not be started: people and the lead are told.
-    async fn not_started(tree: &Tree, name: &Name, why: &str) {
-        let what = format!("{name} could not be started: {why}");
-        let event = Event {
-            agent: tree.root,
-            kind: EventKind::Unheard(what.clone()),
-        };
-        let _ = tree.events.send(event).await;
-        tree.notice(reminder(&line(&what)));
+async fn start_member(
+    factory: &Arc<Factory>,
+    tree: &Arc<Tree>,
+    team: &Team,
+    plan: &TeamPlan,
+    (role, name, nth): (&Name, Name, u32),
+) {
+    let Some(declared) = plan.roles.get(role) else {
+        return;
+    };
+    let goal = team
+        .settings
+        .get(GOAL)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let prompt = [
+        declared.prompt.trim(),
+        "What all of this is for:",
+        goal.trim(),
+    ];
+    let prompt = prompt
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n");
+    let input = AgentInput {
+        description: format!("{name} of team {}", team.name),
+        prompt,
+        subagent_type: declared.agent.clone(),
+        model: declared.model.clone(),
+        effort: declared.effort.clone(),
+        name: Some(name.clone()),
+        team_name: Some(team.name.to_string()),
+        mode: (declared.mode == Some(PermissionMode::Plan)).then(|| String::from("plan")),
+        isolation: declared.worktree.then(|| String::from("worktree")),
+        ..AgentInput::default()
+    };
+    let role = RoleWish {
+        role: role.to_string(),
+        takes: declared.takes.clone(),
+        mode: declared.mode,
+        budget: declared.budget,
+    };
+    // No call has started it: the first entry of its lead has.
+    let (key, call) = (
+        CallKey {
+            seq: 0,
+            ordinal: nth,
+        },
+        String::new(),
+    );
+    let wish = Wish {
+        by: tree.root,
+        key,
+        call,
+        input,
+        granted: Granted::default(),
+        role: Some(role),
+    };
+    match spawn::spawn(factory, wish).await {
+        Ok(leash) => leash.off(),
+        Err(why) => not_started(tree, &name, &why).await,
     }
+}
+
+/// A member could not be started: people and the lead are told.
+async fn not_started(tree: &Tree, name: &Name, why: &str) {
+    let what = format!("{name} could not be started: {why}");
+    let event = Event {
+        agent: tree.root,
+        kind: EventKind::Unheard(what.clone()),
+    };
+    let _ = tree.events.send(event).await;
+    tree.notice(reminder(&line(&what)));
 }

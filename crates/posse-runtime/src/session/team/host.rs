@@ -1,18 +1,19 @@
 //! Members of a team in a process of their own: a pane, or a second process that helps. The store is what joins
 //! them to the others.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
 
 use crate::live::handle::AgentHandle;
-use crate::live::registry::{By, House};
+use crate::live::registry::By;
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
-use crate::runtime::Runtime;
+use crate::live::stop;
+use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
+use crate::session::{assemble, revive};
 
 /// What a process hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,61 +53,53 @@ pub struct Hosted {
     pub events: mpsc::Receiver<Event>,
 }
 
-impl Runtime {
-    /// Hosts members of a session's teams whose lead lives elsewhere. They have no more rights than `setup`, and
-    /// the mode that the session's main agent has now.
-    pub async fn host(&self, hosting: Hosting, setup: Setup) -> Result<Hosted, StartError> {
-        let Hosting { session, members } = hosting;
-        let house = self.house();
-        let (tree, events) = house.foreign_tree(session, members, setup).await?;
-        let adopted = match members {
-            Members::One(agent) => vec![house.take_member(agent, &tree).await?],
-            Members::Free { .. } | Members::Raised { .. } => {
-                house.stays(&tree);
-                house.adopt(&tree).await?
-            }
-        };
-        let agents = adopted.iter().map(|(actor, _)| actor.agent()).collect();
-        adopted
-            .into_iter()
-            .for_each(|adopted| house.animate(adopted));
-        let (handle, told) = AgentHandle::new();
-        // Who hosts whatever is free stays for what comes.
-        let stays = !matches!(members, Members::One(_));
-        let stays = stays.then(|| Arc::clone(&tree));
-        let porter = porter(Arc::downgrade(house), (Arc::downgrade(&tree), stays), told);
-        house.supervisor.start_errand(porter);
-        Ok(Hosted {
-            agents,
-            handle,
-            events,
-        })
+/// Hosts members of a session's teams whose lead lives elsewhere.
+pub(crate) async fn host(
+    factory: &Arc<Factory>,
+    hosting: Hosting,
+    setup: Setup,
+) -> Result<Hosted, StartError> {
+    let Hosting { session, members } = hosting;
+    let (tree, events) = assemble::foreign_tree(factory, session, members, setup).await?;
+    let adopted = match members {
+        Members::One(agent) => vec![revive::take_member(factory, agent, &tree).await?],
+        Members::Free { .. } | Members::Raised { .. } => {
+            factory.start_dispatching();
+            factory.registry.stays(&tree);
+            revive::adopt(factory, &tree).await?
+        }
+    };
+    let agents = adopted.iter().map(|(actor, _)| actor.agent()).collect();
+    for adopted in adopted {
+        assemble::start(factory, adopted);
     }
-
-    /// Takes up what has become free of the sessions whose free members are hosted here.
-    pub async fn take_up_free(&self) {
-        self.house().take_over().await;
-    }
-
-    /// Whether this process was taken for dead: then it can write nothing any more.
-    pub fn is_fenced(&self) -> bool {
-        self.house().fenced.load(Ordering::Acquire)
-    }
-
-    /// How many members of a session's teams live here.
-    pub fn members_here(&self, session: AgentId) -> usize {
-        self.house().mates(session)
-    }
+    let (handle, told) = AgentHandle::new();
+    // Who hosts whatever is free stays for what comes.
+    let stays = !matches!(members, Members::One(_));
+    let stays = stays.then(|| Arc::clone(&tree));
+    let porter = porter(
+        Arc::downgrade(factory),
+        (Arc::downgrade(&tree), stays),
+        told,
+    );
+    factory.supervisor.start_errand(porter);
+    Ok(Hosted {
+        agents,
+        handle,
+        events,
+    })
 }
 
 /// Passes commands on until nobody is there to give any; then all that is hosted is given up.
 async fn porter(
-    house: Weak<House>,
+    factory: Weak<Factory>,
     (tree, stays): (Weak<Tree>, Option<Arc<Tree>>),
     mut told: mpsc::Receiver<Command>,
 ) {
     while let Some(command) = told.recv().await {
-        let Some(house) = house.upgrade() else { return };
+        let Some(factory) = factory.upgrade() else {
+            return;
+        };
         let (agent, command) = match command {
             Command::To { agent, command } => (agent, *command),
             Command::Answer {
@@ -123,7 +116,7 @@ async fn porter(
             ),
             _ => continue,
         };
-        if house.pass_on(agent, command).is_err()
+        if factory.registry.pass_on(agent, command).is_err()
             && let Some(tree) = tree.upgrade()
         {
             let what = format!("{agent} is not here to be told anything");
@@ -133,9 +126,9 @@ async fn porter(
             });
         }
     }
-    let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else {
+    let (Some(factory), Some(tree)) = (factory.upgrade(), tree.upgrade()) else {
         return;
     };
     drop(stays);
-    house.give_up_tree(&tree, By::Shutdown);
+    stop::give_up_tree(&factory.registry, &tree, By::Shutdown);
 }

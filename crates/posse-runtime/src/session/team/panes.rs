@@ -3,9 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::live::lookup;
+use crate::session::factory::Factory;
+use crate::session::revive;
 use posse_protocol::{AgentId, Event, EventKind};
 
-use crate::live::registry::House;
 use crate::live::session::Tree;
 use crate::supervise::Living;
 use posse_port::panes::{NewPane, Panes};
@@ -15,61 +17,64 @@ use posse_port::store::Epoch;
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(250);
 
-impl House {
-    /// Opens a pane for a teammate that was born here. `place` keeps others in this process from bringing it back
-    /// meanwhile, since mail waits for it. If no pane opens, or nobody in it takes the member, it lives here.
-    pub(crate) async fn give_pane(
-        self: &Arc<Self>,
-        (pane, panes): (NewPane, &dyn Panes),
-        tree: &Tree,
-        place: Option<Living>,
-    ) {
-        let (agent, title) = (pane.member, pane.title.clone());
-        // Whoever fences it now has it already.
-        let _ = self.ports.store.release(agent, Epoch(1)).await;
-        if let Err(why) = panes.open(pane).await {
-            let what = format!("{title} has no pane, and lives in this process: {why}");
-            // A front end that does not read holds up whoever starts somebody, as elsewhere.
-            let _ = tree
-                .events
-                .send(Event {
-                    agent,
-                    kind: EventKind::Unheard(what),
-                })
-                .await;
-            drop(place);
-            self.take_over().await;
-            return;
-        }
-        let (house, stop) = (Arc::downgrade(self), self.supervisor.branch());
-        self.supervisor.start_errand(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = expect(house, agent, place) => {}
-            }
-        });
+/// Opens a pane for a teammate that was born here. `place` keeps others in this process from bringing it back
+/// meanwhile, since mail waits for it. If no pane opens, or nobody in it takes the member, it lives here.
+pub(crate) async fn give_pane(
+    factory: &Arc<Factory>,
+    (pane, panes): (NewPane, &dyn Panes),
+    tree: &Tree,
+    place: Option<Living>,
+) {
+    let (agent, title) = (pane.member, pane.title.clone());
+    // Whoever fences it now has it already.
+    let _ = factory.ports.store.release(agent, Epoch(1)).await;
+    if let Err(why) = panes.open(pane).await {
+        let what = format!("{title} has no pane, and lives in this process: {why}");
+        // A front end that does not read holds up whoever starts somebody, as elsewhere.
+        let _ = tree
+            .events
+            .send(Event {
+                agent,
+                kind: EventKind::Unheard(what),
+            })
+            .await;
+        drop(place);
+        revive::take_over(factory).await;
+        return;
     }
+    let (there, stop) = (Arc::downgrade(factory), factory.supervisor.branch());
+    factory.supervisor.start_errand(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = expect(there, agent, place) => {}
+        }
+    });
 }
 
 /// Waits until another process has the member; if none comes, it is taken up here.
-async fn expect(house: Weak<House>, agent: AgentId, place: Option<Living>) {
+async fn expect(factory: Weak<Factory>, agent: AgentId, place: Option<Living>) {
     let mut waited = Duration::ZERO;
     while waited < PATIENCE {
-        let Some(look) = house.upgrade().map(|house| house.ports.clock.sleep(LOOK)) else {
+        let Some(look) = factory
+            .upgrade()
+            .map(|factory| factory.ports.clock.sleep(LOOK))
+        else {
             return;
         };
         look.await;
         waited += LOOK;
-        let Some(house) = house.upgrade() else { return };
+        let Some(factory) = factory.upgrade() else {
+            return;
+        };
         // A store that fails is noticed by whoever commits next.
-        if let Ok(Some(session)) = house.row(agent).await
+        if let Ok(Some(session)) = lookup::row(&*factory.ports.store, agent).await
             && session.holder.is_some()
         {
             return;
         }
     }
     drop(place);
-    if let Some(house) = house.upgrade() {
-        house.take_over().await;
+    if let Some(factory) = factory.upgrade() {
+        revive::take_over(&factory).await;
     }
 }

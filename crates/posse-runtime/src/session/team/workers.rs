@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::live::lookup;
+use crate::live::roster;
+use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
 use crate::definition::spawning::{Quarters, WORKER};
-use crate::live::registry::House;
 use crate::live::session::Tree;
 use crate::prompt::reminder;
 use crate::session::revive::{is_mate, terms};
@@ -28,137 +30,143 @@ impl Tree {
     }
 }
 
-impl House {
-    /// Leaves a teammate that was born here to whichever worker takes it.
-    pub(crate) async fn leave_to_workers(self: &Arc<Self>, agent: AgentId, tree: &Arc<Tree>) {
-        // Whoever fences it now has it already.
-        let _ = self.ports.store.release(agent, Epoch(1)).await;
-        self.expect_workers(tree);
-    }
+/// Leaves a teammate that was born here to whichever worker takes it.
+pub(crate) async fn leave_to_workers(factory: &Arc<Factory>, agent: AgentId, tree: &Arc<Tree>) {
+    // Whoever fences it now has it already.
+    let _ = factory.ports.store.release(agent, Epoch(1)).await;
+    expect_workers(factory, tree);
+}
 
-    /// Looks whether workers take what is left to them, as long as something is.
-    pub(crate) fn expect_workers(self: &Arc<Self>, tree: &Arc<Tree>) {
-        if !tree.leaves_to_workers() || tree.expects.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let (house, tree, stop) = (
-            Arc::downgrade(self),
-            Arc::downgrade(tree),
-            self.supervisor.branch(),
-        );
-        self.supervisor.start_errand(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = expect(house, tree) => {}
-            }
-        });
+/// Looks whether workers take what is left to them, as long as something is.
+pub(crate) fn expect_workers(factory: &Arc<Factory>, tree: &Arc<Tree>) {
+    if !tree.leaves_to_workers() || tree.expects.swap(true, Ordering::AcqRel) {
+        return;
     }
+    let (there, tree, stop) = (
+        Arc::downgrade(factory),
+        Arc::downgrade(tree),
+        factory.supervisor.branch(),
+    );
+    factory.supervisor.start_errand(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = expect(there, tree) => {}
+        }
+    });
+}
 
-    /// Members of a session's teams that wait for a worker.
-    async fn free(&self, tree: &Tree) -> Vec<(AgentId, String)> {
-        // A store that fails is noticed by whoever commits next.
-        let teams = self.teams(tree.realm).await.unwrap_or_default();
-        let members = teams
-            .iter()
-            .flat_map(|team| team.members.iter().map(|member| (&team.name, member)));
-        let free = members.filter(|(_, member)| {
-            !member.held && member.backend == WORKER && member.state != MemberState::ShutDown
-        });
-        free.map(|(team, member)| (member.agent, format!("{}@{team}", member.name)))
-            .collect()
+/// Members of a session's teams that wait for a worker.
+async fn free(factory: &Arc<Factory>, tree: &Tree) -> Vec<(AgentId, String)> {
+    // A store that fails is noticed by whoever commits next.
+    let teams = roster::teams(&*factory.ports.store, tree.realm)
+        .await
+        .unwrap_or_default();
+    let members = teams
+        .iter()
+        .flat_map(|team| team.members.iter().map(|member| (&team.name, member)));
+    let free = members.filter(|(_, member)| {
+        !member.held && member.backend == WORKER && member.state != MemberState::ShutDown
+    });
+    free.map(|(team, member)| (member.agent, format!("{}@{team}", member.name)))
+        .collect()
+}
+
+/// Whether an agent of a session is for this process. What was raised for workers is for them, with all that comes
+/// from it; and nothing else is.
+pub(crate) async fn is_for(
+    factory: &Arc<Factory>,
+    session: &Session,
+    tree: &Tree,
+) -> Result<bool, StoreError> {
+    if !tree.is_worker && !tree.leaves_to_workers() {
+        return Ok(true);
     }
-
-    /// Whether an agent of a session is for this process. What was raised for workers is for them, with all that comes
-    /// from it; and nothing else is.
-    pub(crate) async fn is_for(&self, session: &Session, tree: &Tree) -> Result<bool, StoreError> {
-        if !tree.is_worker && !tree.leaves_to_workers() {
-            return Ok(true);
-        }
-        let mut at = session.clone();
-        while !is_mate(&at) {
-            let parent = match &at.origin {
-                Some(origin) => self.row(origin.parent).await?,
-                None => None,
-            };
-            // It comes from the main agent.
-            let Some(parent) = parent else {
-                return Ok(!tree.is_worker);
-            };
-            at = parent;
-        }
-        if at.agent != session.agent && self.resident(at.agent).is_some() {
-            return Ok(true);
-        }
-        let raised = self
-            .card(at.realm, at.agent)
-            .await?
-            .is_some_and(|card| card.backend == WORKER);
-        // What a member has started comes with it, or stays.
-        Ok(raised == tree.is_worker && (at.agent == session.agent || !tree.is_worker))
-    }
-
-    /// Whether a worker can do anything for a member: what the member works on must be here, and its model be spoken to
-    /// as its transcript is written. One that cannot leaves it as it is, and says so once.
-    pub(crate) async fn is_fit_for(
-        &self,
-        session: &Session,
-        tree: &Tree,
-    ) -> Result<bool, StartError> {
-        if !tree.is_worker {
-            return Ok(true);
-        }
-        let terms = terms(session, tree);
-        let place = terms
-            .worktree
-            .as_ref()
-            .map_or(&session.cwd, |worktree| &worktree.origin);
-        let why = if place.is_dir() {
-            let dialect = self.ports.store.read(session.agent).await?.dialect;
-            let asked = self.ports.model.dialect();
-            (dialect != asked)
-                .then(|| format!("it is held with {dialect}, and this process speaks {asked}"))
-        } else {
-            Some(format!("{} is not here", place.display()))
+    let mut at = session.clone();
+    while !is_mate(&at) {
+        let parent = match &at.origin {
+            Some(origin) => lookup::row(&*factory.ports.store, origin.parent).await?,
+            None => None,
         };
-        let Some(why) = why else { return Ok(true) };
-        if self
-            .left
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(session.agent)
-        {
-            let what = format!("a member is left to other workers: {why}");
-            let _ = tree.events.try_send(Event {
-                agent: session.agent,
-                kind: EventKind::Unheard(what),
-            });
-        }
-        Ok(false)
+        // It comes from the main agent.
+        let Some(parent) = parent else {
+            return Ok(!tree.is_worker);
+        };
+        at = parent;
     }
+    if at.agent != session.agent && factory.registry.resident(at.agent).is_some() {
+        return Ok(true);
+    }
+    let raised = roster::card(&*factory.ports.store, at.realm, at.agent)
+        .await?
+        .is_some_and(|card| card.backend == WORKER);
+    // What a member has started comes with it, or stays.
+    Ok(raised == tree.is_worker && (at.agent == session.agent || !tree.is_worker))
+}
+
+/// Whether a worker can do anything for a member: what the member works on must be here, and its model be spoken to
+/// as its transcript is written. One that cannot leaves it as it is, and says so once.
+pub(crate) async fn is_fit_for(
+    factory: &Arc<Factory>,
+    session: &Session,
+    tree: &Tree,
+) -> Result<bool, StartError> {
+    if !tree.is_worker {
+        return Ok(true);
+    }
+    let terms = terms(session, tree);
+    let place = terms
+        .worktree
+        .as_ref()
+        .map_or(&session.cwd, |worktree| &worktree.origin);
+    let why = if place.is_dir() {
+        let dialect = factory.ports.store.read(session.agent).await?.dialect;
+        let asked = factory.ports.model.dialect();
+        (dialect != asked)
+            .then(|| format!("it is held with {dialect}, and this process speaks {asked}"))
+    } else {
+        Some(format!("{} is not here", place.display()))
+    };
+    let Some(why) = why else { return Ok(true) };
+    if factory
+        .left
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(session.agent)
+    {
+        let what = format!("a member is left to other workers: {why}");
+        let _ = tree.events.try_send(Event {
+            agent: session.agent,
+            kind: EventKind::Unheard(what),
+        });
+    }
+    Ok(false)
 }
 
 /// Looks who waits for a worker, and says who has waited for too long, until nobody waits.
-async fn expect(house: Weak<House>, tree: Weak<Tree>) {
+async fn expect(factory: Weak<Factory>, tree: Weak<Tree>) {
     let mut waiting: HashMap<AgentId, Duration> = HashMap::new();
     loop {
-        let Some(look) = house.upgrade().map(|house| house.ports.clock.sleep(LOOK)) else {
+        let Some(look) = factory
+            .upgrade()
+            .map(|factory| factory.ports.clock.sleep(LOOK))
+        else {
             return;
         };
         look.await;
-        let (Some(house), Some(tree)) = (house.upgrade(), tree.upgrade()) else {
+        let (Some(factory), Some(tree)) = (factory.upgrade(), tree.upgrade()) else {
             return;
         };
-        let free = house.free(&tree).await;
-        waiting.retain(|agent, _| free.iter().any(|(free, _)| free == agent));
-        if free.is_empty() {
+        let waits = free(&factory, &tree).await;
+        waiting.retain(|agent, _| waits.iter().any(|(waits, _)| waits == agent));
+        if waits.is_empty() {
             tree.expects.store(false, Ordering::Release);
             // Who was left to them since is looked after here, or by whoever has left it.
-            if house.free(&tree).await.is_empty() || tree.expects.swap(true, Ordering::AcqRel) {
+            if free(&factory, &tree).await.is_empty() || tree.expects.swap(true, Ordering::AcqRel) {
                 return;
             }
         }
         let mut late = Vec::new();
-        for (agent, name) in free {
+        for (agent, name) in waits {
             let waited = waiting.entry(agent).or_default();
             *waited += LOOK;
             if *waited == PATIENCE {

@@ -52,7 +52,7 @@ impl TypedTool for ExitPlanMode {
         let team = self.0.team(None).await?;
         let open = self
             .0
-            .house
+            .factory
             .ports
             .store
             .requests(here.tree.realm, Some(self.0.agent))

@@ -47,7 +47,7 @@ impl TypedTool for NoteRead {
         let realm = self.0.here()?.tree.realm;
         let notes = self
             .0
-            .house
+            .factory
             .ports
             .store
             .notes(realm, team)

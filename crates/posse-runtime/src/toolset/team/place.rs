@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::live::lookup;
+use crate::live::roster;
 use posse_protocol::{AgentId, ListId, Name, Team};
 
 use crate::live::registry::Resident;
@@ -12,7 +14,8 @@ use posse_port::tool::ToolError;
 impl Caller {
     /// The caller as it lives here.
     pub(crate) fn here(&self) -> Result<Arc<Resident>, ToolError> {
-        self.house
+        self.factory
+            .registry
             .resident(self.agent)
             .ok_or_else(|| tell("the caller has ended"))
     }
@@ -25,7 +28,7 @@ impl Caller {
     async fn memberships_of(&self, agent: AgentId) -> Result<Vec<Membership>, ToolError> {
         let realm = self.here()?.tree.realm;
         let mut found = self
-            .house
+            .factory
             .ports
             .store
             .membership(realm, agent)
@@ -41,9 +44,7 @@ impl Caller {
         if mine.is_empty() {
             return Ok(Vec::new());
         }
-        let mut teams = self
-            .house
-            .teams(self.here()?.tree.realm)
+        let mut teams = roster::teams(&*self.factory.ports.store, self.here()?.tree.realm)
             .await
             .map_err(failed)?;
         teams.retain(|team| mine.iter().any(|membership| membership.team == team.name));
@@ -52,9 +53,7 @@ impl Caller {
 
     /// A team of the session, with all of its members.
     pub(super) async fn roster(&self, name: &Name) -> Result<Option<Team>, ToolError> {
-        let teams = self
-            .house
-            .teams(self.here()?.tree.realm)
+        let teams = roster::teams(&*self.factory.ports.store, self.here()?.tree.realm)
             .await
             .map_err(failed)?;
         Ok(teams.into_iter().find(|team| team.name == *name))
@@ -106,10 +105,12 @@ impl Caller {
 
     /// Who has made an agent.
     async fn above(&self, agent: AgentId) -> Result<Option<AgentId>, ToolError> {
-        if let Some(resident) = self.house.resident(agent) {
+        if let Some(resident) = self.factory.registry.resident(agent) {
             return Ok(resident.parent);
         }
-        let row = self.house.row(agent).await.map_err(failed)?;
+        let row = lookup::row(&*self.factory.ports.store, agent)
+            .await
+            .map_err(failed)?;
         Ok(row.and_then(|row| row.origin).map(|origin| origin.parent))
     }
 }

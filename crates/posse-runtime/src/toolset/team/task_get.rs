@@ -46,7 +46,7 @@ impl TypedTool for TaskGet {
         let id = input.task_id.0;
         match self
             .0
-            .house
+            .factory
             .ports
             .store
             .task(list, id)

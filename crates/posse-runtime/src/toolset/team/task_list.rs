@@ -51,7 +51,7 @@ impl TypedTool for TaskList {
         };
         let mut tasks = self
             .0
-            .house
+            .factory
             .ports
             .store
             .tasks(list, filter, TASKS + 1)

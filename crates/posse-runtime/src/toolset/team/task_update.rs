@@ -99,7 +99,7 @@ impl TypedTool for TaskUpdate {
         let id = input.task_id.0;
         let task = self
             .caller
-            .house
+            .factory
             .ports
             .store
             .task(list.clone(), id)

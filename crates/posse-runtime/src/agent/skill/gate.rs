@@ -7,10 +7,10 @@ use posse_protocol::{AgentId, Answer, Denial, Event, EventKind, Question, RawJso
 use serde_json::json;
 
 use crate::definition::skill::{Fork, Part, Skill};
-use crate::live::registry::{House, Resident};
-pub(crate) use crate::live::setup::Asker;
+use crate::definition::tool_name::AGENT;
+use crate::live::registry::{Registry, Resident};
+use crate::live::setup::Asker;
 use crate::prompt;
-use crate::toolset::AGENT;
 use posse_permission::{Policy, Standing, Verdict};
 use posse_port::text::neutral;
 use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
@@ -20,7 +20,7 @@ pub(crate) const SHELL: &str = "Bash";
 
 /// Whose commands they are, and what they run with.
 pub(crate) struct Gate {
-    pub(crate) house: Arc<House>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) agent: AgentId,
     /// None if the agent has no shell.
     pub(crate) shell: Option<Arc<dyn Tool>>,
@@ -104,7 +104,7 @@ impl Gate {
     /// Whether the agent may start the one that follows a skill, as if it had called Agent for it.
     pub(crate) async fn start(&self, skill: &Skill, fork: &Fork) -> Result<(), Held> {
         let who = self
-            .house
+            .registry
             .resident(self.agent)
             .ok_or_else(|| Held::Said("the agent has ended".into()))?;
         let agent = fork.agent_type();
@@ -152,7 +152,7 @@ impl Gate {
         rules: Option<&Arc<Policy>>,
     ) -> Result<Cleared, Held> {
         let who = self
-            .house
+            .registry
             .resident(self.agent)
             .ok_or_else(|| Held::Said("the agent has ended".into()))?;
         let judge = judge(&who.standing, rules);
@@ -207,7 +207,8 @@ impl Gate {
             why,
             from,
         };
-        self.house
+        self.registry
+            .questions
             .ask(self.agent, &who.tree, question, &self.context.cancel)
             .await
     }

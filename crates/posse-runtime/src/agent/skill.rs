@@ -1,0 +1,82 @@
+//! A skill that is called: its instructions made ready.
+
+mod gate;
+
+use std::sync::Arc;
+
+use crate::definition::skill::{Skill, Values, named};
+use crate::prompt;
+use posse_permission::Policy;
+use posse_port::closest;
+
+pub(crate) use gate::{Gate, Held, SHELL, Stopped};
+
+/// A skill whose instructions are ready.
+pub(crate) struct Ready {
+    pub(crate) skill: Arc<Skill>,
+    /// All that is to be followed.
+    pub(crate) text: String,
+    /// What holds besides while it is followed.
+    pub(crate) rules: Option<Arc<Policy>>,
+}
+
+/// Why a skill is not ready.
+pub(crate) enum Unready {
+    Failed(String),
+    /// A person wants nothing more to be done.
+    Stopped(String),
+}
+
+/// The skill that is meant; else what is said of the name.
+pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, String> {
+    let wanted = name.trim().trim_start_matches('/');
+    named(skills, wanted)
+        .cloned()
+        .ok_or_else(|| unknown(skills, wanted))
+}
+
+fn unknown(skills: &[Arc<Skill>], name: &str) -> String {
+    let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+    let meant = closest(name, &names)
+        .map(|meant| format!("; did you mean {meant}?"))
+        .unwrap_or_default();
+    format!("there is no skill {name}{meant}")
+}
+
+/// Makes a skill's instructions ready: its commands are run.
+pub(crate) async fn prepare(
+    gate: &Gate,
+    skill: Arc<Skill>,
+    arguments: &str,
+) -> Result<Ready, Unready> {
+    let failed = |why: &dyn std::fmt::Display| Unready::Failed(why.to_string());
+    let who = gate
+        .registry
+        .resident(gate.agent)
+        .ok_or_else(|| failed(&"the agent has ended"))?;
+    if let Some(fork) = &skill.fork {
+        gate.start(&skill, fork).await.map_err(|held| match held {
+            Held::Said(why) => Unready::Failed(format!("{} needs an agent: {why}", skill.name)),
+            Held::Stopped(why) => Unready::Stopped(why),
+        })?;
+    }
+    let workspace = &gate.context.workspace;
+    let rules = skill.rules(workspace).map_err(|error| failed(&error))?;
+    let parts = skill.body.expand(&Values {
+        arguments: arguments.trim(),
+        session: &who.tree.root.to_string(),
+        directory: skill.directory(),
+        project: &workspace.cwd,
+        effort: who.effort,
+    });
+    let parts =
+        parts.map_err(|error| failed(&format!("{} cannot be followed: {error}", skill.name)))?;
+    let filled = gate.fill(parts, rules.as_ref()).await;
+    let text = filled.map_err(|Stopped(why)| Unready::Stopped(why))?;
+    Ok(Ready { skill, text, rules })
+}
+
+/// What the instructions of a skill are, for whoever follows them.
+pub(crate) fn instructions(ready: &Ready) -> String {
+    prompt::skill::instructions(&ready.skill, &ready.text)
+}

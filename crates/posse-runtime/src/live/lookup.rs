@@ -1,0 +1,50 @@
+//! Agents as the store has them, and the sessions they belong to.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Name, RealmId};
+
+use crate::live::registry::Registry;
+use crate::live::session::Tree;
+use posse_port::store::{AgentFilter, Session, Store, StoreError};
+
+/// An agent as the store has it, without its history.
+pub(crate) async fn row(store: &dyn Store, agent: AgentId) -> Result<Option<Session>, StoreError> {
+    let filter = AgentFilter {
+        id: Some(agent),
+        ..AgentFilter::default()
+    };
+    Ok(store.agents(filter, 1).await?.pop())
+}
+
+/// The agent of a realm that is registered under a name.
+pub(crate) async fn named(
+    store: &dyn Store,
+    realm: RealmId,
+    name: &Name,
+) -> Result<Option<Session>, StoreError> {
+    let (realm, name) = (Some(realm), Some(name.clone()));
+    let filter = AgentFilter {
+        realm,
+        name,
+        ..AgentFilter::default()
+    };
+    Ok(store.agents(filter, 1).await?.pop())
+}
+
+/// The session that an agent belongs to, if that lives here.
+pub(crate) async fn session_of(
+    registry: &Registry,
+    store: &dyn Store,
+    session: &Session,
+) -> Result<Option<Arc<Tree>>, StoreError> {
+    let (mut origin, mut top) = (session.origin.clone(), session.agent);
+    while let Some(from) = origin {
+        if let Some(above) = registry.resident(from.parent) {
+            return Ok(Some(Arc::clone(&above.tree)));
+        }
+        top = from.parent;
+        origin = row(store, top).await?.and_then(|parent| parent.origin);
+    }
+    Ok(registry.stays_for(top))
+}

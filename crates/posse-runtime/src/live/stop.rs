@@ -1,0 +1,156 @@
+//! Stopping runs with everything below them: nothing new is begun first, then each is told, then
+//! all are waited for.
+
+use std::sync::Arc;
+
+use posse_protocol::{AgentId, Command, Notification};
+use uuid::Uuid;
+
+use crate::live::registry::{By, Lodging, Registry, Resident};
+use crate::live::run::Run;
+use crate::live::session::Tree;
+
+/// Tells a run to end, without waiting for it.
+pub(crate) fn abandon(registry: &Registry, run: &Run, by: AgentId) {
+    tell_to_stop(registry, run.facts.task, By::Agent(by));
+}
+
+/// Stops everything that a session has in the background, whoever has started it, and waits until it
+/// is gone.
+pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
+    let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
+    for (agent, it) in registry
+        .residents()
+        .iter()
+        .filter(|(_, it)| it.who.tree.root == root)
+    {
+        if let (Some(way), Some(_)) = (&it.who.commands, &it.who.mate) {
+            // A teammate stays what it is, and stops what it does.
+            let _ = way.try_send(Command::Interrupt);
+        }
+        let own = it
+            .who
+            .run
+            .iter()
+            .filter(|run| run.is_background() && it.who.mate.is_none());
+        found.extend(own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))));
+        found.extend(
+            it.shells
+                .values()
+                .map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))),
+        );
+    }
+    // From the top: what is stopped with those above it is theirs to end.
+    found.sort_by_key(|(depth, ..)| *depth);
+    let mut told = Vec::new();
+    for (_, above, run) in found {
+        if !registry.is_frozen(above) {
+            told.extend(tell_to_stop(registry, run.facts.task, by));
+        }
+    }
+    for run in told {
+        run.ended().await;
+    }
+}
+
+/// Stops the agents that an agent has in the background. Its commands it ends itregistry.
+pub(crate) async fn stop_agents(registry: &Registry, agent: AgentId, by: By) {
+    let mut runs = registry.live_runs(agent);
+    runs.retain(|run| run.is_agent());
+    stop_runs(registry, runs, by).await;
+}
+
+async fn stop_runs(registry: &Registry, runs: Vec<Arc<Run>>, by: By) {
+    let told: Vec<_> = runs
+        .iter()
+        .flat_map(|run| tell_to_stop(registry, run.facts.task, by))
+        .collect();
+    for run in told {
+        run.ended().await;
+    }
+}
+
+/// Stops a run with all that it has started, and waits until everything is gone: nothing new is
+/// begun in it from now on, then it is told to end, then it is waited for. Gives what it came to;
+/// none if there is no such run here.
+pub(crate) async fn stop(registry: &Registry, task: Uuid, by: By) -> Option<Arc<Notification>> {
+    let runs = tell_to_stop(registry, task, by);
+    let top = runs.first()?.clone();
+    for run in &runs {
+        run.ended().await;
+    }
+    top.outcome()
+}
+
+/// The runs that are told to end, the one that was meant first.
+fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
+    let Some((run, owner)) = registry.run(task) else {
+        return Vec::new();
+    };
+    if !run.is_agent() {
+        let shell = registry
+            .residents()
+            .get(&owner)
+            .and_then(|it| it.shells.get(&task).cloned());
+        shell.iter().for_each(|shell| shell.stop.stop(by));
+        return vec![run];
+    }
+    let frozen = freeze(registry, owner);
+    for Frozen { agent, who } in &frozen {
+        who.stop.stop(if *agent == owner { by } else { by.below() });
+    }
+    frozen
+        .into_iter()
+        .filter_map(|frozen| frozen.who.run.clone())
+        .collect()
+}
+
+/// Freezes an agent and all below it: none of them starts anything any more.
+fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
+    let mut residents = registry.residents();
+    let mut found = vec![top];
+    let mut at = 0;
+    while at < found.len() {
+        let above = found[at];
+        found.extend(
+            residents
+                .iter()
+                .filter(|(_, it)| it.who.parent == Some(above))
+                .map(|(agent, _)| *agent),
+        );
+        at += 1;
+    }
+    let frozen = found.into_iter().filter_map(|agent| {
+        let lodging = residents.get_mut(&agent)?;
+        lodging.frozen = true;
+        Some(Frozen {
+            agent,
+            who: Arc::clone(&lodging.who),
+        })
+    });
+    frozen.collect()
+}
+
+/// Gives up the teammates of a session that live here.
+pub(crate) fn give_up_mates(registry: &Registry, tree: &Arc<Tree>) {
+    let ours = |it: &&Lodging| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
+    for resident in registry.residents().values().filter(ours) {
+        resident.who.stop.stop(By::Shutdown);
+    }
+}
+
+/// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
+pub(crate) fn give_up_tree(registry: &Registry, tree: &Arc<Tree>, by: By) {
+    for resident in registry
+        .residents()
+        .values()
+        .filter(|it| Arc::ptr_eq(&it.who.tree, tree))
+    {
+        resident.who.stop.stop(by);
+    }
+}
+
+struct Frozen {
+    agent: AgentId,
+    who: Arc<Resident>,
+}
