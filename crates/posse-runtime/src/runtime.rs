@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::session::agent_tools::ToolsOf;
 use crate::session::assemble;
+use crate::session::dispatch;
 use crate::session::factory::Factory;
+use crate::session::factory::ToolsOf;
 use crate::session::recover;
 use crate::session::revive;
 use crate::session::side_query::{self, Desk, Findings, Inquiry};
@@ -134,6 +135,7 @@ impl Runtime {
             ..AgentParts::taken(&taken, Some(living))
         };
         let tools = self.main_tools(session.agent, &setup);
+        dispatch::start(&self.factory);
         let seed = Seed::of(&taken)?;
         let (mut actor, commands, agent) =
             assemble::assemble_root(&self.factory, parts, seed, setup, tools);
@@ -279,6 +281,7 @@ impl Runtime {
     }
 
     fn begin(&self, parts: AgentParts, seed: Seed, setup: Setup, tools: Toolbox) -> Agent {
+        dispatch::start(&self.factory);
         let (actor, commands, agent) =
             assemble::assemble_root(&self.factory, parts, seed, setup, tools);
         assemble::start_root(&self.factory, actor, commands, agent)

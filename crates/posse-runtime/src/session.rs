@@ -1,10 +1,11 @@
 //! Makes agents, brings them back and ends sessions.
 
-pub(crate) mod agent_tools;
 pub(crate) mod assemble;
 pub(crate) mod create;
 pub(crate) mod dispatch;
 pub(crate) mod factory;
+pub(crate) mod lease;
+pub(crate) mod lifecycle;
 pub mod limits;
 pub mod memory;
 pub(crate) mod recover;
@@ -15,3 +16,4 @@ pub(crate) mod skill;
 pub(crate) mod spawn;
 pub mod start_error;
 pub mod team;
+pub(crate) mod workspace;

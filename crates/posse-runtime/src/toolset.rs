@@ -20,7 +20,7 @@ use crate::definition::terms::{ForkOf, Terms};
 use crate::definition::tool_name::SKILL;
 pub(crate) use crate::live::setup::{Setup, forking, loadable, reader};
 use crate::prompt::Reader;
-use crate::session::agent_tools::{AgentTools, ToolsOf};
+use crate::session::factory::{AgentTools, ToolsOf};
 use crate::toolset::agent::AgentTool;
 use crate::toolset::send_message::SendMessage;
 use crate::toolset::skill::SkillTool;

@@ -511,6 +511,11 @@ impl Actor {
         Ok(Input::Mail(mail))
     }
 
+    /// Has it look into its inbox when it begins to live.
+    pub(crate) fn expect_mail(&self) {
+        self.nudge.raise(About::Mail);
+    }
+
     pub(crate) fn agent(&self) -> AgentId {
         self.identity.agent
     }

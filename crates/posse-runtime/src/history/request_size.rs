@@ -1,6 +1,9 @@
 //! How large a request is.
 
+use posse_protocol::EntryKind;
+
 use posse_port::model::Piece;
+use posse_port::store::{NewEntry, Transcript};
 
 /// More than a request has around its pieces, in bytes.
 const AROUND: usize = 1024;
@@ -40,4 +43,35 @@ pub(crate) fn size<'a>(preamble: &Piece, pieces: impl IntoIterator<Item = &'a Pi
             .map(|piece| piece.bytes.len())
             .sum::<usize>()
         + AROUND
+}
+
+/// How large the last request was, as far as its reply tells.
+pub(crate) fn paid(transcript: &Transcript) -> Paid {
+    let entries = transcript.entries.iter().map(|stored| &stored.entry);
+    let summary = transcript
+        .entries
+        .iter()
+        .rposition(|stored| stored.entry.kind == EntryKind::Compaction);
+    let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();
+    // Of a reply that was cut off it is not known what it took.
+    let whole = |entry: &NewEntry| {
+        let facts = entry.reply.as_ref().filter(|facts| facts.stop.is_some())?;
+        (entry.kind == EntryKind::Reply).then_some(facts.usage)
+    };
+    let last = entries
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, entry)| Some((at, whole(entry)?)));
+    let Some((at, usage)) = last else {
+        return Paid::default();
+    };
+    let sent = entries[..at]
+        .iter()
+        .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
+    Paid {
+        tokens: usage.prompt().saturating_add(usage.output),
+        bytes: size(&transcript.preamble, sent),
+        begun: true,
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::definition::terms::Terms;
 use posse_protocol::{AgentId, Name, RealmId};
 
 use crate::live::registry::Registry;
@@ -47,4 +48,30 @@ pub(crate) async fn session_of(
         origin = row(store, top).await?.and_then(|parent| parent.origin);
     }
     Ok(registry.stays_for(top))
+}
+
+/// Whether a stored agent is a teammate, or was one.
+pub(crate) fn is_mate(session: &Session) -> bool {
+    let origin = session.origin.as_deref();
+    origin
+        .and_then(Terms::kept)
+        .is_some_and(|terms| terms.mate.is_some())
+}
+
+/// What holds for a stored sub-agent.
+pub(crate) fn terms(session: &Session, tree: &Tree) -> Terms {
+    let Some(origin) = session.origin.as_deref() else {
+        return Terms::lost();
+    };
+    let of_type = || {
+        tree.definition(&origin.agent_type)
+            .map(|kind| Terms::of(&kind))
+    };
+    // An older posse kept none; then it is the type that is there now, or nothing.
+    let kept = if origin.terms.is_empty() {
+        of_type()
+    } else {
+        Terms::kept(origin)
+    };
+    kept.unwrap_or_else(Terms::lost)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::definition::terms::Terms;
 use posse_protocol::PermissionMode;
 
 use crate::definition::agent_type::{Definition, FORK};
@@ -112,4 +113,14 @@ pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
         .unwrap_or_default();
     let may = |skill: &&Arc<Skill>| skill.for_model && !setup.policy.forbids_skill(&skill.name);
     skills.iter().filter(may).cloned().collect()
+}
+
+/// The types that an agent at this depth may start. A fork is told of them as if it were its parent.
+pub(crate) fn startable_at(
+    depth: u32,
+    setup: &Setup,
+    terms: &Terms,
+) -> Option<Vec<Arc<Definition>>> {
+    let depth = depth.saturating_sub(u32::from(terms.fork.is_some()));
+    (depth < setup.spawning.depth).then(|| startable(setup))
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::live::lookup;
-use crate::session::dispatch;
 use crate::session::factory::Factory;
-use posse_protocol::{AgentId, Command, Event, PermissionMode};
+use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
 use crate::agent::actor::{Actor, Identity, Known, Mate, Sub};
@@ -18,7 +16,7 @@ use crate::govern::{Account, Budgets, Places};
 use crate::history::History;
 use crate::history::cache_ttl::Reuse;
 use crate::history::fork_point::Branch;
-use crate::history::request_size::Paid;
+use crate::history::request_size::{Paid, paid};
 use crate::history::restore::restore;
 use crate::history::restore::{last_reply, waits};
 use crate::live::handle::COMMANDS;
@@ -26,10 +24,8 @@ use crate::live::handle::{Agent, AgentHandle};
 use crate::live::registry::{Resident, Stop};
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
-use crate::live::wakeup::{About as Nudging, Nudge};
-use crate::session::side_query::paid;
+use crate::live::wakeup::Nudge;
 use crate::session::start_error::StartError;
-use crate::session::team::host::Members;
 use crate::supervise::Living;
 use posse_permission::Standing;
 use posse_port::model::{Attribution, Effort, Piece};
@@ -256,7 +252,7 @@ pub(crate) fn assemble_root(
         mate: None,
     };
     // Nobody is above a root who could be frozen.
-    let nudge = enter(factory, id, who).unwrap_or_default();
+    let nudge = factory.registry.enter(id, who).unwrap_or_default();
     let life = Life::Root { joins: setup.joins };
     let names = tools.names().into_iter().map(str::to_owned).collect();
     let setup = Setup {
@@ -330,7 +326,7 @@ pub(crate) fn assemble_sub(
             .is_some_and(|terms| terms.fork.is_some()),
         mate: mate.as_ref().map(|mate| Arc::clone(&mate.card)),
     };
-    let nudge = enter(factory, id, who)?;
+    let nudge = factory.registry.enter(id, who)?;
     let mut setup = Setup {
         tools,
         workspace: Arc::clone(standing.workspace()),
@@ -361,48 +357,6 @@ pub(crate) fn assemble_sub(
         name,
     };
     Some((assemble(factory, parts, seed, setup, kind), told))
-}
-
-/// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
-pub(crate) async fn foreign_tree(
-    factory: &Arc<Factory>,
-    session: AgentId,
-    members: Members,
-    setup: Setup,
-) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
-    let row = lookup::row(&*factory.ports.store, session)
-        .await?
-        .ok_or(StoreError::NotFound { agent: session })?;
-    let (events, heard) = mpsc::channel(EVENTS);
-    let budgets = Budgets {
-        subtree: setup.limits.budget,
-        ..Budgets::default()
-    };
-    let workspace = own_spill(&setup.workspace, session);
-    let tree = Tree {
-        standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
-        root: session,
-        realm: row.realm,
-        places: Places::new(setup.spawning.running),
-        account: Account::session(budgets, factory.ports.clock.now()),
-        setup,
-        events,
-        preambles: std::sync::Mutex::default(),
-        attended: true.into(),
-        shown: match members {
-            Members::One(agent) => Some(agent),
-            Members::Free { .. } | Members::Raised { .. } => None,
-        },
-        is_worker: matches!(members, Members::Raised { .. }),
-        expects: false.into(),
-        takes_over: match members {
-            Members::One(_) => 0,
-            Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),
-        },
-        raising: 0.into(),
-        notices: std::sync::Mutex::default(),
-    };
-    Ok((Arc::new(tree), heard))
 }
 
 fn assemble(
@@ -514,33 +468,21 @@ pub(crate) fn start_root(
 
 /// Lets an agent live. If mail has come when it ends, it comes back.
 pub(crate) fn start(factory: &Arc<Factory>, (actor, commands): Assembled) {
-    let (crashed, maker, agent) = (actor.crashed(), Arc::clone(factory), actor.identity.agent);
+    let (crashed, agent) = (actor.crashed(), actor.identity.agent);
+    let lifecycle = Arc::clone(&actor.lifecycle);
     let life = async move {
         if actor.live(commands).await {
-            dispatch::mail_for(&maker, agent);
+            lifecycle.mail_for(agent);
         }
     };
     factory.supervisor.start_agent(life, crashed);
 }
 
-impl Actor {
-    /// Looks into the inbox before it lives.
-    pub(crate) fn expect_mail(&self) {
-        self.nudge.raise(Nudging::Mail);
-    }
-}
-
 /// The same workspace with a place of the session's own: what one has printed is nothing for another to find.
-fn own_spill(workspace: &Workspace, agent: AgentId) -> Arc<Workspace> {
+pub(crate) fn own_spill(workspace: &Workspace, agent: AgentId) -> Arc<Workspace> {
     let spill = workspace.spill.join(agent.to_string());
     Arc::new(Workspace {
         spill,
         ..workspace.clone()
     })
-}
-
-/// Enters an agent into the registry, and begins to hear of its mail.
-fn enter(factory: &Arc<Factory>, agent: AgentId, who: Resident) -> Option<Arc<Nudge>> {
-    factory.start_dispatching();
-    factory.registry.enter(agent, who)
 }

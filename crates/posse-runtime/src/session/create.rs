@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::session::agent_tools::ToolsOf;
 use crate::session::assemble;
 use crate::session::factory::Factory;
+use crate::session::factory::ToolsOf;
 use crate::session::team::panes;
 use crate::session::team::workers;
 use posse_protocol::{
@@ -26,12 +26,11 @@ use crate::govern::Account;
 use crate::history::fork_point::Branch;
 use crate::live::run::Run;
 use crate::live::session::{Common, Tree};
-use crate::live::setup::Setup;
-use crate::live::setup::{loadable, startable};
+use crate::live::setup::{loadable, startable_at};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::session::assemble::{AgentParts, Below, Seed};
-use crate::session::spawn::Lease;
+use crate::session::lease::Lease;
 use posse_permission::Standing;
 use posse_port::model::{Preamble, Thinking};
 use posse_port::panes::NewPane;
@@ -535,14 +534,4 @@ fn skills_of(definition: &Definition, tree: &Tree) -> Option<String> {
         effort: None,
     };
     prompt::skill::preloaded(&definition.skills, &skills, &values)
-}
-
-/// The types that an agent at this depth may start. A fork is told of them as if it were its parent.
-pub(crate) fn startable_at(
-    depth: u32,
-    setup: &Setup,
-    terms: &Terms,
-) -> Option<Vec<Arc<Definition>>> {
-    let depth = depth.saturating_sub(u32::from(terms.fork.is_some()));
-    (depth < setup.spawning.depth).then(|| startable(setup))
 }

@@ -13,8 +13,18 @@ use tokio_util::sync::CancellationToken;
 use crate::live::wakeup::About;
 use posse_port::store::Wake;
 
+/// Begins to hear of mail, once.
+pub(crate) fn start(factory: &Arc<Factory>) {
+    factory.dispatching.get_or_init(|| {
+        let ended = factory.supervisor.branch();
+        let dispatcher = dispatch(Arc::downgrade(factory), ended.clone());
+        factory.supervisor.start_errand(dispatcher);
+        ended.drop_guard()
+    });
+}
+
 /// Waits for news until the factory is gone.
-pub(crate) async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
+async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
     let Some(store) = factory
         .upgrade()
         .map(|factory| Arc::clone(&factory.ports.store))

@@ -6,17 +6,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use posse_protocol::AgentId;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
-use crate::agent::lifecycle::{Delegation, Lifecycle, SkillOutcome};
+use crate::definition::agent_type::Definition;
+use crate::definition::terms::Terms;
 use crate::live::registry::Registry;
-use crate::live::session::Tree;
-use crate::prompt::Reader;
-use crate::session::agent_tools::AgentTools;
-use crate::session::team::declared;
-use crate::session::{dispatch, skill};
+use crate::live::setup::Setup;
 use crate::supervise::Supervisor;
-use posse_port::{BoxFuture, Ports};
+use posse_port::Ports;
+use posse_port::tool::Toolbox;
 
 /// Makes agents, and brings them back.
 pub(crate) struct Factory {
@@ -32,7 +30,7 @@ pub(crate) struct Factory {
     /// True once this process was taken for dead.
     pub(crate) fenced: AtomicBool,
     /// Ends the dispatcher with the factory.
-    dispatching: OnceLock<DropGuard>,
+    pub(crate) dispatching: OnceLock<DropGuard>,
 }
 
 impl Factory {
@@ -49,34 +47,33 @@ impl Factory {
             dispatching: OnceLock::new(),
         }
     }
-
-    /// Begins to hear of mail, once.
-    pub(crate) fn start_dispatching(self: &Arc<Self>) {
-        self.dispatching.get_or_init(|| {
-            let ended = self.supervisor.branch();
-            let dispatcher = dispatch::dispatch(Arc::downgrade(self), ended.clone());
-            self.supervisor.start_errand(dispatcher);
-            ended.drop_guard()
-        });
-    }
 }
 
-impl Lifecycle for Factory {
-    fn mail_for(self: Arc<Self>, agent: AgentId) {
-        dispatch::mail_for(&self, agent);
-    }
+/// Makes the toolbox of an agent.
+pub(crate) trait AgentTools: Send + Sync {
+    /// Returns the tools of an agent of this kind.
+    fn for_agent(
+        &self,
+        factory: &Arc<Factory>,
+        agent: AgentId,
+        setup: &Setup,
+        kind: ToolsOf<'_>,
+    ) -> Toolbox;
+}
 
-    fn start_declared_members(self: Arc<Self>, session: &Arc<Tree>) {
-        declared::start_declared_members(&self, session);
-    }
-
-    fn follow_skill(
-        self: Arc<Self>,
-        by: AgentId,
-        reader: Reader,
-        delegation: Delegation,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<SkillOutcome, String>> {
-        Box::pin(async move { skill::delegate(&self, (by, reader), delegation, &cancel).await })
-    }
+/// Whose tools are made.
+#[derive(Clone, Copy)]
+pub(crate) enum ToolsOf<'a> {
+    /// A main agent's, which may start these types.
+    Main {
+        /// The types.
+        types: &'a [Arc<Definition>],
+    },
+    /// A sub-agent's.
+    Sub {
+        /// What was agreed with it.
+        terms: &'a Terms,
+        /// The types it may start; none if it is too deep for that.
+        types: Option<&'a [Arc<Definition>]>,
+    },
 }

@@ -1,6 +1,9 @@
 //! Whether one more agent may be started: every limit of every kind of spawn, in one place.
 
+use posse_protocol::Cost;
+
 use crate::definition::spawning::Spawning;
+use crate::govern::Budgets;
 
 /// How many live agents there may be for each one that may work at once. As many wait for a place; more
 /// would only pile up.
@@ -57,6 +60,16 @@ pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// What an agent may use that is started so.
+pub(crate) fn budgets(spawning: &Spawning, declared: Option<Cost>) -> Budgets {
+    let mut budgets = spawning.budgets;
+    if let Some(cost) = declared {
+        let most = budgets.subtree.cost.map_or(cost, |most| most.min(cost));
+        budgets.subtree.cost = Some(most);
+    }
+    budgets
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use crate::agent::actor::{Actor, marker};
 use crate::agent::ending;
 use crate::agent::step::{Decision, failure};
 use crate::definition::tool_name::AGENT;
+use crate::live::lookup::terms;
 use crate::live::run::shell_facts;
 use crate::live::setup::reader;
 use crate::prompt;
 use crate::prompt::Returned;
 use crate::prompt::team::Spawned;
-use crate::session::revive::terms;
 use crate::session::start_error::StartError;
 use posse_port::store::{
     AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::live::lookup;
+use crate::live::lookup::{is_mate, terms};
 use crate::live::roster;
-use crate::session::agent_tools::ToolsOf;
 use crate::session::assemble;
 use crate::session::factory::Factory;
+use crate::session::factory::ToolsOf;
 use crate::session::recover;
 use crate::session::team::workers;
+use crate::session::workspace::workspace_again;
 use posse_protocol::{
     AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender,
 };
@@ -23,19 +25,17 @@ use crate::definition::spawning::IN_PROCESS;
 use crate::definition::terms::Terms;
 use crate::live::run::Run;
 use crate::live::session::Tree;
+use crate::live::setup::startable_at;
 use crate::live::wakeup::About as Nudging;
 use crate::prompt;
 use crate::session::assemble::{AgentParts, Assembled, Below, Seed};
-use crate::session::create::startable_at;
+use crate::session::limits;
 use crate::session::recover::{depth, facts};
-use crate::session::spawn;
 use crate::session::start_error::StartError;
 use crate::supervise::Living;
-use posse_permission::Standing;
 use posse_port::store::{
     AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
 };
-use posse_port::tool::Workspace;
 
 /// More unfinished agents than this are not taken up at once.
 const UNFINISHED: usize = 10_000;
@@ -424,7 +424,7 @@ async fn rebuild(
         sub,
         depth,
         account: account.reopen(
-            spawn::budgets(
+            limits::budgets(
                 &tree.setup.spawning,
                 terms.mate.as_ref().and_then(|mate| mate.budget),
             ),
@@ -575,79 +575,9 @@ pub(crate) async fn take_over(factory: &Arc<Factory>) {
     }
 }
 
-/// Whether a stored agent is a teammate, or was one.
-pub(crate) fn is_mate(session: &Session) -> bool {
-    let origin = session.origin.as_deref();
-    origin
-        .and_then(Terms::kept)
-        .is_some_and(|terms| terms.mate.is_some())
-}
-
 /// Whether it is the store that fails, and not this one agent.
 fn is_of_the_store(error: &StartError) -> bool {
     let others =
         |error: &StoreError| !matches!(error, StoreError::BadStep(_) | StoreError::Damaged { .. });
     matches!(error, StartError::Store(error) if others(error))
-}
-
-/// Where an agent works that is brought back below `above`. Who worked in a worktree works there or not at
-/// all; of others, where they worked may not be worked in any more.
-fn workspace_again(
-    above: &Standing,
-    session: &Session,
-    terms: &Terms,
-) -> Result<Workspace, String> {
-    let here = above.workspace();
-    let shared = here
-        .mirror
-        .as_ref()
-        .is_some_and(|mirror| session.cwd.starts_with(&mirror.here));
-    let mut workspace = match &terms.worktree {
-        Some(worktree) => {
-            // If its parent has gone, it lies below one whose checkout is a copy's original, or contains it.
-            let origins = [&worktree.origin].into_iter().chain(&terms.copies);
-            let found = origins.map(|origin| {
-                here.below(origin.clone())
-                    .in_worktree(&worktree.path, origin)
-            });
-            let within = |workspace: &Workspace| !workspace.roots.is_empty();
-            let found = found
-                .flatten()
-                .find(within)
-                .ok_or("its worktree is of another repository")?;
-            let workspace = Workspace {
-                cwd: session.cwd.clone(),
-                ..found
-            };
-            spawn::make_room(&workspace, &worktree.path)?;
-            workspace
-        }
-        None if !terms.copies.is_empty() && !shared => {
-            return Err("it worked in the worktree of an agent that has ended".into());
-        }
-        None if here.roots.iter().any(|root| session.cwd.starts_with(root)) => {
-            here.below(session.cwd.clone())
-        }
-        None => here.below(here.cwd.clone()),
-    };
-    workspace.notes.clone_from(&terms.notes);
-    Ok(workspace)
-}
-
-/// What holds for a stored sub-agent.
-pub(crate) fn terms(session: &Session, tree: &Tree) -> Terms {
-    let Some(origin) = session.origin.as_deref() else {
-        return Terms::lost();
-    };
-    let of_type = || {
-        tree.definition(&origin.agent_type)
-            .map(|kind| Terms::of(&kind))
-    };
-    // An older posse kept none; then it is the type that is there now, or nothing.
-    let kept = if origin.terms.is_empty() {
-        of_type()
-    } else {
-        Terms::kept(origin)
-    };
-    kept.unwrap_or_else(Terms::lost)
 }

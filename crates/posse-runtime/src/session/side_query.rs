@@ -7,22 +7,21 @@ use std::sync::Arc;
 use crate::live::lookup;
 use crate::session::assemble;
 use crate::session::factory::Factory;
-use posse_protocol::{AgentId, EntryKind, PermissionMode, ReplyFacts};
+use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::wall_ms;
 pub(crate) use crate::agent::side_query::{Answer, Aside, AsideError, Hands, Hear};
 use crate::definition::terms::{NOTING, Terms};
 use crate::govern::{Account, Budgets};
-use crate::history::request_size;
-use crate::history::request_size::Paid;
+use crate::history::request_size::paid;
 use crate::history::restore::last_reply;
 use crate::history::restore::restore;
 use crate::prompt::side_query::Words;
 use crate::session::start_error::StartError;
 use posse_permission::{Policy, Standing};
 use posse_port::model::{Attribution, Ttl};
-use posse_port::store::{Charge, NewEntry, Op, Order, Session, StoreError, Transcript};
+use posse_port::store::{Charge, Op, Order, Session, StoreError, Transcript};
 use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
 
 /// How somebody asks.
@@ -252,36 +251,5 @@ fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> 
         tools,
         standing,
         seen: Seen::default(),
-    }
-}
-
-/// How large the last request was, as far as its reply tells.
-pub(crate) fn paid(transcript: &Transcript) -> Paid {
-    let entries = transcript.entries.iter().map(|stored| &stored.entry);
-    let summary = transcript
-        .entries
-        .iter()
-        .rposition(|stored| stored.entry.kind == EntryKind::Compaction);
-    let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();
-    // Of a reply that was cut off it is not known what it took.
-    let whole = |entry: &NewEntry| {
-        let facts = entry.reply.as_ref().filter(|facts| facts.stop.is_some())?;
-        (entry.kind == EntryKind::Reply).then_some(facts.usage)
-    };
-    let last = entries
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(at, entry)| Some((at, whole(entry)?)));
-    let Some((at, usage)) = last else {
-        return Paid::default();
-    };
-    let sent = entries[..at]
-        .iter()
-        .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
-    Paid {
-        tokens: usage.prompt().saturating_add(usage.output),
-        bytes: request_size::size(&transcript.preamble, sent),
-        begun: true,
     }
 }

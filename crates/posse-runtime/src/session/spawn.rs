@@ -1,12 +1,13 @@
 //! The one door: every agent that another starts comes through here, and every limit is checked here.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::live::lookup;
 use crate::live::roster;
 use crate::session::create;
 use crate::session::factory::Factory;
+use crate::session::lease::Lease;
+use crate::session::workspace::workspace;
 use posse_protocol::{AgentId, Cost, Name, PermissionMode, Takes, Team};
 use uuid::Uuid;
 
@@ -18,7 +19,7 @@ use crate::definition::output_schema::Contract;
 use crate::definition::spawning::Spawning;
 use crate::definition::teammate::{Card, MateTerms};
 use crate::definition::terms::{Granted, Terms};
-use crate::govern::{Account, Ask, Budgets};
+use crate::govern::{Account, Ask};
 use crate::live::registry::{By, Registry, Resident};
 use crate::live::run::Run;
 use crate::live::session::Tree;
@@ -34,7 +35,7 @@ use crate::session::memory::Loaded;
 use crate::session::route::{Teams, Teamwork, route};
 use posse_port::store::{CallKey, Origin};
 use posse_port::tool::Workspace;
-use posse_port::worktree::{Made, Wanted, Worktree};
+use posse_port::worktree::Wanted;
 use posse_protocol::Notification;
 use tokio_util::sync::CancellationToken;
 
@@ -88,34 +89,6 @@ impl Drop for Leash {
         if self.held {
             stop::abandon(&self.registry, &self.run, self.by);
         }
-    }
-}
-
-/// A worktree that no agent has yet: given back unless one takes it.
-pub(crate) struct Lease {
-    factory: Arc<Factory>,
-    made: Option<Made>,
-}
-
-impl Lease {
-    /// An agent of another process has it from now on.
-    pub(crate) fn keep(mut self) {
-        self.made = None;
-    }
-
-    /// An agent has it from now on.
-    pub(crate) fn take(mut self) -> Option<Worktree> {
-        self.made.take().map(|made| made.worktree)
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let Some(made) = self.made.take() else { return };
-        let worktrees = Arc::clone(&self.factory.ports.worktrees);
-        self.factory.supervisor.start_errand(async move {
-            worktrees.release(&made.worktree).await;
-        });
     }
 }
 
@@ -195,7 +168,7 @@ async fn plan(
     }
     let depth = parent.depth + 1;
     let account = parent.account.open(
-        budgets(spawning, role.as_ref().and_then(|role| role.budget)),
+        limits::budgets(spawning, role.as_ref().and_then(|role| role.budget)),
         factory.ports.clock.now(),
     );
     let situation = Situation {
@@ -387,16 +360,6 @@ fn has_or_had(team: &Team, name: &Name) -> bool {
     team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
 }
 
-/// What an agent may use that is started so.
-pub(crate) fn budgets(spawning: &Spawning, declared: Option<Cost>) -> Budgets {
-    let mut budgets = spawning.budgets;
-    if let Some(cost) = declared {
-        let most = budgets.subtree.cost.map_or(cost, |most| most.min(cost));
-        budgets.subtree.cost = Some(most);
-    }
-    budgets
-}
-
 /// As whom a teammate joins; its terms say so too.
 fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<RoleWish>) -> Joins {
     let declared = role.as_ref().and_then(|role| role.mode);
@@ -452,58 +415,6 @@ async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
     Some(text)
 }
 
-/// Where an agent works that `parent` starts.
-fn workspace(
-    parent: &Resident,
-    cwd: Option<&Path>,
-    lease: &Lease,
-    terms: &mut Terms,
-) -> Result<Workspace, String> {
-    let above = parent.standing.workspace();
-    let mut workspace = match (&lease.made, cwd) {
-        (Some(Made { worktree, .. }), _) => {
-            let within = above.in_worktree(&worktree.path, &worktree.origin);
-            let workspace = within.map_err(|why| format!("isolation: {why}"))?;
-            terms.worktree = Some(worktree.clone());
-            make_room(&workspace, &worktree.path).map_err(|why| format!("isolation: {why}"))?;
-            workspace
-        }
-        (None, Some(cwd)) => above.below(resolved(above.cwd.join(cwd))?),
-        (None, None) => above.below(above.cwd.clone()),
-    };
-    terms.copies = workspace
-        .mirror
-        .as_ref()
-        .map(|mirror| mirror.of.clone())
-        .unwrap_or_default();
-    workspace.notes = terms.notes.clone();
-    Ok(workspace)
-}
-
-/// Makes the directories of a worktree that an agent works in: what is not tracked is not there. No link is
-/// followed, which could lead out of it.
-pub(crate) fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
-    for directory in workspace.roots.iter().chain([&workspace.cwd]) {
-        let inside = directory
-            .strip_prefix(top)
-            .map_err(|_| "it lies outside its worktree".to_owned())?;
-        let mut at = top.to_owned();
-        for part in inside {
-            at.push(part);
-            let failed = |error: std::io::Error| format!("{}: {error}", at.display());
-            match at.symlink_metadata() {
-                Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(format!("{} is no directory there", at.display())),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    std::fs::create_dir(&at).map_err(failed)?;
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
-    }
-    Ok(())
-}
-
 /// What an agent is told of where it works, if that is not where the session does. A fork knows what its
 /// parent knows.
 fn place(tree: &Tree, lease: &Lease, workspace: &Workspace, fork: bool) -> Option<String> {
@@ -523,15 +434,6 @@ fn path(above: &str, label: &str, key: CallKey) -> String {
         format!("{above}/{label}-{seq}")
     } else {
         format!("{above}/{label}-{seq}.{ordinal}")
-    }
-}
-
-/// A directory without links in its path.
-fn resolved(path: std::path::PathBuf) -> Result<std::path::PathBuf, String> {
-    match path.canonicalize() {
-        Ok(path) if path.is_dir() => Ok(path),
-        Ok(path) => Err(format!("cwd: {} is no directory", path.display())),
-        Err(error) => Err(format!("cwd: {}: {error}", path.display())),
     }
 }
 

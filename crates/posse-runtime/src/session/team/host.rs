@@ -3,6 +3,12 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::agent::events::EVENTS;
+use crate::govern::{Account, Budgets, Places};
+use crate::live::lookup;
+use crate::session::assemble::own_spill;
+use posse_permission::Standing;
+use posse_port::store::StoreError;
 use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
 
@@ -13,7 +19,7 @@ use crate::live::setup::Setup;
 use crate::live::stop;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
-use crate::session::{assemble, revive};
+use crate::session::{assemble, dispatch, revive};
 
 /// What a process hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +66,11 @@ pub(crate) async fn host(
     setup: Setup,
 ) -> Result<Hosted, StartError> {
     let Hosting { session, members } = hosting;
-    let (tree, events) = assemble::foreign_tree(factory, session, members, setup).await?;
+    let (tree, events) = foreign_tree(factory, session, members, setup).await?;
     let adopted = match members {
         Members::One(agent) => vec![revive::take_member(factory, agent, &tree).await?],
         Members::Free { .. } | Members::Raised { .. } => {
-            factory.start_dispatching();
+            dispatch::start(factory);
             factory.registry.stays(&tree);
             revive::adopt(factory, &tree).await?
         }
@@ -131,4 +137,46 @@ async fn porter(
     };
     drop(stays);
     stop::give_up_tree(&factory.registry, &tree, By::Shutdown);
+}
+
+/// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
+async fn foreign_tree(
+    factory: &Arc<Factory>,
+    session: AgentId,
+    members: Members,
+    setup: Setup,
+) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
+    let row = lookup::row(&*factory.ports.store, session)
+        .await?
+        .ok_or(StoreError::NotFound { agent: session })?;
+    let (events, heard) = mpsc::channel(EVENTS);
+    let budgets = Budgets {
+        subtree: setup.limits.budget,
+        ..Budgets::default()
+    };
+    let workspace = own_spill(&setup.workspace, session);
+    let tree = Tree {
+        standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
+        root: session,
+        realm: row.realm,
+        places: Places::new(setup.spawning.running),
+        account: Account::session(budgets, factory.ports.clock.now()),
+        setup,
+        events,
+        preambles: std::sync::Mutex::default(),
+        attended: true.into(),
+        shown: match members {
+            Members::One(agent) => Some(agent),
+            Members::Free { .. } | Members::Raised { .. } => None,
+        },
+        is_worker: matches!(members, Members::Raised { .. }),
+        expects: false.into(),
+        takes_over: match members {
+            Members::One(_) => 0,
+            Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),
+        },
+        raising: 0.into(),
+        notices: std::sync::Mutex::default(),
+    };
+    Ok((Arc::new(tree), heard))
 }

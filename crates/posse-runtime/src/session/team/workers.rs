@@ -12,9 +12,9 @@ use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
 use crate::definition::spawning::{Quarters, WORKER};
+use crate::live::lookup::{is_mate, terms};
 use crate::live::session::Tree;
 use crate::prompt::reminder;
-use crate::session::revive::{is_mate, terms};
 use crate::session::start_error::StartError;
 use posse_port::store::{Epoch, Session, StoreError};
 use posse_port::text::line;

@@ -1,0 +1,34 @@
+//! A worktree between its making and its agent's birth.
+
+use std::sync::Arc;
+
+use crate::session::factory::Factory;
+use posse_port::worktree::{Made, Worktree};
+
+/// A worktree that no agent has yet: given back unless one takes it.
+pub(crate) struct Lease {
+    pub(crate) factory: Arc<Factory>,
+    pub(crate) made: Option<Made>,
+}
+
+impl Lease {
+    /// An agent of another process has it from now on.
+    pub(crate) fn keep(mut self) {
+        self.made = None;
+    }
+
+    /// An agent has it from now on.
+    pub(crate) fn take(mut self) -> Option<Worktree> {
+        self.made.take().map(|made| made.worktree)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(made) = self.made.take() else { return };
+        let worktrees = Arc::clone(&self.factory.ports.worktrees);
+        self.factory.supervisor.start_errand(async move {
+            worktrees.release(&made.worktree).await;
+        });
+    }
+}

@@ -1,0 +1,34 @@
+//! What agents ask of this room.
+
+use std::sync::Arc;
+
+use posse_protocol::AgentId;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::lifecycle::{Delegation, Lifecycle, SkillOutcome};
+use crate::live::session::Tree;
+use crate::prompt::Reader;
+use crate::session::factory::Factory;
+use crate::session::team::declared;
+use crate::session::{dispatch, skill};
+use posse_port::BoxFuture;
+
+impl Lifecycle for Factory {
+    fn mail_for(self: Arc<Self>, agent: AgentId) {
+        dispatch::mail_for(&self, agent);
+    }
+
+    fn start_declared_members(self: Arc<Self>, session: &Arc<Tree>) {
+        declared::start_declared_members(&self, session);
+    }
+
+    fn follow_skill(
+        self: Arc<Self>,
+        by: AgentId,
+        reader: Reader,
+        delegation: Delegation,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<SkillOutcome, String>> {
+        Box::pin(async move { skill::delegate(&self, (by, reader), delegation, &cancel).await })
+    }
+}

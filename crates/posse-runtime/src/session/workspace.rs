@@ -1,0 +1,116 @@
+//! Where agents work: in their parent's directory, in another, or in a worktree of their own.
+
+use std::path::Path;
+
+use crate::definition::terms::Terms;
+use crate::live::registry::Resident;
+use crate::session::lease::Lease;
+use posse_permission::Standing;
+use posse_port::store::Session;
+use posse_port::tool::Workspace;
+use posse_port::worktree::Made;
+
+/// Where an agent works that `parent` starts.
+pub(crate) fn workspace(
+    parent: &Resident,
+    cwd: Option<&Path>,
+    lease: &Lease,
+    terms: &mut Terms,
+) -> Result<Workspace, String> {
+    let above = parent.standing.workspace();
+    let mut workspace = match (&lease.made, cwd) {
+        (Some(Made { worktree, .. }), _) => {
+            let within = above.in_worktree(&worktree.path, &worktree.origin);
+            let workspace = within.map_err(|why| format!("isolation: {why}"))?;
+            terms.worktree = Some(worktree.clone());
+            make_room(&workspace, &worktree.path).map_err(|why| format!("isolation: {why}"))?;
+            workspace
+        }
+        (None, Some(cwd)) => above.below(resolved(above.cwd.join(cwd))?),
+        (None, None) => above.below(above.cwd.clone()),
+    };
+    terms.copies = workspace
+        .mirror
+        .as_ref()
+        .map(|mirror| mirror.of.clone())
+        .unwrap_or_default();
+    workspace.notes = terms.notes.clone();
+    Ok(workspace)
+}
+
+/// Where an agent works that is brought back below `above`. Who worked in a worktree works there or not at
+/// all; of others, where they worked may not be worked in any more.
+pub(crate) fn workspace_again(
+    above: &Standing,
+    session: &Session,
+    terms: &Terms,
+) -> Result<Workspace, String> {
+    let here = above.workspace();
+    let shared = here
+        .mirror
+        .as_ref()
+        .is_some_and(|mirror| session.cwd.starts_with(&mirror.here));
+    let mut workspace = match &terms.worktree {
+        Some(worktree) => {
+            // If its parent has gone, it lies below one whose checkout is a copy's original, or contains it.
+            let origins = [&worktree.origin].into_iter().chain(&terms.copies);
+            let found = origins.map(|origin| {
+                here.below(origin.clone())
+                    .in_worktree(&worktree.path, origin)
+            });
+            let within = |workspace: &Workspace| !workspace.roots.is_empty();
+            let found = found
+                .flatten()
+                .find(within)
+                .ok_or("its worktree is of another repository")?;
+            let workspace = Workspace {
+                cwd: session.cwd.clone(),
+                ..found
+            };
+            make_room(&workspace, &worktree.path)?;
+            workspace
+        }
+        None if !terms.copies.is_empty() && !shared => {
+            return Err("it worked in the worktree of an agent that has ended".into());
+        }
+        None if here.roots.iter().any(|root| session.cwd.starts_with(root)) => {
+            here.below(session.cwd.clone())
+        }
+        None => here.below(here.cwd.clone()),
+    };
+    workspace.notes.clone_from(&terms.notes);
+    Ok(workspace)
+}
+
+/// Makes the directories of a worktree that an agent works in: what is not tracked is not there. No link is
+/// followed, which could lead out of it.
+fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
+    for directory in workspace.roots.iter().chain([&workspace.cwd]) {
+        let inside = directory
+            .strip_prefix(top)
+            .map_err(|_| "it lies outside its worktree".to_owned())?;
+        let mut at = top.to_owned();
+        for part in inside {
+            at.push(part);
+            let failed = |error: std::io::Error| format!("{}: {error}", at.display());
+            match at.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => return Err(format!("{} is no directory there", at.display())),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    std::fs::create_dir(&at).map_err(failed)?;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A directory without links in its path.
+fn resolved(path: std::path::PathBuf) -> Result<std::path::PathBuf, String> {
+    match path.canonicalize() {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(path) => Err(format!("cwd: {} is no directory", path.display())),
+        Err(error) => Err(format!("cwd: {}: {error}", path.display())),
+    }
+}
