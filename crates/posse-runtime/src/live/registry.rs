@@ -31,6 +31,8 @@ pub(crate) struct House {
     residents: Mutex<HashMap<AgentId, Lodging>>,
     /// Sessions that live elsewhere, and whose free members are taken up here.
     hosted: Mutex<Vec<Weak<Tree>>>,
+    /// Held from the check that there is room for members until the members taken up are counted.
+    pub(crate) adopting: tokio::sync::Mutex<()>,
     pub(crate) questions: Questions,
     /// Agents that could not be brought back, with the newest mail for them then.
     pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
@@ -151,6 +153,7 @@ impl House {
             supervisor: Supervisor::default(),
             residents: Mutex::default(),
             hosted: Mutex::default(),
+            adopting: tokio::sync::Mutex::default(),
             questions: Questions::default(),
             beyond_reach: Mutex::default(),
             left: Mutex::default(),

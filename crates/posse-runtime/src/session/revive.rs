@@ -74,7 +74,12 @@ impl House {
         let Some(tree) = self.tree_of(&session).await? else {
             return Ok(());
         };
-        if is_mate(&session) {
+        let mate = is_mate(&session);
+        let _alone = match mate {
+            true => Some(self.adopting.lock().await),
+            false => None,
+        };
+        if mate {
             // Who has a pane is waited for there; if its process dies, it is taken up then.
             let card = self.card(session.realm, agent).await?;
             if card.is_none_or(|card| card.backend != IN_PROCESS) || !self.has_room(&tree) {
@@ -540,6 +545,7 @@ impl House {
 
     /// Takes up the members of teams whose hosts have died.
     pub(crate) async fn take_over(self: &Arc<Self>) {
+        let _alone = self.adopting.lock().await;
         for tree in self.trees().into_iter().filter(|tree| tree.takes_over > 0) {
             // A store that fails is noticed by whoever commits next.
             if let Ok(adopted) = self.adopt(&tree).await {

@@ -62,6 +62,9 @@ impl Runtime {
         let adopted = match members {
             Members::One(agent) => vec![house.take_member(agent, &tree).await?],
             Members::Free { .. } | Members::Raised { .. } => {
+                // Once it stays, news of a death makes this process take members up as well. That
+                // waits: otherwise both would fill the same room, and neither would know of all.
+                let _alone = house.adopting.lock().await;
                 house.stays(&tree);
                 house.adopt(&tree).await?
             }
