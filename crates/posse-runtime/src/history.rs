@@ -118,6 +118,19 @@ impl History {
         self.tagged
     }
 
+    /// Returns true if one of its messages contains this text.
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        // Messages are JSON: the text is part of a string there.
+        let quoted = serde_json::Value::from(text).to_string();
+        let inner = quoted
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        let text = inner.unwrap_or(&quoted);
+        self.pieces
+            .iter()
+            .any(|piece| String::from_utf8_lossy(&piece.bytes).contains(text))
+    }
+
     /// Makes the entries that follow; they are part of the history once they are [`push`](Self::push)ed.
     pub(crate) fn draft(&self, parts: Vec<Part>) -> Vec<NewEntry> {
         let (mut seq, mut chain) = (self.next_seq, self.chain);
@@ -303,6 +316,25 @@ mod tests {
         } else {
             EntryKind::Reply
         }
+    }
+
+    #[test]
+    fn a_text_is_found_as_it_was_sent() {
+        let mut history = History::default();
+        let text =
+            serde_json::json!({ "text": "<team-task id=\"1\">\nsays \"\u{e9}\"" }).to_string();
+        let piece = Piece {
+            mark_at: None,
+            bytes: text.into(),
+        };
+        let told = Part {
+            piece,
+            ..part(EntryKind::Prompt, 0)
+        };
+        let entries = history.draft(vec![part(EntryKind::Prompt, 7), told]);
+        entries.iter().for_each(|entry| history.push(entry));
+        assert!(history.contains("<team-task id=\"1\">") && history.contains("says \"é\""));
+        assert!(!history.contains("<team-task id=\"12\">") && !history.contains("id=1"));
     }
 
     fn grown(entries: usize) -> History {

@@ -9,12 +9,34 @@ use posse_port::store::{
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
-/// A real store in front of which steps can be refused.
+/// A real store in front of which steps can be refused, and calls held up.
 pub struct Faulty {
     /// The real one.
     pub store: Arc<dyn Store>,
     /// Steps for which this is true are refused as if the disk were full.
     pub refuse: Box<dyn Fn(&Step) -> bool + Send + Sync>,
+    /// What a call waits for before it reaches the real store.
+    pub before: Box<dyn Fn(StoreCall) -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+/// A call that can be held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreCall {
+    /// [`Store::take`].
+    Take,
+    /// [`Store::teams`].
+    Teams,
+}
+
+impl Faulty {
+    /// A store that never fails.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            refuse: Box::new(|_| false),
+            before: Box::new(|_| Box::pin(std::future::ready(()))),
+        }
+    }
 }
 
 impl Store for Faulty {
@@ -30,7 +52,11 @@ impl Store for Faulty {
     }
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
-        self.store.take(agent)
+        let before = (self.before)(StoreCall::Take);
+        Box::pin(async move {
+            before.await;
+            self.store.take(agent).await
+        })
     }
 
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -80,7 +106,11 @@ impl Store for Faulty {
         realm: Option<RealmId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
-        self.store.teams(realm, limit)
+        let before = (self.before)(StoreCall::Teams);
+        Box::pin(async move {
+            before.await;
+            self.store.teams(realm, limit).await
+        })
     }
 
     fn membership(

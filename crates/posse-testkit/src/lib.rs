@@ -15,5 +15,5 @@ pub mod scripted;
 pub mod store_contract;
 
 pub use clock::TestClock;
-pub use faulty::Faulty;
+pub use faulty::{Faulty, StoreCall};
 pub use rig::Rig;

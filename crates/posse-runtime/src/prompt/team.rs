@@ -16,5 +16,5 @@ pub(crate) use idle::{Idle, idle};
 pub use note::Glance;
 pub(crate) use note::{note, notes};
 pub use rules::{Welcome, rules, welcome};
-pub(crate) use task::{assigned, details, numbers, tasks};
+pub(crate) use task::{assigned, details, numbers, opening, tasks};
 pub use task::{claimed, unfinished};

@@ -23,6 +23,8 @@ pub(crate) struct Factory {
     pub(crate) registry: Arc<Registry>,
     /// The tools that agents have besides those they are given.
     pub(crate) tools: Box<dyn AgentTools>,
+    /// Held from the check that there is room for members until the members taken up are counted.
+    pub(crate) adopting: tokio::sync::Mutex<()>,
     /// Agents that could not be brought back, with the newest mail for them then.
     pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
     /// Members that a worker leaves to others, and has said why.
@@ -41,6 +43,7 @@ impl Factory {
             supervisor: Supervisor::default(),
             registry: Arc::default(),
             tools,
+            adopting: tokio::sync::Mutex::default(),
             beyond_reach: Mutex::default(),
             left: Mutex::default(),
             fenced: AtomicBool::new(false),

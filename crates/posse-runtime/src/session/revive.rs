@@ -80,7 +80,12 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     else {
         return Ok(());
     };
-    if is_mate(&session) {
+    let mate = is_mate(&session);
+    let _alone = match mate {
+        true => Some(factory.adopting.lock().await),
+        false => None,
+    };
+    if mate {
         // Who has a pane is waited for there; if its process dies, it is taken up then.
         let card = roster::card(&*factory.ports.store, session.realm, agent).await?;
         if card.is_none_or(|card| card.backend != IN_PROCESS) || !factory.registry.has_room(&tree) {
@@ -559,6 +564,7 @@ async fn close_former(
 
 /// Takes up the members of teams whose hosts have died.
 pub(crate) async fn take_over(factory: &Arc<Factory>) {
+    let _alone = factory.adopting.lock().await;
     for tree in factory
         .registry
         .trees()

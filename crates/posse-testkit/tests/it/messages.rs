@@ -530,8 +530,8 @@ async fn cut_off(moment: Moment, included: bool) {
         now && included
     };
     rig.store = Arc::new(Faulty {
-        store: Arc::clone(&real),
         refuse: Box::new(refuse),
+        ..Faulty::new(Arc::clone(&real))
     });
     let runtime = rig.another().unwrap();
     let agent = runtime.start(&rig.character, rig.setup.clone());

@@ -86,8 +86,8 @@ reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool =
         step.calls.iter().any(|call| done(&call.change))
     };
     rig.store = Arc::new(Faulty {
-        store: Arc::clone(&real),
         refuse: Box::new(dead),
+        ..Faulty::new(Arc::clone(&real))
     });
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;

@@ -1,6 +1,7 @@
 //! Teams: raised, at work, interrupted, ended, and brought back.
 
 mod control;
+mod hosting;
 mod life;
 mod raising;
 mod tasks;

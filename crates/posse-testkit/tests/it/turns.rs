@@ -253,8 +253,8 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
             step.entries.iter().any(|entry| entry.kind == refused)
         });
         rig.store = Arc::new(Faulty {
-            store: Arc::clone(&rig.store),
             refuse,
+            ..Faulty::new(Arc::clone(&rig.store))
         });
         let mut agent = rig.prompted("fix it").await.unwrap();
         let (events, end) = until_end(&mut agent).await;
@@ -569,8 +569,8 @@ async fn an_agent_that_panics_says_that_it_has_ended() {
         false
     });
     rig.store = Arc::new(Faulty {
-        store: Arc::clone(&rig.store),
         refuse,
+        ..Faulty::new(Arc::clone(&rig.store))
     });
     let mut agent = rig.prompted("fix it").await.unwrap();
     let (_, end) = until_end(&mut agent).await;

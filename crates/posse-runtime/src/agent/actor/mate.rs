@@ -209,6 +209,14 @@ impl Actor {
             ..self.new_step()
         };
         let committed = self.ports.store.commit(step).await?;
+        for result in &committed.results {
+            // Its process may have ended after the claim and before the entry that tells of it.
+            if let Ok(Done::Claimed(task)) = result
+                && !self.history.contains(&prompt::team::opening(task.id))
+            {
+                self.machine.tell(prompt::team::claimed(task));
+            }
+        }
         self.own(own, &committed.results);
         Ok(())
     }

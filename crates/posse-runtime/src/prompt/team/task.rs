@@ -121,14 +121,16 @@ fn summary(task: &Task) -> String {
     text
 }
 
+/// The tag that the full text of a task begins with. A history that contains it shows the task: mail,
+/// notes and other tasks cannot imitate the tag.
+pub(crate) fn opening(id: TaskId) -> String {
+    format!("<team-task id=\"{id}\">")
+}
+
 fn framed(task: &Task) -> String {
     let text = format!("{}\n\n{}", task.subject, task.description);
     let text = cut(text.trim_end(), DESCRIPTION_CHARACTERS, None);
-    format!(
-        "<team-task id=\"{}\">\n{}\n</team-task>",
-        task.id,
-        neutral(&text)
-    )
+    format!("{}\n{}\n</team-task>", opening(task.id), neutral(&text))
 }
 
 pub(crate) fn numbers(ids: &[TaskId]) -> String {

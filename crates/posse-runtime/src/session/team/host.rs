@@ -70,6 +70,9 @@ pub(crate) async fn host(
     let adopted = match members {
         Members::One(agent) => vec![revive::take_member(factory, agent, &tree).await?],
         Members::Free { .. } | Members::Raised { .. } => {
+            // Once it stays, news of a death makes this process take members up as well. That
+            // waits: otherwise both would fill the same room, and neither would know of all.
+            let _alone = factory.adopting.lock().await;
             dispatch::start(factory);
             factory.registry.stays(&tree);
             revive::adopt(factory, &tree).await?

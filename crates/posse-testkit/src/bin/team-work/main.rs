@@ -40,9 +40,8 @@ async fn main() -> Result<(), Failed> {
             let house = house(url, store, Path::new(directory))?;
             let session = resumed(&house, id).await?;
             say(&format!("session {id}"))?;
-            if session.0.unfinished {
-                session.0.handle.send(Command::Continue).await?;
-            }
+            // Also if nothing waits yet: mail wakes a resumed main agent only after it was told to continue.
+            session.0.handle.send(Command::Continue).await?;
             lead(session).await
         }
         ["host", url, store, directory, session, most] => {

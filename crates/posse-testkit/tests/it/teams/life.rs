@@ -10,7 +10,7 @@ use super::tasks::{WORKERS, planned, raised, role};
 use super::*;
 use crate::agents::worktrees::repository;
 
-fn plan(names: &[&str], tasks: Vec<posse_protocol::PlannedTask>) -> TeamPlan {
+pub(super) fn plan(names: &[&str], tasks: Vec<posse_protocol::PlannedTask>) -> TeamPlan {
     let roles = names
         .iter()
         .map(|name| (name.parse().unwrap(), role(None)))

@@ -1,0 +1,236 @@
+//! Members that another process takes up: how many, and what they are told of their tasks.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
+
+use posse_port::model::Piece;
+use posse_port::store::{
+    AgentState, Done, NewEntry, NewTask, Op, Operation, Order, StateChange, Step, Taken, checksum,
+};
+use posse_protocol::{EntryKind, Takes, TaskStatus};
+use posse_runtime::{Hosted, Hosting, Members};
+use posse_testkit::{Faulty, StoreCall};
+use tokio::sync::Notify;
+
+use super::life::plan;
+use super::tasks::{WORKERS, planned, raised};
+use super::*;
+
+/// Holds up the first agent that is taken, and counts how often teams are read.
+#[derive(Default)]
+struct Gate {
+    looks: AtomicUsize,
+    closed: AtomicBool,
+    reached: Notify,
+    open: Notify,
+}
+
+impl Gate {
+    async fn pass(self: Arc<Self>, call: StoreCall) {
+        match call {
+            StoreCall::Teams => drop(self.looks.fetch_add(1, Ordering::SeqCst)),
+            StoreCall::Take if self.closed.swap(false, Ordering::SeqCst) => {
+                self.reached.notify_one();
+                self.open.notified().await;
+            }
+            StoreCall::Take => {}
+        }
+    }
+}
+
+// proves TE-10 (open: several machines)
+#[tokio::test]
+async fn a_host_that_hears_of_a_death_while_it_takes_members_stays_within_its_limit() {
+    let mut rig = rig(WORKERS);
+    let mut agent = raised(&rig, plan(&["bow", "cook", "dev", "mate"], Vec::new())).await;
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    rig.runtime().unwrap().shut_down().await;
+    drop(agent);
+    let gate = Arc::new(Gate {
+        closed: true.into(),
+        ..Gate::default()
+    });
+    let before = Arc::clone(&gate);
+    rig.store = Arc::new(Faulty {
+        before: Box::new(move |call| Box::pin(Arc::clone(&before).pass(call))),
+        ..Faulty::new(Arc::clone(&rig.store))
+    });
+    let runtime = rig.another().unwrap();
+    let hosting = Hosting {
+        session: root,
+        members: Members::Free { most: Some(2) },
+    };
+    let mut hosting = pin!(runtime.host(hosting, rig.setup.clone()));
+    tokio::select! {
+        _ = &mut hosting => panic!("it takes nobody before the gate is open"),
+        () = gate.reached.notified() => {}
+    }
+    // What the dispatcher does when a process dies. If it does not wait for the first look, it ends
+    // before that.
+    let looks = gate.looks.load(Ordering::SeqCst);
+    let mut again = pin!(runtime.take_up_free());
+    let mut ended = poll_fn(|context| Poll::Ready(again.as_mut().poll(context).is_ready())).await;
+    if !ended && gate.looks.load(Ordering::SeqCst) > looks {
+        again.as_mut().await;
+        ended = true;
+    }
+    gate.open.notify_one();
+    let hosted = hosting.await.unwrap();
+    if !ended {
+        again.await;
+    }
+    assert_eq!(hosted.agents.len(), 2, "all that it has are named");
+    assert_eq!(runtime.members_here(root), 2, "and it has no more");
+    until_given_up(hosted).await;
+}
+
+/// Gives up what a process hosts, and waits until it is free.
+async fn until_given_up(hosted: Hosted) {
+    let Hosted {
+        handle, mut events, ..
+    } = hosted;
+    drop(handle);
+    while events.recv().await.is_some() {}
+}
+
+/// What a process does with a member before it dies.
+enum Deed {
+    /// The member takes the next task.
+    Claims,
+    /// The member is shown something that it has not answered.
+    Shows(&'static str),
+}
+
+/// Does these things with a member, as a process that dies in the middle of its work.
+async fn half_done(rig: &Rig, member: AgentId, deeds: &[Deed]) {
+    let Taken {
+        epoch, transcript, ..
+    } = rig.store.take(member).await.unwrap();
+    let realm = transcript.session.realm;
+    let last = &transcript.entries.last().unwrap().entry;
+    let (mut seq, mut chain) = (last.seq, last.checksum);
+    for deed in deeds {
+        let mut step = Step {
+            state: Some(StateChange::To(AgentState::Running)),
+            ..Step::new(realm, member, epoch, 1)
+        };
+        match deed {
+            Deed::Claims => {
+                let team = Some("crew".parse().unwrap());
+                let op = Op::ClaimNext {
+                    team,
+                    takes: Takes::Any,
+                };
+                step.operations.push(Operation { call: None, op });
+            }
+            Deed::Shows(text) => {
+                let message = serde_json::json!({
+                    "role": "user",
+                    "content": [{ "type": "text", "text": text }],
+                });
+                let piece = Piece {
+                    bytes: message.to_string().into(),
+                    mark_at: None,
+                };
+                seq += 1;
+                chain = checksum(chain, seq, EntryKind::Prompt, None, &piece);
+                step.entries.push(NewEntry {
+                    seq,
+                    kind: EntryKind::Prompt,
+                    head: None,
+                    piece,
+                    checksum: chain,
+                    reply: None,
+                });
+            }
+        }
+        let claims = matches!(deed, Deed::Claims);
+        let results = rig.store.commit(step).await.unwrap().results;
+        assert_eq!(claims, matches!(results[..], [Ok(Done::Claimed(_))]));
+    }
+    rig.store.release(member, epoch).await.unwrap();
+}
+
+/// What a member was told, request by request, by the process that took it up after these deeds.
+async fn told_after(deeds: &[Deed]) -> Vec<String> {
+    let rig = rig(WORKERS);
+    let mut agent = raised(&rig, plan(&["dev"], Vec::new())).await;
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    rig.runtime().unwrap().shut_down().await;
+    drop(agent);
+    let planned = planned("Lay the keel", None, &[]);
+    let task = NewTask {
+        subject: planned.subject,
+        description: planned.description,
+        ..NewTask::default()
+    };
+    let order = Order {
+        realm: realm(root),
+        ops: vec![Op::CreateTask {
+            team: Some("crew".parse().unwrap()),
+            task: Box::new(task),
+        }],
+        at_ms: 1,
+    };
+    rig.store.operate(order).await.unwrap();
+    let dev = member(&rig, root, "dev").await.agent;
+    half_done(&rig, dev, deeds).await;
+    let before = sent_by(&rig, "/dev-").len();
+    let runtime = rig.another().unwrap();
+    let hosting = Hosting {
+        session: root,
+        members: Members::One(dev),
+    };
+    let mut hosted = runtime.host(hosting, rig.setup.clone()).await.unwrap();
+    loop {
+        let event = hosted.events.recv().await.expect("it lives");
+        if member_news(&event).is_some_and(|news| matches!(news.what, MemberChange::Idle(_))) {
+            break;
+        }
+    }
+    let task = tasks(&rig, root, "crew").await.remove(0);
+    assert_eq!(task.status, TaskStatus::Completed);
+    until_given_up(hosted).await;
+    sent_by(&rig, "/dev-")[before..]
+        .iter()
+        .map(all_words)
+        .collect()
+}
+
+/// What the full text of the task begins with.
+const FRAME: &str = "<team-task id=\"1\">";
+
+// proves TK-08 (open: the note of who had it; several machines)
+#[tokio::test]
+async fn a_task_that_was_claimed_and_not_told_is_told_in_full_after_a_crash() {
+    // It was shown a letter before the task, or had not answered the letter when it took the task.
+    for deeds in [
+        [Deed::Claims, Deed::Shows("A letter.")],
+        [Deed::Shows("A letter."), Deed::Claims],
+    ] {
+        let told = told_after(&deeds).await;
+        assert!(
+            told[0].contains("Task 1 is yours now") && told[0].contains("Lay the keel, all of it."),
+            "{told:?}"
+        );
+        let last = told.last().unwrap();
+        assert!(!last.contains("still in progress"), "{last}");
+        assert_eq!(last.matches(FRAME).count(), 1, "{last}");
+    }
+}
+
+// proves TK-08 (open: the note of who had it; several machines)
+#[tokio::test]
+async fn a_task_that_was_told_is_not_told_again_after_a_crash() {
+    let shown = "Task 1 is yours now.\n<team-task id=\"1\">\nLay the keel\n</team-task>";
+    let told = told_after(&[Deed::Claims, Deed::Shows(shown)]).await;
+    assert_eq!(told[0].matches(FRAME).count(), 1, "{told:?}");
+    assert!(
+        !told.last().unwrap().contains("still in progress"),
+        "{told:?}"
+    );
+}
