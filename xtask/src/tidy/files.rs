@@ -73,7 +73,10 @@ mod tests {
         );
         assert_eq!(count("a/fork.rs", concat!("//! Forks.\n// TO", "DO\n")), 1);
         assert_eq!(
-            count("a/fork.rs", &format!("//! Forks.\n{}", "\n".repeat(1_100))),
+            count(
+                "a/fork.rs",
+                &format!("//! Forks.\n{}", "\n".repeat(MOST_LINES))
+            ),
             1
         );
     }
