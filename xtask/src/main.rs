@@ -11,6 +11,8 @@
 
 mod behaviour;
 mod bench;
+mod shape;
+mod source;
 mod story;
 mod tidy;
 
@@ -19,7 +21,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] \
+const USAGE: &str = "usage: cargo xtask tidy | shape [--root DIR] [--verbose [FIGURE]] | behaviour [--require TU,AG-07,…] \
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick]] \
@@ -48,6 +50,7 @@ fn main() -> Result<ExitCode> {
         }
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
         ["scenarios", "postgres"] => scenarios(&root),
+        ["shape", ref words @ ..] => shape::run(&root, words),
         ["story"] => story::run(&root),
         _ => bail!(USAGE),
     }

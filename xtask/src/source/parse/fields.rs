@@ -1,0 +1,54 @@
+//! Counts the fields of a struct.
+
+use super::super::lex::Token;
+use super::{after_generics, after_group};
+
+/// Returns how many fields the struct has whose name ends before `at`, and how many are `bool`.
+pub(super) fn count(tokens: &[Token], at: usize) -> (usize, usize) {
+    let mut at = after_generics(tokens, at);
+    while let Some(token) = tokens.get(at).filter(|token| !token.is(";")) {
+        if token.is("{") || token.is("(") {
+            let end = after_group(tokens, at).saturating_sub(1);
+            return in_body(&tokens[at + 1..end]);
+        }
+        at = if token.is("<") {
+            after_generics(tokens, at)
+        } else {
+            at + 1
+        };
+    }
+    (0, 0)
+}
+
+fn in_body(tokens: &[Token]) -> (usize, usize) {
+    let (mut fields, mut bools) = (0, 0);
+    let mut at = 0;
+    while at < tokens.len() {
+        let first = at;
+        while let Some(token) = tokens.get(at).filter(|token| !token.is(",")) {
+            at = if token.is("<") {
+                after_generics(tokens, at)
+            } else if token.is("(") || token.is("[") || token.is("{") {
+                after_group(tokens, at)
+            } else {
+                at + 1
+            };
+        }
+        let field = &tokens[first..at.min(tokens.len())];
+        fields += usize::from(!field.is_empty());
+        bools += usize::from(is_bool(field));
+        at += 1;
+    }
+    (fields, bools)
+}
+
+/// `flag: bool` and, in a tuple, `bool`; not `flag: Option<bool>`.
+fn is_bool(field: &[Token]) -> bool {
+    match field {
+        [.., before, last] => {
+            last.is("bool") && [":", "pub", ")", "]"].iter().any(|text| before.is(text))
+        }
+        [only] => only.is("bool"),
+        [] => false,
+    }
+}
