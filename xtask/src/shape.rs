@@ -12,6 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::source::Workspace;
 
+pub(crate) use arrows::command_imports;
+pub(crate) use text::string_errors_of;
+pub(crate) use types::{all as types_of, methods_of};
+
 /// What `--help` says: how each figure is counted.
 const HELP: &str = include_str!("shape/help.txt");
 

@@ -10,9 +10,9 @@ mod modules;
 mod parse;
 
 pub(crate) use graph::{Edge, circles};
-pub(crate) use lex::Token;
+pub(crate) use lex::{Token, lex};
 pub(crate) use manifest::Manifest;
-pub(crate) use modules::Crate;
+pub(crate) use modules::{Crate, SourceFile};
 pub(crate) use parse::{Parsed, TypeItem};
 
 use std::fs;
@@ -28,6 +28,7 @@ pub(crate) const BINARY: &str = "posse-cli";
 
 /// A checkout of posse.
 pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
     /// What is shipped, by name.
     pub(crate) crates: Vec<Crate>,
     pub(crate) manifests: Vec<Manifest>,
@@ -54,6 +55,7 @@ impl Workspace {
             manifests.push(manifest);
         }
         Ok(Self {
+            root: root.to_owned(),
             crates,
             manifests,
             test_lines,
@@ -132,7 +134,8 @@ fn lines_below(directory: &Path) -> Result<usize> {
     Ok(lines)
 }
 
-fn text_of(path: &Path) -> Result<String> {
+/// Reads a file.
+pub(crate) fn text_of(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 

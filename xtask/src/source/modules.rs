@@ -51,6 +51,13 @@ pub(crate) struct Target {
     pub(crate) name: Option<String>,
 }
 
+impl Module {
+    /// Returns true if the module itself defines this name.
+    pub(crate) fn defines(&self, name: &str) -> bool {
+        self.names.contains(name) || self.children.contains_key(name)
+    }
+}
+
 impl Crate {
     /// Reads `directory/src` from its roots on.
     pub(super) fn read(root: &Path, directory: &Path, name: &str) -> Result<Self> {

@@ -69,6 +69,8 @@ pub(crate) struct TypeItem {
     pub(crate) fields: usize,
     /// Fields of a struct whose type is `bool`.
     pub(crate) bools: usize,
+    /// Variants of an enum, functions of a trait.
+    pub(crate) members: Vec<String>,
 }
 
 /// An impl block.

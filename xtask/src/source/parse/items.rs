@@ -86,7 +86,44 @@ fn type_item(tokens: &[Token], at: usize, name: &str, scope: &[String]) -> TypeI
         line: tokens[at].line,
         fields,
         bools,
+        members: members(tokens, at),
     }
+}
+
+/// The variants of an enum, or the functions of a trait.
+fn members(tokens: &[Token], at: usize) -> Vec<String> {
+    let open = at
+        + tokens[at..]
+            .iter()
+            .take_while(|token| !token.is("{"))
+            .count();
+    let end = after_group(tokens, open);
+    match tokens[at].text.as_str() {
+        "trait" => methods(tokens, open + 1, end),
+        "enum" => variants(tokens, open + 1, end),
+        _ => Vec::new(),
+    }
+}
+
+fn variants(tokens: &[Token], begin: usize, end: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at = keyword_at(tokens, begin);
+    while let Some(name) = tokens.get(at).filter(|token| at < end && token.is_word()) {
+        found.push(name.text.clone());
+        while tokens
+            .get(at)
+            .is_some_and(|token| at < end && !token.is(","))
+        {
+            let opens = tokens[at].is("{") || tokens[at].is("(");
+            at = if opens {
+                after_group(tokens, at)
+            } else {
+                at + 1
+            };
+        }
+        at = keyword_at(tokens, at + 1);
+    }
+    found
 }
 
 /// A function, a constant or a static.

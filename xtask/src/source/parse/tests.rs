@@ -108,3 +108,16 @@ fn names_and_inline_modules_are_scoped() {
     let functions: Vec<_> = parsed.functions.iter().map(|item| &item.name).collect();
     assert_eq!(functions, ["b", "f"]);
 }
+
+#[test]
+fn members_are_the_variants_of_enums_and_the_functions_of_traits() {
+    let parsed = parse(
+        "enum A<T> {\n    /// One.\n    #[default]\n    B,\n    C(u8, T),\n    D { e: u8, f: u8 },\n    G = 7,\n}\ntrait H: I {\n    type J;\n    fn k(&self) -> u8 { l() }\n    async fn m();\n}\n",
+    );
+    let found: Vec<_> = parsed
+        .types
+        .iter()
+        .map(|item| item.members.join(" "))
+        .collect();
+    assert_eq!(found, ["B C D G", "k m"]);
+}
