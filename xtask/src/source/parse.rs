@@ -63,13 +63,12 @@ pub(crate) struct PathUse {
 pub(crate) struct TypeItem {
     pub(crate) scope: Vec<String>,
     pub(crate) name: String,
-    pub(crate) kind: String,
     pub(crate) line: usize,
     /// Fields of a struct.
     pub(crate) fields: usize,
     /// Fields of a struct whose type is `bool`.
     pub(crate) bools: usize,
-    /// Variants of an enum, functions of a trait.
+    /// Fields of a struct, variants of an enum, functions of a trait.
     pub(crate) members: Vec<String>,
 }
 

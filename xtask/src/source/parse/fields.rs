@@ -1,10 +1,10 @@
-//! Counts the fields of a struct.
+//! Reads the fields of a struct.
 
 use super::super::lex::Token;
 use super::{after_generics, after_group};
 
-/// Returns how many fields the struct has whose name ends before `at`, and how many are `bool`.
-pub(super) fn count(tokens: &[Token], at: usize) -> (usize, usize) {
+/// Returns the fields of the struct whose name ends before `at`, and how many are `bool`. Those of a tuple are numbered.
+pub(super) fn read(tokens: &[Token], at: usize) -> (Vec<String>, usize) {
     let mut at = after_generics(tokens, at);
     while let Some(token) = tokens.get(at).filter(|token| !token.is(";")) {
         if token.is("{") || token.is("(") {
@@ -17,11 +17,11 @@ pub(super) fn count(tokens: &[Token], at: usize) -> (usize, usize) {
             at + 1
         };
     }
-    (0, 0)
+    (Vec::new(), 0)
 }
 
-fn in_body(tokens: &[Token]) -> (usize, usize) {
-    let (mut fields, mut bools) = (0, 0);
+fn in_body(tokens: &[Token]) -> (Vec<String>, usize) {
+    let (mut fields, mut bools) = (Vec::new(), 0);
     let mut at = 0;
     while at < tokens.len() {
         let first = at;
@@ -35,7 +35,12 @@ fn in_body(tokens: &[Token]) -> (usize, usize) {
             };
         }
         let field = &tokens[first..at.min(tokens.len())];
-        fields += usize::from(!field.is_empty());
+        if !field.is_empty() {
+            let colon = field.iter().position(|token| token.is(":"));
+            let name = colon.and_then(|colon| field.get(colon.checked_sub(1)?));
+            let number = fields.len().to_string();
+            fields.push(name.map_or(number, |name| name.text.clone()));
+        }
         bools += usize::from(is_bool(field));
         at += 1;
     }

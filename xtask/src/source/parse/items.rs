@@ -75,18 +75,21 @@ fn keyword_at(tokens: &[Token], mut at: usize) -> usize {
 
 fn type_item(tokens: &[Token], at: usize, name: &str, scope: &[String]) -> TypeItem {
     let (fields, bools) = if tokens[at].is("struct") {
-        fields::count(tokens, at + 2)
+        fields::read(tokens, at + 2)
     } else {
-        (0, 0)
+        (Vec::new(), 0)
     };
     TypeItem {
         scope: scope.to_vec(),
         name: name.to_owned(),
-        kind: tokens[at].text.clone(),
         line: tokens[at].line,
-        fields,
+        fields: fields.len(),
         bools,
-        members: members(tokens, at),
+        members: if fields.is_empty() {
+            members(tokens, at)
+        } else {
+            fields
+        },
     }
 }
 

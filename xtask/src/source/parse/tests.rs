@@ -71,6 +71,8 @@ fn fields_and_bools_are_counted() {
         .map(|item| (item.name.as_str(), item.fields, item.bools))
         .collect();
     assert_eq!(found, [("A", 4, 1), ("L", 3, 2), ("M", 0, 0)]);
+    assert_eq!(parsed.types[0].members, ["f", "i", "j", "k"]);
+    assert_eq!(parsed.types[1].members, ["0", "1", "2"]);
 }
 
 #[test]
