@@ -37,6 +37,7 @@ const RULES: &[Rule] = &[
     }),
     rule("methods", false, |all| Ok(ratchets::methods(all))),
     rule("fields", false, |all| Ok(ratchets::fields(all))),
+    rule("parameters", false, |all| Ok(ratchets::parameters(all))),
     rule("string errors", true, |all| {
         Ok(ratchets::string_errors(all))
     }),

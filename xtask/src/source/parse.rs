@@ -3,6 +3,7 @@
 mod fields;
 mod items;
 mod paths;
+mod signatures;
 mod strip;
 
 use super::lex::{self, Comment, Token, TokenKind};
@@ -20,6 +21,7 @@ pub(crate) struct Parsed {
     /// Where the `use` of its modules stand among the tokens.
     module_uses: Vec<usize>,
     pub(crate) functions: Vec<FunctionItem>,
+    pub(crate) signatures: Vec<Signature>,
     pub(crate) tokens: Vec<Token>,
     pub(crate) comments: Vec<Comment>,
     /// Lines of code that is not for tests, blank ones among them.
@@ -90,6 +92,15 @@ pub(crate) struct FunctionItem {
     pub(crate) line: usize,
 }
 
+/// A function or a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    pub(crate) name: String,
+    pub(crate) line: usize,
+    /// Its parameters, `self` among them; each part of a tuple that is taken apart counts.
+    pub(crate) parameters: usize,
+}
+
 /// Reads a file.
 pub(crate) fn parse(text: &str) -> Parsed {
     let lexed = lex::lex(text);
@@ -113,6 +124,7 @@ pub(crate) fn parse(text: &str) -> Parsed {
     }
     items::read(&tokens, (0, tokens.len()), &mut Vec::new(), &mut parsed);
     paths::read(&tokens, &mut parsed);
+    signatures::read(&tokens, &mut parsed);
     parsed.tokens = tokens;
     parsed
 }

@@ -11,6 +11,8 @@ const MOST_FILES: usize = 4;
 /// The most fields of a struct, and the most of them that are `bool`.
 const MOST_FIELDS: usize = 20;
 const MOST_BOOLS: usize = 3;
+/// The most parameters of a function.
+const MOST_PARAMETERS: usize = 7;
 /// Places that may say `Result<…, String>`. Lower it whenever there are fewer.
 const STRING_ERRORS: usize = 176;
 /// Names that a crate may define more than once, over all crates. Lower it whenever there are fewer.
@@ -53,6 +55,22 @@ pub(super) fn fields(workspace: &Workspace) -> Vec<String> {
             faults.push(format!(
                 "{place} has {} bools, at most {MOST_BOOLS}",
                 item.bools
+            ));
+        }
+    }
+    faults
+}
+
+/// Functions with too many parameters; a tuple that is taken apart counts as its parts.
+pub(super) fn parameters(workspace: &Workspace) -> Vec<String> {
+    let mut faults = Vec::new();
+    for file in workspace.crates.iter().flat_map(|one| &one.files) {
+        let signatures = file.parsed.signatures.iter();
+        for item in signatures.filter(|item| item.parameters > MOST_PARAMETERS) {
+            let (name, count) = (&item.name, item.parameters);
+            let place = format!("{}:{}", file.name, item.line);
+            faults.push(format!(
+                "{place}: {name} has {count} parameters, at most {MOST_PARAMETERS}"
             ));
         }
     }
@@ -143,6 +161,16 @@ mod tests {
                 "crates/posse-a/src/lib.rs:1: A has 21 fields, at most 20",
                 "crates/posse-a/src/lib.rs:67: B has 4 bools, at most 3",
             ]
+        );
+    }
+
+    #[test]
+    fn a_function_that_packs_its_parameters_is_found() {
+        let text = "fn a(b: u8, (c, d, e): (u8, u8, u8), (f, g): (u8, u8), h: u8, i: u8) {}\n";
+        let checkout = Checkout::new(&[("posse-a/src/lib.rs", text)]);
+        assert_eq!(
+            parameters(&checkout.read()),
+            ["crates/posse-a/src/lib.rs:1: a has 8 parameters, at most 7"]
         );
     }
 

@@ -123,3 +123,16 @@ fn members_are_the_variants_of_enums_and_the_functions_of_traits() {
         .collect();
     assert_eq!(found, ["B C D G", "k m"]);
 }
+
+#[test]
+fn parts_of_a_tuple_count_as_parameters() {
+    let parsed = parse(
+        "fn a<T: Fn(u8, u8)>(&self, (b, c): (u8, u8), d: Map<E, F>, g: (u8, u8),) {}\nfn h() {}\ntype I = fn(u8, u8);\n",
+    );
+    let found: Vec<_> = parsed
+        .signatures
+        .iter()
+        .map(|item| (item.name.as_str(), item.parameters))
+        .collect();
+    assert_eq!(found, [("a", 5), ("h", 0)]);
+}
