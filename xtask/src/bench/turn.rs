@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::program::Bench;
 use super::server::Server;
-use super::{Bar, Effort, Figure, Found, median};
+use super::{Bar, Effort, Figure, Found, OF_CPU, OF_SPEED, median};
 
 /// A reply of some sixty deltas.
 const SCRIPT: &str = "[[rule]]\nreply = [{ text = \"TEXT\" }]\n";
@@ -73,34 +73,24 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let steps = steps
         .into_iter()
         .zip(bars)
-        .map(|((key, value), bar)| Figure { key, value, bar });
+        .map(|((key, value), bar)| Figure::ratio(key, value, bar, OF_SPEED));
     Ok(Found {
         figures: [
-            Figure {
-                key: "first_request_ms",
-                value: first,
-                bar: Bar::Most(25.0),
-            },
-            Figure {
-                key: "turn_cpu_ms",
-                value: cpu,
-                bar: Bar::Most(30.0),
-            },
-            Figure {
-                key: "peak_rss_mb",
-                value: rss,
-                bar: Bar::Most(30.0),
-            },
-            Figure {
-                key: "fifty_turns_cpu_ratio_vs_bare",
-                value: fifty,
-                bar: Bar::Most(1.3),
-            },
-            Figure {
-                key: "cpu_per_turn_growth_10kb_to_10mb",
-                value: median(growths),
-                bar: Bar::Most(1.2),
-            },
+            Figure::printed("first_request_ms", first, Bar::Most(25.0)),
+            Figure::printed("turn_cpu_ms", cpu, Bar::Most(30.0)),
+            Figure::printed("peak_rss_mb", rss, Bar::Most(30.0)),
+            Figure::ratio(
+                "fifty_turns_cpu_ratio_vs_bare",
+                fifty,
+                Bar::Most(1.3),
+                OF_CPU,
+            ),
+            Figure::ratio(
+                "cpu_per_turn_growth_10kb_to_10mb",
+                median(growths),
+                Bar::Most(1.2),
+                OF_CPU,
+            ),
         ]
         .into_iter()
         .chain(steps)

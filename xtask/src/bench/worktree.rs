@@ -128,11 +128,11 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     }
     notes.extend(wrong.iter().cloned());
     Ok(Found {
-        figures: vec![Figure {
-            key: "over_git_ms_p50",
-            value: median(rest),
-            bar: Bar::Most(100.0),
-        }],
+        figures: vec![Figure::printed(
+            "over_git_ms_p50",
+            median(rest),
+            Bar::Most(100.0),
+        )],
         truths: vec![("n16_ok", wrong.is_empty())],
         notes,
     })
