@@ -70,7 +70,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         Effort::Quick => Size {
             files: "2000",
             rounds: 2,
-            delay: "1500",
+            delay: "5000",
         },
     };
     let bench = Bench::in_memory(binaries, "bench-spawn")?;
