@@ -30,9 +30,17 @@ pub(super) fn check(workspace: &Workspace) -> Result<Vec<String>> {
     if lines > MOST_LINES {
         faults.push(format!("{PAGE}: {lines} lines, at most {MOST_LINES}"));
     }
+    // In a sentence what stands between backticks, in a picture whatever looks like a file.
     let span = Regex::new("`([^`\\s]+)`")?;
+    let file = Regex::new(r"([\w./{},-]+\.rs(?::[\w:]+)?)")?;
+    let mut in_picture = false;
     for (number, line) in text.lines().enumerate() {
-        for found in span.captures_iter(line) {
+        if line.starts_with("```") {
+            in_picture = !in_picture;
+            continue;
+        }
+        let words = if in_picture { &file } else { &span };
+        for found in words.captures_iter(line) {
             let missing = known.missing(&found[1]);
             faults.extend(missing.map(|what| format!("{PAGE}:{}: {what}", number + 1)));
         }
@@ -177,7 +185,8 @@ mod tests {
     fn what_does_not_exist_is_found() {
         let page = "# A\n`room/` and `room/{part,gone}.rs`, `src/lib.rs`, `cargo xtask tidy`, `a_table`\n\
                     `Part::work`, `Part::rest`, `Kind::One`, `Kind::Three`, `Works::work`, `std::fs`, `part::make`\n\
-                    `room/part.rs:make`, `part.rs:Part::work`, `part.rs:nothing`, `no.rs:make`, `Part::work(x)`\n";
+                    `room/part.rs:make`, `part.rs:Part::work`, `part.rs:nothing`, `no.rs:make`, `Part::work(x)`\n\
+                    ```\nroom/  part.rs (parts), lost.rs, `a picture`\n```\n";
         let checkout = Checkout::new(&[
             ("../ARCHITECTURE.md", page),
             ("posse-a/src/lib.rs", "mod room;\n"),
@@ -196,6 +205,7 @@ mod tests {
                 "ARCHITECTURE.md:3: there is no Kind::Three",
                 "ARCHITECTURE.md:4: there is no nothing in part.rs",
                 "ARCHITECTURE.md:4: there is no no.rs",
+                "ARCHITECTURE.md:6: there is no lost.rs",
             ]
         );
     }
