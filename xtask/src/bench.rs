@@ -264,7 +264,7 @@ fn load() -> Result<f64> {
         .next()
         .unwrap_or_default()
         .parse()
-        .context("the load is no number")
+        .context("the load is not a number")
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -1,6 +1,6 @@
-//! The house keeper: checks that the house is in order, what is proven, and how fast it is.
+//! The developer's tool: checks that the workspace is in order, what is proven, and how fast it is.
 //!
-//! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
+//! `cargo xtask tidy`, `cargo xtask shape`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
 //! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask story`.
 
 #![expect(

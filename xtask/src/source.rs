@@ -1,7 +1,7 @@
 //! The source of a workspace as its checks see it: crates, their modules, and what names what.
 //!
-//! A hand-written lexer and a reader of items: enough for arrows, counts and names, and no compiler. Macros
-//! are read as the text they are.
+//! A hand-written lexer and a reader of items are enough for arrows, counts and names. Types are not inferred, and
+//! macros are read as the text they are.
 
 mod graph;
 mod lex;

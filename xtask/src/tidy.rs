@@ -155,7 +155,7 @@ pub(crate) fn sources(root: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_house_is_tidy() {
+    fn the_workspace_is_tidy() {
         let root = crate::root().unwrap();
         let workspace = super::Workspace::read(&root).unwrap();
         assert_eq!(

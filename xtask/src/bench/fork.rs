@@ -180,7 +180,7 @@ fn growth(binaries: &Path, quick: bool, notes: &mut Vec<String>) -> Result<f64> 
     Ok(large / small)
 }
 
-/// A parent that asks for one fork, or for so many.
+/// A parent that asks for one fork, or for `count`.
 fn split(count: u32) -> String {
     SPLIT
         .replace("COUNT", &count.to_string())
@@ -226,7 +226,7 @@ fn life() -> String {
         )
 }
 
-/// So many calls that ask for forks.
+/// `count` calls that ask for forks.
 fn forks(count: u32, more: impl Fn(u32) -> String) -> String {
     let call = |number| {
         format!(
@@ -237,7 +237,7 @@ fn forks(count: u32, more: impl Fn(u32) -> String) -> String {
     (0..count).map(call).collect::<Vec<_>>().join(", ")
 }
 
-/// So many calls that ask for plain sub-agents of one type.
+/// `count` calls that ask for plain sub-agents of one type.
 fn plain(count: u32) -> String {
     let call = |number| {
         format!(

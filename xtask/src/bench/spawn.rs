@@ -241,7 +241,7 @@ fn soon(
     ])
 }
 
-/// So many calls of Agent; `word` and a number are the prompt.
+/// `count` calls of Agent; `word` and a number are the prompt.
 pub(super) fn calls(count: u32, word: &str, how: &str) -> String {
     let call = |number| {
         format!(
@@ -251,7 +251,7 @@ pub(super) fn calls(count: u32, word: &str, how: &str) -> String {
     (0..count).map(call).collect::<Vec<_>>().join(", ")
 }
 
-/// So many calls of Agent that give names.
+/// `count` calls of Agent that give names.
 fn named(count: u32) -> String {
     let call = |number| {
         format!(

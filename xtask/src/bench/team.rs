@@ -1,7 +1,7 @@
 //! Teams: starting many, having them idle, and how soon one hears of another.
 //!
 //! Times are taken from what the scripted model notes: from the end of the reply that calls a tool to the request of
-//! whoever hears of it. What stands between the reply and the commit of what it asks for is counted too.
+//! the agent that hears of it. What stands between the reply and the commit of what it asks for is counted too.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use super::program::Bench;
 use super::spawn::number;
 use super::{Bar, Effort, Figure, Found};
 
-/// The lead makes a team and starts its members in one reply; what it is asked to write it writes; whoever reads that
-/// writes back, when the lead is idle again. Whoever takes a task completes it, when the others are idle.
+/// The lead makes a team, starts its members in one reply, and writes what it is asked to write. A member that reads
+/// this writes back when the lead is idle again; one that takes a task completes it when the others are idle.
 const SCRIPT: &str = r#"
 [[rule]]
 when = { agent = "re:^/main$", turn = 2 }
@@ -131,7 +131,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     })
 }
 
-/// The script with so many members.
+/// The script with this number of members.
 fn script(mates: u32) -> String {
     let call = |number| {
         format!(

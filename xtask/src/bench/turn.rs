@@ -29,7 +29,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         binaries,
         &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)),
     )?;
-    // Runs of a few milliseconds swing; so many of them, by turns, and the medians of either side.
+    // One run takes a few milliseconds and swings: many runs, by turns, and the median of each side.
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..3 * rounds + 2 {
         let side = |kind: &str| bench.measure("cpu_ms", &["turns", kind, &server.url, "DIR", "50"]);

@@ -48,7 +48,7 @@ fn a_circle_is_found_through_re_exports() {
 }
 
 #[test]
-fn a_parent_and_its_child_are_no_circle() {
+fn a_parent_and_its_child_do_not_make_a_circle() {
     let files = [
         ("posse-a/src/lib.rs", "mod room;\n"),
         (

@@ -13,7 +13,7 @@ pub(crate) struct Edge {
     pub(crate) path: String,
 }
 
-/// Groups of nodes that all reach one another, the largest first. A single node is no group.
+/// Groups of nodes that all reach one another, the largest first. A single node is not a group.
 pub(crate) fn circles(
     nodes: usize,
     edges: impl Iterator<Item = (usize, usize)>,

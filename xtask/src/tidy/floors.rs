@@ -60,7 +60,7 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
     ("posse-tools::worktree", &["end", "look"]),
 ];
 
-/// The room that a module of the crate is in. A library's root stands above all rooms and is none.
+/// The room that a module of the crate is in. The root of a library is above all rooms.
 fn room_of(one: &Crate, module: usize) -> Option<&str> {
     let path = &one.modules[module].path;
     let is_main = one.files[one.modules[module].file]
