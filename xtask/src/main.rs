@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy [--all] | shape [--root DIR] [--verbose [FIGURE]] | behaviour [--require TU,AG-07,…] \
+const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--root DIR] [--verbose [FIGURE]] | behaviour [--require TU,AG-07,…] \
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick]] \
@@ -34,6 +34,7 @@ fn main() -> Result<ExitCode> {
     match words[..] {
         ["tidy"] => tidy::run(&root, tidy::Listed::Failing),
         ["tidy", "--all"] => tidy::run(&root, tidy::Listed::All),
+        ["tidy", "--all", "--root", other] => tidy::run(Path::new(other), tidy::Listed::All),
         ["behaviour"] => behaviour::run(&root, ""),
         ["behaviour", "--require", required] => behaviour::run(&root, required),
         ["bench", name] => bench::run(&root, name, bench::Effort::Full),

@@ -16,10 +16,26 @@ const ASSEMBLE: &str = "assemble";
 
 /// Other modules that may name adapters, each with the one it is about.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    // They maintain a store, which has no port.
+    // Maintenance of a store or of worktrees has no port.
     ("commands::store", "posse_store"),
-    // They are the scripted model and its checks.
+    ("commands::worktrees", "posse_tools"),
+    // The scripted model, and the client that its conformance is checked with.
     ("commands::scripted_model", "posse_scripted"),
+    ("commands::scripted_model", "posse_model"),
+    // One request without a session.
+    ("commands::ask", "posse_model"),
+    ("commands::ask", "posse_tools"),
+    ("commands::ask_model", "posse_model"),
+    // Reads the blocks of requests that were sent.
+    ("commands::cache", "posse_model"),
+    // Tries the connection.
+    ("commands::doctor", "posse_model"),
+    // Gives every error of an adapter its hint.
+    ("error", "posse_model"),
+    ("error", "posse_store"),
+    // Settings and output share the words for panes and colours.
+    ("config::settings", "posse_tools"),
+    ("output", "posse_tools"),
 ];
 
 /// Commands that import one another.
