@@ -1,6 +1,6 @@
-//! The house keeper: checks that the house is in order, what is proven, and how fast it is.
+//! The developer's tool: checks that the workspace is in order, what is proven, and how fast it is.
 //!
-//! `cargo xtask tidy`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
+//! `cargo xtask tidy`, `cargo xtask shape`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
 //! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask story`.
 
 #![expect(
@@ -11,6 +11,8 @@
 
 mod behaviour;
 mod bench;
+mod shape;
+mod source;
 mod story;
 mod tidy;
 
@@ -19,7 +21,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy | behaviour [--require TU,AG-07,…] \
+const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--root DIR] [--verbose [FIGURE]] | behaviour [--require TU,AG-07,…] \
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick]] \
@@ -30,12 +32,14 @@ fn main() -> Result<ExitCode> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = root()?;
     match words[..] {
-        ["tidy"] => tidy::run(&root),
+        ["tidy"] => tidy::run(&root, tidy::Listed::Failing),
+        ["tidy", "--all"] => tidy::run(&root, tidy::Listed::All),
+        ["tidy", "--all", "--root", other] => tidy::run(Path::new(other), tidy::Listed::All),
         ["behaviour"] => behaviour::run(&root, ""),
         ["behaviour", "--require", required] => behaviour::run(&root, required),
         ["bench", name] => bench::run(&root, name, bench::Effort::Full),
         ["bench", name, "--quick"] => bench::run(&root, name, bench::Effort::Quick),
-        ["faults"] => faults(&root, &[], &[]),
+        ["faults"] => faults(&root, ALL, &[]),
         ["faults", "team"] => faults(&root, CLAIMERS, &[]),
         ["faults", "team", "--seeds", seeds] => faults(&root, CLAIMERS, &[("POSSE_SEEDS", seeds)]),
         ["faults", "team", "--quick"] => quick(&root, "test(killed_claimers_do_each_task_once)"),
@@ -48,85 +52,59 @@ fn main() -> Result<ExitCode> {
         }
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
         ["scenarios", "postgres"] => scenarios(&root),
+        ["shape", ref words @ ..] => shape::run(&root, words),
         ["story"] => story::run(&root),
         _ => bail!(USAGE),
     }
 }
 
 /// Claimers that are killed, whole teams, and fleets on PostgreSQL: long forms that are asked for by name.
-const CLAIMERS: &[&str] = &["-p", "posse-testkit", "-E", "test(many_killed_claimers)"];
-const FLEET: &[&str] = &["-p", "posse-testkit", "-E", "test(fleet::)"];
-const KILLED: &[&str] = &[
-    "-p",
-    "posse-cli",
-    "-E",
-    "test(a_team_killed_at_many_moments)",
-];
+const CLAIMERS: &str = "test(many_killed_claimers)";
+const FLEET: &str = "test(fleet::)";
+const KILLED: &str = "test(a_team_killed_at_many_moments)";
+/// All long forms.
+const ALL: &str = "all()";
 
-/// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted. All of them, or
-/// those that are `chosen`, as often as they are `told`.
-fn faults(root: &Path, chosen: &[&str], told: &[(&str, &str)]) -> Result<ExitCode> {
-    let chosen = if chosen.is_empty() {
-        &["--workspace"]
-    } else {
-        chosen
-    };
-    tests(
-        cargo(root)
-            .envs(told.iter().copied())
-            .args(NEXTEST)
-            .args(chosen)
-            .args(["--run-ignored", "only"]),
-    )
+/// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted. Those that are
+/// `chosen`, as often as the environment in `told` says.
+fn faults(root: &Path, chosen: &str, told: &[(&str, &str)]) -> Result<ExitCode> {
+    let mut nextest = nextest(root, "faults", chosen);
+    nextest.envs(told.iter().copied());
+    nextest.args(["--run-ignored", "only"]);
+    finished(one_by_one(&mut nextest))
 }
 
 /// The short form of one, which CI runs with all tests.
 fn quick(root: &Path, filter: &str) -> Result<ExitCode> {
-    tests(
-        cargo(root)
-            .args(NEXTEST)
-            .args(["-p", "posse-testkit", "-p", "posse-cli", "-E", filter]),
-    )
+    finished(one_by_one(&mut nextest(root, "faults", filter)))
 }
 
 /// What is played with a store of any kind: teams, their messages and tasks, processes that are killed and stopped.
-const SCENARIOS: &str = "test(/^(teams|claimers|messages|recovery|agents|forks|requests|cancels|compaction|store::stopped)::/)";
+const SCENARIOS: &str = "kind(test) & (package(posse-testkit) | package(posse-runtime)) & test(/^(teams|claimers|messages|recovery|agents|forks|requests|cancels|compaction|store::stopped)::/)";
 
 /// The same scenarios as all tests have, with the store on a server.
 fn scenarios(root: &Path) -> Result<ExitCode> {
-    let mut nextest = cargo(root);
-    nextest.env("POSSE_TEST_STORE", "postgres").args([
-        "nextest",
-        "run",
-        "--cargo-profile",
-        "ci",
-        "--profile",
-        "ci",
-    ]);
-    let status = nextest
-        .args(["-p", "posse-testkit", "-E", SCENARIOS])
-        .status()?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let mut nextest = nextest(root, "ci", SCENARIOS);
+    finished(nextest.env("POSSE_TEST_STORE", "postgres"))
 }
 
-const NEXTEST: [&str; 6] = [
-    "nextest",
-    "run",
-    "--cargo-profile",
-    "ci",
-    "--profile",
-    "faults",
-];
+/// The test runner for some tests of the workspace. They are chosen by a filter, not by their package: with fewer
+/// packages cargo would choose other features, and build half of the dependencies a second time.
+fn nextest(root: &Path, profile: &str, filter: &str) -> Command {
+    let mut nextest = cargo(root);
+    nextest.args(["nextest", "run", "--workspace", "--cargo-profile", "ci"]);
+    nextest.args(["--profile", profile, "-E", filter]);
+    nextest
+}
 
-fn tests(nextest: &mut Command) -> Result<ExitCode> {
-    let status = nextest
-        .args(["--test-threads", "1", "--success-output", "immediate"])
-        .status()?;
-    Ok(if status.success() {
+/// One test after another, each with what it said.
+fn one_by_one(nextest: &mut Command) -> &mut Command {
+    nextest.args(["--test-threads", "1", "--success-output", "immediate"])
+}
+
+/// Runs it to its end.
+fn finished(command: &mut Command) -> Result<ExitCode> {
+    Ok(if command.status()?.success() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

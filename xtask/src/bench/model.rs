@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::server::Server;
-use super::{Bar, Effort, Figure, Found, cpu_ms, median};
+use super::{Bar, Effort, Figure, Found, OF_CPU, cpu_ms, median};
 
 /// Streams of 500 tokens over two seconds, and one small reply.
 const SCRIPT: &str = r#"
@@ -44,16 +44,13 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     }
     Ok(Found {
         figures: vec![
-            Figure {
-                key: "server_cpu_ms_per_request",
-                value: per_request,
-                bar: Bar::Most(0.3),
-            },
-            Figure {
-                key: "client_cpu_ratio_vs_bare",
-                value: median(ratios),
-                bar: Bar::Most(1.2),
-            },
+            Figure::printed("server_cpu_ms_per_request", per_request, Bar::Most(0.3)),
+            Figure::ratio(
+                "client_cpu_ratio_vs_bare",
+                median(ratios),
+                Bar::Most(1.2),
+                OF_CPU,
+            ),
         ],
         truths: vec![("streams_1000_ok", completed)],
         notes,

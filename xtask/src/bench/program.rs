@@ -79,7 +79,7 @@ impl Bench {
     }
 }
 
-/// So much room files in memory must have.
+/// Room that files in memory need.
 const ROOM_KIB: u64 = 4 << 20;
 
 /// How much room there is at a place, as far as that is known.

@@ -25,26 +25,18 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let size = std::fs::metadata(&posse)?.len() as f64 / 1e6;
     Ok(Found {
         figures: vec![
-            Figure {
-                key: "version_ms",
-                value: median(version),
-                bar: Bar::Most(5.0),
-            },
-            Figure {
-                key: "first_request_ms",
-                value: median(first.iter().map(|first| first.0).collect()),
-                bar: Bar::Most(15.0),
-            },
-            Figure {
-                key: "first_request_rss_mb",
-                value: median(first.iter().map(|first| first.1).collect()),
-                bar: Bar::Most(20.0),
-            },
-            Figure {
-                key: "binary_mb",
-                value: size,
-                bar: Bar::Most(30.0),
-            },
+            Figure::printed("version_ms", median(version), Bar::Most(5.0)),
+            Figure::printed(
+                "first_request_ms",
+                median(first.iter().map(|first| first.0).collect()),
+                Bar::Most(15.0),
+            ),
+            Figure::printed(
+                "first_request_rss_mb",
+                median(first.iter().map(|first| first.1).collect()),
+                Bar::Most(20.0),
+            ),
+            Figure::printed("binary_mb", size, Bar::Most(30.0)),
         ],
         truths: Vec::new(),
         notes: vec![format!("medians of {rounds}")],

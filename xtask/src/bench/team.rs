@@ -1,7 +1,7 @@
 //! Teams: starting many, having them idle, and how soon one hears of another.
 //!
 //! Times are taken from what the scripted model notes: from the end of the reply that calls a tool to the request of
-//! whoever hears of it. What stands between the reply and the commit of what it asks for is counted too.
+//! the agent that hears of it. What stands between the reply and the commit of what it asks for is counted too.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::program::Bench;
-use super::spawn::{SYNCS, number};
+use super::spawn::number;
 use super::{Bar, Effort, Figure, Found};
 
-/// The lead makes a team and starts its members in one reply; what it is asked to write it writes; whoever reads that
-/// writes back, when the lead is idle again. Whoever takes a task completes it, when the others are idle.
+/// The lead makes a team, starts its members in one reply, and writes what it is asked to write. A member that reads
+/// this writes back when the lead is idle again; one that takes a task completes it when the others are idle.
 const SCRIPT: &str = r#"
 [[rule]]
 when = { agent = "re:^/main$", turn = 2 }
@@ -101,46 +101,28 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         "a page made durable, before and after: {before}, {after}"
     ));
 
-    let wait = SYNCS * number(&before, "p99_ms")?.max(number(&after, "p99_ms")?);
     let soon = |key, found: &Value, part, most| -> Result<Figure> {
-        Ok(Figure {
-            key,
-            value: number(found, part)?,
-            bar: Bar::MostBeside(most, wait),
-        })
+        Ok(Figure::printed(key, number(found, part)?, Bar::Most(most)))
     };
     let (down, up) = (&words["lead_to_mate"], &words["mate_to_lead"]);
     let slower = |part| -> Result<f64> {
         Ok(number(&across["lead_to_mate"], part)?.max(number(&across["mate_to_lead"], part)?))
     };
     let figures = vec![
-        Figure {
-            key: "spawn_ms_each",
-            value: each,
-            bar: Bar::Most(20.0),
-        },
-        Figure {
-            key: "idle_100_cpu_ms_per_min",
-            value: number(&idle, "cpu_ms_per_min")?,
-            bar: Bar::Most(50.0),
-        },
-        // Missed by far, and kept: in a quick run only what is much more than it was fails.
-        Figure {
-            key: "idle_kb_each",
-            value: number(&idle, "kb_each")?,
-            bar: Bar::MostBeside(10.0, 90.0),
-        },
+        Figure::printed("spawn_ms_each", each, Bar::Most(20.0)),
+        Figure::printed(
+            "idle_100_cpu_ms_per_min",
+            number(&idle, "cpu_ms_per_min")?,
+            Bar::Most(50.0),
+        ),
+        Figure::printed("idle_kb_each", number(&idle, "kb_each")?, Bar::Most(10.0)),
         soon("lead_to_mate_p50_ms", down, "p50_ms", 3.0)?,
         soon("lead_to_mate_p99_ms", down, "p99_ms", 15.0)?,
         soon("mate_to_lead_p50_ms", up, "p50_ms", 3.0)?,
         soon("mate_to_lead_p99_ms", up, "p99_ms", 15.0)?,
         soon("done_to_claim_p50_ms", &claims, "p50_ms", 3.0)?,
         soon("done_to_claim_p99_ms", &claims, "p99_ms", 15.0)?,
-        Figure {
-            key: "across_p99_ms",
-            value: slower("p99_ms")?,
-            bar: Bar::MostBeside(25.0, wait),
-        },
+        Figure::printed("across_p99_ms", slower("p99_ms")?, Bar::Most(25.0)),
     ];
     Ok(Found {
         figures,
@@ -149,7 +131,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     })
 }
 
-/// The script with so many members.
+/// The script with this number of members.
 fn script(mates: u32) -> String {
     let call = |number| {
         format!(

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::program::Bench;
 use super::server::Server;
-use super::{Bar, Effort, Figure, Found, median};
+use super::{Bar, Effort, Figure, Found, OF_CPU, OF_SPEED, median};
 
 /// A reply of some sixty deltas.
 const SCRIPT: &str = "[[rule]]\nreply = [{ text = \"TEXT\" }]\n";
@@ -29,7 +29,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         binaries,
         &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)),
     )?;
-    // Runs of a few milliseconds swing; so many of them, by turns, and the medians of either side.
+    // One run takes a few milliseconds and swings: many runs, by turns, and the median of each side.
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..3 * rounds + 2 {
         let side = |kind: &str| bench.measure("cpu_ms", &["turns", kind, &server.url, "DIR", "50"]);
@@ -73,34 +73,24 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let steps = steps
         .into_iter()
         .zip(bars)
-        .map(|((key, value), bar)| Figure { key, value, bar });
+        .map(|((key, value), bar)| Figure::ratio(key, value, bar, OF_SPEED));
     Ok(Found {
         figures: [
-            Figure {
-                key: "first_request_ms",
-                value: first,
-                bar: Bar::Most(25.0),
-            },
-            Figure {
-                key: "turn_cpu_ms",
-                value: cpu,
-                bar: Bar::Most(30.0),
-            },
-            Figure {
-                key: "peak_rss_mb",
-                value: rss,
-                bar: Bar::Most(30.0),
-            },
-            Figure {
-                key: "fifty_turns_cpu_ratio_vs_bare",
-                value: fifty,
-                bar: Bar::Most(1.3),
-            },
-            Figure {
-                key: "cpu_per_turn_growth_10kb_to_10mb",
-                value: median(growths),
-                bar: Bar::Most(1.2),
-            },
+            Figure::printed("first_request_ms", first, Bar::Most(25.0)),
+            Figure::printed("turn_cpu_ms", cpu, Bar::Most(30.0)),
+            Figure::printed("peak_rss_mb", rss, Bar::Most(30.0)),
+            Figure::ratio(
+                "fifty_turns_cpu_ratio_vs_bare",
+                fifty,
+                Bar::Most(1.3),
+                OF_CPU,
+            ),
+            Figure::ratio(
+                "cpu_per_turn_growth_10kb_to_10mb",
+                median(growths),
+                Bar::Most(1.2),
+                OF_CPU,
+            ),
         ]
         .into_iter()
         .chain(steps)

@@ -2,6 +2,12 @@
 
 use anyhow::{Context, Result};
 
+use crate::source::{Workspace, lex};
+
+/// The most dependencies among library crates, and the most crates in a chain of them.
+const MOST_EDGES: usize = 15;
+const MOST_IN_CHAIN: usize = 5;
+
 /// The arrows of ARCHITECTURE.md. A crate that is not listed here may not exist.
 const ARROWS: &[(&str, &[&str])] = &[
     ("posse-protocol", &[]),
@@ -17,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("posse-scripted", &["posse-protocol"]),
     ("posse-testkit", LIBRARIES),
     ("posse-cli", LIBRARIES),
+    ("posse-bench", MEASURED),
     ("xtask", &[]),
 ];
 
@@ -32,10 +39,29 @@ const LIBRARIES: &[&str] = &[
     "posse-scripted",
 ];
 
-/// What only tests stand on: those of the binary on a real PostgreSQL, those of tools on real rules.
+/// What stands behind programs that measure.
+const MEASURED: &[&str] = &[
+    "posse-protocol",
+    "posse-port",
+    "posse-permission",
+    "posse-runtime",
+    "posse-model",
+    "posse-store",
+    "posse-tools",
+    "posse-scripted",
+    "posse-testkit",
+];
+
+/// What only tests stand on: those of the binary on a real PostgreSQL, those of tools on real rules, and scenarios of
+/// the runtime on real adapters.
 const IN_TESTS: &[(&str, &str)] = &[
     ("posse-cli", "posse-testkit"),
     ("posse-tools", "posse-permission"),
+    ("posse-runtime", "posse-testkit"),
+    ("posse-runtime", "posse-model"),
+    ("posse-runtime", "posse-store"),
+    ("posse-runtime", "posse-tools"),
+    ("posse-runtime", "posse-scripted"),
 ];
 
 /// The one file of the testkit that reads what tests are told by the environment.
@@ -84,6 +110,27 @@ pub(super) fn check_manifest(text: &str) -> Result<Vec<String>> {
     Ok(faults)
 }
 
+/// Too many arrows between library crates, or too long a chain of crates.
+pub(super) fn too_many(workspace: &Workspace) -> Vec<String> {
+    let (edges, chain) = (workspace.library_edges(), workspace.chain());
+    let mut faults = Vec::new();
+    if edges.len() > MOST_EDGES {
+        let count = edges.len();
+        let edges = edges.join(", ");
+        faults.push(format!(
+            "{count} library edges, at most {MOST_EDGES}: {edges}"
+        ));
+    }
+    if chain.len() > MOST_IN_CHAIN {
+        let count = chain.len();
+        let chain = chain.join(" → ");
+        faults.push(format!(
+            "a chain of {count} crates, at most {MOST_IN_CHAIN}: {chain}"
+        ));
+    }
+    faults
+}
+
 /// Checks what a source file names.
 pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
     let owner = path
@@ -91,26 +138,25 @@ pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
         .find(|part| part.starts_with("posse-") || *part == "xtask")
         .unwrap_or_default();
     let mut faults = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
-        let mut fault = |what: String| faults.push(format!("{path}:{}: {what}", number + 1));
-        for (name, _) in ARROWS.iter().filter(|(name, _)| *name != owner) {
-            let module = name.replace('-', "_");
-            let named =
-                code.contains(&format!("{module}::")) || code.contains(&format!("use {module}"));
+    let tokens = lex(text).tokens;
+    for (at, token) in tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| token.is_word())
+    {
+        let mut fault = |what: String| faults.push(format!("{path}:{}: {what}", token.line));
+        let others = ARROWS.iter().filter(|(name, _)| *name != owner);
+        for (name, _) in others.filter(|(name, _)| token.is(&name.replace('-', "_"))) {
             let in_tests = path.contains("/tests/") && IN_TESTS.contains(&(owner, *name));
-            if named && !in_tests && !allowed(owner).is_some_and(|allowed| allowed.contains(name)) {
+            if !in_tests && !allowed(owner).is_some_and(|allowed| allowed.contains(name)) {
                 fault(format!("{owner} may not use {name}"));
             }
         }
-        let reads_environment = [
-            "env::var",
-            "env::home_dir",
-            "env::current_dir",
-            "env::temp_dir",
-        ]
-        .iter()
-        .any(|call| code.contains(call));
+        let called = tokens.get(at + 2).filter(|_| token.is("env"));
+        let reads_environment = called.is_some_and(|called| {
+            let of_process = ["home_dir", "current_dir", "temp_dir"];
+            called.text.starts_with("var") || of_process.iter().any(|name| called.is(name))
+        });
         let may_read = matches!(owner, "posse-cli" | "xtask")
             || path.contains("/tests/")
             || path == TESTS_ARE_TOLD;
@@ -151,13 +197,10 @@ mod tests {
     #[test]
     fn a_forbidden_use_is_found() {
         let check = |path: &str, line: &str| check_source(path, line).len();
-        let (ours, theirs) = (
-            format!("use posse_{}::X;", "port"),
-            format!("use posse_{}::X;", "cli"),
-        );
-        assert_eq!(check("crates/posse-model/src/a.rs", &ours), 0);
-        assert_eq!(check("crates/posse-scripted/src/a.rs", &ours), 1);
-        assert_eq!(check("crates/posse-model/src/a.rs", &theirs), 1);
+        let (ours, theirs) = ("use posse_port::X;", "// posse_cli\nuse posse_cli::X;");
+        assert_eq!(check("crates/posse-model/src/a.rs", ours), 0);
+        assert_eq!(check("crates/posse-scripted/src/a.rs", ours), 1);
+        assert_eq!(check("crates/posse-model/src/a.rs", theirs), 1);
         assert_eq!(
             check(
                 "crates/posse-model/src/a.rs",
