@@ -44,7 +44,8 @@ async fn came_to(rig: &Rig) -> (AgentState, String, bool) {
     )
 }
 
-// proves AG-11 (open: outages; other states, in other tests)
+// proves AG-11 (part: completed; partial; failed; paused by a budget)
+// proves AG-09 (part: failures)
 #[tokio::test]
 async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     let mut short = rig(WORKS);
@@ -97,7 +98,7 @@ async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     );
 }
 
-// proves AG-11 (open: other states, in other tests)
+// proves AG-11 (part: a new run)
 #[tokio::test]
 async fn reviving_an_agent_that_has_ended_is_a_new_run() {
     let rig = rig(WORKS);

@@ -90,7 +90,10 @@ fn others(rig: &Rig) -> Vec<PathBuf> {
 }
 
 // proves WT-01
-// proves AG-09 (open: the other statuses, in other tests)
+// proves AG-09 (part: completed)
+// proves AG-01 (part: worktree)
+// proves WT-02 (part: HEAD)
+// proves WT-03 (part: returned)
 #[tokio::test]
 async fn file_and_shell_tools_work_inside_the_worktree_and_its_change_is_kept() {
     let script = r#"
@@ -168,7 +171,7 @@ reply = [{ text = "Thanks." }]
     assert!(!git(rig.work(), &["worktree", "list", "--porcelain"]).contains("locked"));
 }
 
-// proves WT-02 (open: `fresh` and `carry`, in other tests here)
+// proves WT-02 (part: HEAD; absence stated)
 #[tokio::test]
 async fn the_agent_is_told_its_base_and_what_is_not_in_it() {
     let rig = repository(&isolated("cat a.rs; ls", APART));
@@ -203,7 +206,7 @@ async fn the_agent_is_told_its_base_and_what_is_not_in_it() {
     assert!(!child[0]["system"].to_string().contains(&worktree.branch));
 }
 
-// proves WT-02 (open: `fresh`, in another test here)
+// proves WT-02 (part: carried)
 #[tokio::test]
 async fn uncommitted_work_is_carried_over_if_that_is_wanted() {
     let mut rig = repository(&isolated("cat a.rs; ls; git status --porcelain", APART));
@@ -232,7 +235,7 @@ async fn uncommitted_work_is_carried_over_if_that_is_wanted() {
     );
 }
 
-// proves WT-02
+// proves WT-02 (part: fresh)
 #[tokio::test]
 async fn fresh_begins_at_the_default_branch_of_the_remote() {
     let mut rig = repository(&isolated("git log --format=%s", APART));
@@ -280,7 +283,7 @@ async fn fresh_begins_at_the_default_branch_of_the_remote() {
     );
 }
 
-// proves WT-03 (open: hooks, of which there are none yet; every kind of change, in the tests of posse-tools)
+// proves WT-03 (part: no change)
 #[tokio::test]
 async fn without_a_change_it_is_removed_with_its_branch() {
     let rig = repository(&isolated("pwd", APART));
@@ -293,8 +296,8 @@ async fn without_a_change_it_is_removed_with_its_branch() {
     assert_eq!(git(rig.work(), &["branch", "--list", "posse/*"]), "");
 }
 
-// proves BG-05 (open: that it is queued once and for the starter, in another test; across a crash)
-// proves AG-13
+// proves BG-05 (part: worktree and branch)
+// proves AG-13 (part: with a worktree)
 #[tokio::test]
 async fn a_notification_names_worktree_and_branch_and_one_shot_types_show_their_id() {
     let rig = repository(&isolated(
@@ -337,7 +340,7 @@ async fn a_notification_names_worktree_and_branch_and_one_shot_types_show_their_
     );
 }
 
-// proves AD-12 (open: hooks, skills and MCP servers, which no call has a field for)
+// proves AD-12
 // proves AG-07
 #[tokio::test]
 async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
@@ -404,7 +407,6 @@ async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
     }
 }
 
-// proves WT-01 (open: that it is made and worked in, in another test here)
 #[tokio::test]
 async fn without_a_repository_the_call_fails_and_says_so() {
     let rig = rig(&isolated("pwd", APART));
@@ -418,7 +420,7 @@ async fn without_a_repository_the_call_fails_and_says_so() {
     assert_eq!(rows(&rig, agent.id).await, []);
 }
 
-// proves WT-04 (open: the sweep at start, in the tests of posse-cli)
+// proves WT-04 (part: locked)
 #[tokio::test]
 async fn the_worktree_of_a_live_agent_is_locked_and_stopping_it_keeps_what_it_did() {
     let mut rig = repository("");
