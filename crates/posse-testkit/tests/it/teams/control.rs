@@ -62,8 +62,10 @@ set = { asked = "once" }
 reply = [{ tool = "SendMessage", input = { to = "team-lead", message = { type = "shutdown_response", request_id = "{{user.1}}", approve = false, reason = "I am not done" } } }]
 "#;
 
-// proves TE-07 (open: panes; the deadline, in another test here)
-// proves SM-06, SM-09
+// proves TE-07 (part: the answer; the end)
+// proves SM-06 (part: shutdown)
+// proves SM-09 (part: shutdown)
+// proves SM-01 (part: control messages)
 #[tokio::test]
 async fn who_is_asked_to_end_says_no_and_then_yes() {
     let rig = rig(&crew(SHUTDOWN, ""));
@@ -138,7 +140,7 @@ times = 1
 reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
 "#;
 
-// proves TE-07 (open: panes; the answer, in another test here)
+// proves TE-07 (part: the deadline)
 #[tokio::test]
 async fn who_does_not_answer_can_be_forced_after_the_deadline() {
     for (deadline, members) in [(3600, 2), (0, 1)] {
@@ -168,7 +170,7 @@ async fn who_does_not_answer_can_be_forced_after_the_deadline() {
     }
 }
 
-// proves TE-07 (open: panes; the answer, in another test here)
+// proves TE-07 (part: the deadline)
 #[tokio::test]
 async fn who_is_late_is_sent_the_dismissal_alone() {
     let mut rig = rig(&crew(FORCED, ""));
@@ -238,7 +240,12 @@ times = 1
 reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
 "#;
 
-// proves TE-08 (open: a person's approval)
+// proves TE-08 (part: no edits before; the lead; feedback)
+// proves AG-01 (part: mode)
+// proves AG-17 (part: teammates)
+// proves SM-06 (part: plans)
+// proves SM-09 (part: plans)
+// proves PE-01 (part: plan)
 #[tokio::test]
 async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     let rig = rig(&crew(PLAN, ", mode = \"plan\""));
@@ -285,9 +292,9 @@ times = 1
 reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
 "#;
 
-// proves TE-08 (open: the lead's answer, in another test here)
-// proves TE-11 (open: kill -9; lead, teammates, mail and tasks, in other tests)
-// proves TE-12 (open: members and tasks, in another test)
+// proves TE-08 (part: the user)
+// proves TE-12 (part: open requests)
+// proves SM-09 (part: not open)
 #[tokio::test]
 async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_person_may_give_it() {
     let rig = rig(&crew(UNANSWERED, ", mode = \"plan\""));
@@ -359,7 +366,7 @@ times = 1
 fault = { kind = "status", status = 400 }
 "#;
 
-// proves TE-06 (open: what is available, and tasks, in other tests; that several are one message)
+// proves TE-06 (part: failed)
 #[tokio::test]
 async fn who_cannot_go_on_says_why_and_goes_on_when_it_is_written_to() {
     let rig = rig(&crew(FAILS, ""));
@@ -403,7 +410,8 @@ delay_ms = 1000
 reply = [{ text = "never said" }]
 "#;
 
-// proves TE-19
+// proves TE-19 (part: idle; not ended)
+// proves TE-06 (part: interrupted)
 #[tokio::test]
 async fn who_is_interrupted_is_idle_and_goes_on_when_it_is_written_to() {
     let (rig, clock) = paced(&crew(HELD, ""));
@@ -507,6 +515,7 @@ reply = [{ tool = "TaskCreate", input = { subject = "Row", description = "d" } }
 "#;
 
 // proves TE-15
+// proves TK-11 (part: an assignment; the mail)
 #[tokio::test]
 async fn leadership_is_handed_over_and_back() {
     let rig = rig(&crew(HAND_OVER, ""));

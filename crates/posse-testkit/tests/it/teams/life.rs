@@ -80,7 +80,7 @@ async fn notes_of_one_are_listed_to_another_when_it_wakes() {
     farewell(agent).await;
 }
 
-// proves TE-05 (open: other processes; that it uses no CPU, which `cargo xtask bench team` measures)
+// proves TE-05 (part: in process)
 #[tokio::test]
 async fn while_time_stands_still_idle_teammates_hear_of_mail_and_of_tasks() {
     let clock = TestClock::default();
@@ -157,8 +157,8 @@ reply = [{ tool = "SendMessage", input = { to = "hand", message = "lead one" } }
 reply = [{ text = "ok" }]
 "#;
 
-// proves TE-04 (open: the request to shut down; tasks, in another test here)
-// proves SM-08
+// proves TE-04 (part: the user's words; the lead; peers)
+// proves SM-08 (part: as shown)
 #[tokio::test]
 async fn the_users_words_come_before_the_leads_and_those_before_a_peers() {
     let rig = rig(ORDER);
@@ -235,7 +235,7 @@ reply = [{ text = "ok" }]
 "#;
 
 // proves TE-13
-// proves AG-18
+// proves AG-18 (part: no teammates; a name in a team)
 #[tokio::test]
 async fn a_teammate_starts_sub_agents_but_no_teammates() {
     let rig = rig(CHILDREN);
@@ -313,7 +313,7 @@ async fn a_teammate_has_a_worktree_where_its_role_says_so() {
     assert!(dev.cwd.join("new").exists(), "what was done there is kept");
 }
 
-// proves TE-12 (open: open requests)
+// proves TE-12 (part: members; tasks)
 #[tokio::test]
 async fn a_lead_that_was_compacted_knows_its_team() {
     let rig = rig(&format!(
@@ -347,8 +347,6 @@ async fn a_lead_that_was_compacted_knows_its_team() {
     farewell(agent).await;
 }
 
-// proves TE-11 (open: kill -9; pending approvals)
-// proves TR-02 (open: worktree, open calls)
 #[tokio::test]
 async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     let (rig, clock) = paced(&format!(
@@ -412,7 +410,6 @@ async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     farewell(agent).await;
 }
 
-// proves TE-10 (open: other processes; here another runtime on the same store)
 #[tokio::test]
 async fn members_are_hosted_elsewhere_than_their_lead() {
     let rig = rig(WORKERS);

@@ -28,14 +28,16 @@ reply = [{ text = "Soup." }]
 reply = [{ text = "Land." }]
 "#;
 
-// proves TE-01 (open: deleting a team, and names that are no names)
+// proves TE-01 (part: TeamCreate)
 // proves TE-02
-// proves TE-06 (open: other reasons than that it is available, and tasks; that several are one message)
-// proves TE-16 (open: another definition than the default)
-// proves TE-17
-// proves TE-18 (open: that something claimable keeps it)
-// proves AG-02 (open: several teams, and what a fork is)
-// proves AG-09 (open: of these only teammate_spawned)
+// proves TE-06 (part: available; the last answer)
+// proves TE-16 (part: how its team works; the first prompt)
+// proves TE-17 (part: colours; a number; told)
+// proves TE-18 (part: members at work; the end)
+// proves AG-02 (part: teammate)
+// proves AG-09 (part: teammate_spawned)
+// proves AG-01 (part: team_name)
+// proves SM-06 (part: idle)
 #[tokio::test]
 async fn three_join_work_become_idle_and_end_with_the_session() {
     let rig = rig(CREW);

@@ -59,11 +59,10 @@ reply = [{ text = "Ready." }]
 reply = [{ text = "I see." }]
 "#;
 
-// proves TE-14 (open: the file, permissions and budgets; write ownership)
-// proves TE-06 (open: other reasons than that it is available; that several are one message)
-// proves TE-18 (open: that it shuts them down)
-// proves TK-05
-// proves TK-06 (open: over several processes)
+// proves TE-14 (part: roles)
+// proves TE-06 (part: available; the task)
+// proves TK-05 (part: the lowest for its role; marked; the prompt)
+// proves TK-06 (part: claimable at once; wakes)
 #[tokio::test]
 async fn tasks_are_taken_by_role_as_soon_as_they_are_ready() {
     let rig = rig(WORKERS);
@@ -142,7 +141,7 @@ reply = [{ text = "Ready." }]
 reply = [{ text = "I see." }]
 "#;
 
-// proves TK-09
+// proves TK-09 (part: reminded; pending)
 #[tokio::test]
 async fn who_ends_its_turn_with_a_task_is_reminded_once_and_its_end_makes_it_pending() {
     let rig = rig(FORGETFUL);
