@@ -99,7 +99,6 @@ async fn deaths(rounds: u64) -> Vec<Duration> {
     heard
 }
 
-// proves TK-08 (open: its tasks)
 #[tokio::test]
 async fn a_host_that_is_killed_is_missed_at_once() {
     let heard = deaths(5).await;
@@ -121,14 +120,14 @@ async fn a_host_that_is_killed_is_missed_within_100_ms() {
     assert!(heard[98] <= Duration::from_millis(100), "{heard:?}");
 }
 
-// proves TR-03
+// proves TR-03 (part: fenced)
 #[tokio::test]
 async fn a_host_that_was_stopped_and_replaced_can_write_nothing() {
     let directory = Directory::new();
     stopped_and_replaced(&directory.place(), 300).await;
 }
 
-// proves TR-03
+// proves TR-03 (part: fenced)
 #[tokio::test]
 async fn a_host_of_a_server_that_was_stopped_and_replaced_can_write_nothing() {
     let database = Database::new().unwrap();
@@ -184,7 +183,6 @@ async fn stopped_and_replaced(place: &Place, lease: u64) {
     assert_eq!(fate(&store.commit(step(1, taken.epoch.0)).await), "ok");
 }
 
-// proves TK-08 (open: its tasks)
 #[tokio::test]
 async fn a_host_of_a_server_that_is_killed_is_missed_after_its_lease() {
     let database = Database::new().unwrap();
