@@ -65,7 +65,7 @@ async fn check_fails(fault: &str, expected: ApiErrorKind) {
     assert!(error.request_id.is_some(), "{fault}");
 }
 
-// proves TU-06 (open: the run that is paused or failed when retries end)
+// proves TU-06 (part: each fault; back-off and retry-after)
 #[tokio::test]
 async fn faults_that_pass_are_waited_out() {
     check_recovers(
@@ -263,8 +263,7 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     )
 }
 
-// proves TU-06 (open: the run that is paused or failed when retries end)
-// proves LI-03 (open: depth and running agents, in other tests)
+// proves LI-03 (part: stalls)
 #[tokio::test]
 async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
     for (fault, begun) in [
@@ -358,7 +357,7 @@ async fn cancelled(
     (failure.error, at.elapsed())
 }
 
-// proves TU-05 (open: running tools, and the transcript)
+// proves TU-05 (part: stream)
 #[tokio::test]
 async fn cancelling_ends_a_call_at_once_wherever_it_is() {
     let check = |place: &str, (error, took): (ModelError, Duration)| {

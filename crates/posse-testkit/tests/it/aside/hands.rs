@@ -25,7 +25,7 @@ reply = [{ text = "Let me look." }, { tool = "Read", input = { file_path = "a.tx
 reply = [{ text = "Done." }]
 "#;
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: allowed tools)
 #[tokio::test]
 async fn a_tool_that_nobody_allows_is_refused_and_the_question_asked_again() {
     let rig = Rig::playing(CURIOUS).unwrap();
@@ -123,7 +123,7 @@ async fn sub_agent(rig: &Rig, root: AgentId) -> AgentId {
     rig.store.agents(filter, 1).await.unwrap()[0].agent
 }
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: memory; allowed tools)
 #[tokio::test]
 async fn who_keeps_notes_may_write_those_and_nothing_else() {
     let home = tempfile::tempdir().unwrap();
