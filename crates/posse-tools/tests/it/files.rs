@@ -19,7 +19,7 @@ fn input(tool: &str, path: &str) -> serde_json::Value {
     }
 }
 
-// proves PE-07
+// proves PE-07 (part: the roots; symlinks)
 #[tokio::test]
 async fn what_leaves_the_roots_is_refused() {
     let world = World::new();
@@ -161,7 +161,7 @@ async fn the_spill_directory_is_read_but_not_written() {
     assert_eq!(world.read("spill/long.txt"), "long\n");
 }
 
-// proves PE-07
+// proves PE-07 (part: what changed)
 #[tokio::test]
 async fn what_was_not_read_or_has_changed_is_not_overwritten() {
     let world = World::new();
