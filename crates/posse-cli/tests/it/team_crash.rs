@@ -424,7 +424,7 @@ fn killed(name: &str, times: u64) {
     );
 }
 
-// proves TE-11 (open: that an approval is pending at one of the moments; the long form insists on it)
+// proves TE-11 (part: lead and teammates; mail; tasks; nothing twice)
 #[test]
 fn a_team_killed_at_some_moments_goes_on_where_it_was() {
     killed("some", 6);

@@ -118,7 +118,8 @@ impl Drop for Listening {
 
 const LINES: [&str; 5] = ["team", "run", "mend", "--output-format", "stream-json"];
 
-// proves TE-14 (open: write ownership; models, permissions, budgets)
+// proves TE-14 (part: roles; one command; headless)
+// proves TE-18 (part: members at work; something claimable)
 #[test]
 fn a_declared_team_reaches_its_goal_with_one_command() {
     let project = project("team-run", "");
@@ -196,7 +197,7 @@ fn programs_hear_of_members_and_tasks() {
     );
 }
 
-// proves TE-11 (open: pending approvals)
+// proves TE-11 (part: lead and teammates; mail; tasks)
 #[test]
 fn a_team_that_was_killed_is_brought_back_by_one_command() {
     let project = project("team-resume", HELD);
@@ -350,7 +351,7 @@ fn begun(project: &Project, team: &str) -> (Value, Value, String) {
     )
 }
 
-// proves PE-04 (open: all but the lead of a declared team)
+// proves PE-04 (part: bypassPermissions)
 #[test]
 fn a_repository_never_loosens_what_the_lead_may_do() {
     let project = Project::new("team-lead", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
@@ -411,7 +412,7 @@ budget_usd = 0.000001
 [roles.other]
 "#;
 
-// proves TE-14 (open: write ownership)
+// proves TE-14 (part: models; permissions; budgets)
 #[test]
 fn what_is_declared_of_a_role_holds() {
     let project = Project::new("team-terms", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
@@ -479,7 +480,7 @@ fn what_is_declared_of_a_role_holds() {
     );
 }
 
-// proves SM-11 (open: the frame for the model; panes)
+// proves SM-11 (part: colours)
 #[test]
 fn mail_is_shown_in_the_colour_of_its_sender() {
     let project = project("team-colours", HELD);
@@ -566,7 +567,7 @@ fn a_person_talks_to_a_member_from_elsewhere() {
     assert!(requests(&project).iter().any(heard));
 }
 
-// proves TE-19 (open: that it goes on when it is told)
+// proves TE-19 (part: not ended)
 #[test]
 fn a_member_that_is_interrupted_from_elsewhere_stays() {
     let project = project("team-interrupt", HELD);
