@@ -68,6 +68,7 @@ reply = [{ text = "here again" }]
 }
 
 /// A process that died between a call's beginning and its end, seen from the next one.
+// proves TR-02 (part: open tool calls)
 #[tokio::test]
 async fn a_call_whose_outcome_is_unknown_is_told_so_and_not_run_again() {
     let script = r#"

@@ -276,6 +276,33 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
     }
 }
 
+// proves TU-08 (part: another model or tool set)
+#[tokio::test]
+async fn a_resumed_agent_keeps_the_model_and_tools_that_its_thinking_is_bound_to() {
+    let mut rig = Rig::playing(FIX).unwrap();
+    rig.file("sum.py", "return a - b\n").unwrap();
+    let mut agent = rig.prompted("fix it").await.unwrap();
+    until_end(&mut agent).await;
+    let id = agent.id;
+    farewell(agent).await;
+    // Whoever resumes it would have another model and fewer tools.
+    rig.character.model = "claude-haiku-5-5".into();
+    rig.setup.tools.retain(|name| name == "Read");
+    let mut agent = rig.resumed(id).await.unwrap();
+    agent.handle.send(prompt("thanks")).await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.text, "You are welcome.");
+    let sent = bodies(&rig);
+    let (before, after) = (&sent[2], &sent[3]);
+    assert_eq!(
+        (&after["model"], &after["tools"]),
+        (&before["model"], &before["tools"])
+    );
+    let thought = &before["messages"][1]["content"][0];
+    assert_eq!(thought["type"], "thinking");
+    assert_eq!(&after["messages"][1]["content"][0], thought);
+}
+
 // proves TU-01 (part: max_turns; refused by a limit)
 #[tokio::test]
 async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
