@@ -368,6 +368,24 @@ async fn a_forks_questions_go_to_whoever_answers_its_parent() {
     assert_eq!(end.outcome, Outcome::Completed);
 }
 
+// proves AG-05 (part: forks)
+#[tokio::test]
+async fn no_fork_is_started_past_a_limit() {
+    let mut rig = rig(&script(&[fork("Look.", "")]));
+    long_file(&rig);
+    rig.setup.spawning.least_memory = u64::MAX;
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_end(&mut agent).await;
+    let requests = rig.server.requests();
+    assert_eq!(forks(&requests), [""; 0]);
+    assert_eq!(rows(&rig, &agent).await, []);
+    let told = json(requests.last().unwrap()).to_string();
+    assert!(
+        told.contains("No agent was started: the machine has"),
+        "{told}"
+    );
+}
+
 // proves FK-14
 // proves AG-03
 #[tokio::test]
