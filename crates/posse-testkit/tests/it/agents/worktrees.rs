@@ -4,13 +4,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::Arc;
 
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_port::BoxFuture;
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
 use posse_port::store::AgentState;
-use posse_port::worktree::{Base, Dirty};
+use posse_port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees};
 use posse_protocol::{Command, Notification, RunStatus};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::{Isolation, built_in};
+use posse_runtime::{Ports, Runtime};
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
+use posse_testkit::scripted::anthropic;
+use tokio::sync::Semaphore;
 
 use super::{last_words, paths, pipe, ready, rig, rows, sent_by, told_ends, until_over, words};
 
@@ -446,7 +454,68 @@ async fn the_worktree_of_a_live_agent_is_locked_and_stopping_it_keeps_what_it_di
     assert!(!git(rig.work(), &["worktree", "list", "--porcelain"]).contains("locked"));
 }
 
+/// Worktrees that are given back when the test says so.
+struct Slow {
+    git: posse_tools::GitWorktrees,
+    gate: Arc<Semaphore>,
+}
+
+impl Worktrees for Slow {
+    fn make(&self, wanted: Wanted) -> BoxFuture<'static, Result<Made, String>> {
+        self.git.make(wanted)
+    }
+
+    fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        self.git.changes(worktree)
+    }
+
+    fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        let (release, gate) = (self.git.release(worktree), Arc::clone(&self.gate));
+        Box::pin(async move {
+            gate.acquire().await.unwrap().forget();
+            release.await
+        })
+    }
+
+    fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
+        self.git.reclaim(worktree)
+    }
+}
+
+// proves BG-04 (part: worktree clean-up)
+#[tokio::test]
+async fn nobody_waits_for_the_clean_up_of_a_worktree() {
+    let rig = repository(&isolated("pwd", APART));
+    let (gate, clock) = (Arc::new(Semaphore::new(0)), SystemClock::default());
+    let (clock, url) = (Arc::new(clock), rig.server.url());
+    let runtime = Runtime::new(Ports {
+        model: Arc::new(anthropic(&url, clock.clone(), RetryPolicy::default()).unwrap()),
+        store: Arc::clone(&rig.store),
+        clock,
+        prices: Arc::new(PriceList::built_in().unwrap()),
+        memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(Slow {
+            git: posse_tools::GitWorktrees::new(rig.worktrees()),
+            gate: Arc::clone(&gate),
+        }),
+    });
+    let mut agent = runtime.start(&rig.character, rig.setup.clone());
+    agent.handle.send(prompt("go")).await.unwrap();
+    let (_, over) = until_over(&mut agent, "Work").await;
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.text, "Thanks.", "its starter has gone on");
+    let child = rows(&rig, agent.id).await.remove(0);
+    assert_eq!(child.state, AgentState::Completed);
+    let path = over.worktree.unwrap().path;
+    assert!(path.exists(), "and the worktree is still there");
+    gate.add_permits(1);
+    farewell(agent).await;
+    runtime.shut_down().await;
+    assert!(!path.exists());
+}
+
 /// What is written to after its end goes on in its worktree, which is made again if it was removed.
+// proves TR-02 (part: worktree)
 #[tokio::test]
 async fn who_is_revived_works_in_its_worktree_again() {
     let script = r#"
