@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use posse_port::store::{Address, Op, Order};
 use posse_protocol::{Command, IdleReason, MailId, RequestKind, TaskStatus};
+use posse_scripted::Recorded;
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
 
@@ -275,6 +276,38 @@ async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
         PermissionMode::Plan
     );
     told(&mut agent, "on").await;
+    farewell(agent).await;
+}
+
+const PLANNING_WITH_HELP: &str = r#"
+[[rule]]
+when = { agent = "re:/hand-.*/", turn = 1 }
+reply = [{ text = "Found." }]
+[[rule]]
+when = { agent = "/hand-", turn = 1 }
+reply = [{ tool = "Agent", input = { description = "d", prompt = "look", subagent_type = "general-purpose" } }]
+"#;
+
+// proves AG-19 (part: plan-switching)
+#[tokio::test]
+async fn who_works_by_plan_hands_it_in_itself() {
+    let rig = rig(&crew(PLANNING_WITH_HELP, ", mode = \"plan\""));
+    let agent = ready(&rig).await;
+    let requests = rig.server.requests();
+    let offers = |request: &&Recorded| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let tools = body["tools"].as_array().unwrap().clone();
+        tools.iter().any(|tool| tool["name"] == "ExitPlanMode")
+    };
+    let deeper = |request: &&Recorded| {
+        let path = request.header("x-posse-agent").unwrap();
+        path.split("/hand-").nth(1).map(|rest| rest.contains('/'))
+    };
+    let of_team = requests.iter().filter(|request| deeper(request).is_some());
+    let (below, own): (Vec<_>, Vec<_>) = of_team.partition(|request| deeper(request) == Some(true));
+    assert_eq!(below.len(), 1, "its sub-agent asked once");
+    assert!(own.iter().all(offers), "the member has it");
+    assert!(!offers(&below[0]), "its sub-agent has not");
     farewell(agent).await;
 }
 
