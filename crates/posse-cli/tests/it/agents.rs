@@ -397,3 +397,25 @@ fn what_had_not_ended_goes_on_after_a_kill() {
         stderr(&output)
     );
 }
+
+// proves FK-09 (part: headless only when asked)
+#[test]
+fn a_call_without_a_type_forks_headless_only_where_that_is_always_wanted() {
+    for (wanted, started) in [
+        ("off", "/main/general-purpose-1"),
+        ("interactive", "/main/general-purpose-1"),
+        ("always", "/main/fork-1"),
+    ] {
+        let project = Project::new(&format!("agents-fork-{wanted}"), &starts("", "true"));
+        let settings = json!({"agents": {"implicitFork": wanted}});
+        std::fs::create_dir_all(project.file("../home")).unwrap();
+        std::fs::write(project.file("../home/settings.json"), settings.to_string()).unwrap();
+        let output = project.run(&["-p", "--allowedTools", "Bash", "--", "look"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let agents = crate::team::lines(&project, &["agents", "ps", "--all", "--json"]);
+        assert!(
+            agents.iter().any(|agent| agent["path"] == started),
+            "{wanted}: {agents:?}"
+        );
+    }
+}

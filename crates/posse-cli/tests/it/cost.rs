@@ -87,7 +87,7 @@ fn charge(model: &str, input: u64, cost: Option<u64>) -> Charge {
 }
 
 /// Dollars of JSON, exactly.
-fn pico(value: &Value) -> u64 {
+pub(crate) fn pico(value: &Value) -> u64 {
     (value.as_f64().unwrap() * 1e12).round() as u64
 }
 

@@ -511,6 +511,23 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     assert_eq!(scene.done(), 1);
 }
 
+// proves TE-07 (part: the pane; the user)
+#[test]
+fn who_is_forced_to_end_loses_its_pane() {
+    let scene = Scene::start("forced", &NAMES[..2], &FREE);
+    scene.all_work(&NAMES[..2]);
+    let told = scene.project.run(&["team", "stop", "one", "--force"]);
+    assert!(told.status.success(), "{}", stderr(&told));
+    scene.until("its pane is gone", |scene| scene.pane_of("one").is_none());
+    let members = scene.members();
+    let names: Vec<&Value> = members.iter().map(|member| &member["name"]).collect();
+    assert_eq!(names, ["team-lead", "two"]);
+    assert!(scene.pane_of("two").is_some(), "the other works on");
+    scene.go();
+    scene.all_is_over();
+    assert_eq!(scene.done(), 1);
+}
+
 // proves TE-09 (part: in-process; tmux; a command; detection; none left)
 #[test]
 fn every_backend_does_the_job_and_leaves_nothing() {

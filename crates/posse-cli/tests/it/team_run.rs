@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::binary::{Project, stderr, stdout};
+use crate::cost::{bill, pico};
 use crate::team::{lines, succeed};
 
 /// Two work, one task waits for the other; the lead says at last how it went.
@@ -533,6 +534,58 @@ fn mail_is_shown_in_the_colour_of_its_sender() {
         long.contains("\x1b[34mteam-lead → reviewer 1\x1b[39m"),
         "{long:?}"
     );
+}
+
+// proves LI-04 (part: per team)
+#[test]
+fn what_the_members_of_a_team_cost_adds_up_to_its_bill() {
+    let project = project("team-cost", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(&project);
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    let [team] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
+    let members = team["members"].as_array().unwrap();
+    assert_eq!(members.len(), 3, "{team}");
+    let costs: Vec<u64> = members
+        .iter()
+        .map(|member| pico(&member["cost_usd"]))
+        .collect();
+    assert!(costs.iter().all(|cost| *cost > 0), "{costs:?}");
+    let lead = members.iter().find(|member| member["is_lead"] == true);
+    let bill = bill(&project, lead.unwrap()["agent_id"].as_str().unwrap());
+    assert_eq!(costs.iter().sum::<u64>(), pico(&bill["cost_usd"]), "{bill}");
+}
+
+/// The time that a process has used of its processors, in hundredths of a second.
+fn used(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+// proves TE-05 (part: no CPU)
+#[test]
+fn an_idle_teammate_uses_no_processor() {
+    let project = project("team-idle", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(&project);
+    until("dev is idle", || {
+        let [team] = &lines(&project, &["team", "show", "--json"])[..] else {
+            panic!()
+        };
+        let members = team["members"].as_array().unwrap();
+        members
+            .iter()
+            .any(|member| member["name"] == "dev" && member["state"] == "idle")
+    });
+    let (before, begun) = (used(run.child.id()), std::time::Instant::now());
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let share = (used(run.child.id()) - before) as f64 / 100.0 / begun.elapsed().as_secs_f64();
+    // A loop would use all of one; what is measured is a thousandth of that.
+    assert!(share < 0.05, "{share}");
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {
