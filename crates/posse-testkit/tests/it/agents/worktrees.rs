@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
-use posse_port::BoxFuture;
+use posse_port::{BoxFuture, Ports};
 use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
 use posse_port::store::AgentState;
@@ -14,7 +14,7 @@ use posse_port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees};
 use posse_protocol::{Command, Notification, RunStatus};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::{Isolation, built_in};
-use posse_runtime::{Ports, Runtime};
+use posse_runtime::runtime::Runtime;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::scripted::anthropic;

@@ -1,8 +1,7 @@
 //! Teams that a model makes: members join, do what they are told, become idle, and end with the session.
 
 use super::*;
-use posse_runtime::spawn::Definition;
-use posse_runtime::spawn::definition::built_in;
+use posse_runtime::definition::agent_type::{Definition, built_in};
 use posse_testkit::rig::{farewell, prompt};
 
 /// The main agent makes a team, starts three in one turn, and is told of their idleness.
