@@ -1,76 +1,95 @@
 //! `cargo xtask behaviour`: which statements of docs/behaviour.md a test proves.
 //!
-//! A citation is a comment `// proves TU-05, AG-07` above a test; `(open: …)` after it says which half
-//! of the statement is not built yet (such a statement shows as `partly`). It counts if the test runner lists the test and does not ignore it.
+//! A citation is a comment above a test: `// proves TU-05, AG-07`, or `// proves AG-11 (part: paused)`
+//! where the statement lists its parts. A statement is proven when a test cites all of it, or when each
+//! of its parts is cited. A citation counts if the test runner lists the test and does not ignore it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod citation;
+mod require;
+mod statement;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use regex::Regex;
 
-/// A comment that says what the test below it proves.
-#[derive(Debug, PartialEq)]
-struct Citation {
-    package: String,
-    test: String,
-    statements: Vec<String>,
-    open: Option<String>,
+use citation::Citation;
+use statement::Statement;
+
+/// The tests that cite a statement, and what of it they cite.
+#[derive(Debug, Default, PartialEq)]
+struct Proof {
+    tests: Vec<String>,
+    whole: bool,
+    parts: BTreeSet<String>,
+}
+
+impl Proof {
+    fn cite(&mut self, test: &str, parts: &[String]) {
+        if parts.is_empty() {
+            self.whole = true;
+            self.tests.push(test.to_owned());
+        } else {
+            self.parts.extend(parts.iter().cloned());
+            self.tests.push(format!("{test} ({})", parts.join("; ")));
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    fn proves(&self, part: &str) -> bool {
+        self.whole || self.parts.contains(part)
+    }
+
+    /// Returns the parts that no test cites.
+    fn missing<'a>(&self, statement: &'a Statement) -> Vec<&'a str> {
+        let parts = statement.parts.iter().map(String::as_str);
+        parts.filter(|part| !self.proves(part)).collect()
+    }
 }
 
 pub(crate) fn run(root: &Path, required: &str) -> Result<ExitCode> {
-    let statements = statements(&fs::read_to_string(root.join("docs/behaviour.md"))?)?;
+    let text = fs::read_to_string(root.join("docs/behaviour.md"))?;
+    let mut statements: Vec<(Statement, Proof)> = statement::statements(&text)?
+        .into_iter()
+        .map(|statement| (statement, Proof::default()))
+        .collect();
     let listed = listed_tests(root)?;
     let mut faults = Vec::new();
-    let mut proven: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in crate::tidy::sources(root)? {
         let package = package_of(path.strip_prefix(root)?);
-        for citation in citations(&package, &fs::read_to_string(&path)?)? {
-            if !listed.contains(&(package.clone(), citation.test.clone())) {
-                faults.push(format!(
-                    "{}: `{}` is cited but not run",
-                    path.display(),
-                    citation.test
-                ));
-                continue;
-            }
-            for statement in citation.statements {
-                if !statements.contains(&statement) {
-                    faults.push(format!(
-                        "{}: there is no statement {statement}",
-                        path.display()
-                    ));
-                }
-                let open = citation
-                    .open
-                    .as_ref()
-                    .map_or_else(String::new, |open| format!(" (open: {open})"));
-                proven
-                    .entry(statement)
-                    .or_default()
-                    .push(format!("{package} {}{open}", citation.test));
+        let cited = citation::citations(&fs::read_to_string(&path)?)?;
+        let mut found = cited.malformed;
+        for citation in cited.citations {
+            if listed.contains(&(package.clone(), citation.test.clone())) {
+                found.extend(count(&mut statements, &package, &citation));
+            } else {
+                found.push(format!("`{}` is cited but not run", citation.test));
             }
         }
+        faults.extend(
+            found
+                .iter()
+                .map(|fault| format!("{}: {fault}", path.display())),
+        );
     }
-    for statement in &statements {
-        match proven.get(statement) {
-            Some(tests) => {
-                let partly = tests.iter().all(|test| test.contains("(open: "));
-                let word = if partly { "partly" } else { "proven" };
-                println!("{word}  {statement}  {}", tests.join("; "));
-            }
-            None => println!("open    {statement}"),
-        }
+    for (statement, proof) in &statements {
+        println!("{}", line(statement, proof));
     }
-    faults.extend(missing(required, &statements, &proven));
+    faults.extend(require::faults(required, &statements));
     for fault in &faults {
         println!("{fault}");
     }
+    let cited = statements
+        .iter()
+        .filter(|(_, proof)| !proof.tests.is_empty());
     println!(
         "behaviour: {} of {} statements cited, {} faults",
-        proven.len(),
+        cited.count(),
         statements.len(),
         faults.len()
     );
@@ -81,38 +100,37 @@ pub(crate) fn run(root: &Path, required: &str) -> Result<ExitCode> {
     })
 }
 
-/// What is required (`TU` is all of TU) and not proven.
-fn missing(
-    required: &str,
-    statements: &BTreeSet<String>,
-    proven: &BTreeMap<String, Vec<String>>,
-) -> Vec<String> {
-    let mut faults = Vec::new();
-    for wanted in required
-        .split(',')
-        .map(str::trim)
-        .filter(|wanted| !wanted.is_empty())
-    {
-        let group = format!("{wanted}-");
-        let fitting: Vec<&String> = statements
-            .iter()
-            .filter(|id| *id == wanted || id.starts_with(&group))
-            .collect();
-        if fitting.is_empty() {
-            faults.push(format!("required: there is no statement {wanted}"));
-        }
-        let unproven = fitting.into_iter().filter(|id| !proven.contains_key(*id));
-        faults.extend(unproven.map(|id| format!("required and not proven: {id}")));
-    }
-    faults
+/// Books a citation under its statement; returns what it cites that does not exist.
+fn count(statements: &mut [(Statement, Proof)], package: &str, citation: &Citation) -> Vec<String> {
+    let Citation { test, parts, .. } = citation;
+    let id = &citation.statement;
+    let Some((statement, proof)) = statements.iter_mut().find(|(known, _)| known.id == *id) else {
+        return vec![format!("there is no statement {id}")];
+    };
+    proof.cite(&format!("{package} {test}"), parts);
+    let unknown = parts.iter().filter(|part| !statement.parts.contains(part));
+    unknown
+        .map(|part| format!("`{test}` cites {id}, which has no part {part}"))
+        .collect()
 }
 
-fn statements(text: &str) -> Result<BTreeSet<String>> {
-    let line = Regex::new(r"(?m)^- ([A-Z]{2}-\d{2}) ")?;
-    Ok(line
-        .captures_iter(text)
-        .map(|found| found[1].to_owned())
-        .collect())
+fn line(statement: &Statement, proof: &Proof) -> String {
+    let missing = proof.missing(statement);
+    let word = if proof.tests.is_empty() {
+        "open  "
+    } else if missing.is_empty() {
+        "proven"
+    } else {
+        "partly"
+    };
+    let mut line = format!("{word}  {}", statement.id);
+    if !missing.is_empty() {
+        line += &format!("  without {}", missing.join("; "));
+    }
+    if !proof.tests.is_empty() {
+        line += &format!("  {}", proof.tests.join(", "));
+    }
+    line
 }
 
 fn package_of(path: &Path) -> String {
@@ -121,30 +139,6 @@ fn package_of(path: &Path) -> String {
         Some(first) if first == "crates" => parts.next().unwrap_or_default(),
         first => first.unwrap_or_default(),
     }
-}
-
-fn citations(package: &str, text: &str) -> Result<Vec<Citation>> {
-    let cites = Regex::new(
-        r"^\s*//[/!]? proves ([A-Z]{2}-\d{2}(?:, ?[A-Z]{2}-\d{2})*)(?: \(open: (.+)\))?\s*$",
-    )?;
-    let function = Regex::new(r"^\s*(?:pub(?:\(\w+\))? )?(?:async )?fn (\w+)")?;
-    let lines: Vec<&str> = text.lines().collect();
-    let mut found = Vec::new();
-    for (number, line) in lines.iter().enumerate() {
-        let Some(cited) = cites.captures(line) else {
-            continue;
-        };
-        let below = lines[number..]
-            .iter()
-            .find_map(|line| function.captures(line));
-        found.push(Citation {
-            package: package.to_owned(),
-            test: below.map(|found| found[1].to_owned()).unwrap_or_default(),
-            statements: cited[1].split(',').map(|id| id.trim().to_owned()).collect(),
-            open: cited.get(2).map(|open| open.as_str().to_owned()),
-        });
-    }
-    Ok(found)
 }
 
 /// Package and name of every test that the runner lists and does not ignore.
@@ -185,37 +179,60 @@ fn listed_tests(root: &Path) -> Result<BTreeSet<(String, String)>> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn citations_belong_to_the_test_below_them() {
-        let text = "// proves TU-05, AG-07 (open: the person)\n#[test]\nfn one() {}\n\n/// proves FK-01\n#[tokio::test]\nasync fn two() {}\n// disproves TU-01\nfn three() {}\n";
-        let found = citations("p", text).unwrap();
-        let expected = |test: &str, statements: &[&str], open: Option<&str>| Citation {
-            package: "p".into(),
-            test: test.into(),
-            statements: statements.iter().map(ToString::to_string).collect(),
-            open: open.map(str::to_owned),
-        };
-        assert_eq!(
-            found,
-            [
-                expected("one", &["TU-05", "AG-07"], Some("the person")),
-                expected("two", &["FK-01"], None)
-            ]
-        );
+    fn cited(citations: &[&str]) -> (Vec<(Statement, Proof)>, Vec<String>) {
+        let text = "- TU-01 a\n- AG-11 b\n  - Parts: paused; waiting.\n";
+        let mut statements: Vec<_> = statement::statements(text)
+            .unwrap()
+            .into_iter()
+            .map(|statement| (statement, Proof::default()))
+            .collect();
+        let mut faults = Vec::new();
+        for comment in citations {
+            let read = citation::citations(&format!("{comment}\nfn test() {{}}")).unwrap();
+            faults.extend(count(&mut statements, "p", &read.citations[0]));
+        }
+        (statements, faults)
+    }
+
+    #[track_caller]
+    fn check(citations: &[&str], expected: &str) {
+        let (statements, faults) = cited(citations);
+        assert_eq!(faults, [""; 0]);
+        let (statement, proof) = &statements[1];
+        assert_eq!(line(statement, proof), expected);
     }
 
     #[test]
-    fn a_group_requires_all_of_it() {
-        let statements = statements("- TU-01 a\n- TU-02 b\n- AG-01 c\ntext TU-09\n").unwrap();
-        let proven = BTreeMap::from([("TU-01".to_owned(), vec![]), ("AG-01".to_owned(), vec![])]);
-        assert_eq!(
-            missing("TU, AG-01", &statements, &proven),
-            ["required and not proven: TU-02"]
+    fn a_statement_is_proven_when_each_part_is() {
+        check(&[], "open    AG-11  without paused; waiting");
+        check(
+            &["// proves AG-11 (part: paused)"],
+            "partly  AG-11  without waiting  p test (paused)",
         );
-        assert_eq!(
-            missing("XX", &statements, &proven),
-            ["required: there is no statement XX"]
+        check(
+            &[
+                "// proves AG-11 (part: paused)",
+                "// proves AG-11 (part: waiting)",
+            ],
+            "proven  AG-11  p test (paused), p test (waiting)",
         );
-        assert!(missing("", &statements, &proven).is_empty());
+        check(&["// proves AG-11"], "proven  AG-11  p test");
+    }
+
+    #[test]
+    fn what_does_not_exist_cannot_be_cited() {
+        let (_, faults) = cited(&[
+            "// proves TU-09",
+            "// proves TU-01 (part: paused)",
+            "// proves AG-11 (part: paused; killed)",
+        ]);
+        assert_eq!(
+            faults,
+            [
+                "there is no statement TU-09",
+                "`test` cites TU-01, which has no part paused",
+                "`test` cites AG-11, which has no part killed"
+            ]
+        );
     }
 }

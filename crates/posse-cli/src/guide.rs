@@ -34,7 +34,7 @@ pub(crate) fn built_in() -> Vec<Definition> {
 mod tests {
     use super::*;
 
-    // proves AD-03 (open: that `Plan` hands in a plan by a tool, and `fork`)
+    // proves AD-03 (part: guide)
     #[test]
     fn the_guide_knows_the_documentation() {
         let types = built_in();

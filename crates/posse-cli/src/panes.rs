@@ -132,7 +132,7 @@ mod tests {
         counts_tokens: false,
     };
 
-    // proves TE-09 (open: what is in the panes)
+    // proves TE-09 (part: detection)
     #[test]
     fn panes_are_for_people_who_ask_for_them() {
         let inside = || Inside::read("/tmp/tmux-0/default,1,0", "%0");

@@ -93,7 +93,7 @@ pub fn attribute(text: &str) -> String {
 mod tests {
     use super::*;
 
-    // proves SM-01 (open: addresses and control messages; here only the summary that is made)
+    // proves SM-01 (part: summary)
     #[test]
     fn a_summary_is_the_first_line() {
         let table = [

@@ -451,7 +451,7 @@ mod tests {
         }
     }
 
-    // proves FK-07 (open: on disk)
+    // proves FK-07 (part: in memory)
     #[test]
     fn a_fork_shares_bytes_and_keeps_its_boundary_for_ever() {
         let parent = grown(57);

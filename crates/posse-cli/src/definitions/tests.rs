@@ -39,7 +39,7 @@ fn said(disk: &Disk, loaded: &Loaded) -> Vec<String> {
     loaded.remarks.iter().map(line).collect()
 }
 
-// proves AD-02 (open: plugins)
+// proves AD-02 (part: managed settings; --agents; project; user; built-in)
 #[test]
 fn of_several_with_one_name_the_highest_counts() {
     let disk = Disk::new();
@@ -88,7 +88,7 @@ fn of_several_with_one_name_the_highest_counts() {
     assert_eq!((loaded.shadowed, loaded.remarks), (vec![], vec![]));
 }
 
-// proves AD-02 (open: plugins)
+// proves AD-02 (part: project)
 #[test]
 fn a_project_ends_at_its_root_and_is_never_the_users_home() {
     let disk = Disk::new();
@@ -293,7 +293,7 @@ fn there_are_bounds() {
     assert_eq!(said(&disk, &loaded), [format!("{agents}/1000.md: {more}")]);
 }
 
-// proves AD-07 (open: that they are loaded and may be written)
+// proves AD-07 (part: directory)
 #[test]
 fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
     let disk = Disk::new();
@@ -404,7 +404,6 @@ fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
     assert_eq!(memory.directory, disk.path("posse/agent-memory/x"));
 }
 
-// proves AD-05
 #[test]
 fn a_broken_flag_says_which_entry_and_why() {
     let good = r#"{"description": "x", "prompt": "x"}"#;

@@ -102,7 +102,7 @@ fn nothing_anywhere_is_the_default() {
     assert_eq!(settings.warnings, Vec::<String>::new());
 }
 
-// proves PE-02
+// proves PE-02 (part: the layers)
 #[test]
 fn rules_come_from_every_layer() {
     let disk = Disk::new();
@@ -437,8 +437,8 @@ fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
     assert!(!said.contains("s3cret"), "{said}");
 }
 
-// proves LI-03 (open: that the limits hold)
-// proves FK-09 (open: coordinator mode, and what a call does)
+// proves LI-03 (part: configurable)
+// proves FK-09 (part: off by default)
 #[test]
 fn how_agents_start_others_has_defaults_and_can_be_said() {
     let disk = Disk::new();

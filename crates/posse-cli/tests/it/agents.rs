@@ -87,7 +87,7 @@ fn wait_for_process(task: &Value) -> String {
     task
 }
 
-// proves BG-08 (open: interactive)
+// proves BG-08 (part: waits)
 #[test]
 fn the_end_of_a_background_agent_begins_another_run() {
     let project = Project::new("agents-background", &starts(IN_BACKGROUND, UNTIL_TOLD));
@@ -130,7 +130,7 @@ fn the_end_of_a_background_agent_begins_another_run() {
     assert_eq!(posse.child.wait().unwrap().code(), Some(0));
 }
 
-// proves BG-08 (open: interactive)
+// proves BG-08 (part: waits)
 #[test]
 fn one_object_is_the_last_runs_with_what_all_took() {
     let project = Project::new("agents-json", &starts(IN_BACKGROUND, "sleep 0.3"));
@@ -175,7 +175,7 @@ fn one_object_is_the_last_runs_with_what_all_took() {
     }
 }
 
-// proves BG-08 (open: interactive)
+// proves BG-08 (part: ceiling; reports and stops)
 #[test]
 fn what_does_not_end_in_time_is_told_and_stopped() {
     let project = Project::new("agents-ceiling", &starts(IN_BACKGROUND, "sleep 1000"));
@@ -214,7 +214,6 @@ fn what_does_not_end_in_time_is_told_and_stopped() {
     );
 }
 
-// proves BG-08 (open: interactive)
 #[test]
 fn ctrl_c_while_it_waits_stops_what_is_waited_for() {
     let project = Project::new("agents-signal", &starts(IN_BACKGROUND, "sleep 1000"));
@@ -230,7 +229,7 @@ fn ctrl_c_while_it_waits_stops_what_is_waited_for() {
     assert_eq!(processes_of(&task), 0);
 }
 
-// proves BG-20 (open: a terminal)
+// proves BG-20 (part: one command)
 #[test]
 fn a_line_stops_a_task_and_the_main_agent_is_told() {
     let project = Project::new("agents-stop", &starts(IN_BACKGROUND, "sleep 1000"));
@@ -274,7 +273,7 @@ fn a_line_stops_a_task_and_the_main_agent_is_told() {
     }
 }
 
-// proves PE-05 (open: terminal, web, ACP)
+// proves PE-05 (part: its name)
 #[test]
 fn a_sub_agents_question_comes_with_its_name() {
     let script = starts(r#", name = "scout""#, "touch made");
@@ -309,7 +308,7 @@ fn a_sub_agents_question_comes_with_its_name() {
     );
 }
 
-// proves AG-22 (open: that the schema says so)
+// proves AG-22 (part: switched off)
 #[test]
 fn nothing_goes_to_the_background_where_that_is_switched_off() {
     let project = Project::new("agents-off", &starts(IN_BACKGROUND, "true"));
@@ -397,4 +396,26 @@ fn what_had_not_ended_goes_on_after_a_kill() {
         "{}",
         stderr(&output)
     );
+}
+
+// proves FK-09 (part: headless only when asked)
+#[test]
+fn a_call_without_a_type_forks_headless_only_where_that_is_always_wanted() {
+    for (wanted, started) in [
+        ("off", "/main/general-purpose-1"),
+        ("interactive", "/main/general-purpose-1"),
+        ("always", "/main/fork-1"),
+    ] {
+        let project = Project::new(&format!("agents-fork-{wanted}"), &starts("", "true"));
+        let settings = json!({"agents": {"implicitFork": wanted}});
+        std::fs::create_dir_all(project.file("../home")).unwrap();
+        std::fs::write(project.file("../home/settings.json"), settings.to_string()).unwrap();
+        let output = project.run(&["-p", "--allowedTools", "Bash", "--", "look"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let agents = crate::team::lines(&project, &["agents", "ps", "--all", "--json"]);
+        assert!(
+            agents.iter().any(|agent| agent["path"] == started),
+            "{wanted}: {agents:?}"
+        );
+    }
 }

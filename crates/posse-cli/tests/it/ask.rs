@@ -50,7 +50,7 @@ fn object(project: &Project, arguments: &[&str]) -> Value {
     serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)))
 }
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: side question; no trace)
 #[test]
 fn a_session_is_asked_and_stays_as_it_was() {
     let (project, id) = project("ask", &"words ".repeat(2000));
@@ -202,7 +202,7 @@ fn the_question_may_come_by_standard_input() {
     assert!(stdout(&child.wait_with_output().unwrap()).starts_with("Because of"));
 }
 
-// proves TU-05 (open: tools and transcript)
+// proves TU-05 (part: SIGINT)
 #[test]
 fn on_a_terminal_the_answer_shows_while_it_arrives_and_ctrl_c_ends_it_at_once() {
     let (project, id) = project("ask-terminal", "go");

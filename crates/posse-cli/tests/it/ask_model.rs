@@ -186,7 +186,7 @@ fn ask_on_terminal(server: &Server) -> Child {
         .unwrap()
 }
 
-// proves TU-05 (open: tools and transcript)
+// proves TU-05 (part: SIGINT)
 #[test]
 fn on_a_terminal_the_reply_shows_while_it_arrives_and_ctrl_c_ends_it_at_once() {
     let server = Server::start("slow", SLOW);

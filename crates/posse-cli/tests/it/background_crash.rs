@@ -429,8 +429,8 @@ fn killed(name: &str, times: u64) {
     );
 }
 
-// proves BG-05 (open: worktree and branch)
-// proves SM-05
+// proves BG-05 (part: once; across a crash)
+// proves SM-05 (part: once after kill -9)
 #[test]
 fn killed_at_some_moments_everything_is_told_once() {
     killed("some", 8);

@@ -194,7 +194,7 @@ fn differs(report: &Value) -> Vec<(&Value, &Value)> {
         .collect()
 }
 
-// proves FK-08
+// proves FK-08 (part: why)
 #[test]
 fn what_expired_is_told_as_that() {
     let project = Project::new("cache-expired", "");
@@ -259,7 +259,7 @@ fn what_expired_is_told_as_that() {
     assert!(shown.ends_with(last), "{shown}");
 }
 
-// proves FK-08
+// proves FK-08 (part: why)
 #[test]
 fn what_forks_and_others_share_is_told_and_where_they_differ() {
     let project = Project::new("cache-kin", "");
@@ -394,7 +394,7 @@ fn what_forks_and_others_share_is_told_and_where_they_differ() {
     );
 }
 
-// proves FK-08
+// proves FK-08 (part: why)
 #[test]
 fn a_compaction_is_named_and_no_fault() {
     let project = Project::new("cache-compacted", "");
@@ -435,7 +435,7 @@ reply = [{ tool = "Agent", input = { description = "d", prompt = "p", subagent_t
 reply = [{ text = "done" }]
 "#;
 
-// proves FK-08
+// proves FK-08 (part: why)
 #[test]
 fn another_set_of_tools_is_named_by_its_block() {
     let project = Project::new("cache-tools", EXPLORES);
@@ -468,7 +468,7 @@ fn cached(usage: &Value) -> [u64; 3] {
     ["cache_read", "cache_write_5m", "cache_write_1h"].map(|name| usage[name].as_u64().unwrap())
 }
 
-// proves FK-08
+// proves FK-08 (part: per agent; read and written)
 #[test]
 fn what_is_told_is_what_the_model_billed() {
     let project = Project::new("cache-billed", TREE);

@@ -87,7 +87,7 @@ fn charge(model: &str, input: u64, cost: Option<u64>) -> Charge {
 }
 
 /// Dollars of JSON, exactly.
-fn pico(value: &Value) -> u64 {
+pub(crate) fn pico(value: &Value) -> u64 {
     (value.as_f64().unwrap() * 1e12).round() as u64
 }
 
@@ -125,7 +125,7 @@ fn sum(figures: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     })
 }
 
-// proves LI-04 (open: teams)
+// proves LI-04 (part: per agent; per subtree; per model; the total)
 #[test]
 fn the_costs_of_agents_and_of_models_add_up_to_the_total() {
     let project = Project::new("cost-tree", "");
@@ -230,7 +230,7 @@ reply = [
 reply = [{ text = "done" }]
 "#;
 
-// proves LI-04 (open: teams)
+// proves LI-04 (part: per agent; per model; the total)
 #[test]
 fn the_bill_of_a_session_is_what_its_runs_have_told() {
     let project = Project::new("cost-told", TREE);
@@ -272,7 +272,7 @@ fn the_bill_of_a_session_is_what_its_runs_have_told() {
     );
 }
 
-// proves FK-08 (open: why, which `posse cache` tells)
+// proves FK-08 (part: per agent; read and written)
 #[test]
 fn what_was_read_written_and_missed_adds_up_as_well() {
     let project = Project::new("cost-cache", "");

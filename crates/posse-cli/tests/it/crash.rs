@@ -350,7 +350,7 @@ fn killed(stride: usize) {
     );
 }
 
-// proves TR-01
+// proves TR-01 (part: what was acknowledged)
 #[test]
 fn killed_at_some_calls_nothing_acknowledged_is_lost() {
     killed(9);
@@ -400,7 +400,7 @@ fn a_disk_that_fails_at_every_call_loses_nothing() {
     failing_disk(1);
 }
 
-// proves TR-03
+// proves TR-03 (part: refused)
 #[test]
 fn a_second_process_is_refused_and_told_by_whom() {
     let script = "[[rule]]\nwhen.user = \"now\"\nreply = [{ text = \"free\" }]\n\

@@ -50,7 +50,6 @@ pub(crate) fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
-// proves AD-02 (open: plugins)
 #[test]
 fn types_are_listed_with_where_they_are_from() {
     let project = project("definitions-list", "");
@@ -358,7 +357,7 @@ fn a_new_definition_can_be_tried_as_it_says() {
     );
 }
 
-// proves AD-02 (open: plugins)
+// proves AD-02 (part: --agents)
 #[test]
 fn the_command_line_defines_types_and_beats_files() {
     let project = project("definitions-flag", REVIEWS);
@@ -461,8 +460,6 @@ impl Watched {
     }
 }
 
-// proves AD-02 (open: plugins)
-// proves AD-05
 #[test]
 fn definitions_that_change_count_at_once() {
     let project = project("definitions-reload", REVIEWS);

@@ -169,7 +169,6 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     )
 }
 
-// proves BG-14 (open: notification, and what ends a run while posse lives)
 #[test]
 fn what_a_killed_posse_leaves_is_gone_soon_and_so_is_its_guardian() {
     let mut scene = Scene::new("killed");

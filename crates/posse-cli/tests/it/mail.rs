@@ -6,7 +6,6 @@ use std::process::Stdio;
 use crate::binary::Project;
 use crate::team::{lines, refused, succeed, with_team};
 
-// proves SM-01 (open: the tool, typed messages)
 #[test]
 fn mail_waits_for_who_does_not_run() {
     let project = with_team("mail-send");

@@ -300,8 +300,8 @@ fn kill(pid: &str) {
 
 const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
 
-// proves TE-09 (open: backends but tmux, detection)
-// proves TE-10 (open: a host that dies)
+// proves TE-09 (part: tmux; the same binary; none left)
+// proves TE-10 (part: several processes)
 #[test]
 fn teammates_in_panes_do_their_job_and_vanish() {
     let scene = Scene::start("job", &NAMES, &FREE);
@@ -357,7 +357,7 @@ fn teammates_in_panes_do_their_job_and_vanish() {
     assert_eq!(scene.done(), 4);
 }
 
-// proves TE-10
+// proves TE-10 (part: one at a time; taken over)
 #[test]
 fn who_loses_its_pane_goes_on_with_the_lead() {
     let scene = Scene::start("mate", &NAMES, &FREE);
@@ -396,7 +396,7 @@ fn who_loses_its_pane_goes_on_with_the_lead() {
     assert_eq!(scene.done(), 3, "what was cut off is not run again");
 }
 
-// proves TE-09 (open: all but that nothing is left behind)
+// proves TE-09 (part: none left)
 #[test]
 fn panes_whose_lead_is_killed_finish_and_go() {
     let scene = Scene::start("lead", &NAMES[..2], &FREE);
@@ -442,7 +442,7 @@ fn ctrl_c_leaves_members_to_their_panes() {
     assert_eq!(scene.done(), 2, "nothing that was finished is done again");
 }
 
-// proves TE-09 (open: all but that nothing is left behind)
+// proves TE-09 (part: none left)
 #[test]
 fn a_tmux_that_is_killed_takes_nothing_with_it_but_itself() {
     let scene = Scene::start("tmux", &NAMES[..2], &FREE);
@@ -461,7 +461,8 @@ fn a_tmux_that_is_killed_takes_nothing_with_it_but_itself() {
     assert_eq!(scene.processes(), Vec::<u32>::new());
 }
 
-// proves TE-19 (open: by others than a person)
+// proves TE-19 (part: idle; not ended)
+// proves PE-05 (part: a pane)
 #[test]
 fn a_person_in_a_pane_answers_speaks_and_leaves() {
     let scene = Scene::start("person", &NAMES[..2], &[]);
@@ -510,7 +511,24 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     assert_eq!(scene.done(), 1);
 }
 
-// proves TE-09
+// proves TE-07 (part: the pane; the user)
+#[test]
+fn who_is_forced_to_end_loses_its_pane() {
+    let scene = Scene::start("forced", &NAMES[..2], &FREE);
+    scene.all_work(&NAMES[..2]);
+    let told = scene.project.run(&["team", "stop", "one", "--force"]);
+    assert!(told.status.success(), "{}", stderr(&told));
+    scene.until("its pane is gone", |scene| scene.pane_of("one").is_none());
+    let members = scene.members();
+    let names: Vec<&Value> = members.iter().map(|member| &member["name"]).collect();
+    assert_eq!(names, ["team-lead", "two"]);
+    assert!(scene.pane_of("two").is_some(), "the other works on");
+    scene.go();
+    scene.all_is_over();
+    assert_eq!(scene.done(), 1);
+}
+
+// proves TE-09 (part: in-process; tmux; a command; detection; none left)
 #[test]
 fn every_backend_does_the_job_and_leaves_nothing() {
     let own = |socket: &str| {

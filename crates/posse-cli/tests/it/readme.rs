@@ -81,7 +81,6 @@ fn the_five_minutes_work_as_written() {
     }
 }
 
-// proves FK-12 (open: assistant mode)
 #[test]
 fn a_skill_is_written_checked_and_tried_as_the_manual_says() {
     let (_, said) = run(SKILLS, "trying", "4444", "trying-skills");
@@ -106,7 +105,7 @@ fn an_agent_is_written_checked_and_tried_as_the_manual_says() {
     assert!(place.join("try/.posse/agents/reviewer.md").exists());
 }
 
-// proves TE-11 (open: pending approvals)
+// proves TE-11 (part: lead and teammates)
 #[test]
 fn the_story_of_a_team_goes_as_the_manual_tells_it() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stories/teams.toml");

@@ -151,7 +151,7 @@ fn json_is_one_object_with_usage_and_cost() {
     );
 }
 
-// proves TU-01 (open: cancelling and limits)
+// proves TU-01 (part: the model asks for no tool)
 #[test]
 fn lines_tell_all_that_happens_in_order() {
     let project = Project::new("run-lines", WRITES);
@@ -219,7 +219,6 @@ fn more_lines_at_once_than_are_written_at_once_hold_up_nothing() {
     assert!(lines(&output).len() > 500);
 }
 
-// proves TU-02 (open: that they come before the end, which the runtime's tests see)
 #[test]
 fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
     let project = Project::new("run-partial", "");
@@ -237,7 +236,6 @@ fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
     assert_eq!(events.last().unwrap()["event"]["type"], "message_stop");
 }
 
-// proves PE-05 (open: a child's name)
 #[test]
 fn what_nobody_can_be_asked_about_is_denied() {
     let project = Project::new("run-denied", WRITES);
@@ -419,7 +417,7 @@ fn prompts_follow_each_other_and_rubbish_does_not_end_it() {
     assert_eq!(talk.end(), Some(1), "something was not understood");
 }
 
-// proves TU-05 (open: tools)
+// proves TU-05 (part: stop)
 #[test]
 fn an_interrupt_stops_the_run_and_the_next_prompt_is_heard() {
     let script = format!("[[rule]]\nwhen.user = 'hurry'\nreply = [{{ text = 'quick' }}]\n{SLOW}");
@@ -442,7 +440,7 @@ fn an_interrupt_stops_the_run_and_the_next_prompt_is_heard() {
     assert_eq!(talk.end(), Some(0));
 }
 
-// proves TU-05 (open: tools)
+// proves TU-05 (part: SIGINT)
 #[test]
 fn ctrl_c_ends_it_with_a_result() {
     let project = Project::new("run-signal", SLOW);
@@ -487,7 +485,7 @@ pub(crate) fn processes_of(session: &str) -> usize {
         .count()
 }
 
-// proves TU-05 (open: Esc, which needs the terminal)
+// proves TU-05 (part: process groups)
 #[test]
 fn a_closed_terminal_leaves_nothing_running() {
     let script = "[[rule]]\nreply = [{ tool = 'Bash', input = { command = 'sleep 1000' } }]\n";

@@ -9,7 +9,7 @@ fn told(project: &Project, arguments: &[&str]) -> Value {
     serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)))
 }
 
-// proves TR-04 (open: another machine)
+// proves TR-04 (part: --continue; --resume; --fork-session; another process)
 #[test]
 fn a_session_goes_on_in_another_process() {
     let project = Project::new("sessions-resume", "");

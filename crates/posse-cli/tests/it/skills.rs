@@ -13,7 +13,7 @@ const SKILL: &str = ".posse/skills/review/SKILL.md";
 const REVIEW: &str =
     "---\ndescription: Reviews a change.\nargument-hint: \"[file]\"\n---\nReview $ARGUMENTS.\n";
 
-// proves HK-05
+// proves HK-05 (part: front matter)
 #[test]
 fn skills_are_listed_shown_and_checked() {
     let project = project("skills-list", "");
@@ -100,7 +100,7 @@ fn skills_are_listed_shown_and_checked() {
     );
 }
 
-// proves HK-05
+// proves HK-05 (part: called by name)
 #[test]
 fn a_prompt_with_a_slash_calls_a_skill() {
     let project = project("skills-call", "");
@@ -132,7 +132,7 @@ fn user(text: &str) -> String {
     )
 }
 
-// proves HK-05
+// proves HK-05 (part: called by name)
 #[test]
 fn programs_call_skills_and_hear_of_them() {
     let project = project("skills-lines", "");
@@ -221,7 +221,7 @@ fn programs_call_skills_and_hear_of_them() {
     );
 }
 
-// proves FK-12 (open: assistant mode)
+// proves FK-12 (part: progress and output)
 #[test]
 fn the_answer_of_an_agent_of_its_own_is_the_result() {
     let script = "[[rule]]\nwhen.agent = 're:^/main/'\nreply = [{ text = 'Two callers.' }]\n[[rule]]\nreply = [{ text = 'The main model was called.' }]\n";

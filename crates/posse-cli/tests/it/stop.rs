@@ -275,14 +275,12 @@ const LARGE: Shape = Shape {
     children: 4,
 };
 
-// proves BG-11
-// proves BG-12 (open: an agent that is just being started)
+// proves BG-11 (part: subtree; only when gone)
 #[test]
 fn a_tree_that_is_stopped_is_gone_when_that_is_told() {
     stopped_by_the_main_agent("told", SMALL);
 }
 
-// proves BG-14 (open: notification)
 #[test]
 fn a_tree_whose_posse_is_killed_leaves_nothing() {
     killed("killed", SMALL);

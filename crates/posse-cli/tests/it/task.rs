@@ -6,7 +6,6 @@ use std::process::Stdio;
 use crate::binary::{Project, stderr, stdout};
 use crate::team::{lines, refused, succeed, with_team};
 
-// proves TK-12 (open: the tool)
 #[test]
 fn a_list_leaves_out_what_is_deleted_and_shows_open_blockers() {
     let project = with_team("task-list");

@@ -137,12 +137,16 @@ struct Found {
 
 impl Scene {
     fn new(name: &str) -> Self {
+        Self::playing(name, SCRIPT)
+    }
+
+    fn playing(name: &str, script: &str) -> Self {
         let project = Project::new(&format!("team-crash-{name}"), "");
         std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
         std::fs::write(project.file(".posse/teams/crew.toml"), team()).unwrap();
         Self {
             project,
-            server: serve(&SCRIPT.replace("LOOK", LOOK)),
+            server: serve(&script.replace("LOOK", LOOK)),
         }
     }
 
@@ -322,17 +326,19 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> Option<Open> {
     // It may have ended just now.
     let _ = posse.kill();
     posse.wait().unwrap();
-    if !hit {
-        return None;
-    }
+    hit.then(|| brought_back(&scene, &what))
+}
+
+/// Goes on after everything was killed, and checks what came of it.
+fn brought_back(scene: &Scene, what: &str) -> Open {
     let (before, log, asked) = (
         scene.look(),
         scene.log(),
         scene.server.requests().len() as u64,
     );
-    scene.ends(scene.start(&["--resume"]), &what);
+    scene.ends(scene.start(&["--resume"]), what);
     let after = scene.look();
-    after.check(&scene.log(), &what);
+    after.check(&scene.log(), what);
     assert!(
         scene.log().starts_with(&log),
         "{what}: what was left is there"
@@ -367,11 +373,11 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> Option<Open> {
         .iter()
         .filter(|task| task.status != TaskStatus::Completed)
         .count();
-    Some(Open {
+    Open {
         plans: before.requests.len(),
         unread: unread.len(),
         undone,
-    })
+    }
 }
 
 fn killed(name: &str, times: u64) {
@@ -424,10 +430,33 @@ fn killed(name: &str, times: u64) {
     );
 }
 
-// proves TE-11 (open: that an approval is pending at one of the moments; the long form insists on it)
+// proves TE-11 (part: lead and teammates; mail; tasks; nothing twice)
 #[test]
 fn a_team_killed_at_some_moments_goes_on_where_it_was() {
     killed("some", 6);
+}
+
+// proves TE-11 (part: approvals)
+#[test]
+fn a_team_killed_while_a_plan_waits_goes_on_with_its_approval() {
+    // The lead thinks about it for long enough to be killed.
+    let scene = Scene::playing("plan", &SCRIPT.replace("delay_ms = 150", "delay_ms = 3000"));
+    let mut posse = scene.start(&["Do it all."]);
+    let is_asked = || {
+        let requests = scene.server.requests();
+        requests.iter().any(|request| {
+            let body = String::from_utf8_lossy(&request.body);
+            request.header("x-posse-agent") == Some("/main")
+                && body.contains("plan_approval_request")
+        })
+    };
+    while !is_asked() {
+        assert!(posse.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    posse.kill().unwrap();
+    posse.wait().unwrap();
+    assert_eq!(brought_back(&scene, "killed while a plan waits").plans, 1);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn declare(project: &Project, name: &str, text: &str) {
 const GOOD: &str =
     "description = \"Mends it.\"\n[roles.dev]\ncount = 2\n[[tasks]]\nsubject = \"mend\"\n";
 
-// proves TE-14 (open: write ownership; that it is started, and held to)
+// proves TE-14 (part: the file)
 #[test]
 fn what_is_declared_is_listed_and_checked() {
     let project = Project::new("declared", "");
@@ -229,7 +229,6 @@ fn whoever_is_meant_is_told_from_the_others() {
     assert_eq!(kinds, ["text", "interruption", "dismissal"]);
 }
 
-// proves TE-07 (open: the member's answer; the deadline)
 #[test]
 fn a_member_is_asked_to_end_and_only_it_can_answer() {
     let project = with_team("team-requests");

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::binary::{Project, stderr, stdout};
+use crate::cost::{bill, pico};
 use crate::team::{lines, succeed};
 
 /// Two work, one task waits for the other; the lead says at last how it went.
@@ -118,7 +119,8 @@ impl Drop for Listening {
 
 const LINES: [&str; 5] = ["team", "run", "mend", "--output-format", "stream-json"];
 
-// proves TE-14 (open: write ownership; models, permissions, budgets)
+// proves TE-14 (part: roles; one command; headless)
+// proves TE-18 (part: members at work; something claimable)
 #[test]
 fn a_declared_team_reaches_its_goal_with_one_command() {
     let project = project("team-run", "");
@@ -196,7 +198,7 @@ fn programs_hear_of_members_and_tasks() {
     );
 }
 
-// proves TE-11 (open: pending approvals)
+// proves TE-11 (part: lead and teammates; mail; tasks)
 #[test]
 fn a_team_that_was_killed_is_brought_back_by_one_command() {
     let project = project("team-resume", HELD);
@@ -350,7 +352,7 @@ fn begun(project: &Project, team: &str) -> (Value, Value, String) {
     )
 }
 
-// proves PE-04 (open: all but the lead of a declared team)
+// proves PE-04 (part: bypassPermissions)
 #[test]
 fn a_repository_never_loosens_what_the_lead_may_do() {
     let project = Project::new("team-lead", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
@@ -411,7 +413,7 @@ budget_usd = 0.000001
 [roles.other]
 "#;
 
-// proves TE-14 (open: write ownership)
+// proves TE-14 (part: models; permissions; budgets)
 #[test]
 fn what_is_declared_of_a_role_holds() {
     let project = Project::new("team-terms", "[[rule]]\nreply = [{ text = \"Ready.\" }]\n");
@@ -479,7 +481,7 @@ fn what_is_declared_of_a_role_holds() {
     );
 }
 
-// proves SM-11 (open: the frame for the model; panes)
+// proves SM-11 (part: colours)
 #[test]
 fn mail_is_shown_in_the_colour_of_its_sender() {
     let project = project("team-colours", HELD);
@@ -534,6 +536,58 @@ fn mail_is_shown_in_the_colour_of_its_sender() {
     );
 }
 
+// proves LI-04 (part: per team)
+#[test]
+fn what_the_members_of_a_team_cost_adds_up_to_its_bill() {
+    let project = project("team-cost", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(&project);
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    let [team] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
+    let members = team["members"].as_array().unwrap();
+    assert_eq!(members.len(), 3, "{team}");
+    let costs: Vec<u64> = members
+        .iter()
+        .map(|member| pico(&member["cost_usd"]))
+        .collect();
+    assert!(costs.iter().all(|cost| *cost > 0), "{costs:?}");
+    let lead = members.iter().find(|member| member["is_lead"] == true);
+    let bill = bill(&project, lead.unwrap()["agent_id"].as_str().unwrap());
+    assert_eq!(costs.iter().sum::<u64>(), pico(&bill["cost_usd"]), "{bill}");
+}
+
+/// The time that a process has used of its processors, in hundredths of a second.
+fn used(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+// proves TE-05 (part: no CPU)
+#[test]
+fn an_idle_teammate_uses_no_processor() {
+    let project = project("team-idle", HELD);
+    let mut run = Listening::start(&project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(&project);
+    until("dev is idle", || {
+        let [team] = &lines(&project, &["team", "show", "--json"])[..] else {
+            panic!()
+        };
+        let members = team["members"].as_array().unwrap();
+        members
+            .iter()
+            .any(|member| member["name"] == "dev" && member["state"] == "idle")
+    });
+    let (before, begun) = (used(run.child.id()), std::time::Instant::now());
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let share = (used(run.child.id()) - before) as f64 / 100.0 / begun.elapsed().as_secs_f64();
+    // A loop would use all of one; what is measured is a thousandth of that.
+    assert!(share < 0.05, "{share}");
+}
+
 fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = std::time::Instant::now();
     while !holds() {
@@ -566,7 +620,7 @@ fn a_person_talks_to_a_member_from_elsewhere() {
     assert!(requests(&project).iter().any(heard));
 }
 
-// proves TE-19 (open: that it goes on when it is told)
+// proves TE-19 (part: not ended)
 #[test]
 fn a_member_that_is_interrupted_from_elsewhere_stays() {
     let project = project("team-interrupt", HELD);

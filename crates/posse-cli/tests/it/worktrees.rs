@@ -319,7 +319,7 @@ fn where_there_are_none_nothing_is_made_and_git_is_not_needed() {
     );
 }
 
-// proves WT-04
+// proves WT-04 (part: sweep)
 #[test]
 fn a_start_removes_what_the_dead_left_clean_and_tells_of_the_others() {
     let project = repository("worktrees-sweep");
@@ -405,7 +405,7 @@ reply = [
 reply = [{ text = "I see." }]
 "#;
 
-// proves BG-05 (open: that the starter is told, and not the root)
+// proves BG-05 (part: worktree and branch)
 #[test]
 fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
     let project = repository("worktrees-killed");

@@ -108,7 +108,7 @@ fn check(
     shared.bytes
 }
 
-// proves FK-08
+// proves FK-08 (part: why)
 #[test]
 fn the_block_that_differs_is_named() {
     let three = words(&["Bash", "Edit", "Read"], &["who you are", "where"]);

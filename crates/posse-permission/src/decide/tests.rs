@@ -92,7 +92,7 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-// proves PE-01 (open: bubble, for forks)
+// proves PE-01 (part: plan; default; acceptEdits; dontAsk; bypassPermissions)
 #[test]
 fn modes() {
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
@@ -150,7 +150,7 @@ fn modes() {
     }
 }
 
-// proves PE-02
+// proves PE-02 (part: the grammar; the order)
 #[test]
 fn rules_in_the_order_deny_ask_allow() {
     let both = [
@@ -211,6 +211,7 @@ fn texts_say_who_decided_and_what_would_help() {
     }
 }
 
+// proves PE-06 (part: compound commands; substitutions; redirections)
 #[test]
 fn commands() {
     let policy = policy(

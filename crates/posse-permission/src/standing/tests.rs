@@ -467,7 +467,7 @@ fn check(agents: &[Standing], above: &[Option<usize>], call: &(&str, Intent)) ->
     *verdict > own
 }
 
-// proves PE-04 (open: network and budget; that bypassPermissions is only for sessions started so)
+// proves PE-04 (part: mode; rules; roots; network; later changes)
 #[test]
 fn a_child_never_has_a_right_its_parent_lacks() {
     let mut dice = Dice(4);

@@ -258,7 +258,6 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4096))]
-        // proves AG-14 (open: that what a sub-agent returns goes through here; see the frames)
         #[test]
         fn nothing_is_left_that_could_be_read_as_a_frame(text in texts()) {
             let (safe, safest) = (neutral(&text), inside(&text));

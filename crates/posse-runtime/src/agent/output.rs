@@ -171,7 +171,7 @@ mod tests {
         path.metadata().unwrap().permissions().mode() & 0o777
     }
 
-    // proves BG-18 (open: that foreground runs write one; here only that it continues)
+    // proves BG-18 (part: continues)
     #[test]
     fn is_private_and_continues() {
         let directory = tempfile::tempdir().unwrap();
@@ -198,7 +198,7 @@ mod tests {
         );
     }
 
-    // proves BG-15 (open: the output of background commands)
+    // proves BG-15 (part: agents)
     #[test]
     fn is_cut_and_says_where() {
         let directory = tempfile::tempdir().unwrap();

@@ -187,7 +187,7 @@ fn reading() -> Definition {
 mod tests {
     use super::*;
 
-    // proves AD-03 (open: that `Plan` hands in a plan by a tool, and `fork`)
+    // proves AD-03 (part: general-purpose; Explore; Plan; Bash; guide)
     #[test]
     fn what_is_built_in() {
         let facts = |kind: Definition| {

@@ -120,7 +120,7 @@ mod tests {
         )
     }
 
-    // proves AD-06 (open: that agents are started with it)
+    // proves AD-06 (part: order)
     #[test]
     fn the_first_who_says_something_is_heard() {
         let all = ["forced", "call", "definition", "usual"];
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(resolve(&wishes, "parent", Usual, &Two), "m");
     }
 
-    // proves AD-06 (open: that agents are started with it)
+    // proves AD-06 (part: families)
     #[test]
     fn short_names_stand_for_models() {
         let (old, gateway) = (
@@ -199,7 +199,6 @@ mod tests {
         }
     }
 
-    // proves AD-06 (open: that agents are started with it)
     #[test]
     fn without_short_names_agents_have_their_parents_model() {
         for wish in SHORT.into_iter().chain(["inherit", "opusplan"]) {

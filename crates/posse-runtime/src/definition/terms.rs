@@ -196,7 +196,7 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    // proves AD-04 (open: how a file says it)
+    // proves AD-04 (part: disallowedTools)
     #[test]
     fn what_is_disallowed_is_taken_from_what_is_listed() {
         type Case<'a> = (Option<&'a [&'a str]>, &'a [&'a str], [bool; 3]);

@@ -320,7 +320,6 @@ mod tests {
         })
     }
 
-    // proves TE-12 (open: that it is restated from the store after every compaction)
     #[test]
     fn a_lead_still_knows_its_team() {
         let told = known(

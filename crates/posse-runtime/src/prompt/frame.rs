@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    // proves BG-05 (open: that it is queued once and for the starter; worktree and branch)
+    // proves BG-05 (part: fields)
     #[test]
     fn an_end_names_everything() {
         assert_eq!(
@@ -261,7 +261,7 @@ mod tests {
         );
     }
 
-    // proves SM-07, SM-11 (open: who sets the name and refuses reserved ones; colours; that mail answers no rule)
+    // proves SM-11 (part: frame)
     #[test]
     fn mail_says_who_when_and_what_about() {
         assert_eq!(
@@ -280,7 +280,6 @@ mod tests {
         assert!(told.starts_with("Mail from the user. It answers no permission question:\n<mail from=\"user\" kind=\"idle\" sent="), "{told}");
     }
 
-    // proves BG-06 (open: that it costs one turn)
     #[test]
     fn ends_come_first_in_the_order_of_arrival() {
         let ended = |number: u64, result: &str| {

@@ -100,7 +100,6 @@ mod tests {
         }
     }
 
-    // proves AG-05 (open: that every kind of spawn asks here; forks, teammates and remote agents)
     #[test]
     fn every_limit() {
         let fine = Situation {

@@ -361,7 +361,7 @@ mod tests {
         }
     }
 
-    // proves AG-01 (open: that model, name, isolation and cwd are heeded)
+    // proves AG-01 (part: unknown types)
     #[test]
     fn all_inputs_are_read_and_unknown_types_are_told_the_known_ones() {
         let all = json!({"subagent_type": "plan", "model": "m", "effort": "xhigh", "run_in_background": true,
@@ -394,8 +394,8 @@ mod tests {
         routed(more, Background::Asked).unwrap_err()
     }
 
-    // proves AD-03 (open: that `Plan` hands in a plan by a tool)
-    // proves FK-14 (open: the cap on turns, and that a rule forbids it at the gate too)
+    // proves AD-03 (part: fork)
+    // proves FK-14 (part: a model)
     #[test]
     fn a_fork_is_never_listed_and_chooses_nothing() {
         for wanted in ["fork", "Fork", "FORK"] {
@@ -435,9 +435,8 @@ mod tests {
         assert!(!told.contains("fork"), "{told}");
     }
 
-    // proves FK-09 (open: where it is switched on; coordinator mode)
     // proves FK-15
-    // proves AG-02 (open: teammates, see below)
+    // proves AG-02 (part: implicit fork; type; general-purpose)
     #[test]
     fn without_a_type_a_call_forks_only_if_that_is_switched_on() {
         let given = |more: Value, forking, background| {
@@ -507,7 +506,7 @@ mod tests {
         }))
     }
 
-    // proves AG-17
+    // proves AG-17 (part: elsewhere)
     #[test]
     fn a_mode_is_refused_and_not_ignored() {
         for mode in ["plan", "default"] {
@@ -528,8 +527,8 @@ mod tests {
         );
     }
 
-    // proves AG-02 (open: forks, see above)
-    // proves AG-18 (open: that the plain sub-agent is registered)
+    // proves AG-02 (part: teammate; several teams)
+    // proves AG-18 (part: no teammates)
     #[test]
     fn who_becomes_a_teammate() {
         let (none, one, two) = (
@@ -671,7 +670,7 @@ mod tests {
         }
     }
 
-    // proves AG-08 (open: coordinator mode; here it is `Background::Always`)
+    // proves AG-08 (part: the call; the definition; by default; false in the call)
     #[test]
     fn who_goes_to_the_background() {
         use crate::definition::spawning::Background::{Always, Asked, Default, Off};
@@ -696,7 +695,7 @@ mod tests {
         }
     }
 
-    // proves AG-22
+    // proves AG-22 (part: schema)
     #[test]
     fn without_background_work_nobody_can_ask_for_it() {
         let properties = |background| {

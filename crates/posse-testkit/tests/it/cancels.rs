@@ -52,7 +52,8 @@ fn marked(agent: &str) -> Vec<u32> {
     processes.collect()
 }
 
-// proves TU-05 (open: Esc, which needs the terminal)
+// proves TU-05 (part: stream; transcript; text so far)
+// proves TU-01 (part: cancelled)
 #[tokio::test]
 async fn during_the_stream() {
     let script = r#"
@@ -91,7 +92,7 @@ fault = { kind = "stall", at = 1830 }
     );
 }
 
-// proves TU-05 (open: Esc, which needs the terminal)
+// proves TU-05 (part: tools; process groups; transcript)
 #[tokio::test]
 async fn during_a_command_that_forked_children() {
     let command =
@@ -125,7 +126,7 @@ async fn during_a_command_that_forked_children() {
     );
 }
 
-// proves TU-05 (open: Esc, which needs the terminal)
+// proves TU-05 (part: transcript)
 #[tokio::test]
 async fn during_the_wait_for_a_retry() {
     let script = r#"

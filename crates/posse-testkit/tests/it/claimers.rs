@@ -376,11 +376,9 @@ async fn run(plan: Plan) -> String {
     )
 }
 
-// proves TK-04 (open: what those are told who did not get it; several machines)
-// proves TK-06 (open: how soon)
-// proves TK-08 (open: the note of who had it; several machines)
-// proves TE-10 (open: several machines)
-// proves SM-05
+// proves TK-08 (part: at once on one machine)
+// proves TE-10 (part: several processes; taken over)
+// proves SM-05 (part: once after kill -9)
 #[tokio::test]
 async fn killed_claimers_do_each_task_once() {
     let told = run(Plan {

@@ -68,9 +68,9 @@ async fn tasks(rig: &Rig, agent: &Agent, subjects: &[&str]) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-// proves TU-07
-// proves TU-08 (open: another model or tool set, which an agent never gets)
-// proves TE-12 (open: teams that agents make, members and open requests)
+// proves TU-07 (part: compaction)
+// proves TU-08 (part: unchanged; compaction)
+// proves FK-13 (part: compaction; same prefix)
 #[tokio::test]
 async fn five_hundred_turns_cross_the_limit_and_nothing_is_forgotten() {
     let script = r#"
@@ -188,8 +188,8 @@ reply = [{ text = "Yes?" }]
     farewell(agent).await;
 }
 
-// proves FK-06 (open: expiry and the choice of the TTL, in other tests)
-// proves FK-07 (open: memory, in another test)
+// proves FK-06 (part: compaction of the parent)
+// proves FK-07 (part: on disk)
 #[tokio::test]
 async fn a_person_compacts_and_forks_made_before_are_none_the_wiser() {
     let script = r#"

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use posse_model::RetryPolicy;
 use posse_port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent};
 use posse_scripted::{Outcome, Server};
 use posse_testkit::{TestClock, scripted};
@@ -65,7 +66,7 @@ async fn check_fails(fault: &str, expected: ApiErrorKind) {
     assert!(error.request_id.is_some(), "{fault}");
 }
 
-// proves TU-06 (open: the run that is paused or failed when retries end)
+// proves TU-06 (part: each fault; back-off and retry-after)
 #[tokio::test]
 async fn faults_that_pass_are_waited_out() {
     check_recovers(
@@ -205,10 +206,11 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
     assert_eq!(kind(&run.result.unwrap_err().error), "connect");
 }
 
-/// Lets `stalls` attempts stall for ten minutes each; `begun` says whether their replies begin first.
-async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
+/// Lets `stalls` attempts stall for as long as they may; `begun` says whether their replies begin first.
+async fn stall(policy: RetryPolicy, fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     let clock = TestClock::default();
-    let (server, model) = broken(&clock, stalls, fault);
+    let (server, _) = broken(&clock, stalls, fault);
+    let model = scripted::anthropic(&server.url(), port(&clock), policy).unwrap();
     let body = body(
         &model,
         &preamble("Be brief.", &[]),
@@ -232,8 +234,8 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
             if begun {
                 starts.recv().await.unwrap();
             }
-            clock.asleep_for(policy().stall).await;
-            clock.advance(policy().stall);
+            clock.asleep_for(policy.stall).await;
+            clock.advance(policy.stall);
         }
         std::future::pending::<()>().await;
     };
@@ -243,10 +245,11 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
         cancel: &cancel,
         on: &mut on,
     };
+    let spared = [&TIMEOUTS[..], &[policy.stall]].concat();
     let result = tokio::select! {
         result = model.call(call) => result,
         () = time => unreachable!(),
-        () = clock.run_sparing(&TIMEOUTS) => unreachable!(),
+        () = clock.run_sparing(&spared) => unreachable!(),
     };
     let elapsed = posse_port::clock::Clock::now(&clock);
     let requests = server.requests().len();
@@ -263,15 +266,14 @@ async fn stall(fault: &str, stalls: u32, begun: bool) -> (Run, usize) {
     )
 }
 
-// proves TU-06 (open: the run that is paused or failed when retries end)
-// proves LI-03 (open: depth and running agents, in other tests)
+// proves LI-03 (part: stalls)
 #[tokio::test]
 async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
     for (fault, begun) in [
         ("kind = 'stall'", false),
         ("kind = 'stall', at = 1000", true),
     ] {
-        let (run, requests) = stall(fault, 1, begun).await;
+        let (run, requests) = stall(policy(), fault, 1, begun).await;
         assert_eq!((run.result.unwrap().attempts, requests), (2, 2), "{fault}");
         assert_eq!(
             (run.failures, run.elapsed),
@@ -279,7 +281,7 @@ async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
             "{fault}"
         );
 
-        let (run, requests) = stall(fault, 2, begun).await;
+        let (run, requests) = stall(policy(), fault, 2, begun).await;
         let failure = run.result.unwrap_err();
         assert_eq!(
             (kind(&failure.error), failure.attempts, requests),
@@ -290,6 +292,18 @@ async fn a_stall_is_cut_after_ten_minutes_and_retried_once() {
         // What a stalled reply has used by then is paid for, and told.
         assert_eq!(failure.spent.len(), if begun { 2 } else { 0 }, "{fault}");
     }
+}
+
+// proves LI-03 (part: configurable)
+#[tokio::test]
+async fn how_long_a_stream_may_stand_still_can_be_said() {
+    let policy = RetryPolicy {
+        stall: Duration::from_secs(60),
+        ..policy()
+    };
+    let (run, requests) = stall(policy, "kind = 'stall'", 1, false).await;
+    assert_eq!((run.result.unwrap().attempts, requests), (2, 2));
+    assert_eq!(run.elapsed, Duration::from_millis(60_500));
 }
 
 #[tokio::test]
@@ -358,7 +372,7 @@ async fn cancelled(
     (failure.error, at.elapsed())
 }
 
-// proves TU-05 (open: running tools, and the transcript)
+// proves TU-05 (part: stream)
 #[tokio::test]
 async fn cancelling_ends_a_call_at_once_wherever_it_is() {
     let check = |place: &str, (error, took): (ModelError, Duration)| {

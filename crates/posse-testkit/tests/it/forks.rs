@@ -107,9 +107,10 @@ async fn rows(rig: &Rig, agent: &Agent) -> Vec<Session> {
 
 // proves FK-01
 // proves FK-02
-// proves FK-03 (open: that its questions go up, in another test)
-// proves FK-11 (open: that a model keeps to the form)
-// proves AG-16 (open: remote runs)
+// proves FK-03 (part: model, tools and settings)
+// proves FK-11 (part: the form; no conversation)
+// proves AG-16 (part: directive)
+// proves AG-02 (part: fork)
 #[tokio::test]
 async fn forks_begin_with_all_of_their_parent_and_differ_in_their_last_words_only() {
     let extra = r#"{ tool = "Bash", input = { command = "echo besides" } }"#.to_owned();
@@ -214,7 +215,7 @@ async fn forks_begin_with_all_of_their_parent_and_differ_in_their_last_words_onl
     }
 }
 
-// proves FK-05
+// proves FK-05 (part: forks)
 #[tokio::test]
 async fn of_many_forks_one_writes_what_all_share_and_the_others_read_it() {
     let calls: Vec<String> = (10..26)
@@ -253,6 +254,7 @@ async fn of_many_forks_one_writes_what_all_share_and_the_others_read_it() {
 }
 
 // proves FK-04
+// proves FK-11 (part: no delegation)
 #[tokio::test]
 async fn forks_do_not_fork_nor_start_anybody() {
     let mut script = script(&[fork("Split it further.", "")]);
@@ -327,8 +329,8 @@ reply = [
     );
 }
 
-// proves FK-03 (open: bytes, tools and settings, in another test)
-// proves PE-01 (open: the other modes; bubble is how every fork asks)
+// proves FK-03 (part: questions)
+// proves PE-01 (part: bubble)
 #[tokio::test]
 async fn a_forks_questions_go_to_whoever_answers_its_parent() {
     let mut rig = rig(&script(&[fork("Look.", "")]));
@@ -364,6 +366,24 @@ async fn a_forks_questions_go_to_whoever_answers_its_parent() {
     assert!(question.from.unwrap().starts_with("/main/fork"));
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
+}
+
+// proves AG-05 (part: forks)
+#[tokio::test]
+async fn no_fork_is_started_past_a_limit() {
+    let mut rig = rig(&script(&[fork("Look.", "")]));
+    long_file(&rig);
+    rig.setup.spawning.least_memory = u64::MAX;
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_end(&mut agent).await;
+    let requests = rig.server.requests();
+    assert_eq!(forks(&requests), [""; 0]);
+    assert_eq!(rows(&rig, &agent).await, []);
+    let told = json(requests.last().unwrap()).to_string();
+    assert!(
+        told.contains("No agent was started: the machine has"),
+        "{told}"
+    );
 }
 
 // proves FK-14
@@ -412,8 +432,8 @@ reply = [{ text = "Enough." }]
     assert_eq!(rows(&rig, &agent).await[0].state, AgentState::Partial);
 }
 
-// proves FK-06 (open: compaction of the parent, expiry and the choice of the TTL, in other tests)
-// proves FK-07 (open: memory)
+// proves FK-06 (part: wake; another process)
+// proves FK-07 (part: on disk)
 #[tokio::test]
 async fn a_fork_keeps_its_prefix_when_it_is_woken_and_in_another_process() {
     let mut script = script(&[fork("Look.", r#", name = "looker""#)]);
@@ -494,7 +514,6 @@ fn repository(rig: &Rig) {
 }
 
 // proves FK-10
-// proves WT-02 (open: for forks; other bases and carried work, in other tests)
 #[tokio::test]
 async fn a_fork_in_a_worktree_is_told_where_everything_lies_and_shares_its_prefix_all_the_same() {
     let calls = [

@@ -61,6 +61,7 @@ reply = [{ text = "{{tool}}" }]
 "#;
 
 // proves PE-03
+// proves PE-05 (part: denied when headless)
 #[tokio::test]
 async fn a_sub_agent_passes_three_gates() {
     let mut rig = Rig::playing(GATES)
@@ -220,7 +221,7 @@ async fn used_up(rig: &Rig, agent: &mut Agent) -> (Vec<Event>, Vec<RunEnd>, u64,
     (events, ends, used(greedy), rows.iter().map(used).sum())
 }
 
-// proves LI-01 (open: teams)
+// proves LI-01 (part: tokens; per subtree; told)
 #[tokio::test]
 async fn a_sub_agent_whose_budget_is_used_up_is_paused_and_that_is_told() {
     const TOKENS: u64 = 40_000;
@@ -265,7 +266,7 @@ async fn a_sub_agent_whose_budget_is_used_up_is_paused_and_that_is_told() {
     }
 }
 
-// proves LI-01 (open: teams)
+// proves LI-01 (part: tokens; per session; told)
 #[tokio::test]
 async fn a_session_whose_budget_is_used_up_by_a_sub_agent_ends_with_what_there_is() {
     const TOKENS: u64 = 60_000;
@@ -330,7 +331,7 @@ fn add<'a>(
     }
 }
 
-// proves LI-04 (open: teams)
+// proves LI-04 (part: per agent; per model; the total)
 #[tokio::test]
 async fn what_runs_tell_is_what_the_store_has_agent_by_agent() {
     let rig = Rig::playing(TREE).unwrap().agents();

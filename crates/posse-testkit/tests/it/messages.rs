@@ -130,10 +130,12 @@ reply = [
 reply = [{ text = "I see." }]
 "#;
 
-// proves SM-01 (open: name@team and * for those who are in a team; typed control messages)
+// proves SM-01 (part: a name; an id; summary; unknown addresses; no inbox)
 // proves SM-02
-// proves SM-03 (open: reviving, and who was stopped, in other tests here)
-// proves SM-08
+// proves SM-03 (part: no transcript)
+// proves SM-08 (part: in the inbox; as shown)
+// proves TU-03 (part: messages; order of results)
+// proves SM-06 (part: text)
 #[tokio::test]
 async fn who_works_reads_its_mail_after_its_tools_and_in_order() {
     let rig = rig(ADDRESSES);
@@ -287,8 +289,8 @@ async fn ask(rig: &Rig, agent: &mut Agent) -> Vec<String> {
     last_words(told.last().unwrap())
 }
 
-// proves SM-03 (open: who was stopped, and whose transcript is gone, in other tests here)
-// proves SM-12
+// proves SM-03 (part: stopped; earlier session; notification)
+// proves SM-12 (part: ids; output file)
 #[tokio::test]
 async fn who_has_ended_goes_on_from_its_transcript_also_in_another_session() {
     let rig = rig(ASKS);
@@ -341,7 +343,7 @@ async fn who_has_ended_goes_on_from_its_transcript_also_in_another_session() {
 }
 
 // proves SM-04
-// proves SM-12 (open: reviving, which another test here proves)
+// proves SM-12 (part: names)
 #[tokio::test]
 async fn a_name_is_given_once_and_stays() {
     let rig = rig(ASKS);
@@ -412,7 +414,7 @@ reply = [{ tool = "SendMessage", input = { to = "scout", message = "Go on!" } }]
 reply = [{ text = "I see." }]
 "#;
 
-// proves SM-03 (open: reviving, and whose transcript is gone, in other tests here)
+// proves SM-03 (part: stopped by the user)
 #[tokio::test]
 async fn who_was_stopped_by_a_person_stays_so() {
     let rig = rig(STOPPED);
@@ -593,7 +595,8 @@ async fn cut_off(moment: Moment, included: bool) {
     );
 }
 
-// proves SM-05
+// proves SM-05 (part: when it is written)
+// proves TR-02 (part: pending mail)
 #[tokio::test]
 async fn wherever_it_is_cut_off_a_letter_is_read_once() {
     for moment in [Moment::Sent, Moment::Shown, Moment::Answered] {
@@ -624,7 +627,7 @@ reply = [{ tool = "Bash", input = { command = "touch made" } }]
 reply = [{ text = "{{tool}}" }]
 "#;
 
-// proves SM-07
+// proves SM-07 (part: the sender; no approval)
 #[tokio::test]
 async fn mail_says_who_wrote_it_and_allows_nothing() {
     let mut rig = rig(FORGED).rules(&["Agent"], &[]).unwrap();

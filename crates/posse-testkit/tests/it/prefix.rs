@@ -428,8 +428,8 @@ async fn check(story: Story) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-// proves TU-07 (open: compaction, in another test)
-// proves FK-01 (open: the placeholders and the directive, in another test)
+// proves TU-07 (part: byte for byte)
+// proves FK-01 (part: the parent's bytes)
 #[test]
 fn every_request_begins_with_the_bytes_of_the_one_before() {
     let config = ProptestConfig {

@@ -11,7 +11,7 @@ use posse_testkit::{Faulty, Rig, TestClock, scripted};
 
 use crate::calls::TIMEOUTS;
 
-// proves TU-06
+// proves TU-06 (part: paused; failed)
 #[tokio::test]
 async fn a_fault_that_outlives_the_retries_pauses_the_run_and_it_can_be_continued() {
     let script = r#"
@@ -68,6 +68,7 @@ reply = [{ text = "here again" }]
 }
 
 /// A process that died between a call's beginning and its end, seen from the next one.
+// proves TR-02 (part: open tool calls)
 #[tokio::test]
 async fn a_call_whose_outcome_is_unknown_is_told_so_and_not_run_again() {
     let script = r#"
@@ -113,7 +114,7 @@ reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool =
     );
 }
 
-// proves TR-03 (open: the refusal that a second process shows, which posse-cli's tests see)
+// proves TR-03 (part: fenced)
 #[tokio::test]
 async fn an_agent_that_was_taken_over_stops_and_changes_nothing() {
     let rig = Rig::playing("[[rule]]\nreply = [{ text = \"turn {{turn}}\" }]").unwrap();

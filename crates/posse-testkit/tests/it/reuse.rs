@@ -43,8 +43,8 @@ fn expired(before: &ReplyFacts) -> Option<Missed> {
     })
 }
 
-// proves FK-06 (open: a fork's prefix for life)
-// proves FK-08 (open: what people are shown)
+// proves FK-06 (part: expiry; the TTL)
+// proves FK-08 (part: why)
 #[tokio::test]
 async fn who_is_asked_every_twenty_minutes_misses_once() {
     let (rig, clock) = rig(TALK);
@@ -96,7 +96,7 @@ async fn who_is_asked_every_twenty_minutes_misses_once() {
     );
 }
 
-// proves FK-08 (open: what people are shown)
+// proves FK-08 (part: why)
 #[tokio::test]
 async fn what_expired_while_nobody_was_here_is_missed_too() {
     let (rig, clock) = rig(TALK);
@@ -114,7 +114,7 @@ async fn what_expired_while_nobody_was_here_is_missed_too() {
     assert_eq!(asked(&mut agent).await.missed, expired(&first));
 }
 
-// proves FK-08 (open: what people are shown)
+// proves FK-08 (part: read and written)
 #[tokio::test]
 async fn turns_that_follow_each_other_miss_nothing() {
     let glob = r#"{ tool = "Glob", input = { pattern = "*" } }, "#;

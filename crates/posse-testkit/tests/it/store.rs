@@ -102,7 +102,7 @@ async fn four_entries(store: &dyn Store) {
         .unwrap();
 }
 
-// proves TR-01 (open: a crash in the middle of a commit)
+// proves TR-01 (part: checksums)
 #[tokio::test]
 async fn damage_is_found() {
     for (sql, wanted) in [

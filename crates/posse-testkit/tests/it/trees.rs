@@ -389,8 +389,8 @@ fn full_disk(stride: usize) {
     }
 }
 
-// proves WT-03 (open: that path and branch are returned; one made by a hook)
-// proves WT-04 (open: that posse sweeps at its start)
+// proves WT-03 (part: no change; any change)
+// proves WT-04 (part: sweep)
 #[test]
 fn killed_at_some_calls_it_loses_no_work_and_leaves_nothing_else() {
     killed(17);

@@ -52,8 +52,9 @@ reply = [{ thinking = "Look first." }, { text = "Looking. " }, { tool = "Read", 
 reply = [{ text = "You are welcome." }]
 "#;
 
-// proves TU-01 (open: cancelling and limits, which other tests here prove)
-// proves TU-07 (open: compaction)
+// proves TU-01 (part: the model asks for no tool)
+// proves TU-07 (part: byte for byte)
+// proves TR-02 (part: history)
 #[tokio::test]
 async fn a_run_goes_round_until_the_model_is_done_and_sends_the_same_bytes_again() {
     let rig = Rig::playing(FIX).unwrap();
@@ -196,7 +197,7 @@ impl Tool for Probe {
     }
 }
 
-// proves TU-03 (open: Agent and messages)
+// proves TU-03 (part: side by side; order of results)
 #[tokio::test]
 async fn calls_that_may_run_together_do_and_results_come_in_call_order() {
     let script = r#"
@@ -275,7 +276,34 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
     }
 }
 
-// proves TU-01 (open: limits but turns and money)
+// proves TU-08 (part: another model or tool set)
+#[tokio::test]
+async fn a_resumed_agent_keeps_the_model_and_tools_that_its_thinking_is_bound_to() {
+    let mut rig = Rig::playing(FIX).unwrap();
+    rig.file("sum.py", "return a - b\n").unwrap();
+    let mut agent = rig.prompted("fix it").await.unwrap();
+    until_end(&mut agent).await;
+    let id = agent.id;
+    farewell(agent).await;
+    // Whoever resumes it would have another model and fewer tools.
+    rig.character.model = "claude-haiku-5-5".into();
+    rig.setup.tools.retain(|name| name == "Read");
+    let mut agent = rig.resumed(id).await.unwrap();
+    agent.handle.send(prompt("thanks")).await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.text, "You are welcome.");
+    let sent = bodies(&rig);
+    let (before, after) = (&sent[2], &sent[3]);
+    assert_eq!(
+        (&after["model"], &after["tools"]),
+        (&before["model"], &before["tools"])
+    );
+    let thought = &before["messages"][1]["content"][0];
+    assert_eq!(thought["type"], "thinking");
+    assert_eq!(&after["messages"][1]["content"][0], thought);
+}
+
+// proves TU-01 (part: max_turns; refused by a limit)
 #[tokio::test]
 async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
     let mut rig = Rig::playing(FIX).unwrap();

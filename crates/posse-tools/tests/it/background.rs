@@ -39,7 +39,7 @@ pub(crate) async fn until(mut there: impl FnMut() -> bool) {
     }
 }
 
-// proves BG-14 (open: notification and stop, which are the runtime's)
+// proves BG-14 (part: output files)
 #[tokio::test]
 async fn a_command_in_the_background_is_read_while_it_runs_and_told_of_when_it_ends() {
     let mut world = World::new();
@@ -146,7 +146,7 @@ async fn a_time_limit_holds_in_the_background_if_it_is_set() {
     assert_eq!(marked(&world), 0);
 }
 
-// proves BG-15 (open: agents' output files, which are the runtime's)
+// proves BG-15 (part: background commands)
 #[tokio::test]
 async fn output_files_of_the_background_are_capped_and_say_where() {
     let world = World::new();
@@ -177,7 +177,6 @@ async fn output_files_of_the_background_are_capped_and_say_where() {
 const STUBBORN: &str = "echo begun; (setsid sh -c 'trap \"\" TERM; echo x >ready; sleep 1000; sleep 1000' &); \
                         trap '' TERM; sleep 1000; sleep 1000";
 
-// proves BG-11 (open: the tool, and agents)
 #[tokio::test]
 async fn a_run_that_is_stopped_is_gone_with_all_it_started() {
     let world = World::new();

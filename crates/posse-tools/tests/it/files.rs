@@ -19,7 +19,38 @@ fn input(tool: &str, path: &str) -> serde_json::Value {
     }
 }
 
-// proves PE-07
+// proves TU-03 (part: reads and searches; edits; shell commands)
+#[test]
+fn tools_say_what_may_run_beside_others() {
+    let world = World::new();
+    world.write("w/a", "secret");
+    let may = [
+        ("Read", input("Read", "a")),
+        ("Grep", json!({"pattern": "x"})),
+        ("Glob", json!({"pattern": "*"})),
+        (
+            "WebFetch",
+            json!({"url": "https://docs.rs/a", "prompt": "p"}),
+        ),
+    ];
+    let may_not = [
+        ("Write", input("Write", "a")),
+        ("Edit", input("Edit", "a")),
+        ("Bash", json!({"command": "make"})),
+    ];
+    let beside = |(tool, given): (&str, serde_json::Value)| {
+        let intent = world.intent(tool, &given);
+        (tool.to_owned(), intent.unwrap().beside_others)
+    };
+    for (tool, beside) in may.map(beside) {
+        assert!(beside, "{tool}");
+    }
+    for (tool, beside) in may_not.map(beside) {
+        assert!(!beside, "{tool}");
+    }
+}
+
+// proves PE-07 (part: the roots; symlinks)
 #[tokio::test]
 async fn what_leaves_the_roots_is_refused() {
     let world = World::new();
@@ -161,7 +192,7 @@ async fn the_spill_directory_is_read_but_not_written() {
     assert_eq!(world.read("spill/long.txt"), "long\n");
 }
 
-// proves PE-07
+// proves PE-07 (part: what changed)
 #[tokio::test]
 async fn what_was_not_read_or_has_changed_is_not_overwritten() {
     let world = World::new();

@@ -79,7 +79,7 @@ async fn between(
     Ok(format!("{:?}", output.content))
 }
 
-// proves WT-01 (open: that the worktree is made, on a branch of its own)
+// proves WT-01 (part: tools inside)
 #[tokio::test]
 async fn no_path_leads_back_to_the_checkout() {
     let world = world();

@@ -144,7 +144,7 @@ fn mate(name: &str, cwd: &Path) -> NewPane {
     }
 }
 
-// proves TE-09 (open: detection; what posse does in the pane)
+// proves TE-09 (part: tmux)
 #[tokio::test]
 async fn panes_stand_beside_the_users_own_which_stays_as_it_was() {
     let server = Server::start(200, 50);
@@ -331,7 +331,7 @@ async fn a_pane_that_fills_the_window_goes_on_to() {
     );
 }
 
-// proves TE-09 (open: detection, tmux)
+// proves TE-09 (part: a command)
 #[tokio::test]
 async fn the_command_of_the_user_runs_in_its_own_words_and_sees_no_secret() {
     let place = place();

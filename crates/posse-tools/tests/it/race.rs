@@ -148,19 +148,19 @@ async fn short(tool: &str) {
     check(&race(tool, 3000).await, 3000);
 }
 
-// proves PE-07
+// proves PE-07 (part: symlinks)
 #[tokio::test]
 async fn read_never_follows_a_swapped_link() {
     short("Read").await;
 }
 
-// proves PE-07
+// proves PE-07 (part: symlinks)
 #[tokio::test]
 async fn write_never_follows_a_swapped_link() {
     short("Write").await;
 }
 
-// proves PE-07
+// proves PE-07 (part: symlinks)
 #[tokio::test]
 async fn edit_never_follows_a_swapped_link() {
     short("Edit").await;

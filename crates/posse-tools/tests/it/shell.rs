@@ -172,7 +172,7 @@ async fn on_a_terminal() {
     );
 }
 
-// proves TU-05 (open: the model's stream and the transcript, which are the runtime's)
+// proves TU-05 (part: tools; process groups)
 #[tokio::test]
 async fn a_cancelled_command_is_gone_within_a_second_with_all_it_started() {
     let world = World::new();
@@ -343,7 +343,7 @@ async fn long_output_is_cut_in_the_middle_and_kept_in_a_file() {
     );
 }
 
-// proves BG-15
+// proves BG-15 (part: commands)
 #[tokio::test]
 async fn output_files_are_capped_and_say_where() {
     let world = World::new();

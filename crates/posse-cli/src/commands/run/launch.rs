@@ -169,7 +169,6 @@ mod tests {
         (wish, terms.wish(Some(Which::Id("1".into())), store, given))
     }
 
-    // proves TE-09 (open: all but that the rules are the same)
     #[test]
     fn the_rules_of_the_lead_hold_in_the_pane() {
         let given = r#"{"scout": {"description": "d", "prompt": "p"}}"#;

@@ -346,7 +346,6 @@ mod tests {
         );
     }
 
-    // proves TU-02 (open: what the runtime sends)
     #[test]
     fn deltas_are_lines_only_if_they_are_wanted() {
         let delta = EventKind::Delta(Delta::Text("a".into()));

@@ -211,7 +211,7 @@ mod tests {
         );
     }
 
-    // proves PE-05 (open: that a child's questions come here)
+    // proves PE-05 (part: its name)
     #[test]
     fn a_childs_question_has_its_name_and_its_own_answer() {
         let mut questions = Questions::default();
@@ -238,7 +238,6 @@ mod tests {
         assert_eq!(questions.give_up(), [unanswered(session(), same.into())]);
     }
 
-    // proves PE-05 (open: a child's name)
     #[test]
     fn a_question_that_nobody_can_answer_is_a_no() {
         let mut questions = Questions::default();

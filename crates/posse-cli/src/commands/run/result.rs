@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    // proves FK-08
+    // proves FK-08 (part: per agent)
     #[test]
     fn misses_are_told_for_the_tree_and_for_those_that_missed_most() {
         let below = Usage {

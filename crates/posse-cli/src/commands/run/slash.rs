@@ -134,7 +134,6 @@ mod tests {
         slash().read(vec![ContentBlock::text(text)])
     }
 
-    // proves HK-05 (open: what comes of a call)
     #[test]
     fn what_begins_with_a_slash() {
         let called = |name: &str, arguments: &str, text: &str| {

@@ -34,7 +34,6 @@ fn said(disk: &Disk, loaded: &Loaded<Skill>) -> Vec<String> {
     loaded.remarks.iter().map(line).collect()
 }
 
-// proves HK-05 (open: that they can be called)
 #[test]
 fn of_several_with_one_name_the_nearest_counts() {
     let disk = Disk::new();

@@ -52,7 +52,7 @@ fn read_as(text: &str, source: Source) -> (Option<Declared>, Vec<Said>) {
     (read, lines.remarks)
 }
 
-// proves TE-14 (open: write ownership; that it is started, and held to)
+// proves TE-14 (part: the file; roles)
 #[test]
 fn a_file_declares_roles_and_tasks() {
     let (read, said) = read_as(GOOD, Source::Project);

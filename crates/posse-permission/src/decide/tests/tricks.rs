@@ -291,6 +291,7 @@ fn wrappers_and_searches() {
     ]);
 }
 
+// proves PE-06 (part: redirections)
 #[test]
 fn redirections_are_edits() {
     let echo: &[&str] = &["Bash(echo *)", "Bash(cat *)"];

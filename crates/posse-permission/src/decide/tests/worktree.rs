@@ -222,7 +222,7 @@ fn with_notes(only: bool) -> Workspace {
     }
 }
 
-// proves AD-07 (open: that the notes are loaded into its system prompt, and where they are)
+// proves AD-07 (part: written)
 #[test]
 fn notes_are_written_without_asking() {
     let modes = [Plan, Default, AcceptEdits, DontAsk, BypassPermissions];

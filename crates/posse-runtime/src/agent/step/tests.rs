@@ -878,7 +878,6 @@ fn saying(text: &str) -> Input {
     }
 }
 
-// proves AG-12 (open: the model's side, in the scenarios of posse-testkit)
 #[test]
 fn an_answer_that_mail_has_overtaken_is_no_answer() {
     let mut machine = bound();

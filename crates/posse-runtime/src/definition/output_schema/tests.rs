@@ -29,7 +29,7 @@ fn checked(schema: &Value, text: &str) -> Result<String, String> {
         .map(|value| value.get().to_owned())
 }
 
-// proves AG-12 (open: that an agent's last message is checked, and the repair round is made)
+// proves AG-12 (part: validated)
 #[test]
 fn answers_that_fit() {
     let compact = r#"{"findings":[{"file":"a.rs","line":3}]}"#;
@@ -75,7 +75,7 @@ fn answers_that_fit() {
     );
 }
 
-// proves AG-12 (open: that an agent's last message is checked, and the repair round is made)
+// proves AG-12 (part: validated)
 #[test]
 fn answers_that_do_not_fit_are_told_why() {
     for (text, expected) in [
@@ -346,7 +346,7 @@ proptest! {
         }
     }
 
-    // proves AG-12 (open: that an agent's last message is checked, and the repair round is made)
+    // proves AG-12 (part: validated)
     #[test]
     fn exactly_what_fits_is_accepted(value in answers(), fenced: bool) {
         let text = serde_json::to_string_pretty(&value).unwrap();

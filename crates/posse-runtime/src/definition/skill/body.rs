@@ -326,7 +326,6 @@ mod tests {
         expanded(body, arguments).into_iter().map(one).collect()
     }
 
-    // proves HK-05 (open: how it is found, and by whom)
     #[test]
     fn everything_comes_in_its_place() {
         let table = [

@@ -339,7 +339,7 @@ fn what_is_below_is_told_once() {
     assert_eq!(root.subtree(), [spent("m", 6, 6), spent("n", 4, 4)]);
 }
 
-// proves FK-08 (open: that a call says of itself what it missed)
+// proves FK-08 (part: per agent)
 #[test]
 fn what_is_missed_below_reaches_the_root_once() {
     let [root, child, grandchild] = line([Budgets::default(); 3]);

@@ -36,7 +36,7 @@ fn order(place: Place, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'stati
     order
 }
 
-// proves LI-03 (open: that agents are started through it; depth; stall)
+// proves LI-03 (part: a fair queue)
 #[test]
 fn those_who_wait_are_served_in_turns_and_those_who_come_back_first() {
     let places = Places::new(1);

@@ -28,7 +28,6 @@ fn poll(waiting: &mut Waiting) -> Poll<Option<Lead>> {
     Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-// proves FK-05 (open: that agents go through it)
 #[test]
 fn one_goes_and_the_others_follow_when_its_reply_begins() {
     let warmth = Arc::new(Warmth::default());

@@ -46,7 +46,7 @@ fn play(calls: &[(i64, u64)]) -> String {
     marks
 }
 
-// proves FK-06 (open: a fork's prefix for life)
+// proves FK-06 (part: the TTL)
 #[test]
 fn marks_last_an_hour_where_that_has_been_cheaper() {
     let check = |calls: &[(i64, u64)], marks: &str| assert_eq!(play(calls), marks, "{calls:?}");
@@ -86,7 +86,6 @@ fn marks_last_an_hour_where_that_has_been_cheaper() {
     );
 }
 
-// proves FK-08 (open: what people are shown)
 #[test]
 fn a_miss_is_what_was_left_and_not_read() {
     let left = |used: Usage| {

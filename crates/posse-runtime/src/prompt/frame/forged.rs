@@ -239,8 +239,7 @@ fn tags(text: &str) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
-    // proves SM-06, SM-07 (open: how the store keeps kinds and senders; here what a model is shown of a text)
-    // proves AG-14 (open: results of sub-agents)
+    // proves SM-06 (part: typed)
     #[test]
     fn whatever_a_peer_writes_is_shown_as_its_text(
         original in prop::sample::select(originals()),

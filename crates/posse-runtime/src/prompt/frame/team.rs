@@ -91,8 +91,8 @@ fn shown(mails: &[Mail]) -> Vec<String> {
     arrivals(mails).into_iter().map(text).collect()
 }
 
-// proves TE-04 (open: that an idle teammate wakes for them; open tasks)
-// proves SM-08 (open: how it is kept in an inbox)
+// proves TE-04 (part: a shutdown request)
+// proves SM-08 (part: as shown)
 #[test]
 fn what_is_most_urgent_comes_first_and_each_senders_mail_in_its_order() {
     let text = |number, from| letter(number, from, MailKind::Text, format!("letter {number}."));
@@ -118,7 +118,6 @@ fn what_is_most_urgent_comes_first_and_each_senders_mail_in_its_order() {
     assert_eq!(order, [5, 2, 4, 3, 8, 1, 7, 9]);
 }
 
-// proves TE-06 (open: that the lead gets one when a teammate becomes idle)
 #[test]
 fn all_who_are_idle_are_told_in_one_block() {
     let failed = IdleReport {
@@ -172,8 +171,6 @@ fn many_idle_reports_do_not_fill_a_context() {
     assert_eq!(told[0].matches("<team-member ").count(), 100);
 }
 
-// proves TE-07, TE-08 (open: all but how requests and answers are told)
-// proves SM-09 (open: that what is not open cannot be answered)
 #[test]
 fn requests_say_how_they_are_answered_and_answers_what_they_mean() {
     let id = "00000000-0000-0000-0000-000000000005";

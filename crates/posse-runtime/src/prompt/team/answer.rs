@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use crate::prompt::team::samples::{member, name, team};
 
-    // proves AG-09 (open: of these only teammate_spawned)
-    // proves TE-17 (open: that colours differ, and who numbers names)
+    // proves AG-09 (part: teammate_spawned)
+    // proves TE-17 (part: told)
     #[test]
     fn who_starts_a_teammate_is_told_the_name_it_got() {
         let (scout, second, crew) = (name("scout"), name("scout-2"), name("crew"));

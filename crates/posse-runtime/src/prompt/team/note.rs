@@ -103,7 +103,6 @@ mod tests {
         }
     }
 
-    // proves TE-20 (open: that any member can read and add to them; that it is told when it wakes)
     #[test]
     fn notes_are_told_when_they_have_changed() {
         let mut glance = Glance::default();

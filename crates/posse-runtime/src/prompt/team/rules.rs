@@ -100,7 +100,6 @@ mod tests {
     use super::*;
     use crate::prompt::team::samples::{member, name, team};
 
-    // proves TE-16 (open: that a system prompt has it, and in which order; that the first prompt is mail)
     #[test]
     fn rules_are_the_same_for_everybody() {
         let rules = rules();

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::prompt::team::samples::task;
 
-    // proves TK-05 (open: that the lowest that the role allows is taken, and marked)
+    // proves TK-05 (part: the prompt)
     #[test]
     fn the_prompt_for_a_claimed_task_has_all_of_it() {
         let checked = Task {
@@ -177,7 +177,7 @@ mod tests {
         assert!(told.contains("not reminded again"), "{told}");
     }
 
-    // proves TK-12 (open: that deleted ones are left out)
+    // proves TK-12 (part: open blockers)
     #[test]
     fn lists_show_open_blockers_only() {
         let owner = Some(Owner {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(tasks(&[], false), "There are no tasks.");
     }
 
-    // proves TK-01 (open: the tools, and what they change)
+    // proves TK-01 (part: the fields)
     #[test]
     fn a_task_is_shown_with_all_that_it_has() {
         let metadata = serde_json::from_str(r#"{"pr": 7}"#).unwrap();

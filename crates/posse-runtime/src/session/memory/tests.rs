@@ -47,7 +47,6 @@ impl Place {
     }
 }
 
-// proves AD-07 (open: that it stands in the agent's system prompt, and that the agent may write there)
 #[test]
 fn the_directory_is_made_for_its_owner_alone() {
     for scope in [MemoryScope::User, MemoryScope::Project, MemoryScope::Local] {
@@ -77,7 +76,7 @@ fn the_directory_is_made_for_its_owner_alone() {
     }
 }
 
-// proves AD-07 (open: that it stands in the agent's system prompt, and that the agent may write there)
+// proves AD-07 (part: loaded)
 #[test]
 fn the_index_comes_first_then_the_others_by_name() {
     let files = [

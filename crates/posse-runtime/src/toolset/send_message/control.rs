@@ -121,8 +121,6 @@ mod tests {
 
     use super::*;
 
-    // proves SM-06 (open: how kinds are kept; that none goes to everybody)
-    // proves SM-09 (open: that an answer to what is not open is refused)
     #[test]
     fn only_what_members_may_say_can_be_written() {
         let id = Uuid::from_u128(7);

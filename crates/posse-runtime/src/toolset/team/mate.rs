@@ -69,7 +69,6 @@ mod tests {
     use super::*;
     use crate::prompt::team::samples::{member, name, team};
 
-    // proves SM-04 (open: that names are not given again; see the store)
     #[test]
     fn names_mean_those_of_ones_own_teams() {
         let crew = team(&[member("team-lead", 1), member("scout", 2), member("dev", 3)]);

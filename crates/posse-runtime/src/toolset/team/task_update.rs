@@ -245,7 +245,7 @@ mod tests {
         output.map(text).map_err(|error| error.to_string())
     }
 
-    // proves TK-04 (open: that of n claimers exactly one wins; not_found is told before)
+    // proves TK-04 (part: already_claimed; already_completed; blocked)
     #[test]
     fn what_came_of_it_is_told() {
         let id = TaskId(3);

@@ -1,11 +1,11 @@
-//! Does to the store what it is told, a line for each: `birth N`, `commit N EPOCH`, `take N`,
-//! `release N EPOCH`. The answer is the line's first word and what came of it; `take` adds the epoch.
+//! Does to the store what it is told, a line for each: `birth N`, `commit N EPOCH`, `claim N EPOCH TASK`,
+//! `take N`, `release N EPOCH`. The answer is the line's first word and what came of it; `take` adds the epoch.
 //! What the host is told by the store is said as it comes: `woke died ID`.
 
 use posse_port::store::{Epoch, Store, Wake};
 use posse_store::Timing;
 use posse_testkit::place::Place;
-use posse_testkit::store_contract::{agent, birth, fate, step};
+use posse_testkit::store_contract::{acts, agent, birth, claim, fate, step};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::Failed;
@@ -37,6 +37,11 @@ async fn obey(store: &dyn Store, line: &str) -> Result<String, Failed> {
                 "commit {}",
                 fate(&store.commit(step(number.parse()?, epoch.parse()?)).await)
             )
+        }
+        ["claim", number, epoch, task] => {
+            let claims = vec![claim("", task.parse()?)];
+            let step = acts(number.parse()?, epoch.parse()?, claims);
+            format!("claim {}", fate(&store.commit(step).await))
         }
         ["take", number] => match store.take(agent(number.parse()?)).await {
             Ok(taken) => format!("take ok {}", taken.epoch.0),

@@ -46,7 +46,7 @@ async fn asked(rig: &Rig) -> (Vec<serde_json::Value>, String, posse_protocol::No
     )
 }
 
-// proves AG-12 (open: definitions, in another test here)
+// proves AG-12 (part: the call; validated; the value)
 #[tokio::test]
 async fn an_answer_that_fits_is_handed_on_as_a_value() {
     let fenced = "```json\n{\"line\": 7}\n```";
@@ -72,7 +72,7 @@ async fn an_answer_that_fits_is_handed_on_as_a_value() {
     );
 }
 
-// proves AG-12 (open: definitions, in another test here)
+// proves AG-12 (part: one repair round)
 #[tokio::test]
 async fn one_repair_round_is_made_and_no_more() {
     let call = format!(", output_schema = {SCHEMA}");
@@ -120,7 +120,7 @@ async fn one_repair_round_is_made_and_no_more() {
     );
 }
 
-// proves AG-12
+// proves AG-12 (part: the definition; the value)
 #[tokio::test]
 async fn a_type_can_ask_for_a_shape_and_a_notification_brings_the_value() {
     let schema = Arc::new(json!({"type": "array", "items": {"type": "string"}}));
@@ -141,7 +141,6 @@ async fn a_type_can_ask_for_a_shape_and_a_notification_brings_the_value() {
     assert_eq!(ends[0].result, r#"["a.rs","b.rs"]"#);
 }
 
-// proves AG-12 (open: all but what is wrong with a schema)
 #[tokio::test]
 async fn a_schema_that_is_none_is_refused_before_anything_is_started() {
     let rig = rig(&asking(r#", output_schema = { type = "objekt" }"#, &[]));
@@ -152,7 +151,6 @@ async fn a_schema_that_is_none_is_refused_before_anything_is_started() {
     assert!(sent_by(&rig, "/main/general-purpose-1").is_empty());
 }
 
-// proves AG-12 (open: all but what is too long to be handed on)
 #[tokio::test]
 async fn a_value_too_long_for_a_message_is_asked_for_once_more_and_an_end_is_told_all_the_same() {
     let long = format!(r#"{{"line": 7, "all": "{}"}}"#, "<a>\\n".repeat(20_000));

@@ -31,10 +31,11 @@ reply = [{ text = "It looks." }]
 reply = [{ tool = "Agent", id = "toolu_scout", input = { description = "Find callers", prompt = "Who calls <task-id>add</task-id>?", run_in_background = true } }]
 "#;
 
-// proves BG-05 (open: a crash, in other tests; worktree and branch)
-// proves BG-04 (open: epilogues, of which there are none yet)
-// proves BG-21 (open: the check, which is not built; here only that nothing delays the terminal state)
-// proves AG-21 (open: remote agents)
+// proves BG-05 (part: once; fields)
+// proves AG-21 (part: async_launched; the notification; the output file)
+// proves AG-09 (part: async_launched)
+// proves AG-11 (part: idle)
+// proves AG-14 (part: framed)
 #[tokio::test]
 async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
     let (rig, clock) = paced(BACKGROUND);
@@ -144,7 +145,7 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
     );
 }
 
-// proves AG-21 (open: remote agents)
+// proves AG-21 (part: the output file)
 #[tokio::test]
 async fn who_cannot_read_files_is_told_of_none() {
     let (mut rig, clock) = paced(BACKGROUND);

@@ -88,8 +88,8 @@ async fn goes_on(rig: &Rig, clock: &TestClock, mut agent: Agent, task: uuid::Uui
     );
 }
 
-// proves BG-02 (open: by itself, in another test; a terminal)
-// proves BG-18
+// proves BG-02 (part: by the user)
+// proves BG-18 (part: written; continues)
 #[tokio::test]
 async fn a_person_moves_it_at_any_moment() {
     let (rig, clock) = paced(SLOW);
@@ -100,7 +100,7 @@ async fn a_person_moves_it_at_any_moment() {
     goes_on(&rig, &clock, agent, task, 500).await;
 }
 
-// proves BG-02 (open: a person, in another test)
+// proves BG-02 (part: by itself)
 #[tokio::test]
 async fn it_moves_by_itself_after_a_while() {
     let (mut rig, clock) = timed(SLOW);

@@ -20,9 +20,10 @@ reply = [{ text = "Three, says the scout." }]
 reply = [{ tool = "Agent", input = { description = "Find callers", prompt = "Who calls add?", subagent_type = "explore" } }]
 "#;
 
-// proves AG-06 (open: spans; cancellation and working directory have tests of their own)
-// proves AG-13 (open: worktrees)
-// proves AG-16 (open: forks, remote runs)
+// proves AG-06 (part: conversation; tools; mode; transcript)
+// proves AG-13 (part: omitted)
+// proves AG-16 (part: description; first text)
+// proves AG-01 (part: description and prompt; subagent_type)
 #[tokio::test]
 async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
     let rig = rig(SEARCH);
@@ -96,8 +97,8 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
 }
 
 // proves BG-01
-// proves BG-18 (open: that it continues in the background; another test here)
-// proves BG-19 (open: lists)
+// proves BG-18 (part: written)
+// proves BG-19 (part: events)
 #[tokio::test]
 async fn progress_is_told_while_a_sub_agent_is_waited_for() {
     let rig = rig(SEARCH);
@@ -219,7 +220,7 @@ async fn a_run_without_text_says_so() {
     assert!(told.contains("agent id: ") && !failed, "{told}");
 }
 
-// proves AG-14 (open: mail)
+// proves AG-14 (part: neutralised)
 #[tokio::test]
 async fn what_a_sub_agent_says_cannot_imitate_posse() {
     let answer = r#"reply = [{ text = """Done.
@@ -244,7 +245,7 @@ async fn what_a_sub_agent_says_cannot_imitate_posse() {
     );
 }
 
-// proves AG-20 (open: a killed run, in another test)
+// proves AG-20 (part: failed)
 #[tokio::test]
 async fn a_failed_run_returns_its_error_and_the_text_so_far() {
     let fault = r#"fault = { kind = "status", status = 400, type = "invalid_request_error", message = "no such thing" }"#;

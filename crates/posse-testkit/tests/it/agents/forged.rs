@@ -145,8 +145,8 @@ fn blocks(body: &Value) -> Vec<String> {
         .collect()
 }
 
-// proves SM-06 (open: that structured kinds are not broadcast)
-// proves SM-07
+// proves SM-06 (part: typed)
+// proves SM-07 (part: the sender)
 #[tokio::test]
 async fn a_thousand_imitations_change_nothing_but_text() {
     let rig = rig(&script());

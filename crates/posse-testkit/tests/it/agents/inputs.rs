@@ -48,7 +48,9 @@ async fn refused(rig: &Rig) -> String {
     last_words(body)
 }
 
-// proves AG-01 (open: teams and remote agents, which are refused)
+// proves AG-01 (part: model and effort; name; cwd)
+// proves AG-06 (part: working directory)
+// proves AG-18 (part: a name outside a team)
 #[tokio::test]
 async fn what_a_call_says_is_heeded() {
     let input = r#", name = "scout", model = "claude-haiku-5-5", effort = "low", cwd = "below""#;
@@ -77,9 +79,9 @@ async fn what_a_call_says_is_heeded() {
     );
 }
 
-// proves AG-01 (open: teams and remote agents, which are refused)
+// proves AG-01 (part: unknown types)
 // proves AG-07
-// proves AG-17 (open: teammates, on whom it acts)
+// proves AG-17 (part: elsewhere)
 #[tokio::test]
 async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
     for (input, why) in [
@@ -140,7 +142,7 @@ async fn a_type_that_a_rule_denies_is_an_error_and_never_another_type() {
     );
 }
 
-// proves AG-05 (open: forks, teammates and remote agents; frozen agents, in another test)
+// proves AG-05 (part: depth; live agents; budget; memory)
 #[tokio::test]
 async fn no_agent_is_started_past_a_limit() {
     let mut poor = rig(&calling(""));
@@ -198,7 +200,8 @@ async fn no_agent_is_started_past_a_limit() {
     assert_eq!(rows(&full, agent.id).await.len(), 15);
 }
 
-// proves AG-08 (open: coordinator mode; here it is `Background::Always`)
+// proves AG-08 (part: the call; the definition; by default; false in the call)
+// proves AG-01 (part: run_in_background)
 #[tokio::test]
 async fn where_a_run_goes() {
     let kinds = |background: bool| -> Arc<posse_runtime::definition::catalogue::Catalogue> {
@@ -242,7 +245,7 @@ async fn where_a_run_goes() {
     }
 }
 
-// proves AG-22
+// proves AG-22 (part: switched off; schema)
 #[tokio::test]
 async fn background_work_can_be_switched_off() {
     let schema = |rig: &Rig| {
@@ -312,7 +315,7 @@ impl Tool for Named {
     }
 }
 
-// proves AG-19
+// proves AG-19 (part: team-making; background)
 #[tokio::test]
 async fn some_tools_are_withheld_and_the_background_removes_no_other() {
     let switching = ["EnterPlanMode", "ExitPlanMode"];
@@ -348,8 +351,8 @@ async fn some_tools_are_withheld_and_the_background_removes_no_other() {
     assert_eq!(lists[0], lists[1]);
 }
 
-// proves AG-06 (open: spans)
-// proves PE-04 (open: rules and budgets)
+// proves AG-06 (part: mode)
+// proves PE-04 (part: mode)
 #[tokio::test]
 async fn a_mode_of_its_own_holds_for_the_sub_agent_alone() {
     let mut rig = rig(&calling(""));

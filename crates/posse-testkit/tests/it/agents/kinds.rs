@@ -62,7 +62,7 @@ async fn worked(rig: &Rig, path: &str) -> Vec<serde_json::Value> {
     sent
 }
 
-// proves AD-04
+// proves AD-04 (part: tools; disallowedTools)
 #[tokio::test]
 async fn an_agent_has_the_tools_that_its_type_says_and_none_that_it_disallows() {
     let names = |names: &[&str]| {
@@ -108,7 +108,7 @@ async fn an_agent_has_the_tools_that_its_type_says_and_none_that_it_disallows() 
     }
 }
 
-// proves AD-06
+// proves AD-06 (part: order; inherit; families; modes)
 #[tokio::test]
 async fn the_model_is_the_one_that_counts_most() {
     let (opus, haiku) = ("claude-opus-5", "claude-haiku-5-5");
@@ -163,7 +163,7 @@ async fn the_model_is_the_one_that_counts_most() {
     );
 }
 
-// proves AD-03 (open: that `Plan` hands in a plan by a tool, and `fork`; `guide`, in posse-cli)
+// proves AD-03 (part: without case; Explore; Plan; Bash)
 #[tokio::test]
 async fn what_posse_brings_along_has_its_tools_and_models() {
     let reading = ["Glob", "Grep", "Read", "WebFetch"].as_slice();
@@ -186,7 +186,7 @@ async fn what_posse_brings_along_has_its_tools_and_models() {
     }
 }
 
-// proves AD-07
+// proves AD-07 (part: loaded; written)
 #[tokio::test]
 async fn notes_are_in_the_system_prompt_and_may_be_written() {
     let write = r#"{ tool = "Write", input = { file_path = "NOTES/MEMORY.md", content = "Tests need a clock." } }, { tool = "Write", input = { file_path = "other.rs", content = "no" } }"#;
@@ -242,7 +242,7 @@ async fn notes_are_in_the_system_prompt_and_may_be_written() {
     farewell(agent).await;
 }
 
-// proves AD-08 (open: skills)
+// proves AD-08 (part: initialPrompt)
 #[tokio::test]
 async fn an_initial_prompt_comes_before_the_first_words() {
     let kind = Definition {
@@ -257,7 +257,7 @@ async fn an_initial_prompt_comes_before_the_first_words() {
     );
 }
 
-// proves AG-04 (open: all but that a call is refused, naming them: there are no servers yet)
+// proves AG-04 (part: refused by name)
 #[tokio::test]
 async fn a_type_that_needs_servers_is_not_started_without_them() {
     let kind = Definition {

@@ -6,8 +6,8 @@ use posse_testkit::rig::{prompt, until_end};
 
 use super::{SECOND, count, inbox, over, paced, paths, row, rows, sent_by};
 
-// proves LI-03 (open: stalls; that all is configurable)
-// proves AG-11 (open: other states, in other tests)
+// proves LI-03 (part: running agents; who waits)
+// proves AG-11 (part: running; waiting on a child)
 #[tokio::test]
 async fn who_waits_for_a_child_takes_no_place() {
     let script = r#"
@@ -75,8 +75,8 @@ reply = [{{ text = "I see." }}]
     )
 }
 
-// proves LI-03 (open: stalls; that all is configurable)
-// proves AG-11 (open: other states, in other tests)
+// proves LI-03 (part: running agents; a fair queue)
+// proves AG-11 (part: created; running)
 #[tokio::test]
 async fn more_agents_than_places_work_one_after_another_in_their_order() {
     let (mut rig, clock) = paced(&ten());

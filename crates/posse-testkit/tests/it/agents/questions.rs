@@ -70,8 +70,9 @@ async fn unheard(agent: &mut Agent) -> Event {
 }
 
 // proves BG-17
-// proves PE-05 (open: terminal, web, ACP)
-// proves AG-11 (open: other states, in other tests)
+// proves PE-05 (part: its name)
+// proves AG-11 (part: waiting on a person)
+// proves BG-16 (part: late answers)
 #[tokio::test]
 async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     let (rig, clock) = attended(ASKS);
@@ -162,7 +163,7 @@ async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
     assert!(!rig.work().join("made").exists());
 }
 
-// proves PE-05 (open: terminal, web, ACP)
+// proves PE-05 (part: denied when headless)
 #[tokio::test]
 async fn when_everybody_has_left_a_question_is_a_denial() {
     let (rig, clock) = attended(ASKS);

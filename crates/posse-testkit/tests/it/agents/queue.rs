@@ -34,8 +34,8 @@ async fn told_meanwhile(rig: &Rig) -> posse_runtime::live::handle::Agent {
     agent
 }
 
-// proves BG-07 (open: `now`, in another test)
-// proves BG-16 (open: shell input, scheduled prompts, MCP channels, stalls, remote runs, hooks)
+// proves BG-07 (part: next before later; order of arrival)
+// proves BG-16 (part: prompts; ends)
 #[tokio::test]
 async fn words_that_join_come_before_mail_that_came_earlier() {
     let (mut rig, _clock) = paced(HELD);
@@ -58,7 +58,7 @@ async fn words_that_join_come_before_mail_that_came_earlier() {
     assert!(told[4].starts_with("<task-notification>"), "{told:#?}");
 }
 
-// proves BG-07 (open: `now`, in another test)
+// proves BG-07 (part: order of arrival)
 #[tokio::test]
 async fn words_that_do_not_join_have_runs_of_their_own() {
     let (rig, _clock) = paced(HELD);
@@ -81,7 +81,7 @@ async fn words_that_do_not_join_have_runs_of_their_own() {
     );
 }
 
-// proves BG-07 (open: `now`, in another test)
+// proves BG-07 (part: next before later)
 #[tokio::test]
 async fn words_come_before_mail_also_where_the_turn_has_ended() {
     let script = r#"
@@ -130,8 +130,8 @@ reply = [{ text = "turn {{turn}}" }]
     }
 }
 
-// proves BG-07
-// proves BG-16 (open: shell input, scheduled prompts, MCP channels, stalls, remote runs, hooks)
+// proves BG-07 (part: now)
+// proves BG-16 (part: interrupts)
 #[tokio::test]
 async fn an_interrupt_waits_for_nothing() {
     let (rig, _clock) = paced(HELD);

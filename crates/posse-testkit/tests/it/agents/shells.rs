@@ -23,8 +23,8 @@ reply = [{ text = "It runs." }]
 reply = [{ tool = "Bash", id = "toolu_sh", input = { description = "Try it", run_in_background = true, command = "echo first; echo x > ready; read -r _ < hold; echo last; exit 3" } }]
 "#;
 
-// proves BG-14 (open: stopping, in another test)
-// proves BG-05 (open: a crash; worktree and branch)
+// proves BG-14 (part: ids; output files; notification)
+// proves BG-05 (part: fields; failed)
 #[tokio::test]
 async fn a_command_in_the_background_is_a_run() {
     let rig = rig(COMMAND);
@@ -101,8 +101,8 @@ async fn a_command_in_the_background_is_a_run() {
     assert_eq!(rig.store.take(agent.id).await.err().map(|_| ()), None);
 }
 
-// proves BG-11 (open: agents, in another test)
-// proves BG-14
+// proves BG-11 (part: shell commands; else an error)
+// proves BG-14 (part: stop)
 #[tokio::test]
 async fn a_command_in_the_background_is_stopped_by_its_id() {
     let script = r#"
@@ -147,7 +147,7 @@ reply = [{ tool = "Bash", input = { description = "Sleep", run_in_background = t
     );
 }
 
-// proves BG-10 (open: agents, in another test)
+// proves BG-10 (part: waiting; delivery)
 #[tokio::test]
 async fn the_end_of_a_command_that_was_waited_for_is_not_told_again() {
     let script = r#"
@@ -199,7 +199,7 @@ reply = [{ tool = "Bash", input = { description = "Wait", run_in_background = tr
 }
 
 // proves BG-09
-// proves AG-11 (open: other states, in other tests)
+// proves AG-11 (part: completed)
 #[tokio::test]
 async fn a_sub_agent_waits_for_its_own_command() {
     let script = r#"

@@ -127,7 +127,7 @@ async fn started(rig: &Rig, clock: &TestClock) -> Agent {
     agent
 }
 
-// proves FK-05 (open: forks)
+// proves FK-05 (part: other siblings)
 #[tokio::test]
 async fn one_of_many_writes_what_all_share() {
     let (rig, clock) = timed(&script(SIBLINGS, ""));
@@ -150,7 +150,7 @@ async fn who_waits_for_a_sibling_takes_no_place() {
     assert_eq!(written_and_read(&rig), (1, SIBLINGS - 1));
 }
 
-// proves FK-05 (open: forks)
+// proves FK-05 (part: a first one that fails)
 #[tokio::test]
 async fn the_next_goes_at_once_when_the_first_fails() {
     let overloaded = r#"
@@ -174,7 +174,7 @@ fault = { kind = "status", status = 529, type = "overloaded_error", retry_after 
     assert_eq!(written_and_read(&rig), (1, SIBLINGS - 1));
 }
 
-// proves FK-05 (open: forks)
+// proves FK-05 (part: a first one that fails)
 #[tokio::test]
 async fn the_next_goes_at_once_when_the_first_is_stopped() {
     let (rig, clock) = timed(&script(SIBLINGS, ""));
@@ -218,7 +218,7 @@ async fn the_next_goes_at_once_when_the_first_is_stopped() {
     );
 }
 
-// proves FK-05 (open: forks)
+// proves FK-05 (part: other siblings)
 #[tokio::test]
 async fn nobody_waits_for_what_can_be_read_until_the_cache_forgets() {
     let (rig, clock) = timed(&script(3, ""));
@@ -269,7 +269,6 @@ async fn shared_by(mut rig: Rig, initial: Option<&str>) -> (usize, usize) {
     shared(&rig)
 }
 
-// proves FK-05 (open: forks)
 #[tokio::test]
 async fn what_siblings_differ_in_comes_last() {
     let schema =

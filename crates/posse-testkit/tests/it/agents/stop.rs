@@ -60,8 +60,9 @@ reply = [{ tool = "TaskStop", input = { task_id = "lead" } }, { tool = "TaskStop
 reply = [{ text = "They are gone." }]
 "#;
 
-// proves BG-11
-// proves AG-11 (open: other states, in other tests)
+// proves BG-11 (part: agents; subtree; shell commands; only when gone; else an error)
+// proves AG-11 (part: killed)
+// proves TU-05 (part: stop)
 #[tokio::test]
 async fn task_stop_stops_a_tree_and_says_so_when_it_is_gone() {
     let (rig, clock) = paced(TREE);
@@ -155,8 +156,9 @@ reply = [
 reply = [{ text = "They work." }]
 "#;
 
-// proves AG-20
-// proves BG-05 (open: a crash; worktree and branch)
+// proves AG-20 (part: killed)
+// proves BG-05 (part: killed)
+// proves AG-06 (part: cancellation)
 #[tokio::test]
 async fn a_person_stops_one_run_and_its_starter_is_told() {
     let (rig, clock) = paced(ONE);
@@ -209,7 +211,7 @@ async fn a_person_stops_one_run_and_its_starter_is_told() {
     }
 }
 
-// proves BG-20 (open: a terminal)
+// proves BG-20 (part: one command)
 #[tokio::test]
 async fn one_command_stops_everything_in_the_background() {
     let (rig, clock) = paced(ONE);
@@ -248,7 +250,7 @@ async fn one_command_stops_everything_in_the_background() {
 }
 
 // proves BG-12
-// proves AG-05 (open: forks, teammates and remote agents; other limits, in other tests)
+// proves AG-05 (part: frozen)
 #[tokio::test]
 async fn nothing_new_escapes_from_a_tree_that_is_being_stopped() {
     let calls = r#"{ tool = "Agent", input = { description = "More", prompt = "Go on.", run_in_background = true } }, "#;
@@ -333,7 +335,7 @@ reply = [{ text = "I see." }]
     assert_eq!(over.result, "I was left alone.");
 }
 
-// proves AG-06 (open: spans)
+// proves TU-03 (part: Agent)
 #[tokio::test]
 async fn an_interrupt_stops_what_is_waited_for() {
     let script = ONE.replace(", run_in_background = true", "");
@@ -375,7 +377,7 @@ reply = [{ tool = "Agent", input = { description = "Lead", prompt = "Lead.", nam
 reply = [{ text = "I see." }]
 "#;
 
-// proves BG-20 (open: a terminal)
+// proves BG-20 (part: one command)
 #[tokio::test]
 async fn what_sub_agents_have_in_the_background_is_stopped_too_and_what_is_waited_for_goes_on() {
     let (rig, clock) = paced(NESTED);
@@ -418,7 +420,7 @@ async fn what_sub_agents_have_in_the_background_is_stopped_too_and_what_is_waite
     );
 }
 
-// proves BG-02 (open: by itself, in another test; a terminal)
+// proves BG-02 (part: by the user)
 #[tokio::test]
 async fn whoever_is_waited_for_at_any_depth_moves_to_the_background() {
     let (rig, clock) = paced(&NESTED.replace("sleep 1000", "true"));
@@ -446,7 +448,7 @@ async fn whoever_is_waited_for_at_any_depth_moves_to_the_background() {
     assert_eq!(told_ends(&rig, agent.id, agent.id).await, [over]);
 }
 
-// proves AG-20
+// proves AG-20 (part: killed)
 #[tokio::test]
 async fn a_person_stops_who_is_waited_for_and_the_call_says_so() {
     let (rig, clock) = paced(

@@ -38,10 +38,10 @@ async fn task(rig: &Rig, realm: RealmId, id: u64) -> Task {
         .unwrap()
 }
 
-// proves TK-01
-// proves TK-02 (open: that blocks are derived, and cycles; see the store)
-// proves TK-11 (open: assignment by a lead)
-// proves TK-12
+// proves TK-01 (part: the tools)
+// proves TK-02 (part: missing tasks; cycles)
+// proves TK-11 (part: a claim; repeated)
+// proves TK-12 (part: deleted; open blockers)
 // proves TK-13
 #[tokio::test]
 async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
@@ -112,9 +112,8 @@ async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
     );
 }
 
-// proves TK-04 (open: processes and hosts; see the store)
 // proves TK-13
-// proves AG-19 (open: plan-switching tools, of which there are none here)
+// proves AG-19 (part: team-making)
 #[tokio::test]
 async fn sub_agents_share_the_list_and_make_no_teams() {
     let rig = rig(r#"
@@ -178,7 +177,7 @@ const CHECKED: [&str; 4] = [
     r#"{ tool = "TaskUpdate", input = { taskId = 1, status = "completed" } }"#,
 ];
 
-// proves TK-10
+// proves TK-10 (part: the check)
 #[tokio::test]
 async fn a_task_is_completed_when_its_check_passes() {
     let rig = rig(&turns(&CHECKED));
@@ -204,7 +203,7 @@ async fn a_task_is_completed_when_its_check_passes() {
     assert_eq!(uses, 4);
 }
 
-// proves TK-10
+// proves TK-10 (part: the gate)
 #[tokio::test]
 async fn a_check_is_judged_like_any_command() {
     let mut rig = rig(&turns(&CHECKED))
@@ -226,7 +225,7 @@ async fn a_check_is_judged_like_any_command() {
     assert!(!rig.work().join("log").exists());
 }
 
-// proves TK-10
+// proves TK-10 (part: the gate)
 #[tokio::test]
 async fn who_cannot_run_commands_is_told_so() {
     let mut rig = rig(&turns(&CHECKED));

@@ -9,8 +9,8 @@ use super::{
     until_over, until_state,
 };
 
-// proves LI-03 (open: running agents and stalls, in other tests)
-// proves AG-05 (open: forks, teammates and remote agents)
+// proves LI-03 (part: depth)
+// proves AG-05 (part: depth)
 #[tokio::test]
 async fn the_fourth_level_has_no_agent_tool() {
     let script = r#"
@@ -59,8 +59,8 @@ reply = [{ tool = "Agent", input = { description = "below {{agent}}", prompt = "
     assert_eq!(paths(&rig).len(), 8);
 }
 
-// proves AG-11 (open: other states, in other tests)
-// proves BG-05 (open: a crash; worktree and branch)
+// proves AG-11 (part: completed; running; waiting on a child)
+// proves BG-05 (part: for its starter)
 #[tokio::test]
 async fn a_sub_agent_is_not_completed_while_what_it_has_started_runs() {
     let script = r#"

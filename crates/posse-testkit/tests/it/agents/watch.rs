@@ -44,7 +44,7 @@ reply = [{ tool = "TaskOutput", input = { task_id = "scout" } }, { tool = "TaskO
 reply = [{ text = "That was all." }]
 "#;
 
-// proves BG-10
+// proves BG-10 (part: looking; waiting; delivery)
 #[tokio::test]
 async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
     let (rig, clock) = timed(LOOKS);
@@ -255,7 +255,7 @@ reply = [{{ text = "That was all." }}]
     )
 }
 
-// proves BG-10
+// proves BG-10 (part: delivery)
 #[tokio::test]
 async fn an_end_is_told_once_however_many_look_at_it() {
     let look = r#"{ tool = "TaskOutput", input = { task_id = "scout" } }, { tool = "Wait", input = { ids = ["scout"] } }, "#;
@@ -286,7 +286,7 @@ async fn an_end_is_told_once_however_many_look_at_it() {
     assert_eq!((mail.len(), mail[0].shown_in), (1, Some(4)));
 }
 
-// proves BG-10
+// proves BG-10 (part: delivery)
 #[tokio::test]
 async fn an_end_that_came_before_the_look_is_seen_by_it() {
     for tool in [

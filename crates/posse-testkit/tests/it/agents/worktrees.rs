@@ -4,13 +4,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::Arc;
 
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_port::{BoxFuture, Ports};
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
 use posse_port::store::AgentState;
-use posse_port::worktree::{Base, Dirty};
+use posse_port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees};
 use posse_protocol::{Command, Notification, RunStatus};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::{Isolation, built_in};
+use posse_runtime::runtime::Runtime;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
+use posse_testkit::scripted::anthropic;
+use tokio::sync::Semaphore;
 
 use super::{last_words, paths, pipe, ready, rig, rows, sent_by, told_ends, until_over, words};
 
@@ -90,7 +98,10 @@ fn others(rig: &Rig) -> Vec<PathBuf> {
 }
 
 // proves WT-01
-// proves AG-09 (open: the other statuses, in other tests)
+// proves AG-09 (part: completed)
+// proves AG-01 (part: worktree)
+// proves WT-02 (part: HEAD)
+// proves WT-03 (part: returned)
 #[tokio::test]
 async fn file_and_shell_tools_work_inside_the_worktree_and_its_change_is_kept() {
     let script = r#"
@@ -168,7 +179,7 @@ reply = [{ text = "Thanks." }]
     assert!(!git(rig.work(), &["worktree", "list", "--porcelain"]).contains("locked"));
 }
 
-// proves WT-02 (open: `fresh` and `carry`, in other tests here)
+// proves WT-02 (part: HEAD; absence stated)
 #[tokio::test]
 async fn the_agent_is_told_its_base_and_what_is_not_in_it() {
     let rig = repository(&isolated("cat a.rs; ls", APART));
@@ -203,7 +214,7 @@ async fn the_agent_is_told_its_base_and_what_is_not_in_it() {
     assert!(!child[0]["system"].to_string().contains(&worktree.branch));
 }
 
-// proves WT-02 (open: `fresh`, in another test here)
+// proves WT-02 (part: carried)
 #[tokio::test]
 async fn uncommitted_work_is_carried_over_if_that_is_wanted() {
     let mut rig = repository(&isolated("cat a.rs; ls; git status --porcelain", APART));
@@ -232,7 +243,7 @@ async fn uncommitted_work_is_carried_over_if_that_is_wanted() {
     );
 }
 
-// proves WT-02
+// proves WT-02 (part: fresh)
 #[tokio::test]
 async fn fresh_begins_at_the_default_branch_of_the_remote() {
     let mut rig = repository(&isolated("git log --format=%s", APART));
@@ -280,7 +291,7 @@ async fn fresh_begins_at_the_default_branch_of_the_remote() {
     );
 }
 
-// proves WT-03 (open: hooks, of which there are none yet; every kind of change, in the tests of posse-tools)
+// proves WT-03 (part: no change)
 #[tokio::test]
 async fn without_a_change_it_is_removed_with_its_branch() {
     let rig = repository(&isolated("pwd", APART));
@@ -293,8 +304,8 @@ async fn without_a_change_it_is_removed_with_its_branch() {
     assert_eq!(git(rig.work(), &["branch", "--list", "posse/*"]), "");
 }
 
-// proves BG-05 (open: that it is queued once and for the starter, in another test; across a crash)
-// proves AG-13
+// proves BG-05 (part: worktree and branch)
+// proves AG-13 (part: with a worktree)
 #[tokio::test]
 async fn a_notification_names_worktree_and_branch_and_one_shot_types_show_their_id() {
     let rig = repository(&isolated(
@@ -337,7 +348,7 @@ async fn a_notification_names_worktree_and_branch_and_one_shot_types_show_their_
     );
 }
 
-// proves AD-12 (open: hooks, skills and MCP servers, which no call has a field for)
+// proves AD-12
 // proves AG-07
 #[tokio::test]
 async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
@@ -404,7 +415,6 @@ async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
     }
 }
 
-// proves WT-01 (open: that it is made and worked in, in another test here)
 #[tokio::test]
 async fn without_a_repository_the_call_fails_and_says_so() {
     let rig = rig(&isolated("pwd", APART));
@@ -418,7 +428,7 @@ async fn without_a_repository_the_call_fails_and_says_so() {
     assert_eq!(rows(&rig, agent.id).await, []);
 }
 
-// proves WT-04 (open: the sweep at start, in the tests of posse-cli)
+// proves WT-04 (part: locked)
 #[tokio::test]
 async fn the_worktree_of_a_live_agent_is_locked_and_stopping_it_keeps_what_it_did() {
     let mut rig = repository("");
@@ -444,7 +454,68 @@ async fn the_worktree_of_a_live_agent_is_locked_and_stopping_it_keeps_what_it_di
     assert!(!git(rig.work(), &["worktree", "list", "--porcelain"]).contains("locked"));
 }
 
+/// Worktrees that are given back when the test says so.
+struct Slow {
+    git: posse_tools::GitWorktrees,
+    gate: Arc<Semaphore>,
+}
+
+impl Worktrees for Slow {
+    fn make(&self, wanted: Wanted) -> BoxFuture<'static, Result<Made, String>> {
+        self.git.make(wanted)
+    }
+
+    fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        self.git.changes(worktree)
+    }
+
+    fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        let (release, gate) = (self.git.release(worktree), Arc::clone(&self.gate));
+        Box::pin(async move {
+            gate.acquire().await.unwrap().forget();
+            release.await
+        })
+    }
+
+    fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
+        self.git.reclaim(worktree)
+    }
+}
+
+// proves BG-04 (part: worktree clean-up)
+#[tokio::test]
+async fn nobody_waits_for_the_clean_up_of_a_worktree() {
+    let rig = repository(&isolated("pwd", APART));
+    let (gate, clock) = (Arc::new(Semaphore::new(0)), SystemClock::default());
+    let (clock, url) = (Arc::new(clock), rig.server.url());
+    let runtime = Runtime::new(Ports {
+        model: Arc::new(anthropic(&url, clock.clone(), RetryPolicy::default()).unwrap()),
+        store: Arc::clone(&rig.store),
+        clock,
+        prices: Arc::new(PriceList::built_in().unwrap()),
+        memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(Slow {
+            git: posse_tools::GitWorktrees::new(rig.worktrees()),
+            gate: Arc::clone(&gate),
+        }),
+    });
+    let mut agent = runtime.start(&rig.character, rig.setup.clone());
+    agent.handle.send(prompt("go")).await.unwrap();
+    let (_, over) = until_over(&mut agent, "Work").await;
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.text, "Thanks.", "its starter has gone on");
+    let child = rows(&rig, agent.id).await.remove(0);
+    assert_eq!(child.state, AgentState::Completed);
+    let path = over.worktree.unwrap().path;
+    assert!(path.exists(), "and the worktree is still there");
+    gate.add_permits(1);
+    farewell(agent).await;
+    runtime.shut_down().await;
+    assert!(!path.exists());
+}
+
 /// What is written to after its end goes on in its worktree, which is made again if it was removed.
+// proves TR-02 (part: worktree)
 #[tokio::test]
 async fn who_is_revived_works_in_its_worktree_again() {
     let script = r#"

@@ -25,7 +25,7 @@ reply = [{ text = "Let me look." }, { tool = "Read", input = { file_path = "a.tx
 reply = [{ text = "Done." }]
 "#;
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: allowed tools)
 #[tokio::test]
 async fn a_tool_that_nobody_allows_is_refused_and_the_question_asked_again() {
     let rig = Rig::playing(CURIOUS).unwrap();
@@ -123,7 +123,7 @@ async fn sub_agent(rig: &Rig, root: AgentId) -> AgentId {
     rig.store.agents(filter, 1).await.unwrap()[0].agent
 }
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: memory; allowed tools)
 #[tokio::test]
 async fn who_keeps_notes_may_write_those_and_nothing_else() {
     let home = tempfile::tempdir().unwrap();
@@ -159,4 +159,42 @@ async fn who_keeps_notes_may_write_those_and_nothing_else() {
         .unwrap()
         .to_owned();
     assert!(header.starts_with("/main/tester-"), "{header}");
+}
+
+/// The same, where there is a note that has turned out wrong.
+const OUTDATED: &str = r#"
+[[rule]]
+when = { user = "worth remembering", tool = "changed|replaced" }
+reply = [{ text = "Put right." }]
+[[rule]]
+when = { user = "worth remembering", tool = "Tests need a clock" }
+reply = [{ tool = "Edit", input = { file_path = "NOTES/MEMORY.md", old_string = "a clock", new_string = "no clock" } }]
+[[rule]]
+when.user = "worth remembering"
+times = 1
+reply = [{ tool = "Read", input = { file_path = "NOTES/MEMORY.md" } }]
+[[rule]]
+when.user = "worth remembering"
+reply = [{ text = "Put right." }]
+"#;
+
+// proves FK-13 (part: memory)
+#[tokio::test]
+async fn notes_that_are_there_are_brought_up_to_date() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut rig, directory) = noting(&home);
+    let script = OUTDATED.replace("NOTES", directory.to_str().unwrap());
+    rig.server = posse_testkit::scripted::play(&format!("{script}{NOTES}")).unwrap();
+    let mut agent = rig.prompted("go").await.unwrap();
+    run(&mut agent).await;
+    let sub = sub_agent(&rig, agent.id).await;
+    farewell(agent).await;
+    std::fs::write(directory.join("MEMORY.md"), "Tests need a clock.").unwrap();
+    let runtime = rig.another().unwrap();
+    let findings = runtime.remember(sub, desk(&rig), inquiry()).await.unwrap();
+    assert_eq!(findings.answer.unwrap(), "Put right.");
+    assert_eq!(
+        std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(),
+        "Tests need no clock."
+    );
 }

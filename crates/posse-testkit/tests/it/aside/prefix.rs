@@ -42,7 +42,7 @@ async fn grown(rig: &Rig) -> (posse_runtime::live::handle::Agent, Usage) {
     (agent, usage)
 }
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: side question; progress summary; memory; same prefix; no trace)
 #[tokio::test]
 async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_been() {
     let (rig, twin) = (Rig::playing(TALK).unwrap(), Rig::playing(TALK).unwrap());
@@ -128,7 +128,7 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
     farewell(other).await;
 }
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: accounting)
 #[tokio::test]
 async fn what_an_aside_takes_is_booked_under_its_purpose() {
     let rig = Rig::playing(TALK).unwrap();
@@ -189,7 +189,7 @@ reply = [
 ]
 "#;
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: side question)
 #[tokio::test]
 async fn an_agent_in_the_middle_of_its_calls_can_be_asked() {
     let mut rig = Rig::playing(AT_WORK).unwrap();

@@ -22,7 +22,7 @@ fault = { kind = "stall", at = 1200 }
 reply = [{ text = "Done." }]
 "#;
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: accounting)
 #[tokio::test]
 async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
     let rig = Rig::playing(STALLS).unwrap();
@@ -70,7 +70,7 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
     farewell(agent).await;
 }
 
-// proves FK-13 (open: prompt suggestion, consolidation)
+// proves FK-13 (part: accounting)
 #[tokio::test]
 async fn a_budget_holds_for_asides_too() {
     let mut rig = Rig::playing(STALLS).unwrap();

@@ -10,19 +10,18 @@ async fn a_refused_step_leaves_nothing() {
     everywhere(contract::a_refused_step_leaves_nothing).await;
 }
 
-// proves TR-01 (open: a crash in the middle of a commit)
+// proves TR-01 (part: numbered entries)
 #[tokio::test]
 async fn entries_come_back_as_they_went_in() {
     everywhere(contract::entries_come_back_as_they_went_in).await;
 }
 
-// proves TR-03 (open: the second process; here it is a second host in the same one)
+// proves TR-03 (part: fenced)
 #[tokio::test]
 async fn an_old_epoch_is_refused_alone() {
     everywhere(contract::an_old_epoch_is_refused_alone).await;
 }
 
-// proves TR-03 (open: the second process; here it is a second host in the same one)
 #[tokio::test]
 async fn a_held_agent_is_refused_to_others() {
     everywhere(contract::a_held_agent_is_refused_to_others).await;
@@ -93,7 +92,7 @@ async fn what_is_open_is_taken_along() {
     everywhere(contract::what_is_open_is_taken_along).await;
 }
 
-// proves SM-08 (open: what the model is shown; here the order in the inbox)
+// proves SM-08 (part: in the inbox)
 #[tokio::test]
 async fn mail_keeps_its_order() {
     everywhere(contract::mail_keeps_its_order).await;
@@ -109,7 +108,7 @@ async fn an_inbox_has_room_for_so_much() {
     everywhere(contract::an_inbox_has_room_for_so_much).await;
 }
 
-// proves SM-05 (open: the runtime's delivery, and kill -9 in the middle of it)
+// proves SM-05 (part: when it is written)
 #[tokio::test]
 async fn mail_is_taken_once() {
     everywhere(contract::mail_is_taken_once).await;
@@ -120,7 +119,7 @@ async fn no_end_while_mail_waits() {
     everywhere(contract::no_end_while_mail_waits).await;
 }
 
-// proves TK-01 (open: the tools)
+// proves TK-01 (part: the fields)
 #[tokio::test]
 async fn tasks_come_back_as_they_went_in() {
     everywhere(contract::tasks_come_back_as_they_went_in).await;
@@ -131,52 +130,50 @@ async fn metadata_are_not_too_deep() {
     everywhere(contract::metadata_are_not_too_deep).await;
 }
 
-// proves TK-02 (open: the tools)
-// proves TK-03 (open: the tools)
-// proves TK-12 (open: the tools; here what they list)
+// proves TK-02 (part: derived)
+// proves TK-03 (part: blockers)
 #[tokio::test]
 async fn what_waits_is_freed() {
     everywhere(contract::what_waits_is_freed).await;
 }
 
-// proves TK-02 (open: the tools)
+// proves TK-02 (part: cycles)
 #[tokio::test]
 async fn circles_are_refused() {
     everywhere(contract::circles_are_refused).await;
 }
 
-// proves TK-07 (open: the tools)
-// proves TK-12 (open: the tools; here what they list)
+// proves TK-07
 #[tokio::test]
 async fn deleted_tasks_count_as_done() {
     everywhere(contract::deleted_tasks_count_as_done).await;
 }
 
-// proves TK-11 (open: the tool, and the mail to whom it was given; that a claim may be repeated)
+// proves TK-11 (part: an assignment)
 #[tokio::test]
 async fn tasks_are_changed_by_who_may() {
     everywhere(contract::tasks_are_changed_by_who_may).await;
 }
 
-// proves TK-04 (open: several processes; here hosts of one)
+// proves TK-04 (part: not_found; already_claimed; already_completed; blocked; one winner)
 #[tokio::test]
 async fn a_claim_is_granted_to_one() {
     everywhere(contract::a_claim_is_granted_to_one).await;
 }
 
-// proves TK-03 (open: the tools)
+// proves TK-03 (part: pending and unowned; blockers)
 #[tokio::test]
 async fn the_lowest_claimable_number_is_next() {
     everywhere(contract::the_lowest_claimable_number_is_next).await;
 }
 
-// proves TK-08 (open: a process that is killed; many machines)
+// proves TK-08 (part: the note)
 #[tokio::test]
 async fn a_task_of_a_host_that_left_is_free() {
     everywhere(contract::a_task_of_a_host_that_left_is_free).await;
 }
 
-// proves TE-01 (open: the tool; who may not be called so)
+// proves TE-01 (part: several teams)
 #[tokio::test]
 async fn teams_have_members() {
     everywhere(contract::teams_have_members).await;
@@ -187,19 +184,19 @@ async fn notes_have_versions() {
     everywhere(contract::notes_have_versions).await;
 }
 
-// proves TE-01 (open: the tool, and who is first)
+// proves TE-01 (part: TeamDelete)
 #[tokio::test]
 async fn teams_are_deleted_when_nobody_is_there() {
     everywhere(contract::teams_are_deleted_when_nobody_is_there).await;
 }
 
-// proves TE-17 (open: that the caller is told by the tool; colours)
+// proves TE-17 (part: a number)
+// proves SM-11 (part: reserved names)
 #[tokio::test]
 async fn a_taken_name_gets_a_number() {
     everywhere(contract::a_taken_name_gets_a_number).await;
 }
 
-// proves TE-17 (open: that the caller is told by the tool)
 #[tokio::test]
 async fn many_join_at_once() {
     everywhere(contract::many_join_at_once).await;
@@ -210,14 +207,14 @@ async fn a_wished_colour_is_given_if_it_is_free() {
     everywhere(contract::a_wished_colour_is_given_if_it_is_free).await;
 }
 
-// proves TE-16 (open: the system prompt)
+// proves TE-16 (part: the first prompt)
 #[tokio::test]
 async fn a_mate_is_born_into_its_team() {
     everywhere(contract::a_mate_is_born_into_its_team).await;
 }
 
 // proves TE-02
-// proves TE-03 (open: the loop of a teammate; here the states that others see)
+// proves TE-03 (part: the states)
 #[tokio::test]
 async fn members_are_shown_as_they_stand() {
     everywhere(contract::members_are_shown_as_they_stand).await;
@@ -228,7 +225,6 @@ async fn ones_own_teams_are_found() {
     everywhere(contract::ones_own_teams_are_found).await;
 }
 
-// proves TE-15 (open: the tool)
 #[tokio::test]
 async fn leadership_is_handed_over() {
     everywhere(contract::leadership_is_handed_over).await;
@@ -264,14 +260,13 @@ async fn who_leaves_gives_its_tasks_back() {
     everywhere(contract::who_leaves_gives_its_tasks_back).await;
 }
 
-// proves SM-09 (open: the tool)
-// proves TE-07 (open: what the teammate does when it has approved, and the deadline)
+// proves SM-09 (part: not open)
 #[tokio::test]
 async fn a_request_is_answered_once() {
     everywhere(contract::a_request_is_answered_once).await;
 }
 
-// proves SM-06 (open: what the model is shown)
+// proves SM-06 (part: not broadcast)
 #[tokio::test]
 async fn requests_are_made_by_who_may() {
     everywhere(contract::requests_are_made_by_who_may).await;
@@ -282,13 +277,13 @@ async fn requests_end_with_who_they_are_about() {
     everywhere(contract::requests_end_with_who_they_are_about).await;
 }
 
-// proves TK-05 (open: the prompt that is made of it)
+// proves TK-05 (part: the lowest for its role; marked)
 #[tokio::test]
 async fn roles_say_who_takes_what() {
     everywhere(contract::roles_say_who_takes_what).await;
 }
 
-// proves TK-10 (open: that the tool runs it, through the permission gate)
+// proves TK-10 (part: the check)
 #[tokio::test]
 async fn an_unchecked_task_is_not_completed() {
     everywhere(contract::an_unchecked_task_is_not_completed).await;
@@ -299,8 +294,7 @@ async fn agents_are_found() {
     everywhere(contract::agents_are_found).await;
 }
 
-// proves SM-04 (open: the tool that sends)
-// proves SM-12 (open: reviving)
+// proves SM-12 (part: names)
 #[tokio::test]
 async fn a_name_is_given_once() {
     everywhere(contract::a_name_is_given_once).await;
@@ -341,7 +335,7 @@ async fn a_claimable_task_wakes_the_hosts_of_its_members() {
     everywhere(wake::a_claimable_task_wakes_the_hosts_of_its_members).await;
 }
 
-// proves TK-06 (open: that an idle teammate takes it)
+// proves TK-06 (part: wakes)
 #[tokio::test]
 async fn a_given_task_wakes_when_it_is_ready() {
     everywhere(wake::a_given_task_wakes_when_it_is_ready).await;

@@ -55,7 +55,6 @@ fn explore(name: &str, world: World) {
     assert!(checker.is_done(), "there was more to explore");
 }
 
-// proves SM-05 (open: on a real store; here the protocol)
 #[test]
 fn nothing_is_lost_or_doubled_by_a_host_that_is_killed() {
     explore(
@@ -67,8 +66,6 @@ fn nothing_is_lost_or_doubled_by_a_host_that_is_killed() {
     );
 }
 
-// proves TK-04 (open: on a real store; here the protocol)
-// proves TK-08 (open: on a real store; here the protocol)
 #[test]
 fn nothing_is_lost_or_doubled_by_a_host_that_goes_on() {
     explore(

@@ -354,7 +354,7 @@ fn failing_disk(stride: usize) {
     );
 }
 
-// proves SM-05 (open: that the model is shown it; here the transcript has it once, kill -9 at any call)
+// proves SM-05 (part: when it is written)
 #[test]
 fn killed_at_some_calls_each_protocol_loses_and_doubles_nothing() {
     killed(13);

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use posse_port::store::{Store, StoreError, Wake};
+use posse_port::store::{Address, Order, Store, StoreError, Wake};
+use posse_protocol::{TaskId, TaskStatus};
 use posse_store::Timing;
 use posse_testkit::place::Place;
 use posse_testkit::postgres::Database;
-use posse_testkit::store_contract::{agent, birth, fate, step, wake};
+use posse_testkit::store_contract::{agent, birth, create, fate, list, realm, send, step, wake};
 
 use super::Directory;
 
@@ -99,7 +100,6 @@ async fn deaths(rounds: u64) -> Vec<Duration> {
     heard
 }
 
-// proves TK-08 (open: its tasks)
 #[tokio::test]
 async fn a_host_that_is_killed_is_missed_at_once() {
     let heard = deaths(5).await;
@@ -121,14 +121,14 @@ async fn a_host_that_is_killed_is_missed_within_100_ms() {
     assert!(heard[98] <= Duration::from_millis(100), "{heard:?}");
 }
 
-// proves TR-03
+// proves TR-03 (part: fenced)
 #[tokio::test]
 async fn a_host_that_was_stopped_and_replaced_can_write_nothing() {
     let directory = Directory::new();
     stopped_and_replaced(&directory.place(), 300).await;
 }
 
-// proves TR-03
+// proves TR-03 (part: fenced)
 #[tokio::test]
 async fn a_host_of_a_server_that_was_stopped_and_replaced_can_write_nothing() {
     let database = Database::new().unwrap();
@@ -184,7 +184,6 @@ async fn stopped_and_replaced(place: &Place, lease: u64) {
     assert_eq!(fate(&store.commit(step(1, taken.epoch.0)).await), "ok");
 }
 
-// proves TK-08 (open: its tasks)
 #[tokio::test]
 async fn a_host_of_a_server_that_is_killed_is_missed_after_its_lease() {
     let database = Database::new().unwrap();
@@ -204,6 +203,56 @@ async fn a_host_of_a_server_that_is_killed_is_missed_after_its_lease() {
         .any(|wake| matches!(wake, Wake::Died(_)))
     {}
     assert!(store.take(agent(1)).await.unwrap().epoch.0 > 1);
+}
+
+// proves TE-05 (part: across processes)
+#[tokio::test]
+async fn mail_wakes_its_recipient_in_another_process_long_before_a_sweep() {
+    let directory = Directory::new();
+    let hour = format!("sweep={}", 3_600_000);
+    let mut process = Process::start(&directory.place(), "serve", &[&hour]);
+    assert_eq!(process.obey("birth 1"), "ok");
+    let store = directory.place().open().unwrap();
+    let order = Order {
+        realm: realm(),
+        ops: vec![send(Address::Agent(agent(1)), "heard?")],
+        at_ms: 1,
+    };
+    store.operate(order).await.unwrap().remove(0).unwrap();
+    let woken = process.hears("woke mail");
+    assert!(woken.contains(&agent(1).to_string()), "{woken}");
+}
+
+// proves TK-08 (part: after the lease on many; the note)
+#[tokio::test]
+async fn the_task_of_a_host_of_a_server_that_is_killed_is_pending_after_its_lease() {
+    let database = Database::new().unwrap();
+    let place = Place::Server(database.url().into());
+    let (timing, [lease, sweep]) = times(1500);
+    let store = place.open_with(timing).unwrap();
+    store.commit(birth(9)).await.unwrap();
+    let order = Order {
+        realm: realm(),
+        ops: vec![create("", "Row", &[])],
+        at_ms: 1,
+    };
+    store.operate(order).await.unwrap().remove(0).unwrap();
+    let task = async || store.task(list(""), TaskId(1)).await.unwrap().unwrap();
+    let mut process = Process::start(&place, "serve", &[&lease, &sweep]);
+    assert_eq!(process.obey("birth 1"), "ok");
+    assert_eq!(process.obey("claim 1 1 1"), "ok");
+    let claimed = task().await;
+    assert_eq!(claimed.status, TaskStatus::InProgress);
+    process.signal(Signal::SIGKILL);
+    let killed = Instant::now();
+    let died = |wake: &Wake| matches!(wake, Wake::Died(_));
+    while !store.woken().await.unwrap().iter().any(died) {}
+    // The lease was renewed some time before the kill.
+    assert!(killed.elapsed() > timing.lease / 2, "not before its lease");
+    store.take(agent(1)).await.unwrap();
+    let free = task().await;
+    assert_eq!((free.status, free.owner), (TaskStatus::Pending, None));
+    assert_eq!(free.lost_by, claimed.owner.map(|owner| owner.name));
 }
 
 // A process that was stopped and that nobody missed has lost nothing.

@@ -142,10 +142,9 @@ fn on_a_server(size: Size) {
     });
 }
 
-// proves SM-05 (open: a crash in the middle of a commit)
-// proves SM-08
-// proves TK-02
-// proves TK-03
+// proves SM-08 (part: in the inbox)
+// proves TK-02 (part: derived; missing tasks; cycles)
+// proves TK-03 (part: pending and unowned; blockers)
 #[test]
 fn memory_does_what_the_model_does() {
     in_memory(Size::Short(64));

@@ -100,7 +100,7 @@ fn race(place: &Place, tasks: u64) -> Option<f64> {
     longest
 }
 
-// proves TK-04 (open: hosts on several machines)
+// proves TK-04 (part: one winner; processes)
 #[test]
 fn of_twenty_thousand_claims_by_four_processes_each_wins_once() {
     let longest = race_on_a_file(20_000);
@@ -108,7 +108,7 @@ fn of_twenty_thousand_claims_by_four_processes_each_wins_once() {
     assert!(longest < 2_000.0, "{longest} ms");
 }
 
-// proves TK-04 (open: hosts on several machines, which here are processes of one)
+// proves TK-04 (part: one winner; processes; hosts)
 #[test]
 fn of_the_claims_by_four_processes_on_a_server_each_wins_once() {
     let database = Database::new().unwrap();

@@ -81,7 +81,7 @@ fn fork(number: u64, head: &str) -> [Step; 3] {
     [born, begun, answered]
 }
 
-// proves FK-07 (open: in memory)
+// proves FK-07 (part: on disk)
 #[tokio::test]
 async fn a_fork_takes_less_than_a_page() {
     let directory = Directory::new();

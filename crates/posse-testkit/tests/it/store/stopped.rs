@@ -16,7 +16,6 @@ use posse_testkit::rig::{prompt, until_end};
 /// Its lease, in milliseconds.
 const LEASE: u64 = 300;
 
-// proves TK-08 (open: tasks of a stalled host, which the contract proves; here its agent and its processes)
 #[tokio::test]
 async fn what_a_stopped_process_had_is_taken_over_and_its_tools_are_gone() {
     let script = r#"

@@ -122,6 +122,7 @@ async fn a_bell_that_vanished_is_hung_again() {
     wake::told(&store, &Wake::Mail(agent(1))).await;
 }
 
+// proves TE-05 (part: the poll)
 #[tokio::test]
 async fn what_no_bell_told_is_found_by_the_sweep() {
     let directory = Directory::new();

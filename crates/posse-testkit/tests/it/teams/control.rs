@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use posse_port::store::{Address, Op, Order};
 use posse_protocol::{Command, IdleReason, MailId, RequestKind, TaskStatus};
+use posse_scripted::Recorded;
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
 
@@ -62,8 +63,10 @@ set = { asked = "once" }
 reply = [{ tool = "SendMessage", input = { to = "team-lead", message = { type = "shutdown_response", request_id = "{{user.1}}", approve = false, reason = "I am not done" } } }]
 "#;
 
-// proves TE-07 (open: panes; the deadline, in another test here)
-// proves SM-06, SM-09
+// proves TE-07 (part: the answer; the end)
+// proves SM-06 (part: shutdown)
+// proves SM-09 (part: shutdown)
+// proves SM-01 (part: control messages)
 #[tokio::test]
 async fn who_is_asked_to_end_says_no_and_then_yes() {
     let rig = rig(&crew(SHUTDOWN, ""));
@@ -138,7 +141,7 @@ times = 1
 reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
 "#;
 
-// proves TE-07 (open: panes; the answer, in another test here)
+// proves TE-07 (part: the deadline)
 #[tokio::test]
 async fn who_does_not_answer_can_be_forced_after_the_deadline() {
     for (deadline, members) in [(3600, 2), (0, 1)] {
@@ -168,7 +171,7 @@ async fn who_does_not_answer_can_be_forced_after_the_deadline() {
     }
 }
 
-// proves TE-07 (open: panes; the answer, in another test here)
+// proves TE-07 (part: the deadline)
 #[tokio::test]
 async fn who_is_late_is_sent_the_dismissal_alone() {
     let mut rig = rig(&crew(FORCED, ""));
@@ -238,7 +241,12 @@ times = 1
 reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
 "#;
 
-// proves TE-08 (open: a person's approval)
+// proves TE-08 (part: no edits before; the lead; feedback)
+// proves AG-01 (part: mode)
+// proves AG-17 (part: teammates)
+// proves SM-06 (part: plans)
+// proves SM-09 (part: plans)
+// proves PE-01 (part: plan)
 #[tokio::test]
 async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     let rig = rig(&crew(PLAN, ", mode = \"plan\""));
@@ -271,6 +279,38 @@ async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     farewell(agent).await;
 }
 
+const PLANNING_WITH_HELP: &str = r#"
+[[rule]]
+when = { agent = "re:/hand-.*/", turn = 1 }
+reply = [{ text = "Found." }]
+[[rule]]
+when = { agent = "/hand-", turn = 1 }
+reply = [{ tool = "Agent", input = { description = "d", prompt = "look", subagent_type = "general-purpose" } }]
+"#;
+
+// proves AG-19 (part: plan-switching)
+#[tokio::test]
+async fn who_works_by_plan_hands_it_in_itself() {
+    let rig = rig(&crew(PLANNING_WITH_HELP, ", mode = \"plan\""));
+    let agent = ready(&rig).await;
+    let requests = rig.server.requests();
+    let offers = |request: &&Recorded| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let tools = body["tools"].as_array().unwrap().clone();
+        tools.iter().any(|tool| tool["name"] == "ExitPlanMode")
+    };
+    let deeper = |request: &&Recorded| {
+        let path = request.header("x-posse-agent").unwrap();
+        path.split("/hand-").nth(1).map(|rest| rest.contains('/'))
+    };
+    let of_team = requests.iter().filter(|request| deeper(request).is_some());
+    let (below, own): (Vec<_>, Vec<_>) = of_team.partition(|request| deeper(request) == Some(true));
+    assert_eq!(below.len(), 1, "its sub-agent asked once");
+    assert!(own.iter().all(offers), "the member has it");
+    assert!(!offers(&below[0]), "its sub-agent has not");
+    farewell(agent).await;
+}
+
 /// A plan is handed in, and nobody answers.
 const UNANSWERED: &str = r#"
 [[rule]]
@@ -285,9 +325,9 @@ times = 1
 reply = [{ tool = "Bash", input = { command = "echo x > late" } }]
 "#;
 
-// proves TE-08 (open: the lead's answer, in another test here)
-// proves TE-11 (open: kill -9; lead, teammates, mail and tasks, in other tests)
-// proves TE-12 (open: members and tasks, in another test)
+// proves TE-08 (part: the user)
+// proves TE-12 (part: open requests)
+// proves SM-09 (part: not open)
 #[tokio::test]
 async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_person_may_give_it() {
     let rig = rig(&crew(UNANSWERED, ", mode = \"plan\""));
@@ -359,7 +399,7 @@ times = 1
 fault = { kind = "status", status = 400 }
 "#;
 
-// proves TE-06 (open: what is available, and tasks, in other tests; that several are one message)
+// proves TE-06 (part: failed)
 #[tokio::test]
 async fn who_cannot_go_on_says_why_and_goes_on_when_it_is_written_to() {
     let rig = rig(&crew(FAILS, ""));
@@ -403,7 +443,8 @@ delay_ms = 1000
 reply = [{ text = "never said" }]
 "#;
 
-// proves TE-19
+// proves TE-19 (part: idle; not ended)
+// proves TE-06 (part: interrupted)
 #[tokio::test]
 async fn who_is_interrupted_is_idle_and_goes_on_when_it_is_written_to() {
     let (rig, clock) = paced(&crew(HELD, ""));
@@ -507,6 +548,7 @@ reply = [{ tool = "TaskCreate", input = { subject = "Row", description = "d" } }
 "#;
 
 // proves TE-15
+// proves TK-11 (part: an assignment; the mail)
 #[tokio::test]
 async fn leadership_is_handed_over_and_back() {
     let rig = rig(&crew(HAND_OVER, ""));

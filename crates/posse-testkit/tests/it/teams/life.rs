@@ -80,7 +80,7 @@ async fn notes_of_one_are_listed_to_another_when_it_wakes() {
     farewell(agent).await;
 }
 
-// proves TE-05 (open: other processes; that it uses no CPU, which `cargo xtask bench team` measures)
+// proves TE-05 (part: in process)
 #[tokio::test]
 async fn while_time_stands_still_idle_teammates_hear_of_mail_and_of_tasks() {
     let clock = TestClock::default();
@@ -157,8 +157,8 @@ reply = [{ tool = "SendMessage", input = { to = "hand", message = "lead one" } }
 reply = [{ text = "ok" }]
 "#;
 
-// proves TE-04 (open: the request to shut down; tasks, in another test here)
-// proves SM-08
+// proves TE-04 (part: the user's words; the lead; peers)
+// proves SM-08 (part: as shown)
 #[tokio::test]
 async fn the_users_words_come_before_the_leads_and_those_before_a_peers() {
     let rig = rig(ORDER);
@@ -220,6 +220,97 @@ async fn the_users_words_come_before_the_leads_and_those_before_a_peers() {
     farewell(agent).await;
 }
 
+const ADDRESSES: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", user = "write to them" }
+times = 1
+reply = [
+  { tool = "SendMessage", input = { to = "cook@crew", message = "only you" } },
+  { tool = "SendMessage", input = { to = "*", message = "all of you" } },
+  { tool = "SendMessage", input = { to = "*", message = { type = "shutdown_request" } } },
+]
+[[rule]]
+reply = [{ text = "ok" }]
+"#;
+
+// proves SM-01 (part: name@team; everyone)
+// proves SM-06 (part: not broadcast)
+#[tokio::test]
+async fn one_of_a_team_or_all_the_others_are_written_to() {
+    let rig = rig(ADDRESSES);
+    let mut agent = raised(&rig, plan(&["cook", "mate"], Vec::new())).await;
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    agent.handle.send(prompt("write to them")).await.unwrap();
+    until_quiet(&mut agent).await;
+    let letters = async |of: AgentId| -> Vec<String> {
+        let mails = inbox(&rig, root, of).await.into_iter();
+        let texts = mails.filter(|mail| mail.kind == MailKind::Text);
+        texts.skip(1).map(|mail| mail.body).collect()
+    };
+    let (cook, mate) = (
+        member(&rig, root, "cook").await.agent,
+        member(&rig, root, "mate").await.agent,
+    );
+    assert_eq!(letters(cook).await, ["only you", "all of you"]);
+    assert_eq!(letters(mate).await, ["all of you"]);
+    assert_eq!(letters(root).await, [""; 0], "nobody writes to itself");
+    for name in ["/cook-", "/mate-"] {
+        let told = all_words(sent_by(&rig, name).last().unwrap());
+        assert!(told.contains("all of you"), "{told}");
+    }
+    let open = rig.store.requests(realm(root), None).await.unwrap();
+    assert_eq!(open, [], "a request goes to one");
+    farewell(agent).await;
+}
+
+/// The hand thinks for a second, and does what it is told afterwards.
+const MEANWHILE: &str = r#"
+[[rule]]
+when = { agent = "/hand-", turn = 1 }
+delay_ms = 1000
+reply = [{ text = "Ready." }]
+"#;
+
+// proves TE-04 (part: a task)
+#[tokio::test]
+async fn mail_is_read_before_a_task_is_taken() {
+    let (rig, clock) = paced(&format!("{MEANWHILE}{WORKERS}"));
+    let mut agent = raised(&rig, plan(&["hand"], Vec::new())).await;
+    let root = agent.id;
+    clock.asleep_for(std::time::Duration::from_secs(1)).await;
+    let hand = member(&rig, root, "hand").await.agent;
+    let task = NewTask {
+        subject: "Row".into(),
+        ..NewTask::default()
+    };
+    let ops = vec![
+        Op::CreateTask {
+            team: Some("crew".parse().unwrap()),
+            task: Box::new(task),
+        },
+        Op::Send {
+            id: MailId::from(Uuid::now_v7()),
+            to: Address::Agent(hand),
+            kind: MailKind::Text,
+            summary: "s".into(),
+            body: "a letter".into(),
+        },
+    ];
+    let order = Order {
+        realm: realm(root),
+        ops,
+        at_ms: 1,
+    };
+    rig.store.operate(order).await.unwrap();
+    clock.advance(std::time::Duration::from_secs(1));
+    until_quiet(&mut agent).await;
+    let told: Vec<String> = sent_by(&rig, "/hand-").iter().map(last_words).collect();
+    let at = |text: &str| told.iter().position(|told| told.contains(text)).unwrap();
+    assert!(at("a letter") < at("Task 1 is yours"), "{told:?}");
+    farewell(agent).await;
+}
+
 const CHILDREN: &str = r#"
 [[rule]]
 when = { agent = "re:/hand-.*/", turn = 1 }
@@ -235,7 +326,7 @@ reply = [{ text = "ok" }]
 "#;
 
 // proves TE-13
-// proves AG-18
+// proves AG-18 (part: no teammates; a name in a team)
 #[tokio::test]
 async fn a_teammate_starts_sub_agents_but_no_teammates() {
     let rig = rig(CHILDREN);
@@ -313,7 +404,7 @@ async fn a_teammate_has_a_worktree_where_its_role_says_so() {
     assert!(dev.cwd.join("new").exists(), "what was done there is kept");
 }
 
-// proves TE-12 (open: open requests)
+// proves TE-12 (part: members; tasks)
 #[tokio::test]
 async fn a_lead_that_was_compacted_knows_its_team() {
     let rig = rig(&format!(
@@ -347,8 +438,6 @@ async fn a_lead_that_was_compacted_knows_its_team() {
     farewell(agent).await;
 }
 
-// proves TE-11 (open: kill -9; pending approvals)
-// proves TR-02 (open: worktree, open calls)
 #[tokio::test]
 async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     let (rig, clock) = paced(&format!(
@@ -412,7 +501,6 @@ async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     farewell(agent).await;
 }
 
-// proves TE-10 (open: other processes; here another runtime on the same store)
 #[tokio::test]
 async fn members_are_hosted_elsewhere_than_their_lead() {
     let rig = rig(WORKERS);

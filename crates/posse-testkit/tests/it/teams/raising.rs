@@ -1,6 +1,7 @@
 //! Teams that a model makes: members join, do what they are told, become idle, and end with the session.
 
 use super::*;
+use posse_runtime::definition::agent_type::{Definition, built_in};
 use posse_testkit::rig::{farewell, prompt};
 
 /// The main agent makes a team, starts three in one turn, and is told of their idleness.
@@ -28,14 +29,16 @@ reply = [{ text = "Soup." }]
 reply = [{ text = "Land." }]
 "#;
 
-// proves TE-01 (open: deleting a team, and names that are no names)
+// proves TE-01 (part: TeamCreate)
 // proves TE-02
-// proves TE-06 (open: other reasons than that it is available, and tasks; that several are one message)
-// proves TE-16 (open: another definition than the default)
-// proves TE-17
-// proves TE-18 (open: that something claimable keeps it)
-// proves AG-02 (open: several teams, and what a fork is)
-// proves AG-09 (open: of these only teammate_spawned)
+// proves TE-06 (part: available; the last answer)
+// proves TE-16 (part: how its team works; the first prompt)
+// proves TE-17 (part: colours; a number; told)
+// proves TE-18 (part: members at work; the end)
+// proves AG-02 (part: teammate)
+// proves AG-09 (part: teammate_spawned)
+// proves AG-01 (part: team_name)
+// proves SM-06 (part: idle)
 #[tokio::test]
 async fn three_join_work_become_idle_and_end_with_the_session() {
     let rig = rig(CREW);
@@ -169,4 +172,165 @@ async fn a_message_to_a_busy_teammate_is_in_its_next_request() {
         told.contains("go on") && told.contains("also do this"),
         "{told}"
     );
+}
+
+/// Makes teams by names that are none, twice the same, and another; then starts one, and deletes what it can.
+const TEAMS: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", turn = 1 }
+reply = [
+  { tool = "TeamCreate", input = { team_name = "../crew", description = "d" } },
+  { tool = "TeamCreate", input = { team_name = "My Crew", description = "d" } },
+  { tool = "TeamCreate", input = { team_name = "LONG", description = "d" } },
+  { tool = "TeamCreate", input = { team_name = "crew", description = "d" } },
+  { tool = "TeamCreate", input = { team_name = "crew", description = "d" } },
+  { tool = "TeamCreate", input = { team_name = "ops", description = "d" } },
+]
+[[rule]]
+when = { agent = "re:^/main$", turn = 2 }
+reply = [
+  { tool = "Agent", input = { description = "d", prompt = "p", name = "hand", team_name = "crew" } },
+  { tool = "TaskCreate", input = { subject = "Row", description = "d", team_name = "crew" } },
+  { tool = "TeamDelete", input = { team_name = "crew" } },
+]
+[[rule]]
+when = { agent = "re:^/main$", user = "end it" }
+times = 1
+reply = [{ tool = "SendMessage", input = { to = "hand", message = { type = "shutdown_request" } } }]
+[[rule]]
+when = { agent = "re:^/main$", user = "stop it" }
+times = 1
+reply = [{ tool = "TaskStop", input = { task_id = "hand" } }]
+[[rule]]
+when = { agent = "re:^/main$", user = "delete it" }
+times = 1
+reply = [{ tool = "TeamDelete", input = { team_name = "crew" } }]
+[[rule]]
+reply = [{ text = "ok" }]
+"#;
+
+// proves TE-01 (part: names; several teams; TeamDelete)
+#[tokio::test]
+async fn teams_have_names_of_their_own_and_are_deleted_without_members() {
+    let mut rig = rig(&TEAMS.replace("LONG", &"x".repeat(65)));
+    rig.setup.spawning.teams.deadline = std::time::Duration::ZERO;
+    let mut agent = rig.prompted("go").await.unwrap();
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    let results = |at: usize| {
+        let body = sent_by(&rig, "/main").remove(at);
+        let message = body["messages"].as_array().unwrap().last().unwrap().clone();
+        let blocks = message["content"].as_array().unwrap().clone();
+        let failed = blocks.iter().map(|block| block["is_error"] == true);
+        (failed.collect::<Vec<_>>(), words(&message))
+    };
+    let (failed, told) = results(1);
+    assert_eq!(failed, [true, true, true, false, true, false], "{told:?}");
+    let (failed, told) = results(2);
+    assert_eq!(failed, [false, false, true], "{told:?}");
+    assert!(told[2].contains("hand"), "who lives is named: {told:?}");
+    for words in ["end it", "stop it", "delete it"] {
+        agent.handle.send(prompt(words)).await.unwrap();
+        until_quiet(&mut agent).await;
+    }
+    let teams = rig.store.teams(Some(realm(root)), 10).await.unwrap();
+    let names: Vec<&str> = teams.iter().map(|team| team.name.as_str()).collect();
+    assert_eq!(names, ["ops"]);
+    let list = ListId {
+        realm: realm(root),
+        team: Some("crew".parse().unwrap()),
+    };
+    let left = rig.store.tasks(list, TaskFilter::default(), 10).await;
+    assert!(left.map_or(true, |tasks| tasks.is_empty()));
+    farewell(agent).await;
+}
+
+// proves AG-05 (part: teammates)
+#[tokio::test]
+async fn no_teammate_is_started_past_a_limit() {
+    let mut rig = rig(CREW);
+    rig.setup.spawning.least_memory = u64::MAX;
+    let mut agent = rig.prompted("go").await.unwrap();
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    let told = last_words(&sent_by(&rig, "/main")[2]);
+    let refused = "No agent was started: the machine has";
+    assert_eq!(told.matches(refused).count(), 3, "{told}");
+    assert_eq!(team(&rig, root, "crew").await.members.len(), 1);
+    farewell(agent).await;
+}
+
+// proves TE-16 (part: the default; how its team works; the definition's body)
+#[tokio::test]
+async fn a_teammate_is_told_the_default_the_rules_of_its_team_and_its_own_part() {
+    let mut rig = rig(&CREW.replace(
+        "name = \"cook\"",
+        "name = \"cook\", subagent_type = \"tester\"",
+    ));
+    let tester = Definition {
+        name: "tester".into(),
+        description: "Tests.".into(),
+        prompt: "You test things.".into(),
+        ..Definition::default()
+    };
+    let general = built_in().remove(0);
+    let kinds = [general.clone(), tester];
+    rig.setup.spawning.types = Arc::new(kinds.into_iter().collect());
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_quiet(&mut agent).await;
+    let system = |name: &str| -> Vec<String> {
+        let body = sent_by(&rig, name).remove(0);
+        let blocks = body["system"].as_array().unwrap().clone();
+        let texts = blocks.iter().map(|block| block["text"].as_str().unwrap());
+        texts.map(str::to_owned).collect()
+    };
+    let (tester, scout) = (system("/cook-"), system("/scout-").join("\n"));
+    let all = tester.join("\n");
+    let at = |text: &str| all.find(text).unwrap_or_else(|| panic!("{text}: {all}"));
+    let (default, rules, body) = (
+        at(general.prompt.trim_end()),
+        at("NoteWrite"),
+        at("You test things."),
+    );
+    assert!(default < rules && rules < body, "{tester:#?}");
+    assert!(!scout.contains("You test things."), "{scout}");
+    farewell(agent).await;
+}
+
+/// The main agent is held by a command while its teammates become idle.
+const HELD: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", turn = 3 }
+reply = [{ tool = "Bash", input = { command = "echo up >ready; cat hold" } }]
+"#;
+
+// proves TE-06 (part: one message)
+#[tokio::test]
+async fn all_who_became_idle_meanwhile_are_told_of_at_once() {
+    let rig = rig(&format!("{HELD}{CREW}"));
+    for name in ["ready", "hold"] {
+        nix::unistd::mkfifo(&rig.work().join(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let (ready, hold) = (rig.work().join("ready"), rig.work().join("hold"));
+    let up = tokio::task::spawn_blocking(move || std::fs::read(ready));
+    let mut agent = rig.prompted("go").await.unwrap();
+    let root = agent.id;
+    up.await.unwrap().unwrap();
+    let idle = async || {
+        let mails = inbox(&rig, root, root).await.into_iter();
+        mails.filter(|mail| mail.kind == MailKind::Idle).count()
+    };
+    while idle().await < 3 {
+        tokio::task::yield_now().await;
+    }
+    tokio::task::spawn_blocking(move || std::fs::write(hold, "go on\n"))
+        .await
+        .unwrap()
+        .unwrap();
+    until_quiet(&mut agent).await;
+    let told = last_words(&sent_by(&rig, "/main")[3]);
+    assert_eq!(told.matches("<team-idle>").count(), 1, "{told}");
+    assert_eq!(told.matches("<team-member ").count(), 3, "{told}");
+    assert_eq!(sent_by(&rig, "/main").len(), 4, "one turn for all of them");
+    farewell(agent).await;
 }

@@ -59,11 +59,10 @@ reply = [{ text = "Ready." }]
 reply = [{ text = "I see." }]
 "#;
 
-// proves TE-14 (open: the file, permissions and budgets; write ownership)
-// proves TE-06 (open: other reasons than that it is available; that several are one message)
-// proves TE-18 (open: that it shuts them down)
-// proves TK-05
-// proves TK-06 (open: over several processes)
+// proves TE-14 (part: roles)
+// proves TE-06 (part: available; the task)
+// proves TK-05 (part: the lowest for its role; marked; the prompt)
+// proves TK-06 (part: claimable at once; wakes)
 #[tokio::test]
 async fn tasks_are_taken_by_role_as_soon_as_they_are_ready() {
     let rig = rig(WORKERS);
@@ -142,7 +141,7 @@ reply = [{ text = "Ready." }]
 reply = [{ text = "I see." }]
 "#;
 
-// proves TK-09
+// proves TK-09 (part: reminded; pending)
 #[tokio::test]
 async fn who_ends_its_turn_with_a_task_is_reminded_once_and_its_end_makes_it_pending() {
     let rig = rig(FORGETFUL);
@@ -170,4 +169,56 @@ async fn who_ends_its_turn_with_a_task_is_reminded_once_and_its_end_makes_it_pen
         (task.status, task.owner, task.lost_by.as_deref()),
         (TaskStatus::Pending, None, Some("dev"))
     );
+}
+
+/// Everybody but the lead reads for ever.
+const GREEDY: &str = r#"
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ tool = "Read", input = { file_path = "a.txt" } }]
+[[rule]]
+reply = [{ text = "I see." }]
+"#;
+
+// proves LI-01 (part: per team)
+#[tokio::test]
+async fn a_team_has_one_budget_for_all_of_it() {
+    const TOKENS: u64 = 120_000;
+    let mut rig = rig(GREEDY);
+    rig.file("a.txt", &"a line of text\n".repeat(10)).unwrap();
+    rig.setup.limits.budget.tokens = Some(TOKENS);
+    let roles = [("dev", role(None)), ("cook", role(None))];
+    let roles = roles.map(|(name, role)| (name.parse().unwrap(), role));
+    let plan = TeamPlan {
+        description: "It reads.".into(),
+        roles: roles.into_iter().collect(),
+        tasks: Vec::new(),
+    };
+    let mut agent = raised(&rig, plan).await;
+    let root = agent.id;
+    for name in ["dev", "cook"] {
+        until_told_idle(&rig, &mut agent, root, name).await;
+        assert!(sent_by(&rig, &format!("/{name}-")).len() > 1, "{name}");
+    }
+    let used: u64 = rig
+        .server
+        .requests()
+        .iter()
+        .filter_map(|request| request.usage)
+        .map(|usage| usage.prompt() + usage.output)
+        .sum();
+    assert!(used <= TOKENS, "{used}");
+    let limit = "the session is limited to 120000 tokens";
+    for mail in inbox(&rig, root, root).await {
+        assert!(mail.body.contains(limit), "{}", mail.body);
+    }
+    farewell(agent).await;
+}
+
+/// Until the lead has mail that a member is idle.
+async fn until_told_idle(rig: &Rig, agent: &mut Agent, root: AgentId, name: &str) {
+    let idle = |mail: &Mail| mail.kind == MailKind::Idle && mail.from.name() == name;
+    while !inbox(rig, root, root).await.iter().any(idle) {
+        agent.events.recv().await.expect("it lives");
+    }
 }

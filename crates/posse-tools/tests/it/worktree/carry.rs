@@ -39,7 +39,7 @@ fn every_kind() -> Ground {
     ground
 }
 
-// proves WT-02 (open: that the agent is told)
+// proves WT-02 (part: carried)
 #[tokio::test]
 async fn all_of_it_is_there_and_nothing_is_committed() {
     let ground = every_kind();
@@ -85,7 +85,7 @@ async fn all_of_it_is_there_and_nothing_is_committed() {
     );
 }
 
-// proves WT-03 (open: that path and branch are returned; one made by a hook)
+// proves WT-03 (part: any change)
 #[tokio::test]
 async fn as_it_was_given_it_goes_and_changed_it_stays() {
     let ground = every_kind();

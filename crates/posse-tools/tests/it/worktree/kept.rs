@@ -51,7 +51,7 @@ async fn removed(work: impl FnOnce(&Ground, &Path)) -> Ground {
     ground
 }
 
-// proves WT-03 (open: that path and branch are returned; one made by a hook)
+// proves WT-03 (part: no change)
 #[tokio::test]
 async fn without_a_change_it_goes_with_its_branch() {
     removed(|_, _| {}).await;
@@ -63,7 +63,7 @@ async fn without_a_change_it_goes_with_its_branch() {
     .await;
 }
 
-// proves WT-03 (open: that path and branch are returned; one made by a hook)
+// proves WT-03 (part: any change)
 #[tokio::test]
 async fn work_that_is_not_committed_is_kept() {
     let told = kept(|_, path| {
@@ -113,7 +113,7 @@ async fn no_setting_hides_work() {
     assert_eq!(told.await, "1 uncommitted file (new.md)");
 }
 
-// proves WT-03 (open: that path and branch are returned; one made by a hook)
+// proves WT-03 (part: any change)
 #[tokio::test]
 async fn commits_are_kept() {
     let commit = |path: &Path, text: &str| {
@@ -164,6 +164,7 @@ async fn commits_are_kept() {
     .await;
 }
 
+// proves WT-03 (part: ignored files)
 #[tokio::test]
 async fn ignored_files_are_kept_unless_they_can_be_made_again() {
     let told = kept(|_, path| {

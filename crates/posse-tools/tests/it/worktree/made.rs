@@ -8,7 +8,7 @@ use posse_port::worktree::{Base, Made, Wanted, Worktree, Worktrees as _};
 
 use super::{Ground, git, registration};
 
-// proves WT-01 (open: that the agent's tools work inside it)
+// proves WT-01 (part: a branch of its own)
 #[tokio::test]
 async fn it_is_a_checkout_of_its_own_on_a_branch_of_its_own() {
     let ground = Ground::new();
@@ -117,7 +117,7 @@ async fn where_there_is_nothing_to_make_it_from_that_is_said_with_what_to_do() {
     refused("unborn/.git", &["inside of a git directory"]).await;
 }
 
-// proves WT-02 (open: that the agent is told)
+// proves WT-02 (part: fresh)
 #[tokio::test]
 async fn fresh_is_the_remotes_default_branch() {
     let ground = Ground::new();
@@ -226,7 +226,7 @@ async fn no_hook_is_run() {
     assert!(!mark.exists());
 }
 
-// proves WT-01 (open: that the agent's tools work inside it)
+// proves WT-01 (part: a branch of its own)
 #[tokio::test]
 async fn sixteen_at_once_are_all_fine_and_apart() {
     let ground = Ground::new();

@@ -7,7 +7,7 @@ use posse_tools::GitWorktrees;
 
 use super::{Ground, git, registration, write};
 
-// proves WT-04 (open: that posse sweeps at its start)
+// proves WT-04 (part: locked; sweep)
 #[tokio::test]
 async fn the_dead_are_swept_and_the_living_are_not() {
     let ground = Ground::new();

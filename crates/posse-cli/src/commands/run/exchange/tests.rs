@@ -125,7 +125,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
     );
 }
 
-// proves PE-04 (open: children)
+// proves PE-04 (part: bypassPermissions)
 #[test]
 fn rights_that_were_not_given_at_the_start_are_not_given_later() {
     let mut exchange = exchange();
@@ -207,7 +207,7 @@ fn an_interrupt_is_for_a_run() {
     assert_eq!(exchange.next_command(), Some(Command::Interrupt));
 }
 
-// proves PE-05 (open: that a child's questions come here)
+// proves PE-05 (part: its name)
 #[test]
 fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     let mut exchange = exchange();
@@ -336,7 +336,7 @@ fn single(face: Face) -> Exchange {
     exchange
 }
 
-// proves BG-08 (open: that the runtime begins another run; interactive)
+// proves BG-08 (part: waits)
 #[test]
 fn while_background_runs_go_on_the_last_word_is_not_said() {
     let mut exchange = single(Face::Json(facts()));
@@ -390,7 +390,7 @@ fn text_has_the_last_runs_reply_only_and_lines_have_all() {
     }
 }
 
-// proves BG-08 (open: that the runtime stops them; interactive)
+// proves BG-08 (part: ceiling)
 #[test]
 fn what_does_not_end_is_told_and_stopped() {
     let mut exchange = single(Face::Json(facts()));
@@ -446,7 +446,6 @@ fn a_run_that_begins_while_all_is_stopped_is_not_wanted() {
     );
 }
 
-// proves BG-08 (open: that the runtime stops them; interactive)
 #[test]
 fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
     let mut exchange = single(Face::Json(facts()));

@@ -93,7 +93,7 @@ fn texts(decision: &Decision) -> String {
     text.collect::<Vec<_>>().join("\n")
 }
 
-// proves TE-03 (open: the states as others see them, and shutting down)
+// proves TE-03 (part: the loop)
 #[test]
 fn it_handles_rests_waits_and_wakes() {
     let mut machine = mate();
@@ -129,7 +129,6 @@ fn mail_that_came_with_its_last_breath_is_read_first() {
     );
 }
 
-// proves TK-05 (open: the lowest claimable task that its role allows, which the store finds)
 #[test]
 fn a_task_that_it_takes_begins_a_run_of_its_own() {
     let mut machine = mate();
@@ -151,7 +150,7 @@ fn a_task_that_it_takes_begins_a_run_of_its_own() {
     assert_eq!(told(&idle.step(Input::Look)), "", "it is at work");
 }
 
-// proves TK-09 (open: that a host that ends makes it pending)
+// proves TK-09 (part: reminded)
 #[test]
 fn of_a_task_that_it_left_undone_it_is_reminded_once() {
     let mut machine = mate();
@@ -180,7 +179,7 @@ fn of_a_task_that_it_left_undone_it_is_reminded_once() {
     );
 }
 
-// proves TE-19
+// proves TE-19 (part: idle; not ended)
 #[test]
 fn an_interruption_makes_it_idle_and_only_a_new_word_wakes_it() {
     let interruption = |number| mail(number, "user", MailKind::Interruption, "");
@@ -266,7 +265,6 @@ fn who_could_not_go_on_waits_to_be_told_more() {
     assert_eq!(told(&machine.step(letter(2))), "call");
 }
 
-// proves TE-08 (open: that it cannot edit before, which the mode says, and who may approve)
 #[test]
 fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
     let answer = |approve, kind| {

@@ -78,9 +78,9 @@ fn shown(read: &Read) -> String {
     out
 }
 
-// proves AD-01 (open: mcpServers and hooks are read and do nothing yet)
-// proves AD-04 (open: the parsing half; that disallowedTools are taken away is proven where tools are given)
-// proves AD-05 (open: line and reason of one file; that the others still load)
+// proves AD-01 (part: file and body; fields)
+// proves AD-04 (part: tools)
+// proves AD-05 (part: file, line and reason)
 #[test]
 fn every_file_is_read_or_refused_with_line_and_reason() {
     let mut wrong = String::new();

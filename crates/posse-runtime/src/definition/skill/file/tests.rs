@@ -57,7 +57,7 @@ fn read_fixture(path: &Path, text: &str) -> Result<Read, Problem> {
     read(text, name, path, kind)
 }
 
-// proves HK-05 (open: where they are found, and how they are called)
+// proves HK-05 (part: front matter)
 #[test]
 fn every_file_is_read_or_refused_with_line_and_reason() {
     let mut wrong = String::new();

@@ -460,8 +460,9 @@ fn by_model(mut spent: Vec<Spent>) -> Vec<Spent> {
     spent
 }
 
-// proves LI-01 (open: teams; that the agent is paused and told of it)
-// proves LI-04 (open: teams; the store's sums and posse cost)
+// proves LI-01 (part: tokens; dollars; turns; wall time; per agent; per subtree)
+// proves LI-04 (part: per agent; per subtree; per model)
+// proves PE-04 (part: budget)
 #[test]
 fn no_call_can_exceed_a_budget_and_the_sums_agree() {
     let config = ProptestConfig {

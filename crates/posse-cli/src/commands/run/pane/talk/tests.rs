@@ -223,7 +223,6 @@ fn it_is_over_when_the_member_has_left() {
     assert_eq!(several.over(), Some(Over::Ended));
 }
 
-// proves TE-09 (open: all but that no pane is left behind when the lead is gone)
 #[test]
 fn who_has_nothing_to_do_and_no_lead_is_left_after_a_while() {
     let mut talk = alone();
@@ -271,7 +270,7 @@ fn of_several_each_line_says_whose_it_is() {
     assert!(taken.contains("hosted here from now on"), "{taken}");
 }
 
-// proves SM-11 (open: the frame for the model; attach and lists of mail)
+// proves SM-11 (part: colours)
 #[test]
 fn what_a_member_is_told_is_a_line() {
     let said = |text: &str| {

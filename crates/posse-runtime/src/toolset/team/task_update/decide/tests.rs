@@ -101,7 +101,7 @@ fn of(who: u128, named: &str, status: TaskStatus) -> Task {
     }
 }
 
-// proves TK-11 (open: that the store grants a claim again to its owner)
+// proves TK-11 (part: a claim; an assignment)
 #[test]
 fn who_is_named_as_owner() {
     let mine = of(2, "scout", TaskStatus::InProgress);
@@ -287,7 +287,7 @@ fn without_a_team_a_task_is_taken_or_left_to_the_user() {
     assert!(ops(9, json!({"owner": "scout"}), &open(), Some(&team), None).is_err());
 }
 
-// proves TK-10 (open: that the command goes through the permission gate, and what the store does without it)
+// proves TK-10 (part: the check)
 #[test]
 fn a_check_must_pass_before_a_task_is_completed() {
     let checked = Task {
