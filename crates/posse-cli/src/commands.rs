@@ -3,10 +3,8 @@
 pub(crate) mod agents;
 pub(crate) mod ask;
 pub(crate) mod ask_model;
-mod asking;
 pub(crate) mod cache;
 pub(crate) mod completions;
-mod conformance;
 pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod guard;
@@ -25,7 +23,7 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 
 /// A runtime on this thread alone: commands that wait for one thing need no more.
-fn runtime() -> anyhow::Result<Runtime> {
+pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,10 +2,13 @@
 //! and what is wrong with the others. What a file says is the runtime's business.
 
 mod given;
+pub(crate) mod guide;
+pub(crate) mod instructions;
 mod memory;
 mod place;
 mod scan;
 pub(crate) mod skills;
+pub(crate) mod slash;
 pub(crate) mod teams;
 #[cfg(test)]
 mod tests;
@@ -22,8 +25,8 @@ pub(crate) use self::given::Given;
 use self::place::Directory;
 use self::scan::Look;
 pub(crate) use self::watch::{Live, Watched, Watching};
+use crate::config::settings::Places;
 use crate::output::tame;
-use crate::settings::Places;
 
 /// Who brings a definition, the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,7 +288,7 @@ impl Loaded {
 
     /// posse's own come first, in their order; the others by name.
     fn in_order(mut self) -> Self {
-        let own = crate::guide::built_in();
+        let own = self::guide::built_in();
         let place = |known: &Known| own.iter().position(|own| known.is_called(&own.name));
         self.known.sort_by_key(|known| {
             (
@@ -345,7 +348,7 @@ impl Sources {
                 loaded.read(&directory, &self.places);
             }
         }
-        for definition in crate::guide::built_in() {
+        for definition in self::guide::built_in() {
             loaded.add(Known {
                 definition,
                 source: Source::BuiltIn,

@@ -1,24 +1,14 @@
 //! The posse binary: arguments, environment and wiring. What it can do lives in the libraries.
 
+mod assemble;
 mod commands;
+mod config;
 mod definitions;
-mod environment;
-mod guide;
-mod hint;
-mod instructions;
-mod missed;
-mod moment;
+mod error;
+mod headless;
 mod output;
-mod paint;
-mod panes;
-mod prompt;
-mod provider;
-mod session;
-mod settings;
-mod store;
-mod table;
-mod transcript;
-mod usage;
+mod present;
+mod select;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -72,11 +62,11 @@ fn main() -> ExitCode {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
+    if let Some(error) = error::usage::no_such_command(&mut Args::command(), &words) {
         error.exit();
     }
     let matches = Args::command().get_matches();
-    let json = usage::wants_json(&matches);
+    let json = error::usage::wants_json(&matches);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match args.command {
         None => args.run.run(),
@@ -97,5 +87,5 @@ fn main() -> ExitCode {
         Some(Command::Doctor(command)) => command.run(),
         Some(Command::Completions(command)) => command.run(),
     };
-    result.unwrap_or_else(|error| hint::report(&error, json))
+    result.unwrap_or_else(|error| error::report(&error, json))
 }

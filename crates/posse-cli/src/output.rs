@@ -1,5 +1,10 @@
 //! What people and programs see: results on stdout, everything else on stderr.
 
+pub(crate) mod paint;
+pub(crate) mod table;
+pub(crate) mod time;
+pub(crate) mod transcript;
+
 use std::io::{self, IsTerminal, Write};
 
 use posse_protocol::Cost;

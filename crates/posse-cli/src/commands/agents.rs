@@ -11,9 +11,10 @@ use std::process::ExitCode;
 
 pub(crate) use ps::state;
 
+use crate::assemble::session;
+use crate::config::environment;
+use crate::config::store::StoreArgs;
 use crate::definitions::{Given, Sources};
-use crate::store::StoreArgs;
-use crate::{environment, session};
 
 /// Look at agents, and at the types of them that are defined here.
 #[derive(clap::Args)]

@@ -17,15 +17,15 @@ use posse_tools::GitWorktrees;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{self, Form, Shown};
-use crate::commands::run::Signals;
-use crate::commands::sessions::find;
-use crate::environment;
-use crate::hint::{self, Advised};
+use crate::assemble::provider::{self, Chosen, Otherwise, ProviderArgs};
+use crate::assemble::session::{self, FlagSettings};
+use crate::config::environment;
+use crate::config::store::StoreArgs;
+use crate::error::{self, Advised};
+use crate::headless::answer::{self, Form, Shown};
+use crate::headless::event_loop::Signals;
 use crate::output::{in_words, json_line, print, say, say_to_person, tame};
-use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
-use crate::session::{self, FlagSettings};
-use crate::store::StoreArgs;
+use crate::select::sessions;
 
 /// The longest reply, in tokens.
 const MAX_TOKENS: u32 = 32_000;
@@ -78,7 +78,7 @@ impl AskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         super::runtime()?.block_on(async {
             let store = session::look_into_store(&self.store)?;
-            let session = find::agent_by_prefix(store.as_ref(), &self.session).await?;
+            let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
             // A person waits: better a quick answer that it does not work than a minute of hope.
             let policy = RetryPolicy {
                 retries: 2,
@@ -115,7 +115,7 @@ impl AskCommand {
             })));
         }
         let example = "posse ask SESSION \"what is left to do?\"";
-        Ok(Asked::Question(asking::question(
+        Ok(Asked::Question(answer::question(
             self.question.as_deref(),
             example,
         )?))
@@ -150,7 +150,7 @@ impl AskCommand {
                 let mut object = match answer {
                     Ok(text) => json!({"text": text}),
                     Err(error) => {
-                        hint::object(&in_a_line(error.as_ref()), hint::hint(error).as_deref())
+                        error::object(&in_a_line(error.as_ref()), error::hint(error).as_deref())
                     }
                 };
                 let about = json!({
@@ -167,7 +167,7 @@ impl AskCommand {
             }
             (Form::Live, _) | (Form::Whole, Err(_)) => {}
         }
-        stop.into_iter().for_each(asking::say_stop);
+        stop.into_iter().for_each(answer::say_stop);
         if !charges.is_empty() {
             let (read, cost) = (usage.cache_read, in_words(cost));
             let figures = format!(
@@ -187,8 +187,8 @@ impl AskCommand {
             Ok(_) => Ok(ExitCode::SUCCESS),
             // A program has been told already.
             Err(error) if self.json && !error.is::<ModelError>() => {
-                hint::tell(&error.to_string(), hint::hint(&error).as_deref());
-                Ok(ExitCode::from(hint::FAILED))
+                error::tell(&error.to_string(), error::hint(&error).as_deref());
+                Ok(ExitCode::from(error::FAILED))
             }
             Err(error) => Err(error),
         }

@@ -11,9 +11,9 @@ use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{self, Form, Shown};
+use crate::assemble::provider::{self, Chosen, ProviderArgs};
+use crate::headless::answer::{self, Form, Shown};
 use crate::output::{in_words, print, say, say_to_person, tame};
-use crate::provider::{self, Chosen, ProviderArgs};
 
 /// Ask a model one thing and see the reply as it is written.
 ///
@@ -45,7 +45,7 @@ impl AskModel {
         })?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.
         let prices = provider::prices()?;
-        let question = asking::question(
+        let question = answer::question(
             self.text.as_deref(),
             "posse ask-model \"why is the sky blue?\"",
         )?;
@@ -155,7 +155,7 @@ impl AskModel {
         match &reply.stop {
             StopReason::MaxTokens => say("the reply was cut at its limit; --max-tokens raises it"),
             StopReason::ToolUse => say("the model asked for a tool; ask-model has none"),
-            stop => asking::say_stop(stop),
+            stop => answer::say_stop(stop),
         }
         let (input, Usage { output, .. }) = (spent.prompt(), spent);
         say_to_person(&format!(

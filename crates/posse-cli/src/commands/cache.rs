@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use self::look::{Kin, Looked};
 use super::cost::{Line, about, called, tree};
-use crate::commands::sessions::find;
-use crate::hint::Advised;
-use crate::missed::{in_words, of_reasons};
-use crate::moment::{age, minute, moment};
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, minute, moment};
 use crate::output::{json_line, print, tame, width};
-use crate::store::StoreArgs;
-use crate::table::{Column, needed, spare, table};
+use crate::present::cache_misses::{in_words, of_reasons};
+use crate::select::sessions;
 
 const AGENTS: [Column; 8] = [
     spare("FIRST", 4).right(),
@@ -69,8 +69,8 @@ pub(crate) struct CacheCommand {
 impl CacheCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         super::runtime()?.block_on(async {
-            let store = crate::session::look_into_store(&self.store)?;
-            let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
+            let store = crate::assemble::session::look_into_store(&self.store)?;
+            let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
             let filter = AgentFilter {
                 realm: Some(root.realm),
                 ..AgentFilter::default()
@@ -380,7 +380,7 @@ fn differs(shared: &Shared) -> Option<String> {
 mod tests {
     use super::*;
     use crate::commands::sessions::made::session;
-    use crate::transcript::breadth;
+    use crate::output::transcript::breadth;
 
     #[test]
     fn no_line_is_wider_than_the_window_and_what_was_missed_is_always_there() {

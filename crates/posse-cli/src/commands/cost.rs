@@ -7,12 +7,12 @@ use posse_port::store::{AgentFilter, Charge, Session};
 use posse_protocol::{AgentId, Cost, Purpose, Usage};
 use serde_json::{Value, json};
 
-use crate::commands::agents::state;
-use crate::commands::sessions::find;
+use super::agents::state;
+use crate::assemble::session::short;
+use crate::config::store::StoreArgs;
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{in_words, json_line, print, tame, width};
-use crate::session::short;
-use crate::store::StoreArgs;
-use crate::table::{Column, needed, spare, table};
+use crate::select::sessions;
 
 const AGENTS: [Column; 7] = [
     needed("COST").right(),
@@ -65,8 +65,8 @@ pub(crate) struct CostCommand {
 impl CostCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         super::runtime()?.block_on(async {
-            let store = crate::session::look_into_store(&self.store)?;
-            let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
+            let store = crate::assemble::session::look_into_store(&self.store)?;
+            let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
             // All at once: a sum of agents that are read one after the other would be of no moment.
             let filter = AgentFilter {
                 realm: Some(root.realm),

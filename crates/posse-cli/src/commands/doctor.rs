@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::hint::FAILED;
+use crate::assemble::provider::ProviderArgs;
+use crate::error::FAILED;
 use crate::output::{print, tame};
-use crate::provider::ProviderArgs;
 
 /// Check what posse needs on this machine, and say what to do where something is missing.
 ///

@@ -1,54 +1,17 @@
 //! `posse -p`: an agent without a screen.
 
-mod drive;
-mod exchange;
-mod face;
-mod input;
-mod launch;
-mod lines;
-#[cfg(test)]
-mod made;
-mod members;
-mod open;
-mod options;
-mod pane;
-mod panel;
-mod partial;
-mod progress;
-mod question;
-mod result;
-mod rules;
-mod runs;
-mod screen;
-mod shape;
-mod slash;
-mod speaker;
-mod stdin;
-mod stop;
-mod tasks;
-mod terms;
-mod text;
-mod watch;
-mod work;
-mod worker;
-
 use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-pub(crate) use self::drive::Signals;
-use self::open::Wish;
-pub(crate) use self::open::{LeadWish, Which};
-pub(crate) use self::options::Options;
-pub(crate) use self::pane::{Joined, join};
-pub(crate) use self::stdin::{Line, lines as stdin_lines, prompt as stdin_prompt};
-pub(crate) use self::terms::Terms;
-pub(crate) use self::work::{Begin, Job, run as do_job};
-pub(crate) use self::worker::{Serving, serve};
+use crate::assemble::open::{Which, Wish};
+use crate::assemble::options::Options;
+use crate::config::store::StoreArgs;
 use crate::definitions::Given;
-use crate::hint::Advised;
-use crate::store::StoreArgs;
+use crate::error::Advised;
+use crate::headless::input::stdin;
+use crate::headless::job::{self, Begin, Job};
 
 /// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,7 +27,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     print: bool,
     #[command(flatten)]
-    options: Options,
+    pub(crate) options: Options,
     /// Go on with the newest session of this directory
     #[arg(short, long = "continue")]
     continue_newest: bool,
@@ -75,8 +38,8 @@ pub(crate) struct Run {
     #[arg(long)]
     fork_session: bool,
     /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
-    #[arg(long, value_name = "STORE", value_parser = crate::store::StoreParser)]
-    store: Option<crate::store::Place>,
+    #[arg(long, value_name = "STORE", value_parser = crate::config::store::StoreParser)]
+    pub(crate) store: Option<crate::config::store::Place>,
 }
 
 impl Run {
@@ -85,7 +48,7 @@ impl Run {
             .check()
             .and_then(|()| self.options.given(&[]))
             .unwrap_or_else(|error| error.exit());
-        work::run(&self.options, || self.job(given))
+        job::run(&self.options, || self.job(given))
     }
 
     /// What is to be done.

@@ -1,5 +1,7 @@
 //! `posse scripted-model`.
 
+pub(crate) mod conformance;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,8 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use posse_scripted::{Mode, Script, Server, ServerOptions, SystemPace};
 
-use super::conformance;
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{print, say};
 
 /// Run a model server whose replies come from a script: no key, no network, no cost.

@@ -1,7 +1,6 @@
 //! `posse sessions`.
 
 mod export;
-pub(crate) mod find;
 mod list;
 mod show;
 
@@ -12,7 +11,7 @@ use posse_protocol::{AgentId, Cost};
 
 pub(crate) use self::export::value as entry_object;
 pub(crate) use self::show::paragraph;
-use crate::store::StoreArgs;
+use crate::config::store::StoreArgs;
 
 /// Look at the sessions that posse has kept.
 #[derive(clap::Args)]
@@ -82,7 +81,7 @@ pub(crate) mod made {
 
     use super::*;
 
-    pub(super) const ID: &str = "0197f0aa-0000-7000-8000-000000000001";
+    pub(crate) const ID: &str = "0197f0aa-0000-7000-8000-000000000001";
 
     pub(crate) fn session() -> Session {
         Session {

@@ -6,8 +6,9 @@ mod show;
 
 use std::process::ExitCode;
 
+use crate::assemble::session;
+use crate::config::environment;
 use crate::definitions::skills::SkillSources;
-use crate::{environment, session};
 
 /// Look at the skills and commands that can be called here.
 #[derive(clap::Args)]

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::session::{meant_store, there};
-use crate::store::{Place, StoreArgs};
+use crate::assemble::session::{meant_store, there};
+use crate::config::store::{Place, StoreArgs};
 
 /// Look after the store in which everything is kept.
 #[derive(clap::Args)]

@@ -12,12 +12,12 @@ use posse_port::store::{Done, Op, OpResult, Order, Store};
 use posse_protocol::{ListId, Name, RealmId, Task, TaskId, Team};
 use serde_json::{Value, json};
 
-use crate::commands::sessions;
-use crate::commands::team::find;
-use crate::hint::Advised;
-use crate::moment::{moment, now_ms};
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
 use crate::output::tame;
-use crate::store::StoreArgs;
+use crate::output::time::{moment, now_ms};
+use crate::select::sessions;
+use crate::select::teams;
 
 pub(crate) use self::list::rows;
 
@@ -55,7 +55,7 @@ struct ListArgs {
 impl TaskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = super::runtime()?;
-        let store = crate::session::look_into_store(&self.store)?;
+        let store = crate::assemble::session::look_into_store(&self.store)?;
         runtime.block_on(async {
             let store = store.as_ref();
             let list = self.list.meant(store).await?;
@@ -72,17 +72,17 @@ impl TaskCommand {
 impl ListArgs {
     async fn meant(&self, store: &dyn Store) -> anyhow::Result<ListId> {
         if let Some(team) = &self.team {
-            let session = find::SessionArg {
+            let session = teams::SessionArg {
                 session: self.session.clone(),
             };
-            return Ok(list_of(&find::meant(store, Some(team), &session).await?));
+            return Ok(list_of(&teams::meant(store, Some(team), &session).await?));
         }
         if let Some(session) = &self.session
-            && let Some(team) = find::imported(store, session).await?
+            && let Some(team) = teams::imported(store, session).await?
         {
             return Ok(list_of(&team));
         }
-        let found = sessions::find::meant(store, self.session.as_deref()).await;
+        let found = sessions::meant(store, self.session.as_deref()).await;
         let session = found.map_err(|error| match self.session {
             Some(_) => error,
             None => error.context(Advised {

@@ -7,11 +7,9 @@ mod declared;
 mod delete;
 mod directory;
 mod export;
-pub(crate) mod find;
 mod import;
 mod join;
 mod list;
-mod member;
 mod requests;
 mod run;
 mod show;
@@ -19,7 +17,7 @@ mod signal;
 
 use std::process::ExitCode;
 
-use crate::store::StoreArgs;
+use crate::config::store::StoreArgs;
 
 /// Have teams work, look at them, talk to their members, and take them elsewhere.
 #[derive(clap::Args)]
@@ -69,7 +67,7 @@ impl TeamCommand {
             Command::Looking(looking) => looking,
         };
         super::runtime()?.block_on(async {
-            let store = crate::session::look_into_store(&self.store)?;
+            let store = crate::assemble::session::look_into_store(&self.store)?;
             let store = store.as_ref();
             match looking {
                 Looking::List(command) => command.run(store).await,
@@ -88,7 +86,7 @@ impl TeamCommand {
 
     /// What members are hosted on, if that is what is asked for.
     #[cfg(test)]
-    pub(crate) fn joins(&self) -> Option<&crate::commands::run::Terms> {
+    pub(crate) fn joins(&self) -> Option<&crate::assemble::terms::Terms> {
         match &self.command {
             Command::Join(join) => Some(&join.terms),
             _ => None,

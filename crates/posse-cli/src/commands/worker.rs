@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::commands::run::{Serving, Terms, serve};
-use crate::hint::Advised;
-use crate::store::StoreArgs;
+use crate::assemble::terms::Terms;
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
+use crate::headless::worker::{Serving, serve};
 
 /// Have members of teams work here that other processes lead, on this machine or on others.
 ///

@@ -3,7 +3,6 @@
 mod clean;
 mod list;
 mod repository;
-pub(crate) mod sweep;
 
 use std::io;
 use std::process::ExitCode;
@@ -27,7 +26,7 @@ enum Command {
 
 impl Worktrees {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let worktrees = GitWorktrees::new(crate::session::worktrees()?);
+        let worktrees = GitWorktrees::new(crate::assemble::session::worktrees()?);
         match self.command {
             Command::List(command) => command.run(&worktrees),
             Command::Clean(command) => command.run(&worktrees),
@@ -61,12 +60,12 @@ fn object(found: &Found) -> Value {
 }
 
 #[cfg(test)]
-mod made {
+pub(crate) mod made {
     //! Hand-made worktrees.
 
     use super::*;
 
-    pub(super) fn found(id: u32, live: bool, keeps: Option<&str>) -> Found {
+    pub(crate) fn found(id: u32, live: bool, keeps: Option<&str>) -> Found {
         let agent = format!("0197f0aa-0000-7000-8000-{id:012}");
         Found {
             path: format!("/home/me/.posse/worktrees/app-1a2b3c4d/{agent}").into(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Source;
-use crate::settings::Places;
+use crate::config::settings::Places;
 
 /// A directory of definitions, there or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

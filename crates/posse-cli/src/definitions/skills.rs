@@ -10,7 +10,7 @@ use posse_runtime::definition::skill::file::{Kind, Read};
 use super::place::{self, Directory};
 use super::scan::{self, Look};
 use super::{Known, Loaded, Remark, Source, Watched, Weight};
-use crate::settings::Places;
+use crate::config::settings::Places;
 
 /// What directories of skills are called; of one name, a skill counts before a command.
 const KINDS: &[&str] = &[SKILLS, COMMANDS];

@@ -13,7 +13,7 @@ use self::file::Lines;
 use super::place::{self, Directory};
 use super::scan::{self, Look};
 use super::{Known, Loaded, Named, Remark, Source, Weight};
-use crate::settings::Places;
+use crate::config::settings::Places;
 
 /// What directories of teams are called.
 const TEAMS: &[&str] = &["teams"];

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use posse_runtime::definition::agent_type::MemoryScope;
 
 use super::*;
-use crate::settings::tests::Disk;
+use crate::config::settings::tests::Disk;
 
 fn text(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n")

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::definitions::{Loaded, Named, Remark, Sources, Weight};
-use crate::hint::FAILED;
+use crate::error::FAILED;
 use crate::output::{json_line, print};
 
 /// Check definitions of agents: `file:line: error: reason`, a line each.

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::describe;
 use crate::definitions::{Known, Loaded, Sources};
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 5] = [
     needed("NAME"),

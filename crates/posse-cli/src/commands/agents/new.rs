@@ -9,7 +9,7 @@ use posse_runtime::definition::agent_type::file;
 use serde_json::json;
 
 use crate::definitions::{Sources, shown};
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{json_line, print};
 
 const TEMPLATE: &str = include_str!("new.md");

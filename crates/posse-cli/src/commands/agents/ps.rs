@@ -8,10 +8,11 @@ use posse_protocol::{AgentId, Name, RealmId};
 use serde_json::{Value, json};
 
 use super::pid;
-use crate::commands::sessions::{find, shown_ids};
-use crate::moment::{age, moment, now_ms};
+use crate::commands::sessions::shown_ids;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::select::sessions;
 
 const COLUMNS: [Column; 8] = [
     needed("ID"),
@@ -45,7 +46,7 @@ impl Ps {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let realm = match (&self.session, self.all) {
             (None, false) => None,
-            (session, _) => Some(find::meant(store, session.as_deref()).await?.realm),
+            (session, _) => Some(sessions::meant(store, session.as_deref()).await?.realm),
         };
         let agents = store
             .agents(

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::describe;
 use crate::definitions::{Known, Loaded, Sources};
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{json_line, print, tame};
 
 /// Show a type of agents: where it is from, what it may, its prompt.

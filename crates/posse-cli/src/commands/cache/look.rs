@@ -7,7 +7,7 @@ use posse_port::store::{Origin, Segment, Store, Transcript};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
 use super::{Line, Request, Row};
-use crate::hint::Advised;
+use crate::error::Advised;
 
 /// An agent with all that it has sent.
 pub(super) struct Looked {

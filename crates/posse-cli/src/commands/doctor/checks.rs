@@ -9,11 +9,11 @@ use posse_port::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
-use crate::environment::working_directory;
-use crate::hint;
-use crate::provider::{Provider, Settled};
-use crate::session::{self, FlagSettings};
-use crate::store::{Place, StoreArgs};
+use crate::assemble::provider::{Provider, Settled};
+use crate::assemble::session::{self, FlagSettings};
+use crate::config::environment::working_directory;
+use crate::config::store::{Place, StoreArgs};
+use crate::error;
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding {
@@ -323,7 +323,7 @@ pub(super) fn settings() -> Vec<Finding> {
 }
 
 fn advice_for(error: &anyhow::Error) -> String {
-    hint::hint(error).unwrap_or_else(|| "mend it".into())
+    error::hint(error).unwrap_or_else(|| "mend it".into())
 }
 
 fn version_of(program: &str, arguments: &[&str]) -> Option<String> {

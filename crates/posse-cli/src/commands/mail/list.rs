@@ -7,12 +7,12 @@ use posse_port::store::{MailFilter, Store};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
 use serde_json::{Value, json};
 
-use super::WhereArgs;
-use super::recipient::{Circle, Recipient, address};
-use crate::moment::{age, minute, moment, now_ms};
+use crate::output::paint::painted;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, minute, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::paint::painted;
-use crate::table::{Column, needed, spare, table};
+use crate::select::recipients::WhereArgs;
+use crate::select::recipients::{Circle, Recipient, address};
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;

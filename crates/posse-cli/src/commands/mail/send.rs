@@ -6,12 +6,12 @@ use posse_port::store::{Address, Done, Op, Receipt, Refusal, Store};
 use posse_protocol::{MailKind, Name};
 use serde_json::json;
 
-use super::WhereArgs;
-use super::recipient::{ALL, Circle, address};
 use crate::commands::task::{operate, text};
-use crate::hint::Advised;
+use crate::error::Advised;
+use crate::output::transcript::shortened;
 use crate::output::{json_line, print, tame};
-use crate::transcript::shortened;
+use crate::select::recipients::WhereArgs;
+use crate::select::recipients::{ALL, Circle, address};
 
 /// The longest summary that is made from a text.
 const SUMMARY: usize = 80;

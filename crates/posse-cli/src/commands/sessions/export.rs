@@ -10,10 +10,10 @@ use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::find;
-use crate::moment::moment;
+use crate::config::store::StoreArgs;
 use crate::output::print_exactly;
-use crate::store::StoreArgs;
+use crate::output::time::moment;
+use crate::select::sessions;
 
 /// Write a session as JSON, one line per entry.
 ///
@@ -46,8 +46,8 @@ struct Line<'a> {
 
 impl Export {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::session::look_into_store(store)?;
-        let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
+        let store = crate::assemble::session::look_into_store(store)?;
+        let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         let mut file = match &self.output {
             Some(path) => Some(

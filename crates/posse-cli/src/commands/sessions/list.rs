@@ -7,11 +7,11 @@ use posse_protocol::Cost;
 use serde_json::{Value, json};
 
 use super::{cost, state};
-use crate::environment::working_directory;
-use crate::moment::{age, moment};
+use crate::config::environment::working_directory;
+use crate::config::store::StoreArgs;
+use crate::output::time::{age, moment};
+use crate::output::transcript::{first_line, fitted};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::store::StoreArgs;
-use crate::transcript::{first_line, fitted};
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;
@@ -39,7 +39,7 @@ impl List {
         } else {
             Some(working_directory()?)
         };
-        let store = crate::session::look_into_store(store)?;
+        let store = crate::assemble::session::look_into_store(store)?;
         let most = self
             .number
             .unwrap_or(if self.json { usize::MAX } else { SHOWN });

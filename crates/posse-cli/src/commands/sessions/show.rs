@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use posse_port::store::Transcript;
 use serde_json::json;
 
-use super::{cost, export, find, list, state};
-use crate::moment::moment;
+use super::{cost, export, list, state};
+use crate::config::store::StoreArgs;
+use crate::output::time::moment;
+use crate::output::transcript::{Part, parts, shortened};
 use crate::output::{in_words, json_line, print, tame};
-use crate::store::StoreArgs;
-use crate::transcript::{Part, parts, shortened};
+use crate::select::sessions;
 
 /// The longest input of a call and the longest answer that are shown.
 const SHOWN: usize = 400;
@@ -28,8 +29,8 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::session::look_into_store(store)?;
-        let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
+        let store = crate::assemble::session::look_into_store(store)?;
+        let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {
             let mut object = list::object(&transcript.session);

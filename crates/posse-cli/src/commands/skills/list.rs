@@ -9,8 +9,8 @@ use serde_json::json;
 use super::show;
 use crate::definitions::skills::SkillSources;
 use crate::definitions::{Known, Loaded};
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 4] = [
     needed("NAME"),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::definitions::skills::SkillSources;
 use crate::definitions::{Known, Loaded};
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{json_line, print, tame};
 
 /// Show a skill: where it is from, what it may, its instructions.

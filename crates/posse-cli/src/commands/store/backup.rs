@@ -9,9 +9,9 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{dump, shown, size};
-use crate::hint::{Advised, INTERRUPTED};
+use crate::config::store::Place;
+use crate::error::{Advised, INTERRUPTED};
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::store::Place;
 
 /// How often a copy that is to be given up is told so.
 const AGAIN: Duration = Duration::from_millis(20);

@@ -6,9 +6,9 @@ use posse_store::maintain;
 use serde_json::json;
 
 use super::shown;
-use crate::hint::FAILED;
+use crate::config::store::Place;
+use crate::error::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
-use crate::store::Place;
 
 /// Check that everything is what was written.
 ///
@@ -49,7 +49,7 @@ impl Check {
             for fault in &health.faults {
                 print(format!("{}\n", tame(fault)).as_bytes())?;
             }
-            crate::hint::tell(&wrong, Some(advice));
+            crate::error::tell(&wrong, Some(advice));
         }
         Ok(if health.faults.is_empty() {
             ExitCode::SUCCESS

@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::hint::Advised;
-use crate::store::Server;
+use crate::config::store::Server;
+use crate::error::Advised;
 
 /// Writes the copy to a new file: its size; none if a signal has stopped it. Of what is not whole nothing is left.
 pub(super) async fn dumped(server: &Server, to: &Path) -> anyhow::Result<Option<u64>> {
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn what_the_program_says_is_told_in_a_line() {
-        let Ok(crate::store::Place::Server(server)) =
-            crate::store::parse("postgres://me:s3cret@h/db")
+        let Ok(crate::config::store::Place::Server(server)) =
+            crate::config::store::parse("postgres://me:s3cret@h/db")
         else {
             panic!()
         };

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::size;
 use crate::commands::team::count;
-use crate::moment::{age, moment, now_ms};
+use crate::config::store::Place;
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame};
-use crate::store::Place;
 
 /// Remove sessions and teams that nobody has used for long.
 ///

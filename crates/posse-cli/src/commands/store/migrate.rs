@@ -6,9 +6,9 @@ use posse_store::{Migrated, Sqlite, maintain};
 use serde_json::json;
 
 use super::shown;
-use crate::hint::Advised;
+use crate::config::store::Place;
+use crate::error::Advised;
 use crate::output::{json_line, print};
-use crate::store::Place;
 
 /// Bring an older store up to date.
 ///

@@ -6,8 +6,8 @@ use posse_port::store::{Store, TaskFilter};
 use posse_protocol::{ListId, Task, TaskStatus};
 
 use super::{numbers, object};
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 6] = [
     needed("ID").right(),

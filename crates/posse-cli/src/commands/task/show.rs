@@ -6,7 +6,7 @@ use posse_port::store::Store;
 use posse_protocol::{ListId, Task, TaskId};
 
 use super::{numbers, object};
-use crate::moment::minute;
+use crate::output::time::minute;
 use crate::output::{json_line, print, tame};
 
 /// Show a task, also one that was deleted.

@@ -9,9 +9,9 @@ use posse_protocol::{ListId, TaskId, TaskStatus};
 use serde_json::Value;
 
 use super::{metadata, numbers, object, operate, text};
-use crate::hint::Advised;
+use crate::error::Advised;
+use crate::error::usage::complaint;
 use crate::output::{json_line, print};
-use crate::usage::complaint;
 
 /// Change a task. What is not named stays.
 #[derive(clap::Args)]

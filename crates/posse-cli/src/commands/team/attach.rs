@@ -14,15 +14,16 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use self::told::Told;
-use super::member::{Meant, MemberArgs, called};
 use super::{requests, signal};
-use crate::commands::run::{Line, Signals, stdin_lines};
 use crate::commands::sessions::{self, paragraph};
 use crate::commands::task::{self, operate};
-use crate::hint::{self, Advised};
+use crate::error::{self, Advised};
+use crate::headless::event_loop::Signals;
+use crate::headless::input::stdin::{self, Line};
+use crate::output::paint::{letters, painted};
+use crate::output::transcript::{Part, parts, shortened};
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::paint::{letters, painted};
-use crate::transcript::{Part, parts, shortened};
+use crate::select::members::{Meant, MemberArgs, called};
 
 /// How often the store is looked into.
 const OFTEN: Duration = Duration::from_millis(250);
@@ -117,7 +118,7 @@ impl Visit<'_> {
             "type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D leaves it as it is",
         );
         let (clock, mut lines, mut signals) =
-            (SystemClock::default(), stdin_lines(), Signals::new()?);
+            (SystemClock::default(), stdin::lines(), Signals::new()?);
         while !self.gone {
             tokio::select! {
                 () = clock.sleep(OFTEN) => self.look().await?,
@@ -129,7 +130,7 @@ impl Visit<'_> {
                     Some(Ok(line)) => match self.told(&line).await {
                         Ok("") => {}
                         Ok(done) => say_to_person(done),
-                        Err(error) => hint::tell(&format!("{error:#}"), hint::hint(&error).as_deref()),
+                        Err(error) => error::tell(&format!("{error:#}"), error::hint(&error).as_deref()),
                     },
                 },
             }

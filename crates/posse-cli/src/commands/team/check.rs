@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
+use crate::assemble::session;
 use crate::commands::agents::check::report;
 use crate::definitions::Given;
 use crate::definitions::teams::about;
-use crate::hint::Advised;
-use crate::session;
+use crate::error::Advised;
 
 /// Check declarations of teams: `file:line: error: reason`, a line each.
 ///
@@ -24,7 +24,10 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let sources = session::teams(&crate::environment::working_directory()?, Given::default());
+        let sources = session::teams(
+            &crate::config::environment::working_directory()?,
+            Given::default(),
+        );
         let mut loaded = sources.load();
         if let Some(name) = &self.name {
             loaded.known.retain(|known| known.definition.name == *name);

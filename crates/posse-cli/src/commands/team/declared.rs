@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::assemble::session;
 use crate::definitions::teams::{Declared, TeamSources};
 use crate::definitions::{Given, Known};
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::session;
-use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 5] = [
     needed("TEAM"),
@@ -21,8 +21,10 @@ const COLUMNS: [Column; 5] = [
 
 /// Lists the teams that are declared here.
 pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
-    let sources: TeamSources =
-        session::teams(&crate::environment::working_directory()?, Given::default());
+    let sources: TeamSources = session::teams(
+        &crate::config::environment::working_directory()?,
+        Given::default(),
+    );
     let loaded = sources.load();
     if json {
         for known in &loaded.known {

@@ -6,9 +6,9 @@ use posse_port::store::{Op, Store};
 use posse_protocol::Name;
 use serde_json::json;
 
-use super::find;
 use super::signal::told;
 use crate::commands::task::operate;
+use crate::select::teams;
 
 /// Remove a team with its mail, its tasks and its notes. What its members have said and done stays, as sessions.
 ///
@@ -18,7 +18,7 @@ pub(super) struct Delete {
     /// The team
     name: Name,
     #[command(flatten)]
-    session: find::SessionArg,
+    session: teams::SessionArg,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -27,7 +27,7 @@ pub(super) struct Delete {
 impl Delete {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         // Nothing brings it back, so nobody guesses which.
-        let team = find::certain(store, &self.name, &self.session).await?;
+        let team = teams::certain(store, &self.name, &self.session).await?;
         operate(
             store,
             team.realm,

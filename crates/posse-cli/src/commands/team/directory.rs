@@ -10,7 +10,7 @@ use anyhow::Context;
 use rustix::fs::OFlags;
 
 use super::archive::{CONFIG, Files, Previous, previous, unfinished};
-use crate::hint::Advised;
+use crate::error::Advised;
 
 /// The largest file that is read.
 const LARGEST: u64 = 64 << 20;

@@ -7,8 +7,9 @@ use posse_port::store::{Archive, Refusal, Store};
 use posse_protocol::Name;
 use serde_json::{Value, json};
 
-use super::{archive, count, directory, find};
+use super::{archive, count, directory};
 use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::select::teams;
 
 /// Write a team as files that can be read, compared and imported again.
 ///
@@ -25,7 +26,7 @@ pub(super) struct Export {
     #[arg(long, value_name = "NAME")]
     team: Option<Name>,
     #[command(flatten)]
-    session: find::SessionArg,
+    session: teams::SessionArg,
     /// One JSON object: what was written
     #[arg(long)]
     json: bool,
@@ -33,7 +34,7 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.team.as_ref(), &self.session).await?;
+        let team = teams::meant(store, self.team.as_ref(), &self.session).await?;
         let exported = store.export(team.realm, team.name.clone()).await?;
         let archive = exported.ok_or(Refusal::NoSuchTeam { team: team.name })?;
         let files = archive::files(&archive);

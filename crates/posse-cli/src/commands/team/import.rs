@@ -11,10 +11,10 @@ use uuid::Uuid;
 use super::archive::{self, Found, NAMED, Wrong};
 use super::export::{counts, in_words};
 use super::{count, directory};
-use crate::hint::Advised;
-use crate::moment::now_ms;
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
+use crate::output::time::now_ms;
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::store::StoreArgs;
 
 /// Bring in a team from files: an export of posse, or a team's directory with its config.json, inboxes and
 /// tasks.
@@ -42,7 +42,7 @@ impl Import {
             warnings,
         } = archive::parse(&files, now_ms()).map_err(wrong)?;
         archive::check(&mut archive).map_err(wrong)?;
-        let store = crate::session::open_store(store)?;
+        let store = crate::assemble::session::open_store(store)?;
         let store = store.as_ref();
         if !is_free(store, &archive).await? {
             renew(&mut archive);

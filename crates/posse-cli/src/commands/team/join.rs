@@ -4,9 +4,11 @@ use std::process::ExitCode;
 
 use posse_protocol::{AgentId, Name};
 
-use super::find::{self, SessionArg};
-use crate::commands::run::{Joined, Terms, Which, join};
-use crate::store::StoreArgs;
+use crate::assemble::open::Which;
+use crate::assemble::terms::Terms;
+use crate::config::store::StoreArgs;
+use crate::headless::pane::{Joined, join};
+use crate::select::teams::{self, SessionArg};
 
 /// Have members of a team work in this process: one, or all that no other process has.
 ///
@@ -51,8 +53,8 @@ impl Join {
         if let (Some(member), Some(session)) = (self.member, &self.session.session) {
             return Ok((session.clone(), Joined::Member(member)));
         }
-        let store = crate::session::look_into_store(store)?;
-        let team = find::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
+        let store = crate::assemble::session::look_into_store(store)?;
+        let team = teams::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
         Ok((team.realm.to_string(), Joined::Team(team.name)))
     }
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::commands::sessions::shown_ids;
 use crate::commands::task::list_of;
-use crate::moment::{age, moment, now_ms};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;

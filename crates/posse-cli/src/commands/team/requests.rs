@@ -7,14 +7,14 @@ use posse_protocol::{MailId, RequestKind, Sender, Team};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::find;
-use super::member::PlaceArgs;
 use super::signal::told;
 use crate::commands::task::operate;
-use crate::hint::Advised;
-use crate::moment::{age, moment, now_ms};
+use crate::error::Advised;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::select::members::PlaceArgs;
+use crate::select::teams;
 
 const COLUMNS: [Column; 6] = [
     needed("REQUEST"),
@@ -70,7 +70,7 @@ struct AnswerArgs {
 
 impl Requests {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.place.team.as_ref(), &self.place.session).await?;
+        let team = teams::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
         if self.json {
             for request in &open {
@@ -120,7 +120,7 @@ impl Reject {
 
 impl AnswerArgs {
     async fn run(self, store: &dyn Store, approve: bool) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.place.team.as_ref(), &self.place.session).await?;
+        let team = teams::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
         let request = plan(&open, Some(&self.id))?;
         respond(

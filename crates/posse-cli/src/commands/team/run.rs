@@ -6,15 +6,18 @@ use std::process::ExitCode;
 use posse_port::store::{AgentFilter, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
 
-use super::find;
-use crate::commands::run::{Begin, Job, LeadWish, Options, Which, do_job, stdin_prompt};
+use crate::assemble::open::{LeadWish, Which};
+use crate::assemble::options::Options;
+use crate::assemble::session;
 use crate::commands::task::list_of;
+use crate::config::store::StoreArgs;
 use crate::definitions::teams::{Declared, about};
 use crate::definitions::{Given, Known, Source, Weight};
-use crate::hint::Advised;
+use crate::error::Advised;
+use crate::headless::input::stdin;
+use crate::headless::job::{self, Begin, Job};
 use crate::output::{say, tame};
-use crate::session;
-use crate::store::StoreArgs;
+use crate::select::teams;
 use posse_port::closest;
 
 /// The command, for complaints.
@@ -43,7 +46,7 @@ impl Run {
             .check(&PATH)
             .and_then(|()| self.options.given(&PATH));
         let given = checked.unwrap_or_else(|error| error.exit());
-        do_job(&self.options, || self.job(store, given))
+        job::run(&self.options, || self.job(store, given))
     }
 
     /// What is to be done.
@@ -58,7 +61,7 @@ impl Run {
                 Some(vec![posse_protocol::ContentBlock::text(goal.clone())])
             }
             (_, true) => None,
-            (goal, false) => stdin_prompt(goal.as_deref(), self.resume.is_none())?,
+            (goal, false) => stdin::prompt(goal.as_deref(), self.resume.is_none())?,
         };
         let (mut wish, begin) = match resumed {
             Some(Resumed { which, left, alone }) => {
@@ -118,7 +121,7 @@ impl Run {
 
     /// The team as it is declared here.
     fn declared(&self, given: Given) -> anyhow::Result<Known<Declared>> {
-        let sources = session::teams(&crate::environment::working_directory()?, given);
+        let sources = session::teams(&crate::config::environment::working_directory()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
         let mine = |remark: &&_| about(remark) == Some(self.name.as_str());
         let of = |weight| {
@@ -165,12 +168,19 @@ impl Run {
         let store = store.as_ref();
         let team = match id {
             Some(_) => {
-                let session = find::SessionArg {
+                let session = teams::SessionArg {
                     session: id.map(str::to_owned),
                 };
-                find::meant(store, Some(&self.name), &session).await?
+                teams::meant(store, Some(&self.name), &session).await?
             }
-            None => newest(store, &self.name, &crate::environment::working_directory()?).await?,
+            None => {
+                newest(
+                    store,
+                    &self.name,
+                    &crate::config::environment::working_directory()?,
+                )
+                .await?
+            }
         };
         let filter = AgentFilter {
             realm: Some(team.realm),
@@ -210,7 +220,7 @@ impl Run {
         let lead = &known.definition.lead;
         let found = match &lead.agent {
             Some(name) => {
-                let cwd = crate::environment::working_directory()?;
+                let cwd = crate::config::environment::working_directory()?;
                 session::definitions(&cwd, given.clone())
                     .load()
                     .find(name)

@@ -7,13 +7,14 @@ use posse_port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
 use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use serde_json::{Value, json};
 
-use super::{find, list, member, requests};
+use super::{list, requests};
 use crate::commands::agents::pid;
 use crate::commands::{sessions, task};
-use crate::moment::{minute, moment};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{minute, moment};
+use crate::output::transcript::fitted;
 use crate::output::{in_words, json_line, print, tame, width};
-use crate::table::{Column, needed, spare, table};
-use crate::transcript::fitted;
+use crate::select::{members, teams};
 
 const COLUMNS: [Column; 8] = [
     needed("MEMBER"),
@@ -32,7 +33,7 @@ pub(super) struct Show {
     /// The team [default: the only one]
     name: Option<Name>,
     #[command(flatten)]
-    session: find::SessionArg,
+    session: teams::SessionArg,
     /// With the texts of its notes
     #[arg(short, long)]
     verbose: bool,
@@ -55,7 +56,7 @@ struct View {
 
 impl Show {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.name.as_ref(), &self.session).await?;
+        let team = teams::meant(store, self.name.as_ref(), &self.session).await?;
         let view = look(store, team).await?;
         if self.json {
             print(json_line(&view.object()).as_bytes())?;
@@ -78,7 +79,7 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
             .await?,
         notes: store.notes(team.realm, team.name.clone()).await?,
         requests: requests::open(store, &team).await?,
-        former: member::former(store, &team).await?,
+        former: members::former(store, &team).await?,
         agents: agents
             .into_iter()
             .map(|agent| (agent.agent, agent))

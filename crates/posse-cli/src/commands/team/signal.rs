@@ -7,10 +7,10 @@ use posse_protocol::{MailKind, RequestKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::member::{Meant, MemberArgs};
 use crate::commands::task::operate;
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{json_line, print};
+use crate::select::members::{Meant, MemberArgs};
 
 /// Have a member stop what it does; it stays in the team, and waits for more.
 #[derive(clap::Args)]
@@ -140,7 +140,7 @@ fn later(meant: &Meant) -> String {
     }
     let (team, session) = (
         &meant.team.name,
-        crate::session::short(meant.team.session()),
+        crate::assemble::session::short(meant.team.session()),
     );
     format!(
         "; no process runs it, so it takes effect when somebody resumes: posse team run {team} --resume {session}"

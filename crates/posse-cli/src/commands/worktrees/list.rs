@@ -7,10 +7,10 @@ use posse_tools::{Found, GitWorktrees};
 
 use super::{object, repository, state};
 use crate::commands::sessions::shown_ids;
-use crate::environment::working_directory;
-use crate::hint::Advised;
+use crate::config::environment::working_directory;
+use crate::error::Advised;
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 4] = [
     needed("ID"),

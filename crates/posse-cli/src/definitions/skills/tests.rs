@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::settings::tests::Disk;
+use crate::config::settings::tests::Disk;
 
 fn text(description: &str) -> String {
     format!("---\ndescription: {description}\n---\nDo it.\n")

@@ -386,7 +386,7 @@ impl<'a> Lines<'a> {
         };
         let amount = amount.map_or(
             Err("an amount in dollars, 2.5 for one"),
-            crate::settings::agents::dollars,
+            crate::config::settings::agents::dollars,
         );
         amount
             .map_err(|why| self.error(self.at(part, key), format!("`{key}`: {why}")))

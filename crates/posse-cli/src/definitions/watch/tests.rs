@@ -5,8 +5,8 @@ use std::sync::mpsc;
 use notify::event::{AccessKind, AccessMode, CreateKind, Flag, ModifyKind};
 
 use super::*;
+use crate::config::settings::tests::Disk;
 use crate::definitions::{Given, Sources, Weight};
-use crate::settings::tests::Disk;
 
 fn sources(disk: &Disk) -> Sources {
     Sources::new(disk.places.clone(), Given::default())

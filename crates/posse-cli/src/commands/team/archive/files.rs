@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::numbers::Numbers;
 use super::{CONFIG, Files};
-use crate::moment::moment;
+use crate::output::time::moment;
 
 /// The key that says that an export goes on, or was broken off.
 const UNFINISHED: &str = "unfinished";

@@ -2,7 +2,7 @@
 
 use posse_port::closest;
 
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::tame;
 
 /// What can be called by a slash.

@@ -1,0 +1,590 @@
+//! Which agent works, and with what: a new one, one that goes on, or a copy.
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_port::Ports;
+use posse_port::clock::SystemClock;
+use posse_port::memory::SystemMemory;
+use posse_port::model::{Effort, Thinking};
+use posse_port::price::Prices;
+use posse_port::store::{Session, Store};
+use posse_port::tool::Workspace;
+use posse_protocol::{AgentId, Name, PermissionMode, Usage};
+use posse_runtime::definition::spawning::Spawning;
+use posse_runtime::definition::spawning::{Quarters, Teaming};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::runtime::Runtime;
+use posse_tools::GitWorktrees;
+use tokio::sync::oneshot;
+
+use super::provider::{self, Chosen, Otherwise, ProviderArgs};
+use super::session::{self, AgentFlags, Facts, FlagSettings, ImplicitFork, Settings};
+use super::{launch, panes, prompt, worktree_sweep};
+use crate::config::environment;
+use crate::config::settings::teams::Backend;
+use crate::config::store::StoreArgs;
+use crate::definitions::skills::SkillSources;
+use crate::definitions::slash::Slash;
+use crate::definitions::{Given, Live, Sources, Watched};
+use crate::error::Advised;
+use crate::output::say;
+use crate::select::sessions;
+
+/// The mode that a session does not keep: it is asked for anew each time.
+const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
+
+/// No agent is started if the machine has less memory left than this, in bytes.
+const LEAST_MEMORY: u64 = 256 << 20;
+
+/// How many warnings about definitions of agents are told.
+const MOST_WARNINGS: usize = 5;
+
+/// Which session goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The one of this directory that was used last.
+    Newest,
+    /// The one whose id begins so.
+    Id(String),
+}
+
+/// What the command line asks for.
+pub(crate) struct Wish {
+    pub(crate) which: Option<Which>,
+    pub(crate) fork: bool,
+    /// The team that the agent leads.
+    pub(crate) team: Option<Name>,
+    /// What a new lead is.
+    pub(crate) lead: Option<LeadWish>,
+    pub(crate) provider: ProviderArgs,
+    pub(crate) mode: Option<PermissionMode>,
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) add_dir: Vec<PathBuf>,
+    pub(crate) limits: Limits,
+    pub(crate) agents: AgentFlags,
+    /// `--agents`.
+    pub(crate) given: Given,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) append_system_prompt: Option<String>,
+    pub(crate) asker: Asker,
+    /// `--team-backend`.
+    pub(crate) backend: Option<Backend>,
+    /// Whether it only hosts members that others have started.
+    pub(crate) is_host: bool,
+    pub(crate) store: StoreArgs,
+    /// Whether all is told.
+    pub(crate) verbose: bool,
+}
+
+/// What the file of a team says about its lead.
+pub(crate) struct LeadWish {
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<Effort>,
+    /// The mode that it has unless a flag says another.
+    pub(crate) mode: Option<PermissionMode>,
+    /// The mode that it has at most: whoever wrote the repository says so, who may only tighten.
+    pub(crate) strictest: Option<PermissionMode>,
+    /// More for its system prompt.
+    pub(crate) prompt: Vec<String>,
+}
+
+/// An agent that is ready to be told something.
+pub(crate) struct Opened {
+    pub(crate) runtime: Runtime,
+    pub(crate) agent: Agent,
+    pub(crate) facts: Facts,
+    pub(crate) store: session::Opened,
+    /// The types that it can start, as they change.
+    pub(crate) live: Live<Sources>,
+    /// The skills, as they change.
+    pub(crate) skills: Live<SkillSources>,
+    /// What can be called by a slash.
+    pub(crate) slash: Slash,
+    /// Comes if somebody should look at worktrees.
+    pub(crate) swept: oneshot::Receiver<String>,
+}
+
+/// What an agent stands on, before there is one.
+pub(crate) struct Grounds {
+    pub(crate) runtime: Runtime,
+    pub(crate) setup: Setup,
+    pub(crate) store: session::Opened,
+    pub(crate) live: Live<Sources>,
+    pub(crate) skills: Live<SkillSources>,
+    pub(crate) slash: Slash,
+    pub(crate) cwd: PathBuf,
+    settings: Settings,
+    /// The session that goes on.
+    pub(crate) found: Option<Session>,
+    worktrees: GitWorktrees,
+    model: String,
+    key_source: Option<&'static str>,
+    retries: u32,
+}
+
+impl Grounds {
+    /// What can be said of an agent on them.
+    pub(crate) fn facts(&self, session: AgentId, tools: Vec<String>, again: String) -> Facts {
+        let policy = &self.settings.policy;
+        let types = self.live.catalogue.now();
+        let names = types.iter().map(|definition| definition.name.clone());
+        let known = self.skills.catalogue.now();
+        let loadable = known
+            .iter()
+            .filter(|skill| skill.for_model && !policy.forbids_skill(&skill.name));
+        Facts {
+            session,
+            again,
+            model: self.model.clone(),
+            cwd: self.cwd.clone(),
+            tools,
+            agents: names.filter(|name| !policy.forbids_agent(name)).collect(),
+            skills: loadable.map(|skill| skill.name.clone()).collect(),
+            commands: self.slash.names(),
+            mode: self.settings.mode,
+            key_source: self.key_source,
+            retries: self.retries,
+        }
+    }
+}
+
+/// Makes or finds the agent that was asked for.
+pub(crate) async fn open(wish: Wish) -> anyhow::Result<Opened> {
+    let grounds = ground(&wish).await?;
+    let (runtime, setup, mode) = (
+        &grounds.runtime,
+        grounds.setup.clone(),
+        grounds.settings.mode,
+    );
+    let changed = grounds
+        .found
+        .as_ref()
+        .and_then(|session| (session.mode != mode).then_some(mode));
+    let agent = match &grounds.found {
+        Some(session) if wish.fork => runtime.fork_session(session.agent, changed, setup).await?,
+        Some(session) => runtime.resume(session.agent, changed, setup).await?,
+        None => runtime.start(&character(&wish, &grounds.model, mode, &grounds.cwd), setup),
+    };
+    let swept = worktree_sweep::start(grounds.worktrees.clone(), &session::worktrees()?);
+    let short = session::short(agent.id);
+    let again = match &wish.team {
+        Some(team) => format!("posse team run {team} --resume {short}"),
+        None => format!("posse -p --resume {short}"),
+    };
+    let again = session::in_store(again, &wish.store);
+    let facts = grounds.facts(agent.id, agent.tools.clone(), again);
+    let Grounds {
+        runtime,
+        store,
+        live,
+        skills,
+        slash,
+        ..
+    } = grounds;
+    Ok(Opened {
+        runtime,
+        agent,
+        facts,
+        store,
+        live,
+        skills,
+        slash,
+        swept,
+    })
+}
+
+/// Makes what an agent stands on.
+pub(crate) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
+    let here = environment::working_directory()?;
+    let store = session::Opened::at(&session::meant_store(&wish.store)?.place)?;
+    let found = match &wish.which {
+        None => None,
+        Some(which) => Some(find_session(store.store.as_ref(), which, &here, wish).await?),
+    };
+    let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
+    let settings = settings(wish, found.as_ref(), &cwd)?;
+    let otherwise = match &found {
+        Some(session) => Otherwise::Session(session.model.clone()),
+        None => Otherwise::Settings(settings.model.clone()),
+    };
+    let Engine {
+        runtime,
+        prices,
+        worktrees,
+        model,
+        key_source,
+        retries,
+    } = engine(wish, Arc::clone(&store.store), otherwise)?;
+    let budgets = settings.agents.budgets;
+    affordable(
+        &*prices,
+        &model,
+        &[wish.limits.budget, budgets.alone, budgets.subtree],
+    )?;
+    let Equipment {
+        setup,
+        live,
+        skills,
+    } = equip(wish, &settings, cwd.clone())?;
+    let slash = Slash::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
+    Ok(Grounds {
+        runtime,
+        setup,
+        store,
+        live,
+        skills,
+        slash,
+        cwd,
+        settings,
+        found,
+        worktrees,
+        model,
+        key_source,
+        retries,
+    })
+}
+
+/// What all agents of a process stand on, whatever session they are of.
+pub(crate) struct Engine {
+    pub(crate) runtime: Runtime,
+    prices: Arc<PriceList>,
+    worktrees: GitWorktrees,
+    model: String,
+    key_source: Option<&'static str>,
+    retries: u32,
+}
+
+/// Makes a runtime on a store.
+pub(crate) fn engine(
+    wish: &Wish,
+    store: Arc<dyn Store>,
+    otherwise: Otherwise,
+) -> anyhow::Result<Engine> {
+    let policy = RetryPolicy::default();
+    let retries = policy.retries;
+    let Chosen {
+        model,
+        name,
+        key_source,
+    } = wish.provider.choose_or(policy, otherwise)?;
+    let prices = Arc::new(provider::prices()?);
+    let worktrees = GitWorktrees::new(session::worktrees()?);
+    let ports = Ports {
+        model: Arc::from(model),
+        store,
+        clock: Arc::new(SystemClock::default()),
+        prices: prices.clone(),
+        memory: Arc::new(SystemMemory),
+        worktrees: Arc::new(worktrees.clone()),
+    };
+    Ok(Engine {
+        runtime: Runtime::new(ports),
+        prices,
+        worktrees,
+        model: name,
+        key_source,
+        retries,
+    })
+}
+
+/// What agents of one session get.
+pub(crate) struct Equipment {
+    pub(crate) setup: Setup,
+    pub(crate) live: Live<Sources>,
+    pub(crate) skills: Live<SkillSources>,
+}
+
+impl Equipment {
+    /// For members of a session that others lead, which works in `cwd`.
+    pub(crate) fn of(wish: &Wish, cwd: &Path) -> anyhow::Result<Self> {
+        equip(wish, &settings(wish, None, cwd)?, cwd.to_owned())
+    }
+}
+
+fn equip(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Equipment> {
+    let live = Live::new(session::definitions(&cwd, wish.given.clone()));
+    let skills = Live::new(session::skills(&cwd));
+    warn(&live);
+    warn(&skills);
+    let mut setup = setup(wish, settings, cwd, &live)?;
+    setup.spawning.skills = Some(skills.catalogue.clone());
+    Ok(Equipment {
+        setup,
+        live,
+        skills,
+    })
+}
+
+/// The settings that hold, with what is to be said about them.
+fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
+    let (strictest, usual) = wish
+        .lead
+        .as_ref()
+        .map(|lead| (lead.strictest, lead.mode))
+        .unwrap_or_default();
+    let kept = found
+        .map(|session| session.mode)
+        .filter(|mode| *mode != BYPASS);
+    let flags = FlagSettings {
+        allow: wish.allow.clone(),
+        deny: wish.deny.clone(),
+        mode: wish.mode,
+        kept_mode: kept.or(usual),
+        strictest,
+        model: wish
+            .provider
+            .named()
+            .or_else(|| wish.lead.as_ref().and_then(|lead| lead.model.clone())),
+        additional_directories: wish.add_dir.clone(),
+        agents: wish.agents,
+        backend: wish.backend,
+    };
+    let settings = session::settings(cwd, flags)?;
+    let details = settings.details.iter().filter(|_| wish.verbose);
+    for warning in settings.warnings.iter().chain(details) {
+        say(&format!("warning: {}", crate::output::tame(warning)));
+    }
+    let was = found
+        .filter(|_| wish.mode.is_none())
+        .map(|session| session.mode);
+    was.and_then(|was| changed_mode(was, settings.mode))
+        .iter()
+        .for_each(|note| say(note));
+    Ok(settings)
+}
+
+async fn find_session(
+    store: &dyn Store,
+    which: &Which,
+    here: &Path,
+    wish: &Wish,
+) -> anyhow::Result<Session> {
+    if wish.system_prompt.is_some() || wish.append_system_prompt.is_some() {
+        anyhow::bail!(Advised {
+            what: "a session keeps the system prompt it began with".into(),
+            advice: "leave --system-prompt and --append-system-prompt away, or start a new session"
+                .into(),
+        });
+    }
+    let session = match which {
+        Which::Newest => sessions::newest_to_continue(store, here).await?,
+        Which::Id(prefix) => sessions::by_prefix(store, prefix).await?,
+    };
+    if !session.cwd.is_dir() {
+        anyhow::bail!(Advised {
+            what: format!(
+                "the session's directory {} is not there any more",
+                session.cwd.display()
+            ),
+            advice: "bring it back, or start a new session".into(),
+        });
+    }
+    Ok(session)
+}
+
+/// What is said of a session whose mode is no longer what it was, unasked.
+fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
+    if was == now {
+        return None;
+    }
+    let rest = if was == BYPASS {
+        "add --permission-mode bypassPermissions to go on so".to_owned()
+    } else {
+        format!("settings say {now}")
+    };
+    Some(format!("the session was in {was}; {rest}"))
+}
+
+/// A budget can be kept only where the price is known.
+fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::Result<()> {
+    let wanted = budgets.iter().any(|budget| budget.cost.is_some());
+    if wanted && prices.cost(model, &Usage::default()).is_none() {
+        anyhow::bail!(Advised {
+            what: format!("the price of {model} is not known, so a budget cannot be kept"),
+            advice:
+                "add it to prices.toml in posse's home (docs/models.md), or limit turns or tokens instead"
+                    .into(),
+        });
+    }
+    Ok(())
+}
+
+fn setup(
+    wish: &Wish,
+    settings: &Settings,
+    cwd: PathBuf,
+    live: &Live<Sources>,
+) -> anyhow::Result<Setup> {
+    let mut roots = vec![cwd.clone()];
+    for directory in &settings.additional_directories {
+        match directory.canonicalize() {
+            Ok(directory) => roots.push(directory),
+            Err(error) => {
+                let what = format!("warning: {} cannot be added: {error}", directory.display());
+                say(&crate::output::tame(&what));
+            }
+        }
+    }
+    let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
+    let mut spawning = spawning(settings, &cwd, live);
+    // Who leads a team in front of somebody may have its members seen.
+    let leads = wish.team.is_some();
+    let scene = panes::Scene {
+        attended: leads && std::io::stderr().is_terminal(),
+        leads,
+        counts_tokens: wish.limits.budget.tokens.is_some(),
+    };
+    let quarters = match wish.is_host {
+        true => Quarters::Here,
+        false => panes::choose(&settings.teams, scene, || launch::launch(wish))?,
+    };
+    spawning.teams = Teaming {
+        quarters,
+        deadline: settings.teams.deadline,
+    };
+    let workspace = Workspace {
+        cwd,
+        roots,
+        spill: session::spill()?,
+        home,
+        mirror: None,
+        notes: None,
+    };
+    Ok(Setup {
+        tools: match wish.which {
+            None if !wish.is_host => session::tools(&settings.policy),
+            // The model knows what it was told of; rules deny each call. And what a forbidden tool left
+            // running when its process died must be ended by that tool.
+            _ => session::all_tools(),
+        },
+        policy: Arc::new(settings.policy.clone()),
+        workspace: Arc::new(workspace),
+        limits: Limits {
+            compact_at: settings.compact_at,
+            ..wish.limits
+        },
+        asker: wish.asker,
+        spawning,
+        // Who sends several prompts waits for as many results.
+        joins: false,
+    })
+}
+
+fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
+    let agents = &settings.agents;
+    let (instead, more, day) = (None, None, today());
+    let instructions = session::instructions(cwd);
+    Spawning {
+        // Nobody sits in front of it: only if it is wanted everywhere.
+        implicit_fork: agents.implicit_fork == ImplicitFork::Always,
+        types: live.catalogue.clone(),
+        skills: None,
+        forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
+        usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
+        base: agents.base,
+        dirty: agents.dirty,
+        context: prompt::surroundings(prompt::Parts {
+            instead,
+            more,
+            cwd,
+            instructions,
+            day: &day,
+        })
+        .into(),
+        depth: agents.depth,
+        running: agents.running,
+        background: agents.background,
+        auto_background: agents.auto_background,
+        budgets: agents.budgets,
+        least_memory: LEAST_MEMORY,
+        teams: Teaming::default(),
+    }
+}
+
+/// Says what is wrong with definitions, as far as one reads that before something else.
+fn warn<S: Watched>(live: &Live<S>) {
+    let trouble: Vec<_> = live.loaded.trouble().collect();
+    for remark in trouble.iter().take(MOST_WARNINGS) {
+        say(&format!(
+            "warning: {}",
+            remark.in_a_line(live.sources.cwd())
+        ));
+    }
+    if let Some(more) = trouble
+        .len()
+        .checked_sub(MOST_WARNINGS)
+        .filter(|more| *more > 0)
+    {
+        let word = S::WORD;
+        say(&format!(
+            "warning: and {more} more about {word}: `posse {word} check` tells all"
+        ));
+    }
+}
+
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
+    let of_lead = wish
+        .lead
+        .iter()
+        .flat_map(|lead| lead.prompt.iter().map(String::as_str));
+    let more: Vec<&str> = of_lead
+        .chain(wish.append_system_prompt.as_deref())
+        .collect();
+    let more = (!more.is_empty()).then(|| more.join("\n\n"));
+    let system = prompt::system(prompt::Parts {
+        instead: wish.system_prompt.as_deref(),
+        more: more.as_deref(),
+        cwd,
+        instructions: session::instructions(cwd),
+        day: &today(),
+    });
+    let effort = wish.lead.as_ref().and_then(|lead| lead.effort);
+    Character {
+        model: model.to_owned(),
+        system,
+        thinking: Thinking::Default,
+        effort,
+        mode,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::Cost;
+
+    use super::*;
+
+    #[test]
+    fn a_budget_needs_a_price() {
+        let prices = posse_model::price::PriceList::built_in().unwrap();
+        let money = Budget {
+            cost: Some(Cost::from_pico_usd(1)),
+            ..Budget::default()
+        };
+        let tokens = Budget {
+            tokens: Some(1),
+            ..Budget::default()
+        };
+        assert!(affordable(&prices, "claude-opus-5-5", &[money]).is_ok());
+        assert!(affordable(&prices, "homemade", &[tokens]).is_ok());
+        let error = affordable(&prices, "homemade", &[tokens, money]).unwrap_err();
+        assert!(
+            error
+                .downcast_ref::<Advised>()
+                .unwrap()
+                .advice
+                .contains("prices.toml")
+        );
+    }
+}

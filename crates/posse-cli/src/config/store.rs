@@ -1,0 +1,221 @@
+//! Which store is meant: the flag, else `$POSSE_STORE`, else the settings, else the one in posse's home.
+
+mod server;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+
+use super::environment::variable;
+use super::settings::{Places, chosen_store};
+use crate::error::Advised;
+
+pub(crate) use self::server::Server;
+
+/// The flag of every command that opens a store.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
+    #[arg(long, global = true, value_name = "STORE", value_parser = StoreParser, help_heading = "Store")]
+    pub(crate) store: Option<Place>,
+}
+
+/// Where a store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file of SQLite.
+    File(PathBuf),
+    /// A server of PostgreSQL.
+    Server(Server),
+}
+
+impl Place {
+    /// As people are told of it: without any password.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::File(path) => path.to_string_lossy().into_owned(),
+            Self::Server(server) => server.shown(),
+        }
+    }
+
+    /// As it is named on a command line that others may read.
+    pub(crate) fn address(&self) -> String {
+        match self {
+            Self::File(path) => format!("sqlite:{}", path.to_string_lossy()),
+            Self::Server(server) => server.address(),
+        }
+    }
+}
+
+/// The store that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meant {
+    pub(crate) place: Place,
+    /// Whether somebody has named it: it should be there then.
+    pub(crate) named: bool,
+}
+
+/// Reads the flag. What is wrong with it is told without what could be a password.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreParser;
+
+impl TypedValueParser for StoreParser {
+    type Value = Place;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Place, clap::Error> {
+        let text = value.to_string_lossy();
+        parse(&text).map_err(|why| {
+            let what = format!(
+                "invalid value '{}' for '--store <STORE>': {why}",
+                crate::output::tame(&hushed(&text))
+            );
+            command.clone().error(ErrorKind::ValueValidation, what)
+        })
+    }
+}
+
+/// A store as people name it.
+pub(crate) fn parse(text: &str) -> Result<Place, String> {
+    match text.split_once(':') {
+        Some(("sqlite", path)) if path.trim() == ":memory:" => {
+            Err("a store is a file: what is only in memory is gone when the command ends".into())
+        }
+        Some(("sqlite", path)) if path.contains('?') => {
+            Err("a store is sqlite:PATH, without options and without a `?` in its path".into())
+        }
+        Some(("sqlite", path)) if !path.trim().is_empty() => Ok(Place::File(PathBuf::from(path))),
+        Some(("postgres" | "postgresql", _)) => Server::parse(text).map(Place::Server),
+        _ => {
+            Err("a store is sqlite:PATH, sqlite:/home/me/posse.db for one, or postgres://USER@HOST/DATABASE"
+                .into())
+        }
+    }
+}
+
+/// What somebody took for a store, without what could be a password: a name in front of an `@` is not shown.
+pub(crate) fn hushed(text: &str) -> String {
+    match (
+        text.find("://"),
+        text.rfind('@'),
+        text.contains("password="),
+    ) {
+        (_, _, true) | (Some(_), Some(_), _) => {
+            format!("{}:…", text.split(':').next().unwrap_or_default())
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// A path that begins with `~` begins at home, whoever wrote it; a shell leaves it alone behind `sqlite:`.
+pub(crate) fn from_home(place: Place, home: Option<&Path>) -> Place {
+    match (&place, home) {
+        (Place::File(path), Some(home)) => match path.strip_prefix("~") {
+            Ok(rest) => Place::File(home.join(rest)),
+            Err(_) => place,
+        },
+        _ => place,
+    }
+}
+
+/// The store: what the flag says, else the environment, else the settings, else posse's own.
+pub(crate) fn place(flag: Option<&Place>, places: &Places) -> anyhow::Result<Meant> {
+    let named = |place: Place| Meant {
+        place: from_home(place, places.home.as_deref()),
+        named: true,
+    };
+    if let Some(place) = flag {
+        return Ok(named(place.clone()));
+    }
+    if let Some(text) = variable("POSSE_STORE") {
+        return Ok(named(parse(&text).map_err(|why| Advised {
+            what: format!("POSSE_STORE is `{}`: {why}", hushed(&text)),
+            advice: "set it right, or unset it".into(),
+        })?));
+    }
+    if let Some(place) = chosen_store(places)? {
+        return Ok(named(place));
+    }
+    let home = places.posse_home.as_ref().ok_or_else(|| Advised {
+        what: "there is no home directory".into(),
+        advice: "set POSSE_HOME to a directory of yours".into(),
+    })?;
+    Ok(Meant {
+        place: Place::File(home.join("posse.db")),
+        named: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_store_is_said() {
+        let file = |path: &str| Ok(Place::File(path.into()));
+        assert_eq!(parse("sqlite:/a b/c.db"), file("/a b/c.db"));
+        assert_eq!(parse("sqlite:x:y"), file("x:y"));
+        for wrong in [
+            "",
+            "sqlite:",
+            "sqlite: ",
+            "sqlite:a.db?mode=ro",
+            "/a/b.db",
+            "posse.db",
+            "mysql:x",
+        ] {
+            assert!(parse(wrong).unwrap_err().contains("sqlite:PATH"), "{wrong}");
+        }
+        assert!(
+            parse("sqlite::memory:")
+                .unwrap_err()
+                .contains("a store is a file")
+        );
+        assert!(
+            parse("postgresql:db")
+                .unwrap_err()
+                .contains("postgres://USER@HOST/DATABASE")
+        );
+        assert!(matches!(parse("postgres://host/db"), Ok(Place::Server(_))));
+    }
+
+    #[test]
+    fn what_could_be_a_password_is_not_repeated() {
+        for text in [
+            "mysql://me:s3cret@host/db",
+            "postgres:/me:s3cret://@",
+            "postgre://h/db?password=s3cret",
+        ] {
+            assert!(!hushed(text).contains("s3cret"), "{text}");
+        }
+        assert_eq!(hushed("posse.db"), "posse.db");
+        let refused = clap::Command::new("posse")
+            .arg(
+                clap::Arg::new("store")
+                    .long("store")
+                    .value_parser(StoreParser),
+            )
+            .try_get_matches_from(["posse", "--store", "postgres://me:s3@cret@host/db"])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("%40") && !refused.contains("cret"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_path_may_begin_at_home() {
+        let home = Some(Path::new("/home/me"));
+        let from = |path: &str| from_home(Place::File(path.into()), home);
+        assert_eq!(from("~/x.db"), Place::File("/home/me/x.db".into()));
+        assert_eq!(from("~you/x.db"), Place::File("~you/x.db".into()));
+        assert_eq!(from("a/~/x.db"), Place::File("a/~/x.db".into()));
+    }
+}

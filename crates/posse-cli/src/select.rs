@@ -1,0 +1,6 @@
+//! Which session, team, member or recipient a person means.
+
+pub(crate) mod members;
+pub(crate) mod recipients;
+pub(crate) mod sessions;
+pub(crate) mod teams;
