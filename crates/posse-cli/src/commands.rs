@@ -18,14 +18,3 @@ pub(crate) mod task;
 pub(crate) mod team;
 pub(crate) mod worker;
 pub(crate) mod worktrees;
-
-use anyhow::Context;
-use tokio::runtime::{Builder, Runtime};
-
-/// A runtime on this thread alone: commands that wait for one thing need no more.
-pub(crate) fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the async runtime")
-}

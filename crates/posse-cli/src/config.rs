@@ -3,3 +3,14 @@
 pub(crate) mod environment;
 pub(crate) mod settings;
 pub(crate) mod store;
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
+
+/// A runtime on this thread alone: commands that wait for one thing need no more.
+pub(crate) fn runtime() -> anyhow::Result<Runtime> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")
+}

@@ -100,6 +100,12 @@ pub(crate) fn tame(text: &str) -> String {
     tame
 }
 
+/// One, or several: `1 task`, `2 tasks`.
+pub(crate) fn count(number: usize, one: &str) -> String {
+    let many = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{many}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,4 +3,6 @@
 pub(crate) mod members;
 pub(crate) mod recipients;
 pub(crate) mod sessions;
+pub(crate) mod tasks;
+pub(crate) mod team_choice;
 pub(crate) mod teams;

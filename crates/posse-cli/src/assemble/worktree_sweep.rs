@@ -5,7 +5,7 @@ use std::path::Path;
 use posse_tools::{GitWorktrees, Swept};
 use tokio::sync::oneshot;
 
-use crate::commands::team::count;
+use crate::output::count;
 
 /// Begins to remove what holds nothing of all that is in `home`. Nobody waits for it; what it does not get
 /// to do, the next run does. If others hold something, a line about them comes.

@@ -1,6 +1,6 @@
 //! `posse agents`.
 
-pub(crate) mod check;
+mod check;
 mod describe;
 mod list;
 mod new;
@@ -8,8 +8,6 @@ mod ps;
 mod show;
 
 use std::process::ExitCode;
-
-pub(crate) use ps::state;
 
 use crate::assemble::session;
 use crate::config::environment;
@@ -43,7 +41,7 @@ impl Agents {
             Command::Check(command) => command.run(&definitions()?),
             Command::New(command) => command.run(&definitions()?),
             Command::Ps(command) => {
-                let runtime = super::runtime()?;
+                let runtime = crate::config::runtime()?;
                 let store = session::look_into_store(&self.store)?;
                 runtime.block_on(command.run(store.as_ref()))
             }
@@ -57,9 +55,4 @@ fn definitions() -> anyhow::Result<Sources> {
         &environment::working_directory()?,
         Given::default(),
     ))
-}
-
-/// The number of a process as stores tell it: `pid 4711`.
-pub(crate) fn pid(holder: &str) -> Option<u32> {
-    holder.strip_prefix("pid ")?.parse().ok()
 }

@@ -76,7 +76,7 @@ impl Asked {
 
 impl AskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        super::runtime()?.block_on(async {
+        crate::config::runtime()?.block_on(async {
             let store = session::look_into_store(&self.store)?;
             let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
             // A person waits: better a quick answer that it does not work than a minute of hope.

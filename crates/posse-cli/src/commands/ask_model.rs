@@ -50,7 +50,7 @@ impl AskModel {
             "posse ask-model \"why is the sky blue?\"",
         )?;
         let mut shown = Shown::new(Form::of(self.json));
-        let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
+        let result = crate::config::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
             return Err(error.into());
         }

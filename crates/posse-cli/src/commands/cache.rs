@@ -11,13 +11,13 @@ use posse_protocol::{AgentId, Missed, Usage, misses};
 use serde_json::{Value, json};
 
 use self::look::{Kin, Looked};
-use super::cost::{Line, about, called, tree};
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, minute, moment};
 use crate::output::{json_line, print, tame, width};
 use crate::present::cache_misses::{in_words, of_reasons};
+use crate::present::costs::{Line, about, called, tree};
 use crate::select::sessions;
 
 const AGENTS: [Column; 8] = [
@@ -68,7 +68,7 @@ pub(crate) struct CacheCommand {
 
 impl CacheCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        super::runtime()?.block_on(async {
+        crate::config::runtime()?.block_on(async {
             let store = crate::assemble::session::look_into_store(&self.store)?;
             let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
             let filter = AgentFilter {
@@ -379,8 +379,8 @@ fn differs(shared: &Shared) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::sessions::made::session;
     use crate::output::transcript::breadth;
+    use crate::present::fixtures::session;
 
     #[test]
     fn no_line_is_wider_than_the_window_and_what_was_missed_is_always_there() {

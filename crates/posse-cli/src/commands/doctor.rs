@@ -44,7 +44,7 @@ struct Finding {
 impl Doctor {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let settled = self.provider.settle()?;
-        let runtime = super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let mut worst_is_bad = false;
         let mut tell = |finding: Finding| {
             worst_is_bad |= finding.grade == Grade::Bad;

@@ -28,7 +28,7 @@ enum Command {
 
 impl MailCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let runtime = super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let store = crate::assemble::session::look_into_store(&self.store)?;
         match self.command {
             Command::List(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),

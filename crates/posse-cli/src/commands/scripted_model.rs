@@ -41,10 +41,14 @@ pub(crate) struct ScriptedModel {
 impl ScriptedModel {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(url) = &self.conformance {
-            return super::runtime()?.block_on(conformance::run(url, &self.model, self.json));
+            return crate::config::runtime()?.block_on(conformance::run(
+                url,
+                &self.model,
+                self.json,
+            ));
         }
         let mode = self.mode()?;
-        super::runtime()?.block_on(self.serve(mode))
+        crate::config::runtime()?.block_on(self.serve(mode))
     }
 
     fn mode(&self) -> anyhow::Result<Mode> {

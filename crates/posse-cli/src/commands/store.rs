@@ -52,7 +52,7 @@ fn unstopped(
     if let Place::Server(_) = place {
         return act();
     }
-    let runtime = super::runtime()?;
+    let runtime = crate::config::runtime()?;
     let _within = runtime.enter();
     let _unheard = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?;
     act()

@@ -8,18 +8,15 @@ mod update;
 
 use std::process::ExitCode;
 
-use posse_port::store::{Done, Op, OpResult, Order, Store};
-use posse_protocol::{ListId, Name, RealmId, Task, TaskId, Team};
-use serde_json::{Value, json};
+use posse_port::store::Store;
+use posse_protocol::{ListId, Name, Task, TaskId};
 
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::output::tame;
-use crate::output::time::{moment, now_ms};
 use crate::select::sessions;
-use crate::select::teams;
-
-pub(crate) use self::list::rows;
+use crate::select::tasks::list_of;
+use crate::select::{team_choice, teams};
 
 /// Look at what is to be done, and change it.
 #[derive(clap::Args)]
@@ -54,7 +51,7 @@ struct ListArgs {
 
 impl TaskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let runtime = super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let store = crate::assemble::session::look_into_store(&self.store)?;
         runtime.block_on(async {
             let store = store.as_ref();
@@ -78,7 +75,7 @@ impl ListArgs {
             return Ok(list_of(&teams::meant(store, Some(team), &session).await?));
         }
         if let Some(session) = &self.session
-            && let Some(team) = teams::imported(store, session).await?
+            && let Some(team) = team_choice::imported(store, session).await?
         {
             return Ok(list_of(&team));
         }
@@ -94,29 +91,6 @@ impl ListArgs {
             realm: session.realm,
             team: None,
         })
-    }
-}
-
-/// The list of a team.
-pub(crate) fn list_of(team: &Team) -> ListId {
-    ListId {
-        realm: team.realm,
-        team: Some(team.name.clone()),
-    }
-}
-
-/// Does one thing for the person, and gives what came of it; a refusal is an error.
-pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow::Result<Done> {
-    let results: Vec<OpResult> = store
-        .operate(Order {
-            realm,
-            ops: vec![op],
-            at_ms: now_ms(),
-        })
-        .await?;
-    match results.into_iter().next() {
-        Some(result) => Ok(result?),
-        None => anyhow::bail!("the store did not say what came of it"),
     }
 }
 
@@ -138,49 +112,6 @@ fn id(text: &str) -> Result<TaskId, String> {
     parsed
         .map(TaskId)
         .ok_or_else(|| format!("`{}` is no task number", tame(text)))
-}
-
-/// A task for programs.
-pub(crate) fn object(task: &Task) -> Value {
-    json!({
-        "id": task.id, "subject": task.subject, "description": task.description,
-        "active_form": task.active_form, "status": task.status,
-        "owner": task.owner.as_ref().map(|owner| &owner.name), "lost_by": task.lost_by,
-        "blocked_by": task.blocked_by, "waits_for": task.waits_for, "blocks": task.blocks,
-        "created_at": moment(task.created_ms), "updated_at": moment(task.updated_ms),
-        "role": task.role, "check": task.check, "metadata": task.metadata, "version": task.version,
-    })
-}
-
-/// Numbers as people read them.
-fn numbers(tasks: &[TaskId]) -> String {
-    tasks
-        .iter()
-        .map(TaskId::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// Text that was given, or is piped in where `-` stands for it.
-pub(crate) fn text(given: String) -> anyhow::Result<String> {
-    use std::io::{IsTerminal, Read};
-
-    use anyhow::Context;
-    /// More than any text that is kept.
-    const LONGEST: u64 = 1 << 20;
-    if given != "-" {
-        return Ok(given);
-    }
-    if std::io::stdin().is_terminal() {
-        crate::output::say_to_person("type the text; Ctrl-D on a line of its own ends it");
-    }
-    let mut text = String::new();
-    std::io::stdin()
-        .take(LONGEST)
-        .read_to_string(&mut text)
-        .context("cannot read the text from standard input")?;
-    text.truncate(text.trim_end().len());
-    Ok(text)
 }
 
 #[cfg(test)]

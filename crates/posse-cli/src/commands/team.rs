@@ -61,12 +61,12 @@ impl TeamCommand {
             Command::Run(command) => return command.run(self.store),
             Command::Check(command) => return command.run(),
             Command::Import(command) => {
-                return super::runtime()?.block_on(command.run(&self.store));
+                return crate::config::runtime()?.block_on(command.run(&self.store));
             }
             Command::Join(command) => return command.run(&self.store),
             Command::Looking(looking) => looking,
         };
-        super::runtime()?.block_on(async {
+        crate::config::runtime()?.block_on(async {
             let store = crate::assemble::session::look_into_store(&self.store)?;
             let store = store.as_ref();
             match looking {
@@ -92,10 +92,4 @@ impl TeamCommand {
             _ => None,
         }
     }
-}
-
-/// One, or several: `1 task`, `2 tasks`.
-pub(crate) fn count(number: usize, one: &str) -> String {
-    let many = if number == 1 { "" } else { "s" };
-    format!("{number} {one}{many}")
 }

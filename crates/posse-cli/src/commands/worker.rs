@@ -49,7 +49,7 @@ impl WorkerCommand {
             most: self.max.map(|most| most as usize),
             json: self.json,
         };
-        let runtime = super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let result = runtime.block_on(serve(wish, &serving));
         // Whatever still waits in a thread is not waited for.
         runtime.shutdown_background();

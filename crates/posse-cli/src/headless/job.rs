@@ -86,7 +86,7 @@ pub(crate) fn run(
 
 /// Does it, in a runtime of its own.
 fn begin(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
-    let runtime = crate::commands::runtime()?;
+    let runtime = crate::config::runtime()?;
     let result = runtime.block_on(work(options, job));
     // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
     runtime.shutdown_background();

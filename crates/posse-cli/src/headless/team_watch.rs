@@ -10,9 +10,10 @@ use posse_protocol::{
 };
 
 use super::render::panel::{Panel, Row};
-use crate::commands::{sessions, task};
 use crate::output::in_words;
 use crate::output::transcript::shortened;
+use crate::present::sessions;
+use crate::select::tasks;
 
 /// How long after a look the next is worth it if something has happened.
 pub(crate) const SOON: Duration = Duration::from_secs(1);
@@ -115,7 +116,7 @@ impl Watch {
         };
         let tasks = self
             .store
-            .tasks(task::list_of(&team), TaskFilter::default(), usize::MAX)
+            .tasks(tasks::list_of(&team), TaskFilter::default(), usize::MAX)
             .await?;
         let agents = AgentFilter {
             realm: Some(realm),

@@ -3,7 +3,7 @@
 use posse_port::store::{AgentFilter, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 
-use super::{sessions, teams};
+use super::{sessions, team_choice, teams};
 use crate::error::Advised;
 use crate::output::tame;
 
@@ -65,7 +65,7 @@ impl Circle {
                 };
                 Some(teams::meant(store, Some(name), &session).await?)
             }
-            (None, Some(session)) => teams::imported(store, session).await?,
+            (None, Some(session)) => team_choice::imported(store, session).await?,
             (None, None) => None,
         };
         if let Some(found) = named {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use posse_port::store::{AgentFilter, AgentState, Session, SessionFilter, Store};
 
-use super::teams;
+use super::team_choice;
 use crate::error::Advised;
 use crate::output::tame;
 use crate::output::transcript::{first_line, shortened};
@@ -77,7 +77,7 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
     };
     let found = store.sessions(filter, NAMED + 1).await?;
     if found.is_empty()
-        && let Some(team) = teams::imported(store, &prefix).await?
+        && let Some(team) = team_choice::imported(store, &prefix).await?
     {
         anyhow::bail!(Advised {
             what: format!(
@@ -144,7 +144,7 @@ fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::sessions::made::{ID, session};
+    use crate::present::fixtures::{ID, session};
 
     #[test]
     fn what_came_to_nothing_is_told_from_what_can_go_on() {

@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, AgentState, Session, Store};
+use posse_port::store::{AgentFilter, Session, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 use serde_json::{Value, json};
 
-use super::pid;
-use crate::commands::sessions::shown_ids;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
+use crate::present::agents::{pid, state};
+use crate::present::sessions::shown_ids;
 use crate::select::sessions;
 
 const COLUMNS: [Column; 8] = [
@@ -69,16 +69,6 @@ impl Ps {
             print(readable(&agents, now_ms(), width()).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// What an agent is doing, in a word.
-pub(crate) fn state(agent: &Session) -> &'static str {
-    match (agent.holder.is_some(), agent.state) {
-        (true, AgentState::Running) => "working",
-        // Its process has died under it.
-        (false, state) if state.is_open() => "broken",
-        (_, state) => state.as_str(),
     }
 }
 
@@ -174,10 +164,10 @@ fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_port::store::{CallKey, Origin};
+    use posse_port::store::{AgentState, CallKey, Origin};
 
     use super::*;
-    use crate::commands::sessions::made::session;
+    use crate::present::fixtures::session;
 
     fn child() -> Session {
         let origin = Origin {
@@ -233,32 +223,5 @@ mod tests {
             (&json!(session().agent), &"waiting".into())
         );
         assert_eq!(object(&session(), session().agent)["name"], Value::Null);
-    }
-
-    #[test]
-    fn what_was_open_when_its_process_died_is_broken() {
-        let words = |holder: Option<&str>| {
-            let holder = holder.map(str::to_owned);
-            AgentState::ALL.map(|it| {
-                state(&Session {
-                    state: it,
-                    holder: holder.clone(),
-                    ..session()
-                })
-            })
-        };
-        let ended = ["completed", "partial", "failed", "killed"];
-        assert_eq!(
-            words(Some("pid 7"))[..5],
-            ["idle", "working", "paused", "created", "waiting"]
-        );
-        assert_eq!(
-            words(None)[..5],
-            ["idle", "broken", "paused", "broken", "broken"]
-        );
-        assert_eq!(
-            (&words(Some("pid 7"))[5..], &words(None)[5..]),
-            (&ended[..], &ended[..])
-        );
     }
 }

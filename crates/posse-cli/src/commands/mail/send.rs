@@ -6,12 +6,13 @@ use posse_port::store::{Address, Done, Op, Receipt, Refusal, Store};
 use posse_protocol::{MailKind, Name};
 use serde_json::json;
 
-use crate::commands::task::{operate, text};
 use crate::error::Advised;
+use crate::headless::input::stdin::text;
 use crate::output::transcript::shortened;
 use crate::output::{json_line, print, tame};
 use crate::select::recipients::WhereArgs;
 use crate::select::recipients::{ALL, Circle, address};
+use crate::select::tasks::operate;
 
 /// The longest summary that is made from a text.
 const SUMMARY: usize = 80;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::commands::agents::check::report;
 use crate::definitions::skills::SkillSources;
+use crate::present::definitions::report;
 
 /// Check skills and commands: `file:line: error: reason`, a line each.
 ///

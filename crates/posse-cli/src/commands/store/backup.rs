@@ -57,7 +57,7 @@ impl Backup {
                 advice: "make it first, or name a file elsewhere".into(),
             });
         }
-        let runtime = super::super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let copied = match place {
             Place::File(path) => {
                 if let Ok(about) = std::fs::metadata(path) {

@@ -6,8 +6,8 @@ use posse_store::maintain::{self, Collected, Unused};
 use serde_json::{Value, json};
 
 use super::size;
-use crate::commands::team::count;
 use crate::config::store::Place;
+use crate::output::count;
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame};
 

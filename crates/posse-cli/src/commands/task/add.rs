@@ -6,8 +6,11 @@ use posse_port::store::{Done, NewTask, Op, Store};
 use posse_protocol::{ListId, TaskId};
 use serde_json::Value;
 
-use super::{metadata, object, operate, text};
+use super::metadata;
+use crate::headless::input::stdin::text;
 use crate::output::{json_line, print};
+use crate::present::tasks::object;
+use crate::select::tasks::operate;
 
 /// Add a task to the end of the list.
 #[derive(clap::Args)]

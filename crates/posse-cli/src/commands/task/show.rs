@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use posse_port::store::Store;
 use posse_protocol::{ListId, Task, TaskId};
 
-use super::{numbers, object};
 use crate::output::time::minute;
 use crate::output::{json_line, print, tame};
+use crate::present::tasks::{numbers, object};
 
 /// Show a task, also one that was deleted.
 #[derive(clap::Args)]

@@ -8,10 +8,13 @@ use posse_port::store::{Done, Op, Store, TaskChange};
 use posse_protocol::{ListId, TaskId, TaskStatus};
 use serde_json::Value;
 
-use super::{metadata, numbers, object, operate, text};
+use super::metadata;
 use crate::error::Advised;
 use crate::error::usage::complaint;
+use crate::headless::input::stdin::text;
 use crate::output::{json_line, print};
+use crate::present::tasks::{numbers, object};
+use crate::select::tasks::operate;
 
 /// Change a task. What is not named stays.
 #[derive(clap::Args)]

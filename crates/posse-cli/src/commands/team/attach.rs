@@ -15,15 +15,15 @@ use uuid::Uuid;
 
 use self::told::Told;
 use super::{requests, signal};
-use crate::commands::sessions::{self, paragraph};
-use crate::commands::task::{self, operate};
 use crate::error::{self, Advised};
 use crate::headless::event_loop::Signals;
 use crate::headless::input::stdin::{self, Line};
 use crate::output::paint::{letters, painted};
 use crate::output::transcript::{Part, parts, shortened};
 use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::present::entries;
 use crate::select::members::{Meant, MemberArgs, called};
+use crate::select::tasks::{list_of, operate};
 
 /// How often the store is looked into.
 const OFTEN: Duration = Duration::from_millis(250);
@@ -196,13 +196,13 @@ impl Visit<'_> {
     fn entry(&self, stored: &StoredEntry) -> anyhow::Result<String> {
         if self.json {
             return Ok(json_line(
-                &json!({"type": "entry", "entry": sessions::entry_object(stored)?}),
+                &json!({"type": "entry", "entry": entries::value(stored)?}),
             ));
         }
         let shown = |part: &Part| match part {
             // Only what it is told can be mail.
-            Part::Prompt(_) => letters(&paragraph(part, stored.at_ms), &self.meant.team),
-            _ => paragraph(part, stored.at_ms),
+            Part::Prompt(_) => letters(&entries::paragraph(part, stored.at_ms), &self.meant.team),
+            _ => entries::paragraph(part, stored.at_ms),
         };
         Ok(parts(&stored.entry.sent()).iter().map(shown).collect())
     }
@@ -213,7 +213,7 @@ impl Visit<'_> {
         if self.state.replace(now) == Some(now) {
             return Ok(());
         }
-        let list = task::list_of(&self.meant.team);
+        let list = list_of(&self.meant.team);
         let filter = TaskFilter {
             status: Some(TaskStatus::InProgress),
             owner: Some(member.agent),

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use posse_protocol::Name;
 
 use crate::assemble::session;
-use crate::commands::agents::check::report;
 use crate::definitions::Given;
 use crate::definitions::teams::about;
 use crate::error::Advised;
+use crate::present::definitions::report;
 
 /// Check declarations of teams: `file:line: error: reason`, a line each.
 ///

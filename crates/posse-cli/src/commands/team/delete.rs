@@ -7,7 +7,7 @@ use posse_protocol::Name;
 use serde_json::json;
 
 use super::signal::told;
-use crate::commands::task::operate;
+use crate::select::tasks::operate;
 use crate::select::teams;
 
 /// Remove a team with its mail, its tasks and its notes. What its members have said and done stays, as sessions.

@@ -7,8 +7,8 @@ use posse_port::store::{Archive, Refusal, Store};
 use posse_protocol::Name;
 use serde_json::{Value, json};
 
-use super::{archive, count, directory};
-use crate::output::{json_line, print, say, say_to_person, tame};
+use super::{archive, directory};
+use crate::output::{count, json_line, print, say, say_to_person, tame};
 use crate::select::teams;
 
 /// Write a team as files that can be read, compared and imported again.

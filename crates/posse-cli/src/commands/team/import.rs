@@ -9,12 +9,12 @@ use posse_protocol::{AgentId, Sender, TaskStatus, Team};
 use uuid::Uuid;
 
 use super::archive::{self, Found, NAMED, Wrong};
+use super::directory;
 use super::export::{counts, in_words};
-use super::{count, directory};
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::output::time::now_ms;
-use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::output::{count, json_line, print, say, say_to_person, tame};
 
 /// Bring in a team from files: an export of posse, or a team's directory with its config.json, inboxes and
 /// tasks.

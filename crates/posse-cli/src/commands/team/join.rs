@@ -33,7 +33,7 @@ impl Join {
             .terms
             .given(&["team", "join"])
             .unwrap_or_else(|error| error.exit());
-        let runtime = crate::commands::runtime()?;
+        let runtime = crate::config::runtime()?;
         let result = runtime.block_on(async {
             let (session, joined) = self.joined(store).await?;
             join(

@@ -6,11 +6,11 @@ use posse_port::store::{Store, TaskFilter};
 use posse_protocol::{TaskStatus, Team};
 use serde_json::{Value, json};
 
-use crate::commands::sessions::shown_ids;
-use crate::commands::task::list_of;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::present::sessions::shown_ids;
+use crate::select::tasks::list_of;
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::signal::told;
-use crate::commands::task::operate;
 use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::select::members::PlaceArgs;
+use crate::select::tasks::operate;
 use crate::select::teams;
 
 const COLUMNS: [Column; 6] = [

@@ -9,7 +9,6 @@ use posse_protocol::{Name, PermissionMode};
 use crate::assemble::open::{LeadWish, Which};
 use crate::assemble::options::Options;
 use crate::assemble::session;
-use crate::commands::task::list_of;
 use crate::config::store::StoreArgs;
 use crate::definitions::teams::{Declared, about};
 use crate::definitions::{Given, Known, Source, Weight};
@@ -17,6 +16,7 @@ use crate::error::Advised;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, Begin, Job};
 use crate::output::{say, tame};
+use crate::select::tasks::list_of;
 use crate::select::teams;
 use posse_port::closest;
 
@@ -116,7 +116,7 @@ impl Run {
                 ),
             });
         }
-        crate::commands::runtime()?.block_on(self.session(store, id))
+        crate::config::runtime()?.block_on(self.session(store, id))
     }
 
     /// The team as it is declared here.

@@ -8,12 +8,13 @@ use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use serde_json::{Value, json};
 
 use super::{list, requests};
-use crate::commands::agents::pid;
-use crate::commands::{sessions, task};
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{minute, moment};
 use crate::output::transcript::fitted;
 use crate::output::{in_words, json_line, print, tame, width};
+use crate::present::agents::pid;
+use crate::present::{sessions, tasks};
+use crate::select::tasks::list_of;
 use crate::select::{members, teams};
 
 const COLUMNS: [Column; 8] = [
@@ -75,7 +76,7 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
     let agents = store.agents(filter, usize::MAX).await?;
     Ok(View {
         tasks: store
-            .tasks(task::list_of(&team), TaskFilter::default(), usize::MAX)
+            .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
             .await?,
         notes: store.notes(team.realm, team.name.clone()).await?,
         requests: requests::open(store, &team).await?,
@@ -142,7 +143,7 @@ impl View {
         });
         object["members"] = members.collect();
         object["former_members"] = json!(self.team.former);
-        object["tasks"] = self.tasks.iter().map(task::object).collect();
+        object["tasks"] = self.tasks.iter().map(tasks::object).collect();
         object["requests"] = self
             .requests
             .iter()
@@ -212,7 +213,7 @@ impl View {
         out.push_str(&format!("\n{}\n", self.counts()));
         let open: Vec<Task> = self.open().cloned().collect();
         if !open.is_empty() {
-            out.push_str(&task::rows(&open, columns));
+            out.push_str(&tasks::rows(&open, columns));
         }
         if !self.requests.is_empty() {
             let waiting = requests::rows(team, &self.requests, columns);

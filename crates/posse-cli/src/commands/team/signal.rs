@@ -7,10 +7,10 @@ use posse_protocol::{MailKind, RequestKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::commands::task::operate;
 use crate::error::Advised;
 use crate::output::{json_line, print};
 use crate::select::members::{Meant, MemberArgs};
+use crate::select::tasks::operate;
 
 /// Have a member stop what it does; it stays in the team, and waits for more.
 #[derive(clap::Args)]

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use posse_tools::{Found, GitWorktrees};
 
 use super::{object, repository, state};
-use crate::commands::sessions::shown_ids;
 use crate::config::environment::working_directory;
 use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
+use crate::present::sessions::shown_ids;
 
 const COLUMNS: [Column; 4] = [
     needed("ID"),

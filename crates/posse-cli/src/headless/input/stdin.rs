@@ -124,6 +124,28 @@ fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
     Some(texts.into_iter().map(ContentBlock::text).collect())
 }
 
+/// Text that was given, or is piped in where `-` stands for it.
+pub(crate) fn text(given: String) -> anyhow::Result<String> {
+    use std::io::{IsTerminal, Read};
+
+    use anyhow::Context;
+    /// More than any text that is kept.
+    const LONGEST: u64 = 1 << 20;
+    if given != "-" {
+        return Ok(given);
+    }
+    if std::io::stdin().is_terminal() {
+        crate::output::say_to_person("type the text; Ctrl-D on a line of its own ends it");
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .take(LONGEST)
+        .read_to_string(&mut text)
+        .context("cannot read the text from standard input")?;
+    text.truncate(text.trim_end().len());
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,9 @@ use posse_protocol::{AgentId, IdleReason, IdleReport, MemberChange, MemberNews, 
 use serde_json::{Value, json};
 
 use super::text::one_line;
-use crate::commands::task;
 use crate::output::paint::painted;
 use crate::output::transcript::shortened;
+use crate::present;
 
 /// The longest answer or reason that is told, in characters.
 const LONGEST: usize = 120;
@@ -124,7 +124,7 @@ pub(crate) fn task_note(task: &Task, color: Option<&str>) -> Option<String> {
 
 /// The line for programs about a task that has changed.
 pub(crate) fn task_line(team: &str, changed: &Task) -> Value {
-    json!({"type": "system", "subtype": "team_task", "team": team, "task": task::object(changed)})
+    json!({"type": "system", "subtype": "team_task", "team": team, "task": present::tasks::object(changed)})
 }
 
 #[cfg(test)]

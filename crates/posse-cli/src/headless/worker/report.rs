@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Serving;
 use crate::assemble::session::short;
-use crate::commands::team::count;
 use crate::config::store::Place;
 use crate::headless::render::text::{denied, one_line};
+use crate::output::count;
 use crate::output::paint::painted;
 use crate::output::{json_line, print, say};
 
