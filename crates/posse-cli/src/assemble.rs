@@ -1,5 +1,7 @@
 //! From flags and settings to a runtime with an agent: the only room that names adapters.
 
+pub(crate) mod directories;
+pub(crate) mod facts;
 pub(crate) mod launch;
 pub(crate) mod open;
 pub(crate) mod options;
@@ -7,6 +9,7 @@ pub(crate) mod panes;
 pub(crate) mod prompt;
 pub(crate) mod provider;
 pub(crate) mod rules;
-pub(crate) mod session;
+pub(crate) mod store;
 pub(crate) mod terms;
+pub(crate) mod tools;
 pub(crate) mod worktree_sweep;

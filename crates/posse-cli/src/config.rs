@@ -1,8 +1,10 @@
 //! What the environment, settings and flags say, before anything is opened.
 
 pub(crate) mod environment;
+pub(crate) mod places;
 pub(crate) mod settings;
 pub(crate) mod store;
+pub(crate) mod store_choice;
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};

@@ -25,7 +25,7 @@ pub(crate) use self::given::Given;
 use self::place::Directory;
 use self::scan::Look;
 pub(crate) use self::watch::{Live, Watched, Watching};
-use crate::config::settings::Places;
+use crate::config::places::Places;
 use crate::output::tame;
 
 /// Who brings a definition, the highest first.
@@ -311,6 +311,11 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
+    /// Returns the sources for an agent that works in `cwd`.
+    pub(crate) fn at(cwd: &Path, given: Given) -> Self {
+        Self::new(Places::at(cwd), given)
+    }
+
     pub(crate) fn new(places: Places, given: Given) -> Self {
         Self {
             places: place::resolved(places),

@@ -2,9 +2,11 @@
 
 pub(crate) mod usage;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use posse_model::SetupError;
+use posse_permission::RuleError;
 use posse_port::in_a_line;
 use posse_port::model::ModelError;
 use posse_port::store::{Refusal, StoreError};
@@ -12,7 +14,6 @@ use posse_protocol::{Fault, FaultClass};
 use posse_runtime::session::start_error::StartError;
 use posse_store::{ServerTrouble, Trouble, server_trouble, trouble};
 
-use crate::config::settings::SettingsError;
 use crate::output::{json_line, print, say, tame};
 
 /// Exit codes; `docs/cli.md` lists them.
@@ -36,6 +37,27 @@ impl std::fmt::Display for Advised {
 }
 
 impl std::error::Error for Advised {}
+
+/// Settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    /// A file that is there and cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file with the wrong content.
+    #[error("{}: {why}", path.display())]
+    Wrong { path: PathBuf, why: String },
+    /// A rule that is none.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// Whoever runs the machine does not want it.
+    #[error("bypassPermissions is switched off by {}", by.display())]
+    BypassDisabled { by: PathBuf },
+}
 
 /// Shows an error with its causes and a hint, and gives the exit code. A program that asked for JSON gets
 /// it as an object as well; ask-model has told of its model's itself.

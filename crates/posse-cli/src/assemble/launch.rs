@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use posse_tools::{Launch, Variable};
 
 use super::open::Wish;
-use super::session;
 use crate::config::environment::variable;
 use crate::config::store::Place;
+use crate::config::store_choice;
 use crate::error::Advised;
 
 /// What the other process must find in its environment as this one does: where things are, and what is started
@@ -56,7 +56,7 @@ pub(crate) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
     };
     let mut environment = wish.provider.environment()?;
     environment.extend(TOLD.iter().filter_map(|name| found(name, false)));
-    if let Place::Server(server) = session::meant_store(&wish.store)?.place {
+    if let Place::Server(server) = store_choice::meant_store(&wish.store)?.place {
         let value = server.whole().into();
         environment.push(Variable {
             name: "POSSE_STORE".into(),
@@ -76,7 +76,7 @@ pub(crate) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
 fn flags(wish: &Wish) -> anyhow::Result<Vec<OsString>> {
     let mut flags = Flags::default();
     // What a server is opened with may have a password in it, and others read command lines.
-    if let Place::File(path) = session::meant_store(&wish.store)?.place {
+    if let Place::File(path) = store_choice::meant_store(&wish.store)?.place {
         let mut url = OsString::from("sqlite:");
         url.push(std::path::absolute(path)?);
         flags.add("--store", url);

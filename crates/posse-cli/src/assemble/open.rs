@@ -23,12 +23,17 @@ use posse_runtime::runtime::Runtime;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
+use super::facts::Facts;
 use super::provider::{self, Chosen, Otherwise, ProviderArgs};
-use super::session::{self, AgentFlags, Facts, FlagSettings, ImplicitFork, Settings};
+use super::{directories, store, tools};
 use super::{launch, panes, prompt, worktree_sweep};
 use crate::config::environment;
+use crate::config::settings::agents::{AgentFlags, ImplicitFork};
 use crate::config::settings::teams::Backend;
+use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::StoreArgs;
+use crate::config::store_choice;
+use crate::definitions::instructions;
 use crate::definitions::skills::SkillSources;
 use crate::definitions::slash::Slash;
 use crate::definitions::{Given, Live, Sources, Watched};
@@ -100,7 +105,7 @@ pub(crate) struct Opened {
     pub(crate) runtime: Runtime,
     pub(crate) agent: Agent,
     pub(crate) facts: Facts,
-    pub(crate) store: session::Opened,
+    pub(crate) store: store::Opened,
     /// The types that it can start, as they change.
     pub(crate) live: Live<Sources>,
     /// The skills, as they change.
@@ -115,7 +120,7 @@ pub(crate) struct Opened {
 pub(crate) struct Grounds {
     pub(crate) runtime: Runtime,
     pub(crate) setup: Setup,
-    pub(crate) store: session::Opened,
+    pub(crate) store: store::Opened,
     pub(crate) live: Live<Sources>,
     pub(crate) skills: Live<SkillSources>,
     pub(crate) slash: Slash,
@@ -172,13 +177,13 @@ pub(crate) async fn open(wish: Wish) -> anyhow::Result<Opened> {
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
         None => runtime.start(&character(&wish, &grounds.model, mode, &grounds.cwd), setup),
     };
-    let swept = worktree_sweep::start(grounds.worktrees.clone(), &session::worktrees()?);
-    let short = session::short(agent.id);
+    let swept = worktree_sweep::start(grounds.worktrees.clone(), &directories::worktrees()?);
+    let short = crate::present::sessions::short(agent.id);
     let again = match &wish.team {
         Some(team) => format!("posse team run {team} --resume {short}"),
         None => format!("posse -p --resume {short}"),
     };
-    let again = session::in_store(again, &wish.store);
+    let again = store_choice::in_store(again, &wish.store);
     let facts = grounds.facts(agent.id, agent.tools.clone(), again);
     let Grounds {
         runtime,
@@ -203,7 +208,7 @@ pub(crate) async fn open(wish: Wish) -> anyhow::Result<Opened> {
 /// Makes what an agent stands on.
 pub(crate) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
     let here = environment::working_directory()?;
-    let store = session::Opened::at(&session::meant_store(&wish.store)?.place)?;
+    let store = store::Opened::at(&store_choice::meant_store(&wish.store)?.place)?;
     let found = match &wish.which {
         None => None,
         Some(which) => Some(find_session(store.store.as_ref(), which, &here, wish).await?),
@@ -275,7 +280,7 @@ pub(crate) fn engine(
         key_source,
     } = wish.provider.choose_or(policy, otherwise)?;
     let prices = Arc::new(provider::prices()?);
-    let worktrees = GitWorktrees::new(session::worktrees()?);
+    let worktrees = GitWorktrees::new(directories::worktrees()?);
     let ports = Ports {
         model: Arc::from(model),
         store,
@@ -309,8 +314,8 @@ impl Equipment {
 }
 
 fn equip(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Equipment> {
-    let live = Live::new(session::definitions(&cwd, wish.given.clone()));
-    let skills = Live::new(session::skills(&cwd));
+    let live = Live::new(Sources::at(&cwd, wish.given.clone()));
+    let skills = Live::new(SkillSources::at(&cwd));
     warn(&live);
     warn(&skills);
     let mut setup = setup(wish, settings, cwd, &live)?;
@@ -346,7 +351,7 @@ fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<
         agents: wish.agents,
         backend: wish.backend,
     };
-    let settings = session::settings(cwd, flags)?;
+    let settings = Settings::at(cwd, flags)?;
     let details = settings.details.iter().filter(|_| wish.verbose);
     for warning in settings.warnings.iter().chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
@@ -452,17 +457,17 @@ fn setup(
     let workspace = Workspace {
         cwd,
         roots,
-        spill: session::spill()?,
+        spill: directories::spill()?,
         home,
         mirror: None,
         notes: None,
     };
     Ok(Setup {
         tools: match wish.which {
-            None if !wish.is_host => session::tools(&settings.policy),
+            None if !wish.is_host => tools::tools(&settings.policy),
             // The model knows what it was told of; rules deny each call. And what a forbidden tool left
             // running when its process died must be ended by that tool.
-            _ => session::all_tools(),
+            _ => tools::all_tools(),
         },
         policy: Arc::new(settings.policy.clone()),
         workspace: Arc::new(workspace),
@@ -480,7 +485,7 @@ fn setup(
 fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
     let agents = &settings.agents;
     let (instead, more, day) = (None, None, today());
-    let instructions = session::instructions(cwd);
+    let instructions = instructions::at(cwd);
     Spawning {
         // Nobody sits in front of it: only if it is wanted everywhere.
         implicit_fork: agents.implicit_fork == ImplicitFork::Always,
@@ -546,7 +551,7 @@ fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Char
         instead: wish.system_prompt.as_deref(),
         more: more.as_deref(),
         cwd,
-        instructions: session::instructions(cwd),
+        instructions: instructions::at(cwd),
         day: &today(),
     });
     let effort = wish.lead.as_ref().and_then(|lead| lead.effort);

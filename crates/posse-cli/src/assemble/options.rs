@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use posse_runtime::live::setup::{Asker, Limits};
 
 use super::open::{Which, Wish};
-use super::session::Facts;
 use super::terms::Terms;
+use crate::assemble::facts::Facts;
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
 use crate::definitions::Given;

@@ -13,7 +13,7 @@ use super::open::{Which, Wish};
 use super::options::seconds;
 use super::provider::ProviderArgs;
 use super::rules;
-use super::session::AgentFlags;
+use crate::config::settings::agents::AgentFlags;
 use crate::config::store::StoreArgs;
 use crate::definitions::Given;
 use crate::error::usage::complaint;

@@ -9,7 +9,6 @@ mod show;
 
 use std::process::ExitCode;
 
-use crate::assemble::session;
 use crate::config::environment;
 use crate::config::store::StoreArgs;
 use crate::definitions::{Given, Sources};
@@ -42,7 +41,7 @@ impl Agents {
             Command::New(command) => command.run(&definitions()?),
             Command::Ps(command) => {
                 let runtime = crate::config::runtime()?;
-                let store = session::look_into_store(&self.store)?;
+                let store = crate::assemble::store::look_into_store(&self.store)?;
                 runtime.block_on(command.run(store.as_ref()))
             }
         }
@@ -51,7 +50,7 @@ impl Agents {
 
 /// Where types are defined for who works here.
 fn definitions() -> anyhow::Result<Sources> {
-    Ok(session::definitions(
+    Ok(Sources::at(
         &environment::working_directory()?,
         Given::default(),
     ))

@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::provider::{self, Chosen, Otherwise, ProviderArgs};
-use crate::assemble::session::{self, FlagSettings};
+use crate::assemble::{directories, store, tools};
 use crate::config::environment;
+use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::StoreArgs;
 use crate::error::{self, Advised};
 use crate::headless::answer::{self, Form, Shown};
@@ -77,7 +78,7 @@ impl Asked {
 impl AskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         crate::config::runtime()?.block_on(async {
-            let store = session::look_into_store(&self.store)?;
+            let store = store::look_into_store(&self.store)?;
             let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
             // A person waits: better a quick answer that it does not work than a minute of hope.
             let policy = RetryPolicy {
@@ -106,11 +107,11 @@ impl AskCommand {
             return Ok(Asked::Progress);
         }
         if self.remember {
-            let settings = session::settings(&session.cwd, FlagSettings::default())?;
+            let settings = Settings::at(&session.cwd, FlagSettings::default())?;
             return Ok(Asked::Memory(Box::new(Desk {
-                tools: session::tools(&settings.policy),
+                tools: tools::tools(&settings.policy),
                 policy: Arc::new(settings.policy),
-                spill: session::spill()?,
+                spill: directories::spill()?,
                 home: environment::home().map(|home| home.canonicalize().unwrap_or(home)),
             })));
         }
@@ -216,7 +217,7 @@ fn runtime(store: Arc<dyn Store>, chosen: Chosen) -> anyhow::Result<Runtime> {
         clock: Arc::new(SystemClock::default()),
         prices: Arc::new(provider::prices()?),
         memory: Arc::new(SystemMemory),
-        worktrees: Arc::new(GitWorktrees::new(session::worktrees()?)),
+        worktrees: Arc::new(GitWorktrees::new(directories::worktrees()?)),
     }))
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct CacheCommand {
 impl CacheCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         crate::config::runtime()?.block_on(async {
-            let store = crate::assemble::session::look_into_store(&self.store)?;
+            let store = crate::assemble::store::look_into_store(&self.store)?;
             let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
             let filter = AgentFilter {
                 realm: Some(root.realm),

@@ -7,12 +7,12 @@ use posse_port::store::{AgentFilter, Session};
 use posse_protocol::{AgentId, Cost, Purpose};
 use serde_json::{Value, json};
 
-use crate::assemble::session::short;
 use crate::config::store::StoreArgs;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::{in_words, json_line, print, tame, width};
 use crate::present::agents::state;
 use crate::present::costs::{Line, Tally, about, called, tree};
+use crate::present::sessions::short;
 use crate::select::sessions;
 
 const AGENTS: [Column; 7] = [
@@ -66,7 +66,7 @@ pub(crate) struct CostCommand {
 impl CostCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         crate::config::runtime()?.block_on(async {
-            let store = crate::assemble::session::look_into_store(&self.store)?;
+            let store = crate::assemble::store::look_into_store(&self.store)?;
             let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
             // All at once: a sum of agents that are read one after the other would be of no moment.
             let filter = AgentFilter {

@@ -29,7 +29,7 @@ enum Command {
 impl MailCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = crate::config::runtime()?;
-        let store = crate::assemble::session::look_into_store(&self.store)?;
+        let store = crate::assemble::store::look_into_store(&self.store)?;
         match self.command {
             Command::List(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),
             Command::Send(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),

@@ -6,7 +6,6 @@ mod show;
 
 use std::process::ExitCode;
 
-use crate::assemble::session;
 use crate::config::environment;
 use crate::definitions::skills::SkillSources;
 
@@ -27,7 +26,7 @@ enum Command {
 
 impl Skills {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let sources: SkillSources = session::skills(&environment::working_directory()?);
+        let sources: SkillSources = SkillSources::at(&environment::working_directory()?);
         match self.command {
             Command::List(command) => command.run(&sources),
             Command::Show(command) => command.run(&sources),

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::assemble::session::{meant_store, there};
 use crate::config::store::{Place, StoreArgs};
+use crate::config::store_choice::{meant_store, there};
 
 /// Look after the store in which everything is kept.
 #[derive(clap::Args)]

@@ -52,7 +52,7 @@ struct ListArgs {
 impl TaskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = crate::config::runtime()?;
-        let store = crate::assemble::session::look_into_store(&self.store)?;
+        let store = crate::assemble::store::look_into_store(&self.store)?;
         runtime.block_on(async {
             let store = store.as_ref();
             let list = self.list.meant(store).await?;

@@ -67,7 +67,7 @@ impl TeamCommand {
             Command::Looking(looking) => looking,
         };
         crate::config::runtime()?.block_on(async {
-            let store = crate::assemble::session::look_into_store(&self.store)?;
+            let store = crate::assemble::store::look_into_store(&self.store)?;
             let store = store.as_ref();
             match looking {
                 Looking::List(command) => command.run(store).await,

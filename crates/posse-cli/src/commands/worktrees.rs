@@ -26,7 +26,7 @@ enum Command {
 
 impl Worktrees {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let worktrees = GitWorktrees::new(crate::assemble::session::worktrees()?);
+        let worktrees = GitWorktrees::new(crate::assemble::directories::worktrees()?);
         match self.command {
             Command::List(command) => command.run(&worktrees),
             Command::Clean(command) => command.run(&worktrees),

@@ -8,36 +8,15 @@ pub(crate) mod teams;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use posse_permission::{Policy, RuleError, RuleList, Source};
+use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::PermissionMode;
 
 use self::agents::{AgentFlags, Agents};
 use self::file::SettingsFile;
 use self::teams::{Backend, Teams};
+use super::places::Places;
 use super::store;
-
-/// Where settings and instructions are looked for. Nothing else of the environment counts.
-#[derive(Clone, Debug)]
-pub(crate) struct Places {
-    /// What an administrator wrote; `/etc/posse/settings.json`.
-    pub(crate) managed: PathBuf,
-    /// `$POSSE_HOME`.
-    pub(crate) posse_home: Option<PathBuf>,
-    /// The user's home directory.
-    pub(crate) home: Option<PathBuf>,
-    /// Where the agent works.
-    pub(crate) cwd: PathBuf,
-}
-
-impl Places {
-    /// The nearest directory from `cwd` up that holds a `.git`, else `cwd`.
-    pub(crate) fn project(&self) -> &Path {
-        self.cwd
-            .ancestors()
-            .find(|directory| directory.join(".git").exists())
-            .unwrap_or(&self.cwd)
-    }
-}
+use crate::error::SettingsError;
 
 /// What flags say.
 #[derive(Clone, Debug, Default)]
@@ -81,27 +60,6 @@ pub(crate) struct Settings {
     pub(crate) details: Vec<String>,
 }
 
-/// Settings that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SettingsError {
-    /// A file that is there and cannot be read.
-    #[error("cannot read {}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    /// A file with the wrong content.
-    #[error("{}: {why}", path.display())]
-    Wrong { path: PathBuf, why: String },
-    /// A rule that is none.
-    #[error(transparent)]
-    Rule(#[from] RuleError),
-    /// Whoever runs the machine does not want it.
-    #[error("bypassPermissions is switched off by {}", by.display())]
-    BypassDisabled { by: PathBuf },
-}
-
 /// Who wrote a layer.
 #[derive(Clone, Copy, PartialEq)]
 enum Trust {
@@ -123,6 +81,11 @@ struct Layer {
 }
 
 impl Settings {
+    /// Returns the settings that hold in `cwd`, with what flags say.
+    pub(crate) fn at(cwd: &Path, flags: FlagSettings) -> Result<Self, SettingsError> {
+        Self::load(&Places::at(cwd), flags)
+    }
+
     /// Reads all layers and puts them together.
     pub(crate) fn load(places: &Places, flags: FlagSettings) -> Result<Self, SettingsError> {
         // Rules are held against resolved paths.

@@ -1,4 +1,4 @@
-//! Which store is meant: the flag, else `$POSSE_STORE`, else the settings, else the one in posse's home.
+//! Where a store is, as people and settings write it.
 
 mod server;
 
@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-
-use super::environment::variable;
-use super::settings::{Places, chosen_store};
-use crate::error::Advised;
 
 pub(crate) use self::server::Server;
 
@@ -47,14 +43,6 @@ impl Place {
             Self::Server(server) => server.address(),
         }
     }
-}
-
-/// The store that is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Meant {
-    pub(crate) place: Place,
-    /// Whether somebody has named it: it should be there then.
-    pub(crate) named: bool,
 }
 
 /// Reads the flag. What is wrong with it is told without what could be a password.
@@ -122,34 +110,6 @@ pub(crate) fn from_home(place: Place, home: Option<&Path>) -> Place {
         },
         _ => place,
     }
-}
-
-/// The store: what the flag says, else the environment, else the settings, else posse's own.
-pub(crate) fn place(flag: Option<&Place>, places: &Places) -> anyhow::Result<Meant> {
-    let named = |place: Place| Meant {
-        place: from_home(place, places.home.as_deref()),
-        named: true,
-    };
-    if let Some(place) = flag {
-        return Ok(named(place.clone()));
-    }
-    if let Some(text) = variable("POSSE_STORE") {
-        return Ok(named(parse(&text).map_err(|why| Advised {
-            what: format!("POSSE_STORE is `{}`: {why}", hushed(&text)),
-            advice: "set it right, or unset it".into(),
-        })?));
-    }
-    if let Some(place) = chosen_store(places)? {
-        return Ok(named(place));
-    }
-    let home = places.posse_home.as_ref().ok_or_else(|| Advised {
-        what: "there is no home directory".into(),
-        advice: "set POSSE_HOME to a directory of yours".into(),
-    })?;
-    Ok(Meant {
-        place: Place::File(home.join("posse.db")),
-        named: false,
-    })
 }
 
 #[cfg(test)]

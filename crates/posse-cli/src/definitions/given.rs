@@ -8,7 +8,7 @@ use posse_runtime::definition::agent_type::file::Read;
 use serde_json::Value;
 
 use super::{Remark, Weight, memory, same, scan};
-use crate::config::settings::Places;
+use crate::config::places::Places;
 
 /// What was given.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::config::settings::Places;
+use crate::config::places::Places;
 
 /// All instructions together are no longer than this.
 const MOST_BYTES: usize = 32 * 1024;
@@ -17,6 +17,11 @@ const CUT: &str = "[cut here: all instructions together are at most 32 KiB]";
 pub(crate) struct Instruction {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
+}
+
+/// Returns what is written down for agents in `cwd` and above, as one block.
+pub(crate) fn at(cwd: &Path) -> Option<String> {
+    render(&gather(&Places::at(cwd)))
 }
 
 /// Finds all instructions, the most general first. What cannot be read is as if it were not there.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Source;
-use crate::config::settings::Places;
+use crate::config::places::Places;
 
 /// A directory of definitions, there or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use posse_runtime::definition::skill::file::{Kind, Read};
 use super::place::{self, Directory};
 use super::scan::{self, Look};
 use super::{Known, Loaded, Remark, Source, Watched, Weight};
-use crate::config::settings::Places;
+use crate::config::places::Places;
 
 /// What directories of skills are called; of one name, a skill counts before a command.
 const KINDS: &[&str] = &[SKILLS, COMMANDS];
@@ -24,6 +24,11 @@ pub(crate) struct SkillSources {
 }
 
 impl SkillSources {
+    /// Returns the sources for an agent that works in `cwd`.
+    pub(crate) fn at(cwd: &Path) -> Self {
+        Self::new(Places::at(cwd))
+    }
+
     pub(crate) fn new(places: Places) -> Self {
         Self {
             places: place::resolved(places),

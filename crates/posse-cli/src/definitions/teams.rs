@@ -12,8 +12,8 @@ use posse_protocol::{Name, PermissionMode, TeamPlan};
 use self::file::Lines;
 use super::place::{self, Directory};
 use super::scan::{self, Look};
-use super::{Known, Loaded, Named, Remark, Source, Weight};
-use crate::config::settings::Places;
+use super::{Given, Known, Loaded, Named, Remark, Source, Sources, Weight};
+use crate::config::places::Places;
 
 /// What directories of teams are called.
 const TEAMS: &[&str] = &["teams"];
@@ -52,6 +52,13 @@ pub(crate) struct TeamSources {
 }
 
 impl TeamSources {
+    /// Returns the sources for a lead that works in `cwd`. A team may name any type of agents defined there.
+    pub(crate) fn at(cwd: &Path, given: Given) -> Self {
+        let types = Sources::at(cwd, given).load().definitions();
+        let names = types.into_iter().map(|it| it.name).collect();
+        Self::new(Places::at(cwd), names)
+    }
+
     pub(crate) fn new(places: Places, types: Vec<String>) -> Self {
         Self {
             places: place::resolved(places),

@@ -9,7 +9,7 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use crate::assemble::session::Facts;
+use crate::assemble::facts::Facts;
 
 pub(crate) fn session() -> AgentId {
     "0197f0aa-0000-7000-8000-000000000001".parse().unwrap()

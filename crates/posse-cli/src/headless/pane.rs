@@ -21,9 +21,10 @@ use super::input::stdin;
 use super::stop;
 use super::writer::Speaker;
 use crate::assemble::open::{self, Grounds, Wish};
-use crate::assemble::session::{in_store, short};
+use crate::config::store_choice::in_store;
 use crate::error::Advised;
 use crate::output::say;
+use crate::present::sessions::short;
 
 /// How often it is looked whether the lead's process is there.
 const LOOK: Duration = Duration::from_secs(2);

@@ -23,7 +23,7 @@ use self::panel::Panel;
 use self::text::Text;
 use super::runs::{Runs, called};
 use super::team_watch::Seen;
-use crate::assemble::session::Facts;
+use crate::assemble::facts::Facts;
 use crate::output::{json_line, tame};
 
 /// So many runs are named in a line for people.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::assemble::session::Opened;
+use crate::assemble::store::Opened;
 
 /// Stops the process each time it is told to, and goes on when it is continued.
 pub(crate) async fn when_told(store: Opened) -> io::Result<Infallible> {

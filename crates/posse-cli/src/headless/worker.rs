@@ -24,7 +24,8 @@ use super::event_loop::{Signals, unless_signalled};
 use super::stop;
 use crate::assemble::open::{self, Equipment, Wish};
 use crate::assemble::provider::Otherwise;
-use crate::assemble::session;
+use crate::assemble::store::Opened;
+use crate::config::store_choice;
 use crate::definitions::Watching;
 
 /// How often it is looked who is free. A worker that has nobody is told nothing by the store.
@@ -61,12 +62,12 @@ pub(crate) async fn serve(wish: Wish, serving: &Serving) -> anyhow::Result<ExitC
         asker: Asker::Nobody,
         ..wish
     };
-    let place = session::meant_store(&wish.store)?.place;
+    let place = store_choice::meant_store(&wish.store)?.place;
     let mut told = Told::new(serving.json);
     told.ready(&place, serving)?;
     loop {
         // Who was taken for dead can write nothing any more: it begins anew, as another host.
-        match work(&wish, serving, &session::Opened::at(&place)?, &mut told).await? {
+        match work(&wish, serving, &Opened::at(&place)?, &mut told).await? {
             Over::Told => return Ok(ExitCode::SUCCESS),
             Over::Fenced => told.note("this worker was taken for dead; it begins anew")?,
         }
@@ -76,7 +77,7 @@ pub(crate) async fn serve(wish: Wish, serving: &Serving) -> anyhow::Result<ExitC
 async fn work(
     wish: &Wish,
     serving: &Serving,
-    store: &session::Opened,
+    store: &Opened,
     told: &mut Told,
 ) -> anyhow::Result<Over> {
     // Members have models of their own.

@@ -33,6 +33,12 @@ pub(crate) fn object(session: &Session) -> Value {
     })
 }
 
+/// As much of an id as tells it from any other: the millisecond, and some chance.
+pub(crate) fn short(id: AgentId) -> String {
+    let id = id.to_string();
+    id.get(..18).unwrap_or(&id).to_owned()
+}
+
 /// Ids as short as tells them apart.
 pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();

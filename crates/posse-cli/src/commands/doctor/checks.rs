@@ -10,9 +10,11 @@ use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
 use crate::assemble::provider::{Provider, Settled};
-use crate::assemble::session::{self, FlagSettings};
+use crate::assemble::store;
 use crate::config::environment::working_directory;
+use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{Place, StoreArgs};
+use crate::config::store_choice;
 use crate::error;
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
@@ -222,7 +224,8 @@ pub(super) fn sandbox() -> Finding {
 /// Can posse keep its store?
 pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
-    let directory = match session::meant_store(&StoreArgs::default()).map(|meant| meant.place) {
+    let directory = match store_choice::meant_store(&StoreArgs::default()).map(|meant| meant.place)
+    {
         Ok(Place::File(path)) => path
             .parent()
             .map(|parent| Path::new(".").join(parent))
@@ -264,7 +267,7 @@ pub(super) fn home() -> Finding {
 
 /// Does the server answer, and can posse use what it has there?
 fn server(what: &'static str, place: &Place) -> Finding {
-    match session::Opened::at(place) {
+    match store::Opened::at(place) {
         Ok(_) => good(what, format!("{} answers", place.shown())),
         Err(error) => not(
             what,
@@ -301,7 +304,7 @@ pub(super) fn settings() -> Vec<Finding> {
     const WHAT: &str = "settings";
     // Without a working directory those of the user are still worth a look.
     let here = working_directory().unwrap_or_else(|_| PathBuf::from("/"));
-    match session::settings(&here, FlagSettings::default()) {
+    match Settings::at(&here, FlagSettings::default()).map_err(anyhow::Error::from) {
         Err(error) => vec![not(
             WHAT,
             Grade::Bad,

@@ -25,7 +25,7 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::assemble::session::look_into_store(store)?;
+        let store = crate::assemble::store::look_into_store(store)?;
         let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         let mut file = match &self.output {

@@ -37,7 +37,7 @@ impl List {
         } else {
             Some(working_directory()?)
         };
-        let store = crate::assemble::session::look_into_store(store)?;
+        let store = crate::assemble::store::look_into_store(store)?;
         let most = self
             .number
             .unwrap_or(if self.json { usize::MAX } else { SHOWN });

@@ -26,7 +26,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::assemble::session::look_into_store(store)?;
+        let store = crate::assemble::store::look_into_store(store)?;
         let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::assemble::session;
 use crate::definitions::Given;
+use crate::definitions::teams::TeamSources;
 use crate::definitions::teams::about;
 use crate::error::Advised;
 use crate::present::definitions::report;
@@ -24,7 +24,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let sources = session::teams(
+        let sources = TeamSources::at(
             &crate::config::environment::working_directory()?,
             Given::default(),
         );

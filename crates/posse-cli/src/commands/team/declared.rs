@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::assemble::session;
 use crate::definitions::teams::{Declared, TeamSources};
 use crate::definitions::{Given, Known};
 use crate::output::table::{Column, needed, spare, table};
@@ -21,7 +20,7 @@ const COLUMNS: [Column; 5] = [
 
 /// Lists the teams that are declared here.
 pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
-    let sources: TeamSources = session::teams(
+    let sources: TeamSources = TeamSources::at(
         &crate::config::environment::working_directory()?,
         Given::default(),
     );

@@ -42,7 +42,7 @@ impl Import {
             warnings,
         } = archive::parse(&files, now_ms()).map_err(wrong)?;
         archive::check(&mut archive).map_err(wrong)?;
-        let store = crate::assemble::session::open_store(store)?;
+        let store = crate::assemble::store::open_store(store)?;
         let store = store.as_ref();
         if !is_free(store, &archive).await? {
             renew(&mut archive);

@@ -53,7 +53,7 @@ impl Join {
         if let (Some(member), Some(session)) = (self.member, &self.session.session) {
             return Ok((session.clone(), Joined::Member(member)));
         }
-        let store = crate::assemble::session::look_into_store(store)?;
+        let store = crate::assemble::store::look_into_store(store)?;
         let team = teams::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
         Ok((team.realm.to_string(), Joined::Team(team.name)))
     }

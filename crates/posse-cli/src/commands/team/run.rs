@@ -8,8 +8,9 @@ use posse_protocol::{Name, PermissionMode};
 
 use crate::assemble::open::{LeadWish, Which};
 use crate::assemble::options::Options;
-use crate::assemble::session;
 use crate::config::store::StoreArgs;
+use crate::definitions::Sources;
+use crate::definitions::teams::TeamSources;
 use crate::definitions::teams::{Declared, about};
 use crate::definitions::{Given, Known, Source, Weight};
 use crate::error::Advised;
@@ -121,7 +122,7 @@ impl Run {
 
     /// The team as it is declared here.
     fn declared(&self, given: Given) -> anyhow::Result<Known<Declared>> {
-        let sources = session::teams(&crate::config::environment::working_directory()?, given);
+        let sources = TeamSources::at(&crate::config::environment::working_directory()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
         let mine = |remark: &&_| about(remark) == Some(self.name.as_str());
         let of = |weight| {
@@ -164,7 +165,7 @@ impl Run {
     }
 
     async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
-        let store = session::look_into_store(store)?;
+        let store = crate::assemble::store::look_into_store(store)?;
         let store = store.as_ref();
         let team = match id {
             Some(_) => {
@@ -221,10 +222,7 @@ impl Run {
         let found = match &lead.agent {
             Some(name) => {
                 let cwd = crate::config::environment::working_directory()?;
-                session::definitions(&cwd, given.clone())
-                    .load()
-                    .find(name)
-                    .cloned()
+                Sources::at(&cwd, given.clone()).load().find(name).cloned()
             }
             None => None,
         };

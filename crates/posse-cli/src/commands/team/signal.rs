@@ -140,7 +140,7 @@ fn later(meant: &Meant) -> String {
     }
     let (team, session) = (
         &meant.team.name,
-        crate::assemble::session::short(meant.team.session()),
+        crate::present::sessions::short(meant.team.session()),
     );
     format!(
         "; no process runs it, so it takes effect when somebody resumes: posse team run {team} --resume {session}"

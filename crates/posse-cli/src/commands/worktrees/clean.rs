@@ -6,9 +6,9 @@ use posse_tools::{Found, GitWorktrees, Swept};
 use serde_json::{Value, json};
 
 use super::object;
-use crate::assemble::session::short;
 use crate::error::Advised;
 use crate::output::{json_line, print, tame};
+use crate::present::sessions::short;
 
 /// How many candidates are named.
 const NAMED: usize = 8;

@@ -6,9 +6,9 @@ use posse_protocol::PermissionMode;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::SettingsError;
 use super::agents::{self, AgentsFile};
 use super::teams::{self, TeamsFile};
+use crate::error::SettingsError;
 use posse_port::closest;
 
 /// What posse understands of a settings file.

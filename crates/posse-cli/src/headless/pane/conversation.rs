@@ -9,7 +9,7 @@ use posse_protocol::{
     Question, Team,
 };
 
-use crate::assemble::session::Facts;
+use crate::assemble::facts::Facts;
 use crate::headless::input::stdin::Line;
 use crate::headless::render::Said;
 use crate::headless::render::text::{self, Text};

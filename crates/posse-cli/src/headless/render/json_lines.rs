@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::partial::Partial;
 use super::{members, result, shape, tasks};
-use crate::assemble::session::Facts;
+use crate::assemble::facts::Facts;
 
 /// Turns events into lines.
 pub(crate) struct Lines {

@@ -9,7 +9,7 @@ use posse_protocol::{
 
 use super::progress::{Progress, grouped};
 use super::{Said, members, result};
-use crate::assemble::session::Facts;
+use crate::assemble::facts::Facts;
 use crate::headless::runs::Runs;
 use crate::headless::team_watch::Seen;
 use crate::output::transcript::shortened;

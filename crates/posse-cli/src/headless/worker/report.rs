@@ -6,12 +6,12 @@ use posse_protocol::{AgentId, Event, EventKind, MemberChange, MemberNews};
 use serde_json::{Value, json};
 
 use super::Serving;
-use crate::assemble::session::short;
 use crate::config::store::Place;
 use crate::headless::render::text::{denied, one_line};
 use crate::output::count;
 use crate::output::paint::painted;
 use crate::output::{json_line, print, say};
+use crate::present::sessions::short;
 
 /// Says it, and remembers what members are called.
 pub(super) struct Told {
