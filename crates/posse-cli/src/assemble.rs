@@ -9,6 +9,7 @@ pub(crate) mod panes;
 pub(crate) mod prompt;
 pub(crate) mod provider;
 pub(crate) mod rules;
+pub(crate) mod run_config;
 pub(crate) mod store;
 pub(crate) mod terms;
 pub(crate) mod tools;

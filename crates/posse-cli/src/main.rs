@@ -15,6 +15,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::error::usage::{self, UsageError};
+
 /// posse runs teams of coding agents.
 ///
 /// `posse -p "fix the failing test"` has an agent work in this directory and prints what it says.
@@ -62,11 +64,11 @@ fn main() -> ExitCode {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    if let Some(error) = error::usage::no_such_command(&mut Args::command(), &words) {
+    if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
         error.exit();
     }
     let matches = Args::command().get_matches();
-    let json = error::usage::wants_json(&matches);
+    let json = usage::wants_json(&matches);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match args.command {
         None => args.run.run(),
@@ -85,7 +87,10 @@ fn main() -> ExitCode {
         Some(Command::AskModel(command)) => command.run(),
         Some(Command::ScriptedModel(command)) => command.run(),
         Some(Command::Doctor(command)) => command.run(),
-        Some(Command::Completions(command)) => command.run(),
+        Some(Command::Completions(command)) => command.run(Args::command()),
     };
-    result.unwrap_or_else(|error| error::report(&error, json))
+    result.unwrap_or_else(|error| match error.downcast::<UsageError>() {
+        Ok(usage) => usage.into_clap(Args::command()).exit(),
+        Err(error) => error::report(&error, json),
+    })
 }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use anyhow::Context as _;
 use posse_tools::{Launch, Variable};
 
-use super::open::Wish;
+use super::run_config::Wish;
 use crate::config::environment::variable;
 use crate::config::store::Place;
 use crate::config::store_choice;
@@ -138,7 +138,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::assemble::open::Which;
+    use crate::assemble::run_config::Which;
     use crate::config::store::StoreArgs;
     use crate::definitions::Given;
 

@@ -9,34 +9,33 @@ use posse_model::price::PriceList;
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
-use posse_port::model::{Effort, Thinking};
+use posse_port::model::Thinking;
 use posse_port::price::Prices;
 use posse_port::store::{Session, Store};
 use posse_port::tool::Workspace;
-use posse_protocol::{AgentId, Name, PermissionMode, Usage};
+use posse_protocol::{AgentId, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Spawning;
 use posse_runtime::definition::spawning::{Quarters, Teaming};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::live::setup::{Character, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
 use super::facts::Facts;
-use super::provider::{self, Chosen, Otherwise, ProviderArgs};
+use super::provider::{self, Chosen, Otherwise};
+use super::run_config::{Which, Wish};
 use super::{directories, store, tools};
 use super::{launch, panes, prompt, worktree_sweep};
 use crate::config::environment;
-use crate::config::settings::agents::{AgentFlags, ImplicitFork};
-use crate::config::settings::teams::Backend;
+use crate::config::settings::agents::ImplicitFork;
 use crate::config::settings::{FlagSettings, Settings};
-use crate::config::store::StoreArgs;
 use crate::config::store_choice;
 use crate::definitions::instructions;
 use crate::definitions::skills::SkillSources;
 use crate::definitions::slash::Slash;
-use crate::definitions::{Given, Live, Sources, Watched};
+use crate::definitions::{Live, Sources, Watched};
 use crate::error::Advised;
 use crate::output::say;
 use crate::select::sessions;
@@ -49,56 +48,6 @@ const LEAST_MEMORY: u64 = 256 << 20;
 
 /// How many warnings about definitions of agents are told.
 const MOST_WARNINGS: usize = 5;
-
-/// Which session goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// The one of this directory that was used last.
-    Newest,
-    /// The one whose id begins so.
-    Id(String),
-}
-
-/// What the command line asks for.
-pub(crate) struct Wish {
-    pub(crate) which: Option<Which>,
-    pub(crate) fork: bool,
-    /// The team that the agent leads.
-    pub(crate) team: Option<Name>,
-    /// What a new lead is.
-    pub(crate) lead: Option<LeadWish>,
-    pub(crate) provider: ProviderArgs,
-    pub(crate) mode: Option<PermissionMode>,
-    pub(crate) allow: Vec<String>,
-    pub(crate) deny: Vec<String>,
-    pub(crate) add_dir: Vec<PathBuf>,
-    pub(crate) limits: Limits,
-    pub(crate) agents: AgentFlags,
-    /// `--agents`.
-    pub(crate) given: Given,
-    pub(crate) system_prompt: Option<String>,
-    pub(crate) append_system_prompt: Option<String>,
-    pub(crate) asker: Asker,
-    /// `--team-backend`.
-    pub(crate) backend: Option<Backend>,
-    /// Whether it only hosts members that others have started.
-    pub(crate) is_host: bool,
-    pub(crate) store: StoreArgs,
-    /// Whether all is told.
-    pub(crate) verbose: bool,
-}
-
-/// What the file of a team says about its lead.
-pub(crate) struct LeadWish {
-    pub(crate) model: Option<String>,
-    pub(crate) effort: Option<Effort>,
-    /// The mode that it has unless a flag says another.
-    pub(crate) mode: Option<PermissionMode>,
-    /// The mode that it has at most: whoever wrote the repository says so, who may only tighten.
-    pub(crate) strictest: Option<PermissionMode>,
-    /// More for its system prompt.
-    pub(crate) prompt: Vec<String>,
-}
 
 /// An agent that is ready to be told something.
 pub(crate) struct Opened {

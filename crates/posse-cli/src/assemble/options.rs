@@ -1,23 +1,17 @@
 //! The flags of whatever has agents work and then ends.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use posse_runtime::live::setup::{Asker, Limits};
 
-use super::open::{Which, Wish};
-use super::terms::Terms;
-use crate::assemble::facts::Facts;
+use super::run_config::{Which, Wish};
+use super::terms::{Terms, seconds};
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
 use crate::definitions::Given;
-use crate::error::usage::complaint;
-use crate::headless::render::Face;
-use crate::headless::render::json_lines::Lines;
-use crate::headless::render::text::Text;
+use crate::error::usage::UsageError;
 
 /// How agents work, and how that is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -76,8 +70,8 @@ pub(crate) enum InputFormat {
 
 impl Options {
     /// What the grammar of the command line cannot say. `path` is the command that they belong to.
-    pub(crate) fn check(&self, path: &[&str]) -> Result<(), clap::Error> {
-        let wrong = |what: &str| Err(complaint(path, ErrorKind::ArgumentConflict, what));
+    pub(crate) fn check(&self, path: &[&'static str]) -> Result<(), UsageError> {
+        let wrong = |what: &str| Err(UsageError::new(path, ErrorKind::ArgumentConflict, what));
         let lines_out = self.output_format() == OutputFormat::StreamJson;
         if self.by_lines() && !lines_out {
             return wrong("--input-format stream-json needs --output-format stream-json");
@@ -89,7 +83,7 @@ impl Options {
     }
 
     /// The types of agents that are defined by the command line itself.
-    pub(crate) fn given(&self, path: &[&str]) -> Result<Given, clap::Error> {
+    pub(crate) fn given(&self, path: &[&'static str]) -> Result<Given, UsageError> {
         self.terms.given(path)
     }
 
@@ -114,21 +108,6 @@ impl Options {
         }
     }
 
-    /// How it is shown. A team's lead says its words at the end only: until then others have something to tell.
-    pub(crate) fn face(&self, facts: Facts, team: bool) -> Face {
-        let person = std::io::stderr().is_terminal();
-        match self.output_format() {
-            OutputFormat::Text => {
-                let live = std::io::stdout().is_terminal() && !team;
-                Face::Text(Text::new(facts, live, person || self.verbose))
-            }
-            OutputFormat::Json => Face::Json(facts),
-            OutputFormat::StreamJson => {
-                Face::Lines(Lines::new(facts, self.include_partial_messages))
-            }
-        }
-    }
-
     /// How long background runs are waited for while nothing happens.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.background_wait.unwrap_or(600))
@@ -142,9 +121,4 @@ impl Options {
     pub(crate) fn output_format(&self) -> OutputFormat {
         self.output_format.unwrap_or_default()
     }
-}
-
-/// Some seconds, and at most a year.
-pub(crate) fn seconds(least: u64) -> impl TypedValueParser<Value = u64> {
-    clap::value_parser!(u64).range(least..=365 * 24 * 60 * 60)
 }

@@ -9,14 +9,13 @@ use posse_protocol::{Cost, PermissionMode};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::setup::{Asker, Limits};
 
-use super::open::{Which, Wish};
-use super::options::seconds;
 use super::provider::ProviderArgs;
 use super::rules;
+use super::run_config::{Which, Wish};
 use crate::config::settings::agents::AgentFlags;
 use crate::config::store::StoreArgs;
 use crate::definitions::Given;
-use crate::error::usage::complaint;
+use crate::error::usage::UsageError;
 
 /// What agents may do and may use.
 #[derive(Clone, Debug, clap::Args)]
@@ -66,10 +65,11 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// The types of agents that are defined by the command line itself.
-    pub(crate) fn given(&self, path: &[&str]) -> Result<Given, clap::Error> {
+    pub(crate) fn given(&self, path: &[&'static str]) -> Result<Given, UsageError> {
         let given = self.agents.as_deref().map(Given::read).transpose();
-        let wrong =
-            |why: String| complaint(path, ErrorKind::ValueValidation, &crate::output::tame(&why));
+        let wrong = |why: String| {
+            UsageError::new(path, ErrorKind::ValueValidation, crate::output::tame(&why))
+        };
         given.map(Option::unwrap_or_default).map_err(wrong)
     }
 
@@ -117,6 +117,11 @@ impl Terms {
             verbose: false,
         }
     }
+}
+
+/// Some seconds, and at most a year.
+pub(crate) fn seconds(least: u64) -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(least..=365 * 24 * 60 * 60)
 }
 
 fn modes() -> impl TypedValueParser<Value = PermissionMode> {

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
 /// Print a completion script for your shell.
@@ -15,14 +14,10 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    /// Prints the script for `posse`, the whole command line.
+    pub(crate) fn run(self, mut posse: clap::Command) -> anyhow::Result<ExitCode> {
         let mut script = Vec::new();
-        clap_complete::generate(
-            self.shell,
-            &mut crate::Args::command(),
-            "posse",
-            &mut script,
-        );
+        clap_complete::generate(self.shell, &mut posse, "posse", &mut script);
         crate::output::print(&script)?;
         Ok(ExitCode::SUCCESS)
     }

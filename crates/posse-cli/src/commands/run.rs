@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-use crate::assemble::open::{Which, Wish};
 use crate::assemble::options::Options;
+use crate::assemble::run_config::{Which, Wish};
 use crate::config::store::StoreArgs;
 use crate::definitions::Given;
 use crate::error::Advised;
+use crate::error::usage::UsageError;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, Begin, Job};
 
@@ -44,10 +44,8 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let given = self
-            .check()
-            .and_then(|()| self.options.given(&[]))
-            .unwrap_or_else(|error| error.exit());
+        self.check()?;
+        let given = self.options.given(&[])?;
         job::run(&self.options, || self.job(given))
     }
 
@@ -72,22 +70,27 @@ impl Run {
     }
 
     /// What the grammar of the command line cannot say.
-    fn check(&self) -> Result<(), clap::Error> {
-        let wrong =
-            |what: &str| Err(crate::Args::command().error(ErrorKind::ArgumentConflict, what));
+    fn check(&self) -> Result<(), UsageError> {
+        let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
         if !self.print {
             let what = "posse has no screen of its own yet: add -p to have the result printed";
-            return Err(crate::Args::command().error(ErrorKind::MissingRequiredArgument, what));
+            return wrong(ErrorKind::MissingRequiredArgument, what);
         }
         if let (Some(prompt), [next, ..]) = (&self.prompt, &self.rest[..]) {
             let what = format!("the prompt is one argument: quote it, \"{prompt} {next} …\"");
-            return Err(crate::Args::command().error(ErrorKind::TooManyValues, what));
+            return wrong(ErrorKind::TooManyValues, &what);
         }
         if self.options.by_lines() && self.prompt.is_some() {
-            return wrong("with --input-format stream-json prompts come by standard input only");
+            return wrong(
+                ErrorKind::ArgumentConflict,
+                "with --input-format stream-json prompts come by standard input only",
+            );
         }
         if self.fork_session && self.which().is_none() {
-            return wrong("--fork-session needs --continue or --resume");
+            return wrong(
+                ErrorKind::ArgumentConflict,
+                "--fork-session needs --continue or --resume",
+            );
         }
         self.options.check(&[])
     }

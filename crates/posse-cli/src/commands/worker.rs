@@ -33,10 +33,7 @@ pub(crate) struct WorkerCommand {
 
 impl WorkerCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let given = self
-            .terms
-            .given(&["worker"])
-            .unwrap_or_else(|error| error.exit());
+        let given = self.terms.given(&["worker"])?;
         if self.terms.names_model() {
             anyhow::bail!(Advised {
                 what: "a member keeps the model that it was started with".into(),

@@ -1,7 +1,7 @@
 //! Command lines that make no sense, where a parser's own words would not say what is meant.
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Command, CommandFactory, Error};
+use clap::{ArgMatches, Command};
 use posse_port::closest;
 
 /// Whether the command that was given has `--json`.
@@ -17,23 +17,47 @@ pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
     }
 }
 
-/// A complaint about a command line, with the usage of the command that it is about.
-pub(crate) fn complaint(path: &[&str], kind: ErrorKind, what: &str) -> Error {
-    let mut command = crate::Args::command();
-    command.build();
-    for name in path {
-        let found = command
-            .get_subcommands()
-            .find(|it| it.get_name() == *name)
-            .cloned();
-        command = found.unwrap_or(command);
+/// A command line that the grammar allows and that makes no sense all the same.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct UsageError {
+    /// The subcommand it is about, from the root down.
+    command: Vec<&'static str>,
+    kind: ErrorKind,
+    message: String,
+}
+
+impl UsageError {
+    pub(crate) fn new(
+        command: &[&'static str],
+        kind: ErrorKind,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            command: command.to_vec(),
+            kind,
+            message: message.into(),
+        }
     }
-    command.error(kind, what)
+
+    /// Returns the error as the parser would report it, with the usage of the subcommand it is about.
+    pub(crate) fn into_clap(self, mut root: Command) -> clap::Error {
+        // Only a built command knows its usage with the names of those above it.
+        root.build();
+        for name in self.command {
+            let found = root
+                .get_subcommands()
+                .find(|it| it.get_name() == name)
+                .cloned();
+            root = found.unwrap_or(root);
+        }
+        root.error(self.kind, self.message)
+    }
 }
 
 /// The complaint about a first word that stands where a command should and is none. A prompt in that place
 /// has blanks, or `-p` somewhere.
-pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<Error> {
+pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<clap::Error> {
     let word = arguments.get(1).filter(|word| !word.starts_with('-'))?;
     let prints = |word: &String| {
         word == "--print"

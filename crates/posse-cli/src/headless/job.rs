@@ -10,11 +10,12 @@ use uuid::Uuid;
 
 use super::controller::{Ending, Exchange, Plan};
 use super::input::stdin;
-use super::render::result;
+use super::render::{Face, result};
 use super::team_watch::Watch;
 use super::{event_loop, stop};
-use crate::assemble::open::{self, Opened, Wish};
+use crate::assemble::open::{self, Opened};
 use crate::assemble::options::{Options, OutputFormat};
+use crate::assemble::run_config::Wish;
 use crate::error::{self, Advised};
 use crate::output::{json_line, print, say};
 
@@ -125,7 +126,7 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
         slash,
         led: team.is_some(),
     };
-    let exchange = Exchange::new(options.face(facts, team.is_some()), plan);
+    let exchange = Exchange::new(Face::new(options, facts, team.is_some()), plan);
     let (clock, lines) = (SystemClock::default(), listening.then(stdin::lines));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);

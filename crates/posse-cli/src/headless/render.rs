@@ -10,6 +10,7 @@ pub(crate) mod shape;
 pub(crate) mod tasks;
 pub(crate) mod text;
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use posse_protocol::{
@@ -24,6 +25,7 @@ use self::text::Text;
 use super::runs::{Runs, called};
 use super::team_watch::Seen;
 use crate::assemble::facts::Facts;
+use crate::assemble::options::{Options, OutputFormat};
 use crate::output::{json_line, tame};
 
 /// So many runs are named in a line for people.
@@ -50,6 +52,22 @@ pub(crate) enum Face {
 }
 
 impl Face {
+    /// Returns the renderer that the options ask for. A team's lead says its words at the end only: until then
+    /// others have something to tell.
+    pub(crate) fn new(options: &Options, facts: Facts, team: bool) -> Self {
+        let person = std::io::stderr().is_terminal();
+        match options.output_format() {
+            OutputFormat::Text => {
+                let live = std::io::stdout().is_terminal() && !team;
+                Self::Text(Text::new(facts, live, person || options.verbose))
+            }
+            OutputFormat::Json => Self::Json(facts),
+            OutputFormat::StreamJson => {
+                Self::Lines(Lines::new(facts, options.include_partial_messages))
+            }
+        }
+    }
+
     /// What is written before anything happens.
     pub(crate) fn greet(&self) -> Vec<Said> {
         match self {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use posse_protocol::Cost;
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::setup::Asker;
@@ -12,7 +12,9 @@ use super::*;
 
 fn parsed(arguments: &[&str]) -> Result<Run, clap::Error> {
     let args = crate::Args::try_parse_from([&["posse"], arguments].concat())?;
-    args.run.check()?;
+    args.run
+        .check()
+        .map_err(|wrong| wrong.into_clap(crate::Args::command()))?;
     Ok(args.run)
 }
 

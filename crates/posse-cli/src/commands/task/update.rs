@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::metadata;
 use crate::error::Advised;
-use crate::error::usage::complaint;
+use crate::error::usage::UsageError;
 use crate::headless::input::stdin::text;
 use crate::output::{json_line, print};
 use crate::present::tasks::{numbers, object};
@@ -84,12 +84,11 @@ impl Update {
         };
         if change == TaskChange::default() {
             let what = "nothing to change: say what, --status completed for one";
-            complaint(
+            anyhow::bail!(UsageError::new(
                 &["task", "update"],
                 ErrorKind::MissingRequiredArgument,
                 what,
-            )
-            .exit();
+            ));
         }
         let id = self.id;
         let op = Op::UpdateTask {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use posse_protocol::{AgentId, Name};
 
-use crate::assemble::open::Which;
+use crate::assemble::run_config::Which;
 use crate::assemble::terms::Terms;
 use crate::config::store::StoreArgs;
 use crate::headless::pane::{Joined, join};
@@ -29,10 +29,7 @@ pub(crate) struct Join {
 
 impl Join {
     pub(crate) fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let given = self
-            .terms
-            .given(&["team", "join"])
-            .unwrap_or_else(|error| error.exit());
+        let given = self.terms.given(&["team", "join"])?;
         let runtime = crate::config::runtime()?;
         let result = runtime.block_on(async {
             let (session, joined) = self.joined(store).await?;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use posse_port::store::{AgentFilter, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
 
-use crate::assemble::open::{LeadWish, Which};
 use crate::assemble::options::Options;
+use crate::assemble::run_config::{LeadWish, Which};
 use crate::config::store::StoreArgs;
 use crate::definitions::Sources;
 use crate::definitions::teams::TeamSources;
@@ -42,11 +42,8 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
-        let checked = self
-            .options
-            .check(&PATH)
-            .and_then(|()| self.options.given(&PATH));
-        let given = checked.unwrap_or_else(|error| error.exit());
+        self.options.check(&PATH)?;
+        let given = self.options.given(&PATH)?;
         job::run(&self.options, || self.job(store, given))
     }
 
