@@ -106,6 +106,11 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     format!("{number} {one}{many}")
 }
 
+/// A title or an error is a line for us, whatever is in it.
+pub(crate) fn one_line(text: &str) -> String {
+    tame(&text.replace('\n', " "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

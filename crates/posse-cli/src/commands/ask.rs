@@ -24,7 +24,7 @@ use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::StoreArgs;
 use crate::error::{self, Advised};
 use crate::headless::answer::{self, Form, Shown};
-use crate::headless::event_loop::Signals;
+use crate::headless::signals::Signals;
 use crate::output::{in_words, json_line, print, say, say_to_person, tame};
 use crate::select::sessions;
 

@@ -14,9 +14,10 @@ use uuid::Uuid;
 use super::approvals::{NeverAsked, Questions, unanswered};
 use super::input::stdin::Line;
 use super::input::{self, NotUnderstood, Request, Told};
-use super::render::{Face, Said, line, result};
+use super::output_item::{Said, line};
+use super::render::{Face, result};
 use super::runs::Runs;
-use super::team_watch::Seen;
+use super::team_snapshot::Seen;
 use crate::definitions::slash::Slash;
 
 /// How many commands wait for the agent before no more lines are read.

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::controller::{Ending, Exchange, Plan};
 use super::input::stdin;
 use super::render::{Face, result};
+use super::signals;
 use super::team_watch::Watch;
 use super::{event_loop, stop};
 use crate::assemble::open::{self, Opened};
@@ -143,7 +144,7 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
     if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
         // Events are read on, so that the agent does not wait for us while we wait for it.
         let drain = async { while events.recv().await.is_some() {} };
-        event_loop::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
+        signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
     }
     let ending = ending?;
     if team.is_some() && ending.interrupted {

@@ -2,7 +2,6 @@
 
 pub(crate) mod json_lines;
 pub(crate) mod members;
-pub(crate) mod panel;
 pub(crate) mod partial;
 pub(crate) mod progress;
 pub(crate) mod result;
@@ -16,33 +15,20 @@ use std::time::Duration;
 use posse_protocol::{
     AgentId, Command, EventKind, MemberNews, RunChange, RunEnd, RunFacts, RunStatus,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use self::json_lines::Lines;
-use self::panel::Panel;
 use self::text::Text;
+use super::output_item::{Said, line};
 use super::runs::{Runs, called};
-use super::team_watch::Seen;
+use super::team_snapshot::Seen;
 use crate::assemble::facts::Facts;
 use crate::assemble::options::{Options, OutputFormat};
-use crate::output::{json_line, tame};
+use crate::output::{one_line, tame};
 
 /// So many runs are named in a line for people.
 const NAMED: usize = 4;
-
-/// Something to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// On stdout, as it is.
-    Out(String),
-    /// On stderr, a line.
-    Note(String),
-    /// On stderr, a line that is nothing for programs.
-    Aside(String),
-    /// At the foot of a terminal, in place of the one before.
-    Panel(Box<Panel>),
-}
 
 /// One of the forms.
 pub(crate) enum Face {
@@ -104,7 +90,7 @@ impl Face {
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
                 // It is no end, and whoever pays has to know.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
-                    vec![Said::Note(text::one_line(&progress::ended(&news.run, end)))]
+                    vec![Said::Note(one_line(&progress::ended(&news.run, end)))]
                 }
                 _ => Vec::new(),
             },
@@ -195,7 +181,7 @@ impl Face {
             counted(live),
             listed(&known)
         );
-        let note = text::one_line(&what);
+        let note = one_line(&what);
         match self {
             Self::Text(text) => text.waiting(note),
             Self::Json(_) | Self::Lines(_) => vec![Said::Aside(note)],
@@ -220,7 +206,7 @@ impl Face {
             counted(live),
             listed(&known)
         );
-        let note = text::one_line(&what);
+        let note = one_line(&what);
         match self {
             Self::Text(text) => text.trouble(note),
             Self::Json(_) => vec![Said::Note(note)],
@@ -267,11 +253,6 @@ fn listed(runs: &[&RunFacts]) -> String {
         (false, 0) => format!(": {}", named.join(", ")),
         (false, more) => format!(": {} and {more} more", named.join(", ")),
     }
-}
-
-/// An object on a line of its own.
-pub(crate) fn line(value: &Value) -> Said {
-    Said::Out(json_line(value))
 }
 
 #[cfg(test)]

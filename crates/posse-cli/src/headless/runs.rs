@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use posse_protocol::{AgentId, MemberNews, RunChange, RunFacts, RunKind, RunNews};
 use uuid::Uuid;
 
-use super::render::members::address;
 use crate::output::transcript::shortened;
 
 /// The longest description that is told, in characters.
@@ -79,6 +78,11 @@ impl Runs {
         run.or_else(|| self.members.get(&agent).cloned())
             .unwrap_or_else(|| agent.to_string())
     }
+}
+
+/// What a member is called everywhere.
+pub(crate) fn address(news: &MemberNews) -> String {
+    format!("{}@{}", news.name, news.team)
 }
 
 /// What a run is called, for people: its name, or what it is and does.

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 
-use super::render::Said;
-use super::render::panel::Panel;
+use super::output_item::Said;
+use super::panel::Panel;
 use crate::output::print;
 use crate::output::transcript::breadth;
 

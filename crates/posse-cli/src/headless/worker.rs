@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use self::report::Told;
-use super::event_loop::{Signals, unless_signalled};
+use super::signals::{Signals, unless_signalled};
 use super::stop;
 use crate::assemble::open::{self, Equipment};
 use crate::assemble::provider::Otherwise;

@@ -6,7 +6,7 @@ use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::render::Said;
+use super::output_item::Said;
 use super::screen::Screen;
 
 /// What may wait between here and the thread.

@@ -11,12 +11,12 @@ use posse_protocol::{
 
 use crate::assemble::facts::Facts;
 use crate::headless::input::stdin::Line;
-use crate::headless::render::Said;
+use crate::headless::output_item::Said;
 use crate::headless::render::text::{self, Text};
 use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
-use crate::output::tame;
 use crate::output::transcript::shortened;
+use crate::output::{one_line, tame};
 
 /// How long a member that has nothing to do is hosted on after the lead's process is gone.
 const GRACE: Duration = Duration::from_secs(10);
@@ -280,9 +280,9 @@ impl Talk {
         // All of it: what is not seen is not allowed by anybody.
         let line = format!(
             "? {who}{}\n  │ {}\n  ({}) — y or n",
-            text::one_line(&question.tool),
+            one_line(&question.tool),
             tame(&wanted(question)).replace('\n', "\n  │ "),
-            text::one_line(&shortened(&question.why, LONGEST))
+            one_line(&shortened(&question.why, LONGEST))
         );
         match self.hosted.get_mut(agent) {
             Some(hosted) => hosted.text.trouble(line),
@@ -419,7 +419,7 @@ fn wanted(question: &Question) -> String {
 
 /// What somebody was told, in a line: of mail who wrote it and how it begins, in the sender's colour.
 fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
-    let shown = |line: &str| text::one_line(&shortened(line, LONGEST));
+    let shown = |line: &str| one_line(&shortened(line, LONGEST));
     content.iter().rev().find_map(|block| match block {
         ContentBlock::Text { text, .. } => match mail(text) {
             Some((from, line)) => {

@@ -3,18 +3,14 @@
 use posse_protocol::{AgentId, IdleReason, IdleReport, MemberChange, MemberNews, Task, TaskStatus};
 use serde_json::{Value, json};
 
-use super::text::one_line;
+use crate::headless::runs::address;
+use crate::output::one_line;
 use crate::output::paint::painted;
 use crate::output::transcript::shortened;
 use crate::present;
 
 /// The longest answer or reason that is told, in characters.
 const LONGEST: usize = 120;
-
-/// What a member is called everywhere.
-pub(crate) fn address(news: &MemberNews) -> String {
-    format!("{}@{}", news.name, news.team)
-}
 
 /// The line for people; none if there is nothing worth one: what somebody works on, the tasks tell.
 pub(crate) fn note(news: &MemberNews) -> Option<String> {

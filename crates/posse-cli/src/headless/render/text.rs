@@ -8,12 +8,13 @@ use posse_protocol::{
 };
 
 use super::progress::{Progress, grouped};
-use super::{Said, members, result};
+use super::{members, result};
 use crate::assemble::facts::Facts;
+use crate::headless::output_item::Said;
 use crate::headless::runs::Runs;
-use crate::headless::team_watch::Seen;
+use crate::headless::team_snapshot::Seen;
 use crate::output::transcript::shortened;
-use crate::output::{in_words, tame};
+use crate::output::{in_words, one_line, tame};
 
 /// The longest reason of a failure that is told, in characters.
 const LONGEST_REASON: usize = 200;
@@ -232,11 +233,6 @@ pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
 /// What is said of something that reached nobody.
 pub(crate) fn unheard(what: &str) -> String {
     one_line(&format!("not heard: {what}"))
-}
-
-/// A title or an error is a line for us, whatever is in it.
-pub(crate) fn one_line(text: &str) -> String {
-    tame(&text.replace('\n', " "))
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::Serving;
 use crate::config::store::Place;
-use crate::headless::render::text::{denied, one_line};
+use crate::headless::render::text::denied;
 use crate::output::count;
+use crate::output::one_line;
 use crate::output::paint::painted;
 use crate::output::{json_line, print, say};
 use crate::present::sessions::short;
